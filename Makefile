@@ -1,0 +1,69 @@
+# `make` alone prints what there is.
+
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+# Another interpreter: make install PYTHON=...
+PYTHON ?= $(shell python3.11 -c '' 2>/dev/null && echo python3.11 || echo python3)
+# What `make dev` serves: module:attribute
+APP ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo dev test lint check bench lock clean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+
+install: $(INSTALLED) ## install into .venv/ what requirements.lock pins, and the command holdfast
+
+demo: $(INSTALLED) ## a supervised agent, from start to answer, without keys or accounts
+	@$(BIN)/python -m examples.reconcile.demo
+
+dev: $(INSTALLED) ## embedded Temporal with its UI, and a worker: make dev APP=module:attribute
+	@$(BIN)/holdfast dev $(APP)
+
+test: $(INSTALLED) ## every test
+	$(BIN)/pytest
+
+lint: $(INSTALLED) ## format, rules, types, import floors; changes nothing
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/pyright
+	$(BIN)/lint-imports --no-logo
+
+check: lint test ## lint and test, as CI does
+
+bench: $(INSTALLED) ## measure history bytes, time and CPU per step
+	@$(BIN)/python -m bench
+
+lock: ## take the newest versions of everything into both lock files
+	@$(check_python)
+	rm -rf build/lock
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/pip install -qq --disable-pip-version-check -e .
+	@$(call freeze,What the image of a worker holds) > deploy/requirements.lock
+	build/lock/bin/pip install -qq --disable-pip-version-check -e '.[local,dev]'
+	@$(call freeze,What `make install` installs) > requirements.lock
+
+clean: ## remove everything that make made
+	rm -rf .venv build .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(INSTALLED): requirements.lock
+	@$(check_python)
+	@echo 'Installing into .venv/, which takes about a minute.'
+	@$(PYTHON) -m venv --clear .venv
+	@$(BIN)/pip install -qq --disable-pip-version-check --no-deps -r requirements.lock
+	@$(BIN)/pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+define check_python
+$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	{ echo 'Holdfast needs Python 3.11 or newer: install it, or name it with PYTHON=...' >&2; exit 1; }; \
+$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	{ echo '$(PYTHON) lacks the venv module: install it (Debian: apt-get install python3-venv)' >&2; exit 1; }
+endef
+
+define freeze
+{ echo '# $(1), every version pinned. Renew it with `make lock`.'; \
+	build/lock/bin/pip freeze --exclude-editable; }
+endef

@@ -1,0 +1,1 @@
+"""The only place where effects happen: thin, one collaborator each."""

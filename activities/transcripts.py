@@ -1,0 +1,92 @@
+"""The transcript that a model call means: from memory, or else asked of the run itself."""
+
+from collections import OrderedDict
+from typing import Protocol, TypeVar
+
+from contracts.errors import TranscriptMismatch
+from contracts.model import ModelCall, Prefix
+from contracts.transcript import Mark, TranscriptItem, TranscriptPage
+
+Kept = TypeVar("Kept")
+
+
+class RunReader(Protocol):
+    """Asks a run what it knows; queries leave no trace in history."""
+
+    async def prefix(self, run_id: str) -> Prefix:
+        """Return instructions and tool schemas of a run."""
+        ...
+
+    async def transcript_page(self, run_id: str, offset: int, limit: int) -> TranscriptPage:
+        """Return a part of the transcript of a run."""
+        ...
+
+
+class Transcripts:
+    """
+    The transcripts and prefixes that this process has seen, as many as fit.
+
+    Any of them may be missing, and all of them are always missing when *capacity* is 0: the run
+    itself holds the truth. What comes from here is proven by the rolling digest of the call.
+    """
+
+    def __init__(self, reader: RunReader, capacity: int = 256) -> None:
+        self._reader = reader
+        self._capacity = capacity
+        self._transcripts: OrderedDict[str, tuple[Mark, tuple[TranscriptItem, ...]]] = (
+            OrderedDict()
+        )
+        self._prefixes: OrderedDict[str, Prefix] = OrderedDict()
+
+    async def prefix(self, call: ModelCall) -> Prefix:
+        """Return instructions and tool schemas under the digest that the call names."""
+        known = self._prefixes.get(call.prefix)
+        if known is None:
+            known = await self._reader.prefix(call.run_id)
+            if known.digest != call.prefix:
+                raise TranscriptMismatch(f"run {call.run_id} has another prefix than its call")
+            self._keep(self._prefixes, call.prefix, known)
+        return known
+
+    async def transcript(self, call: ModelCall) -> tuple[TranscriptItem, ...]:
+        """
+        Return the whole transcript that the call means.
+
+        Raises TranscriptMismatch when it isn't the one that the run means; the next attempt then
+        asks the run.
+        """
+        base, known = self._transcripts.pop(call.run_id, (Mark(), ()))
+        if base == call.head:
+            return self._kept(call, known)  # an earlier attempt came this far
+        if base != call.base or call.base.length == 0:
+            known = await self._asked(call)
+            base = Mark(digest=call.origin).after(known)
+        if base.after(call.items) != call.head:
+            raise TranscriptMismatch(
+                f"turn {call.turn}: the transcript held here ends with another digest than the "
+                "run's; the next attempt asks the run"
+            )
+        return self._kept(call, known + call.items)
+
+    def _kept(
+        self, call: ModelCall, items: tuple[TranscriptItem, ...]
+    ) -> tuple[TranscriptItem, ...]:
+        self._keep(self._transcripts, call.run_id, (call.head, items))
+        return items
+
+    async def _asked(self, call: ModelCall) -> tuple[TranscriptItem, ...]:
+        items: tuple[TranscriptItem, ...] = ()
+        while len(items) < call.base.length:
+            wanted = call.base.length - len(items)
+            page = await self._reader.transcript_page(call.run_id, len(items), wanted)
+            if not page.items:
+                raise TranscriptMismatch(
+                    f"run {call.run_id} has {len(items)} items, its call means {call.base.length}"
+                )
+            items += page.items
+        return items
+
+    def _keep(self, kept: OrderedDict[str, Kept], key: str, value: Kept) -> None:
+        kept[key] = value
+        while len(kept) > self._capacity:
+            kept.popitem(last=False)

@@ -1,0 +1,1 @@
+"""Providers of models: one dialect per folder, behind one small protocol. No Temporal."""

@@ -1,0 +1,63 @@
+"""What all contracts have in common, and how a JSON value becomes a digest."""
+
+import hashlib
+import math
+from typing import TypeAlias
+
+import rfc8785
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+JsonObject: TypeAlias = dict[str, JsonValue]
+
+_LARGEST_EXACT_INTEGER = 2**53 - 1
+
+
+class Contract(BaseModel):
+    """
+    A value that crosses a floor or enters history.
+
+    Unknown fields are ignored: while a deployment rolls, an older worker reads what a newer one
+    wrote.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Inbound(Contract):
+    """A value that strangers send: unknown fields are refused, so that no typo passes as intent."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def canonical_json(value: JsonValue) -> bytes:
+    """
+    Render JSON so that equal values give equal bytes (RFC 8785).
+
+    Numbers that RFC 8785 can't carry exactly (integers beyond 2^53, NaN, infinities) are written
+    as strings, so that every JSON value has a canonical form.
+    """
+    try:
+        return rfc8785.dumps(value)
+    except rfc8785.CanonicalizationError:
+        return rfc8785.dumps(_exact(value))
+
+
+def digest(value: JsonValue) -> str:
+    """Return the SHA-256 of the canonical form, as 64 hexadecimal digits."""
+    return hashlib.sha256(canonical_json(value)).hexdigest()
+
+
+def _exact(value: JsonValue) -> JsonValue:
+    match value:
+        case dict():
+            return {key: _exact(entry) for key, entry in value.items()}
+        case list():
+            return [_exact(entry) for entry in value]
+        case bool():
+            return value
+        case int() if abs(value) > _LARGEST_EXACT_INTEGER:
+            return str(value)
+        case float() if not math.isfinite(value):
+            return str(value)
+        case _:
+            return value

@@ -1,0 +1,77 @@
+"""
+Everything that Holdfast raises on purpose.
+
+* HoldfastError
+  x InvalidInput            a run was started with an input that can't be used
+  x AppError                an app, agent or tool is defined in a way that can't work
+  x ModelError              one call of a model failed
+    - ModelUnavailable      waiting or another model may help
+    - ModelRejected         asking the same again can't help
+  x ToolError               a tool says why it can't do what the model asked
+  x ToolTimeout             a tool was ended at its time limit
+  x ToolCrashed             a tool raised something, or died, in its own process
+  x TranscriptMismatch      an activity doesn't hold the transcript that the workflow means
+"""
+
+from contracts.tools import ErrorType
+
+
+class HoldfastError(Exception):
+    """Base of every error that Holdfast raises on purpose."""
+
+
+class InvalidInput(HoldfastError):
+    """A run was started with an input that can't be used; the message says what to change."""
+
+
+class AppError(HoldfastError):
+    """An app, agent or tool is defined in a way that can't work; the message says what to change."""
+
+
+class ModelError(HoldfastError):
+    """One call of a model failed."""
+
+
+class ModelUnavailable(ModelError):
+    """Waiting or another model may help. `retry_after` is in seconds where the provider names it."""
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class ModelRejected(ModelError):
+    """The provider refused the request as such: asking the same again can't help."""
+
+
+class ToolError(HoldfastError):
+    """
+    Raised by a tool to tell the model why it can't do what was asked. Never retried.
+
+    *type* is one word of the error vocabulary, *next_valid_actions* are what the model may do
+    instead.
+    """
+
+    def __init__(
+        self, type: ErrorType, reason: str, next_valid_actions: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(reason)
+        self.type: ErrorType = type
+        self.reason = reason
+        self.next_valid_actions = next_valid_actions
+
+
+class ToolTimeout(HoldfastError):
+    """A tool was ended at its time limit."""
+
+
+class ToolCrashed(HoldfastError):
+    """A tool raised in its own process; `kind` is the name of what it raised."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class TranscriptMismatch(HoldfastError):
+    """An activity doesn't hold the transcript that the workflow means."""

@@ -1,0 +1,136 @@
+"""What goes into a run, what comes out, and what can be asked while it works."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from contracts.approvals import RefusedMessage
+from contracts.base import Contract, Inbound, JsonObject
+from contracts.budget import Budget
+from contracts.model import Prefix
+from contracts.tools import ToolContract
+from contracts.usage import UsageMetrics
+
+WORKFLOW_TYPE = "AgentRun"
+TASK_QUEUE = "holdfast"
+
+RunStatus = Literal["completed", "stopped", "blocked", "failed"]
+
+
+class RunInput(Inbound):
+    """
+    The one JSON argument of the workflow `AgentRun`. Only `agent` and `input` are required.
+
+    `budget` names the limits that differ from the agent's. `actor` is on whose behalf the run
+    acts; it can't approve its own calls.
+    """
+
+    agent: Annotated[str, Field(min_length=1, max_length=100)]
+    input: Annotated[str, Field(min_length=1, max_length=500_000)]
+    tenant: Annotated[str, Field(min_length=1, max_length=200)] = "default"
+    actor: Annotated[str, Field(min_length=1, max_length=200)] = "anonymous"
+    session_id: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    budget: Budget | None = None
+    strategy: Literal["stateless"] = "stateless"
+    task_kind: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    domain: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    metadata: JsonObject = Field(default_factory=dict)
+
+
+class Stop(Contract):
+    """Why a run ended without an answer, and what to do next."""
+
+    reason: str
+    detail: str
+    next_safe_action: str
+
+
+class RunResult(Contract):
+    """
+    The result of the workflow `AgentRun`.
+
+    `provider_state` is what providers asked to keep, by provider: for example
+    `{"anthropic": {"container_id": ...}}` or `{"openai": {"thread_id": ...}}`; null when they asked
+    for nothing. `output` is the answer as data where the agent declares a shape for it.
+    """
+
+    status: RunStatus
+    answer: str | None
+    output: JsonValue = None
+    stop: Stop | None
+    steps: int
+    usage: UsageMetrics
+    provider_state: JsonObject | None
+    confidence: float | None
+    model: str | None
+
+
+class AgentSnapshot(Contract):
+    """
+    An agent as it was when the run began, recorded once in history.
+
+    A later deployment may change the agent; a run that has begun keeps its own. `escalates` says
+    that somebody is there to be asked after repeated failures. `approval_timeout` is in seconds,
+    `max_context_chars` the size of transcript that a model is shown before old tool results are
+    pruned. `search_attributes` says whether the server knows Holdfast's.
+    """
+
+    name: str
+    models: tuple[str, ...]
+    prefix: Prefix
+    prefix_digest: str
+    tools: tuple[ToolContract, ...]
+    budget: Budget
+    escalates: bool
+    approval_timeout: float
+    max_context_chars: int
+    search_attributes: bool
+
+    def tool(self, name: str) -> ToolContract | None:
+        """Return the contract of a tool that this run has."""
+        return next((tool for tool in self.tools if tool.name == name), None)
+
+
+class OpenRun(Contract):
+    """Input of the activity `open_run`."""
+
+    agent: str
+
+
+class StatusReport(Contract):
+    """Answer to the query `status`. `refused` are the latest messages that changed nothing."""
+
+    run_id: str
+    agent: str
+    tenant: str
+    actor: str
+    status: Literal["running", "waiting", "suspended", "completed", "stopped", "blocked", "failed"]
+    waits_for: tuple[str, ...]
+    step: int
+    budget: Budget
+    model: str | None
+    answer: str | None
+    stop: Stop | None
+    started_at: datetime
+    transcript_digest: str
+    refused: tuple[RefusedMessage, ...]
+    refused_total: int
+
+
+class UsageReport(Contract):
+    """Answer to the query `usage`: what was used, beside what may be."""
+
+    steps: int
+    tool_calls: int
+    usage: UsageMetrics
+    waited_seconds: float
+    budget: Budget
+
+
+class AuditEvent(Contract):
+    """Input of the activity `record`: something that people must find in history at a glance."""
+
+    run_id: str
+    event: str
+    text: str

@@ -1,0 +1,68 @@
+"""The state of a run: everything that decides what happens next, as one frozen value."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from contracts.approvals import (
+    ApprovalRecord,
+    ClosedRequest,
+    RefusedMessage,
+    Request,
+)
+from contracts.base import Contract, JsonObject
+from contracts.budget import Ledger
+from contracts.decisions import Ruling
+from contracts.run import AgentSnapshot, RunInput, RunStatus, Stop
+from contracts.tools import AnyCall, ToolResult
+from contracts.transcript import Mark, TranscriptItem, UserTurn
+
+
+class CallState(Contract):
+    """How far one call of the current turn has come."""
+
+    call: AnyCall
+    ruling: Ruling | None = None
+    approval: ApprovalRecord | None = None
+    result: ToolResult | None = None
+
+
+class RunState(Contract):
+    """
+    Everything that a run knows. Carried whole when it continues as a new execution.
+
+    `sent` is the transcript as the model saw it last, `head` as it is now; `origin` is the digest
+    that the transcript of an earlier execution ended with. `calls` are those of the current turn,
+    `steers` wait for the next model call. The run is over when it has an `outcome`.
+    """
+
+    run_id: str
+    input: RunInput
+    agent: AgentSnapshot
+    started_at: datetime
+    ledger: Ledger = Ledger()
+    origin: str = ""
+    sent: Mark = Mark()
+    head: Mark = Mark()
+    items: tuple[TranscriptItem, ...] = ()
+    context_chars: int = 0
+    pruned_before: int = 0
+    model_index: int = 0
+    provider_state: JsonObject = Field(default_factory=dict)
+    calls: tuple[CallState, ...] = ()
+    requests: tuple[Request, ...] = ()
+    closed: tuple[ClosedRequest, ...] = ()
+    requests_made: int = 0
+    steers: tuple[UserTurn, ...] = ()
+    suspended: bool = False
+    refused: tuple[RefusedMessage, ...] = ()
+    refused_total: int = 0
+    answer: str | None = None
+    stop: Stop | None = None
+    outcome: RunStatus | None = None
+
+    @property
+    def model(self) -> str | None:
+        """The model that is asked next, or null when none is left."""
+        models = self.agent.models
+        return models[self.model_index] if self.model_index < len(models) else None

@@ -1,0 +1,170 @@
+"""What a tool promises, what a model asks of it, and what comes back."""
+
+from enum import StrEnum
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, JsonValue
+
+from contracts.base import Contract, JsonObject
+
+ErrorType = Literal[
+    "unknown_tool",
+    "invalid_arguments",
+    "permission_denied",
+    "approval_required",
+    "auth_expired",
+    "not_found",
+    "timeout",
+    "rate_limited",
+    "conflict",
+    "non_idempotent_retry_blocked",
+    "internal_error",
+    "aborted",
+]
+
+TOOL_NAME = r"^[a-zA-Z][a-zA-Z0-9_]{0,63}$"
+
+
+class Risk(StrEnum):
+    """What a tool can do to the world; each class has a default permission (policy/risk.py)."""
+
+    READ_ONLY = "read_only"
+    SEARCH_ONLY = "search_only"
+    COMPUTE_ONLY = "compute_only"
+    DRAFT_ONLY = "draft_only"
+    WRITE_LOCAL = "write_local"
+    WRITE_INTERNAL = "write_internal"
+    COMMUNICATION = "communication"
+    WRITE_EXTERNAL = "write_external"
+    FINANCIAL = "financial"
+    DESTRUCTIVE = "destructive"
+    PRIVILEGED_ACCESS = "privileged_access"
+    IDENTITY_ACCESS = "identity_access"
+    PROCESS_EXECUTION = "process_execution"
+    NETWORK_OPEN_WORLD = "network_open_world"
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether a call may run twice, and beside others, without anybody noticing."""
+        return self in {Risk.READ_ONLY, Risk.SEARCH_ONLY, Risk.COMPUTE_ONLY}
+
+
+class ResourceScope(Contract):
+    """
+    Which resource a call touches, so that the engine can keep it in bounds.
+
+    `tenant`: the argument named here must equal the run's tenant. `workspace`: it is a path that
+    stays inside the worker's workspace.
+    """
+
+    kind: Literal["none", "tenant", "workspace"] = "none"
+    argument: str | None = None
+
+
+class RetryRule(Contract):
+    """How often a failed call is repeated; the waits are 1, 2, 4 ... times *backoff* seconds."""
+
+    max_retries: int = Field(ge=0)
+    backoff: float = Field(gt=0)
+
+
+class ToolContract(Contract):
+    """
+    Everything that a tool promises. The model sees name, description and input schema only.
+
+    `timeout` is in seconds. A `local` tool runs inside the workflow task (no round trip, one event
+    instead of three); only quick tools that change nothing may. A `pollable` tool may be called
+    again and again with the same arguments. `draft` names the tool that prepares what this one
+    commits.
+    """
+
+    name: str = Field(pattern=TOOL_NAME)
+    description: str
+    input_schema: JsonObject
+    output_schema: JsonObject
+    risk: Risk
+    side_effect: Literal["none", "local", "internal", "external"]
+    resource_scope: ResourceScope
+    permission: Literal["by_risk", "ask_user"]
+    timeout: float = Field(gt=0)
+    max_result_chars: int = Field(gt=0)
+    retry: RetryRule
+    audit: Literal["history"]
+    error_format: Literal["tool_failure"]
+    local: bool
+    pollable: bool
+    draft: str | None
+    expected_result: str
+    rollback: str
+
+
+class ToolCall(Contract):
+    """A model asks for a tool."""
+
+    call_id: str
+    name: str
+    arguments: JsonObject
+
+
+class MalformedCall(Contract):
+    """A model asks for a tool, but its arguments are no JSON object."""
+
+    call_id: str
+    name: str
+    raw_arguments: str
+
+
+AnyCall: TypeAlias = ToolCall | MalformedCall
+
+
+class ToolInvocation(Contract):
+    """Input of every tool's activity, whose type is the tool's name."""
+
+    run_id: str
+    call_id: str
+    agent: str
+    tenant: str
+    actor: str
+    arguments: JsonObject
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same for every attempt of this call, and for no other call."""
+        return f"{self.run_id}/{self.call_id}"
+
+
+class ArtifactRef(Contract):
+    """Where the whole of a result lies that was too large for the model (size in characters)."""
+
+    path: str
+    characters: int
+    digest: str
+
+
+class ToolSuccess(Contract):
+    """A tool did what it was asked."""
+
+    status: Literal["ok"] = "ok"
+    call_id: str
+    name: str
+    summary: str
+    data: JsonValue = None
+    artifact: ArtifactRef | None = None
+
+
+class ToolFailure(Contract):
+    """
+    A call has no result, and why. `outcome_unknown`: it may have happened.
+
+    The same shape answers calls that never ran: denied, invalid, unknown, rejected by a person.
+    """
+
+    status: Literal["error", "denied", "aborted", "outcome_unknown"]
+    call_id: str
+    name: str
+    type: ErrorType
+    reason: str
+    next_valid_actions: tuple[str, ...] = ()
+
+
+ToolResult: TypeAlias = Annotated[ToolSuccess | ToolFailure, Field(discriminator="status")]

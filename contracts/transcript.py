@@ -1,0 +1,68 @@
+"""The conversation: append-only items, and the rolling digest that proves which ones are meant."""
+
+import hashlib
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, TypeAdapter
+
+from contracts.base import Contract, canonical_json
+from contracts.tools import AnyCall, ToolResult
+
+
+class UserTurn(Contract):
+    """Words of a person: the goal first, then what was said while the run went on."""
+
+    kind: Literal["user"] = "user"
+    text: str
+    origin: Literal["goal", "steer", "guidance", "notice"] = "goal"
+
+
+class AssistantTurn(Contract):
+    """What a model said and asked for, in the order in which it did."""
+
+    kind: Literal["assistant"] = "assistant"
+    model: str
+    text: str = ""
+    calls: tuple[AnyCall, ...] = ()
+
+
+class ToolTurn(Contract):
+    """The results of all calls of one assistant turn, in call order."""
+
+    kind: Literal["tool"] = "tool"
+    results: tuple[ToolResult, ...]
+
+
+TranscriptItem: TypeAlias = Annotated[
+    UserTurn | AssistantTurn | ToolTurn, Field(discriminator="kind")
+]
+
+ITEMS: TypeAdapter[tuple[TranscriptItem, ...]] = TypeAdapter(tuple[TranscriptItem, ...])
+
+
+class Mark(Contract):
+    """
+    A place in the transcript: how many items lie before it, and their rolling digest.
+
+    The digest of the empty transcript is the empty string; every further item hashes the digest
+    so far together with its own canonical JSON.
+    """
+
+    length: int = 0
+    digest: str = ""
+
+    def after(self, items: tuple[TranscriptItem, ...]) -> "Mark":
+        """Return the place behind *items*."""
+        rolling = self.digest
+        for item in items:
+            content = canonical_json(item.model_dump(mode="json"))
+            rolling = hashlib.sha256(rolling.encode() + content).hexdigest()
+        return Mark(length=self.length + len(items), digest=rolling)
+
+
+class TranscriptPage(Contract):
+    """Some items of the transcript; `next_offset` is null on the last page."""
+
+    items: tuple[TranscriptItem, ...]
+    total: int
+    next_offset: int | None

@@ -1,0 +1,1 @@
+"""Agents to run, read and change."""

@@ -1,0 +1,153 @@
+"""An app: the agents that a platform engineer defines, checked before anything runs."""
+
+import importlib
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from adapters.scripted import Script
+from contracts.budget import Budget
+from contracts.errors import AppError
+from contracts.model import Prefix, ToolSchema
+from contracts.run import AgentSnapshot
+from tools.registry import ToolRegistry
+from tools.tool import Tool
+
+LARGEST_PREFIX = 900_000
+"""Characters of instructions and tool schemas; they go through a query, which may answer 2 MB."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agent:
+    """
+    An agent: what it is told, which models it asks in order, what it can do, what it may use.
+
+    *models* are named `provider:name`; the first is asked, the next only when it fails.
+    *escalates* says that somebody answers when the agent fails again and again: then the run waits
+    for a `resolution` instead of stopping. Requests expire after *approval_timeout*. Old tool
+    results are pruned from the model's view beyond *max_context_chars* characters of transcript.
+    """
+
+    name: str
+    instructions: str
+    models: Sequence[str]
+    tools: Sequence[Tool] = ()
+    budget: Budget = field(default_factory=Budget)
+    escalates: bool = False
+    approval_timeout: timedelta = timedelta(days=7)
+    max_context_chars: int = 500_000
+
+    def snapshot(self) -> AgentSnapshot:
+        """Return what a run of this agent records of it; tools in order of names."""
+        contracts = tuple(
+            sorted((tool.contract for tool in self.tools), key=lambda contract: contract.name)
+        )
+        prefix = Prefix(
+            instructions=self.instructions,
+            tools=tuple(
+                ToolSchema(
+                    name=contract.name,
+                    description=contract.description,
+                    input_schema=contract.input_schema,
+                )
+                for contract in contracts
+            ),
+        )
+        return AgentSnapshot(
+            name=self.name,
+            models=tuple(self.models),
+            prefix=prefix,
+            prefix_digest=prefix.digest,
+            tools=contracts,
+            budget=self.budget,
+            escalates=self.escalates,
+            approval_timeout=self.approval_timeout.total_seconds(),
+            max_context_chars=self.max_context_chars,
+            search_attributes=False,
+        )
+
+
+class App:
+    """
+    Agents and the scripts of their scripted models. Raises AppError for what can't work.
+
+    *scripts* gives the models named `scripted:NAME` their words.
+    """
+
+    def __init__(
+        self,
+        *,
+        agents: Sequence[Agent],
+        scripts: Mapping[str, Script] | None = None,
+        policy: str | None = None,
+    ) -> None:
+        if policy is not None:
+            raise AppError(
+                f"policy={policy!r}: this release has no policy files and would ignore it; "
+                "leave it out, the defaults of the risk classes apply"
+            )
+        self.agents = tuple(agents)
+        self.scripts = dict(scripts or {})
+        self.registry = ToolRegistry(tool for agent in self.agents for tool in agent.tools)
+        names = [agent.name for agent in self.agents]
+        for agent in self.agents:
+            if flaws := self._flaws(agent):
+                raise AppError(f"agent {agent.name!r}: {'; '.join(flaws)}")
+            if names.count(agent.name) > 1:
+                raise AppError(f"agent {agent.name!r}: two agents have this name; rename one")
+
+    def modules(self) -> list[str]:
+        """Return the modules that the app's tools are defined in."""
+        return sorted({tool.module for agent in self.agents for tool in agent.tools})
+
+    def snapshots(self) -> dict[str, AgentSnapshot]:
+        """Return what runs record of each agent, by name."""
+        return {agent.name: agent.snapshot() for agent in self.agents}
+
+    def _flaws(self, agent: Agent) -> list[str]:
+        found: list[str] = []
+        if not agent.name.strip() or len(agent.name) > 100:
+            found.append("its name must have 1 to 100 characters")
+        if not agent.instructions.strip():
+            found.append("it has no instructions")
+        if not agent.models:
+            found.append("it has no models")
+        for model in agent.models:
+            provider, colon, name = model.partition(":")
+            if not (provider and colon and name):
+                found.append(f"model {model!r} is not named provider:name")
+            elif provider == "scripted" and name not in self.scripts:
+                found.append(f"model {model!r} has no script in scripts={{...}}")
+        if agent.approval_timeout <= timedelta(0):
+            found.append("its approval_timeout must be longer than nothing")
+        if len(agent.snapshot().prefix.model_dump_json()) > LARGEST_PREFIX:
+            found.append(f"instructions and tools exceed {LARGEST_PREFIX} characters")
+        return found
+
+
+def load_app(name: str) -> App:
+    """
+    Import the app named `module:attribute`, with the working directory on the path.
+
+    Raises AppError, on one line, when there is none or when it can't be imported.
+    """
+    module, _, attribute = name.partition(":")
+    if not module or not attribute:
+        raise AppError(
+            f"{name!r} names no app; write module:attribute, as in examples.reconcile.app:app"
+        )
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found = getattr(importlib.import_module(module), attribute, None)
+    except AppError as error:
+        raise AppError(f"app {name!r}: {error}") from error
+    except Exception as error:
+        kind = type(error).__name__
+        raise AppError(f"app {name!r} can't be imported: {kind}: {error}") from error
+    if not isinstance(found, App):
+        raise AppError(f"app {name!r}: {attribute!r} in {module!r} is no holdfast.App")
+    return found

@@ -1,0 +1,1 @@
+"""Decisions: pure functions and tables. No I/O, no clock, no Temporal."""

@@ -1,0 +1,90 @@
+"""What deploy/ promises, as far as it can be seen without a container engine."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+COMPOSE = ROOT / "deploy" / "compose.yaml"
+DOCKERFILE = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def services() -> dict[str, dict[str, Any]]:
+    return yaml.safe_load(COMPOSE.read_text(encoding="utf-8"))["services"]
+
+
+def test_compose_file_fits_its_schema() -> None:
+    """compose.yaml is valid by the schema of the Compose specification."""
+    checked = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "check_jsonschema",
+            "--builtin-schema",
+            "vendor.compose-spec",
+            COMPOSE,
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_services_wait_for_services_that_exist(services: dict[str, dict[str, Any]]) -> None:
+    """A service that waits to be healthy for another waits for one with a health check."""
+    for service in services.values():
+        for name, wanted in service.get("depends_on", {}).items():
+            assert (wanted["condition"] == "service_healthy") == ("healthcheck" in services[name])
+
+
+def test_secrets_come_from_the_environment(services: dict[str, dict[str, Any]]) -> None:
+    """What looks like a secret is empty, or a default that a variable replaces."""
+    for service in services.values():
+        for name, value in service.get("environment", {}).items():
+            if re.search("PASSWORD|PWD|KEY|TOKEN|SECRET", name):
+                assert value is None or re.fullmatch(r"\$\{\w+:-\w*\}", value)
+
+
+def test_build_paths_exist(services: dict[str, dict[str, Any]]) -> None:
+    """Everything that the build of the image reads is there."""
+    build = services["worker"]["build"]
+    context = (COMPOSE.parent / build["context"]).resolve()
+    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.MULTILINE)
+    paths = [build["dockerfile"], *" ".join(copied).split()]
+
+    assert [path for path in paths if not (context / path).exists()] == []
+
+
+def test_app_of_the_image_exists(services: dict[str, dict[str, Any]]) -> None:
+    """The app that the worker runs by default is a module that the image holds."""
+    default = services["worker"]["environment"]["HOLDFAST_APP"]
+    named = re.fullmatch(r"\$\{HOLDFAST_APP:-([\w.]+):\w+\}", default)
+
+    assert named
+    assert f"HOLDFAST_APP={named[1]}:" in DOCKERFILE
+    assert (ROOT / named[1].replace(".", "/")).with_suffix(".py").exists()
+
+
+def test_image_does_not_run_as_root() -> None:
+    """The last USER of the Dockerfile is a number other than root's."""
+    assert int(re.findall(r"^USER (\d+)", DOCKERFILE, re.MULTILINE)[-1]) > 0
+
+
+def test_locks_are_bare_pins() -> None:
+    """Lock files name exact versions only, and the image's is a part of the other."""
+    everything, image = (
+        set((ROOT / name).read_text(encoding="utf-8").splitlines()[1:])
+        for name in ("requirements.lock", "deploy/requirements.lock")
+    )
+
+    assert [line for line in everything if not re.fullmatch(r"[\w.-]+==[\w.+]+", line)] == []
+    assert image < everything
+    assert not any(re.match("temporal-|pytest|ruff|pyright", line) for line in image)

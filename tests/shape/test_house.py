@@ -1,0 +1,81 @@
+"""What the documentation and the contracts say of the code is so."""
+
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+
+import pytest
+from pydantic import BaseModel
+
+from contracts import errors
+from tests.shape.tree import FILES, PRODUCT, ROOT, module
+
+HOUSE = ROOT.parent / "shared" / "house.py"
+
+
+def test_errors_are_in_their_tree() -> None:
+    """The docstring of contracts/errors.py shows every exception that the module defines."""
+    defined = {
+        name
+        for name, thing in inspect.getmembers(errors, inspect.isclass)
+        if issubclass(thing, Exception) and thing.__module__ == errors.__name__
+    }
+
+    assert defined == defined & set(re.findall(r"\w+", errors.__doc__ or ""))
+
+
+def test_contracts_are_frozen() -> None:
+    """Nobody changes a contract once it is made."""
+    modules = [module(path) for path in PRODUCT if path.parts[0] == "contracts"]
+    models = {
+        thing
+        for name in modules
+        for _, thing in inspect.getmembers(importlib.import_module(name), inspect.isclass)
+        if issubclass(thing, BaseModel) and thing.__module__ == name
+    }
+
+    assert models
+    assert {model.__name__ for model in models if not model.model_config.get("frozen")} == set()
+
+
+def test_readme_maps_every_folder() -> None:
+    """The README's folder map and the top-level folders are the same."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = re.search(
+        r"^## Where things are$.*?^```\w*$(.*?)^```$", readme, re.MULTILINE | re.DOTALL
+    )
+    assert block, "README.md has no fenced block under '## Where things are'"
+    folders = {path.parts[0] for path in FILES if len(path.parts) > 1}
+
+    mapped = set(re.findall(r"(?<!\S)(\w+)/(?!\S)", block[1]))
+
+    assert mapped == {folder for folder in folders if not folder.startswith(".")}
+
+
+def test_import_has_no_effect() -> None:
+    """Every module imports in a fresh process without an environment, and says nothing."""
+    modules = [module(path) for path in PRODUCT if path.stem != "__main__"]
+    program = "import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]"
+
+    imported = subprocess.run(
+        [sys.executable, "-c", program, *modules],
+        cwd=ROOT,
+        env={},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert imported.stdout + imported.stderr == ""
+
+
+@pytest.mark.skipif(not HOUSE.exists(), reason="the figures are counted where the house is built")
+def test_figures_of_the_house() -> None:
+    """The house keeps its own figures."""
+    figures = subprocess.run(
+        [sys.executable, HOUSE], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+    assert figures.returncode == 0, figures.stdout + figures.stderr

@@ -1,0 +1,1 @@
+"""What an agent can do: the tool contract, its checks, and how a tool runs. No Temporal."""

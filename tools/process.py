@@ -1,0 +1,148 @@
+"""A synchronous tool in a process of its own: the only kind of Python code that can be ended."""
+
+import asyncio
+import contextlib
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import threading
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import NamedTuple, TypeAlias
+
+from pydantic import JsonValue
+
+from contracts.errors import ToolCrashed, ToolError
+from contracts.tools import ErrorType, ToolInvocation
+from tools.context import ToolContext
+from tools.limits import time_limit
+from tools.tool import Tool
+
+# A server process with the app already imported forks a fresh child for each call in milliseconds,
+# and has no threads that a fork could catch halfway.
+_CONTEXT = multiprocessing.get_context("forkserver")
+
+
+class Job(NamedTuple):
+    """What a child needs: the tool, sent as the name under which it is defined, and the call."""
+
+    tool: Tool
+    invocation: ToolInvocation
+    secret: Callable[[str], str]
+
+
+class _Progress(NamedTuple):
+    value: JsonValue
+
+
+class _Done(NamedTuple):
+    content: bytes
+
+
+class _Refused(NamedTuple):
+    type: ErrorType
+    reason: str
+    next_valid_actions: tuple[str, ...]
+
+
+class _Raised(NamedTuple):
+    kind: str
+    message: str
+
+
+_Message: TypeAlias = _Progress | _Done | _Refused | _Raised
+
+
+def preload(modules: list[str]) -> None:
+    """Import these once, in the process that all children are forked from."""
+    _CONTEXT.set_forkserver_preload(["__main__", *modules])
+
+
+async def run_in_process(
+    job: Job, timeout: float, heartbeat: Callable[[JsonValue], None]
+) -> bytes:
+    """
+    Run a job in a child, for at most *timeout* seconds.
+
+    Raises ToolTimeout, ToolError or ToolCrashed. However this ends, also by cancellation, the child
+    and everything that it started are gone when it returns.
+    """
+    receiver, sender = _CONTEXT.Pipe(duplex=False)
+    child = _CONTEXT.Process(target=_serve, args=(sender, job))
+    starting = asyncio.ensure_future(asyncio.to_thread(child.start))
+    try:
+        await asyncio.shield(starting)
+        sender.close()
+        async with time_limit(job.tool.contract.name, timeout):
+            return await _outcome(receiver, heartbeat)
+    finally:
+        await starting
+        _kill_with_children(child.pid)
+        await asyncio.to_thread(child.join)
+        receiver.close()
+
+
+async def _outcome(receiver: Connection, heartbeat: Callable[[JsonValue], None]) -> bytes:
+    while True:
+        await _readable(receiver)
+        try:
+            message: _Message = receiver.recv()
+        except EOFError:
+            raise ToolCrashed("ProcessDied", "the tool's process ended without a result") from None
+        match message:
+            case _Progress(value):
+                heartbeat(value)
+            case _Done(content):
+                return content
+            case _Refused(kind, reason, actions):
+                raise ToolError(kind, reason, actions)
+            case _Raised(kind, text):
+                raise ToolCrashed(kind, text)
+
+
+async def _readable(connection: Connection) -> None:
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_reader(connection.fileno(), ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(connection.fileno())
+
+
+def _kill_with_children(pid: int | None) -> None:
+    if pid is None:
+        return
+    # The child leads a process group of its own as soon as it runs; before that it has no children.
+    for kill in (os.killpg, os.kill):
+        with contextlib.suppress(ProcessLookupError):
+            kill(pid, signal.SIGKILL)
+
+
+def _serve(sender: Connection, job: Job) -> None:
+    """Run in the child: one call, one outcome."""
+    os.setpgrp()
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+    sender.send(_attempt(sender, job))
+
+
+def _attempt(sender: Connection, job: Job) -> _Message:
+    context = ToolContext.of(
+        job.invocation, job.secret, lambda value: sender.send(_Progress(value))
+    )
+    try:
+        values = job.tool.bound(job.invocation.arguments, context)
+        return _Done(job.tool.json(job.tool.function(**values)))
+    except ToolError as error:
+        return _Refused(error.type, error.reason, error.next_valid_actions)
+    except Exception as error:  # noqa: BLE001 -- the process boundary: the parent raises it again
+        return _Raised(type(error).__name__, str(error))
+
+
+def _die_with_parent() -> None:
+    """A worker that is killed can't end its children; they watch it instead."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os.killpg(0, signal.SIGKILL)

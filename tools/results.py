@@ -1,0 +1,52 @@
+"""From what a function returned to what the model reads: structured, and never too large."""
+
+from pydantic import JsonValue
+from pydantic_core import from_json
+
+from contracts.tools import ToolFailure, ToolInvocation, ToolSuccess
+from contracts.errors import ToolError
+from tools.artifacts import ArtifactStore
+
+SUMMARY_CHARS = 160
+
+
+def success(
+    invocation: ToolInvocation, name: str, content: bytes, limit: int, artifacts: ArtifactStore
+) -> ToolSuccess:
+    """Build the result of a call from its JSON; what exceeds *limit* characters is kept apart."""
+    text = content.decode()
+    if len(text) <= limit:
+        return ToolSuccess(
+            call_id=invocation.call_id,
+            name=name,
+            summary=_summary(text),
+            data=from_json(content),
+        )
+    excerpt: JsonValue = {
+        "excerpt": text[:limit],
+        "truncated": True,
+        "characters": len(text),
+    }
+    return ToolSuccess(
+        call_id=invocation.call_id,
+        name=name,
+        summary=f"the first {limit} of {len(text)} characters; ask for less to see the rest",
+        data=excerpt,
+        artifact=artifacts.keep(invocation, content),
+    )
+
+
+def failure(invocation: ToolInvocation, name: str, error: ToolError) -> ToolFailure:
+    """Build the result of a call that the tool itself refused."""
+    return ToolFailure(
+        status="error",
+        call_id=invocation.call_id,
+        name=name,
+        type=error.type,
+        reason=error.reason,
+        next_valid_actions=error.next_valid_actions,
+    )
+
+
+def _summary(text: str) -> str:
+    return text if len(text) <= SUMMARY_CHARS else f"{text[: SUMMARY_CHARS - 1]}…"

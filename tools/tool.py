@@ -1,0 +1,171 @@
+"""A tool: a contract and the function that keeps it, always together."""
+
+import importlib
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Literal, TypeAlias
+
+from pydantic import ValidationError
+
+from contracts.base import JsonObject
+from contracts.errors import AppError, ToolError
+from contracts.tools import ResourceScope, RetryRule, Risk, ToolContract
+from tools.context import ToolContext
+from tools.schema import ArgumentCheck, Signature, flaws
+
+ToolFunction: TypeAlias = Callable[..., object] | Callable[..., Awaitable[object]]
+
+_SIDE_EFFECTS: dict[Risk, Literal["none", "local", "internal", "external"]] = {
+    Risk.READ_ONLY: "none",
+    Risk.SEARCH_ONLY: "none",
+    Risk.COMPUTE_ONLY: "none",
+    Risk.DRAFT_ONLY: "local",
+    Risk.WRITE_LOCAL: "local",
+    Risk.PROCESS_EXECUTION: "local",
+    Risk.WRITE_INTERNAL: "internal",
+    Risk.DESTRUCTIVE: "internal",
+    Risk.PRIVILEGED_ACCESS: "internal",
+    Risk.IDENTITY_ACCESS: "internal",
+    Risk.COMMUNICATION: "external",
+    Risk.WRITE_EXTERNAL: "external",
+    Risk.FINANCIAL: "external",
+    Risk.NETWORK_OPEN_WORLD: "external",
+}
+
+LONGEST_LOCAL = 10.0
+"""Seconds. A local tool holds up the workflow task, so it must be quick."""
+
+
+class Tool:
+    """A contract and the function that keeps it. Calling it calls the function."""
+
+    def __init__(
+        self, contract: ToolContract, function: ToolFunction, signature: Signature
+    ) -> None:
+        self.contract = contract
+        self.function = function
+        self.is_async = inspect.iscoroutinefunction(function)
+        self.module = function.__module__
+        self.qualname = function.__qualname__
+        self._signature = signature
+        self._check = ArgumentCheck(contract.input_schema)
+
+    def __reduce__(self) -> tuple[Callable[[str, str], object], tuple[str, str]]:
+        """Travel between processes as a name: code is imported, never sent."""
+        return imported, (self.module, self.qualname)
+
+    def __call__(self, *args: object, **kwargs: object) -> object:
+        """Call the function as it was written, for example in its own unit test."""
+        return self.function(*args, **kwargs)
+
+    def objections(self, arguments: JsonObject) -> tuple[str, ...]:
+        """Say what is wrong with the arguments, by the contract's schema."""
+        return self._check.objections(arguments)
+
+    def bound(self, arguments: JsonObject, context: ToolContext) -> dict[str, object]:
+        """
+        Turn valid JSON arguments into what the function takes.
+
+        Raises ToolError where a type is stricter than its schema can say.
+        """
+        try:
+            parsed = self._signature.arguments.model_validate(arguments)
+        except ValidationError as error:
+            raise ToolError(
+                "invalid_arguments", _objections(error), ("correct the arguments",)
+            ) from None
+        values: dict[str, object] = {
+            name: getattr(parsed, name) for name in type(parsed).model_fields
+        }
+        if self._signature.context_parameter is not None:
+            values[self._signature.context_parameter] = context
+        return values
+
+    def json(self, value: object) -> bytes:
+        """Turn what the function returned into JSON; raises pydantic's serialization error."""
+        return self._signature.returns.dump_json(value)
+
+
+def tool(
+    *,
+    risk: Risk,
+    timeout: float = 30.0,
+    scope: ResourceScope | None = None,
+    local: bool = False,
+    pollable: bool = False,
+    max_retries: int = 2,
+    retry_backoff: float = 1.0,
+    max_result_chars: int = 20_000,
+    draft: str | None = None,
+    expected_result: str = "",
+    rollback: str = "",
+    permission: Literal["by_risk", "ask_user"] = "by_risk",
+) -> Callable[[ToolFunction], Tool]:
+    """
+    Make a function a tool. Its name, docstring and types become the contract.
+
+    *timeout* is in seconds, for each attempt. *max_retries* and *retry_backoff* (seconds) only
+    matter for tools that change nothing; others never run twice on their own. *expected_result*
+    and *rollback* are what an approver is told. Raises AppError when the contract would have holes.
+    """
+
+    def decorate(function: ToolFunction) -> Tool:
+        name = function.__name__
+        signature = Signature(name, function)
+        contract = ToolContract(
+            name=name,
+            description=inspect.getdoc(function) or "",
+            input_schema=signature.input_schema(),
+            output_schema=signature.output_schema(),
+            risk=risk,
+            side_effect=_SIDE_EFFECTS[risk],
+            resource_scope=scope or ResourceScope(),
+            permission=permission,
+            timeout=timeout,
+            max_result_chars=max_result_chars,
+            retry=RetryRule(max_retries=max_retries, backoff=retry_backoff),
+            audit="history",
+            error_format="tool_failure",
+            local=local,
+            pollable=pollable,
+            draft=draft,
+            expected_result=expected_result,
+            rollback=rollback,
+        )
+        made = Tool(contract, function, signature)
+        if holes := _holes(made):
+            raise AppError(f"tool {name!r}: {'; '.join(holes)}")
+        return made
+
+    return decorate
+
+
+def imported(module: str, qualname: str) -> object:
+    """Return what stands in a module under a name; raises ImportError or AttributeError."""
+    found: object = importlib.import_module(module)
+    for part in qualname.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _objections(error: ValidationError) -> str:
+    return "; ".join(
+        f"{'.'.join(str(part) for part in entry['loc'])}: {entry['msg']}"
+        for entry in error.errors(include_url=False, include_input=False)
+    )
+
+
+def _holes(made: Tool) -> tuple[str, ...]:
+    contract = made.contract
+    found = list(flaws(contract.input_schema))
+    if len(contract.description.split()) < 3:
+        found.append("its docstring must say what it does; that is all a model knows of it")
+    if contract.local and not contract.risk.changes_nothing:
+        found.append(f"a local tool must change nothing, and {contract.risk} does")
+    if contract.local and contract.timeout > LONGEST_LOCAL:
+        found.append(f"a local tool must have a timeout of at most {LONGEST_LOCAL:g} s")
+    scope = contract.resource_scope
+    properties = contract.input_schema.get("properties")
+    if scope.argument is not None and scope.argument not in (properties or {}):
+        found.append(f"its scope names {scope.argument!r}, which is none of its arguments")
+    return tuple(found)

@@ -1,0 +1,119 @@
+"""The composition root: the only place where concrete classes meet. Run as `worker.py APP`."""
+
+import asyncio
+import signal
+import sys
+from datetime import timedelta
+
+from temporalio.client import Client
+from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+
+import settings
+from activities.model import ModelActivities
+from activities.opening import OpeningActivities
+from activities.policy import PolicyActivities
+from activities.runs import TemporalRuns
+from activities.tools import ToolActivities
+from activities.transcripts import Transcripts
+from adapters.anthropic import AnthropicAdapter
+from adapters.base import ModelAdapter
+from adapters.openai import OpenAIAdapter
+from adapters.scripted import ScriptedAdapter
+from contracts.errors import HoldfastError
+from contracts.run import TASK_QUEUE
+from holdfast.app import App, load_app
+from holdfast.connection import connect
+from tools.artifacts import FileArtifacts
+from tools.process import preload
+from workflows.agent_run import AgentRun
+
+# Imported once instead of for each run: everything that workflow code calls and that is the same
+# for all runs. Replay and tests use this very runner.
+WORKFLOW_RUNNER = SandboxedWorkflowRunner(
+    restrictions=SandboxRestrictions.default.with_passthrough_modules(
+        "contracts",
+        "policy",
+        "activities",
+        "adapters",
+        "tools",
+        "pydantic",
+        "rfc8785",
+        "structlog",
+        "jsonschema_rs",
+    )
+)
+
+# A run whose worker was killed waits this long before any worker may take it over.
+STICKY_TIMEOUT = timedelta(seconds=2)
+
+# What an activity may still finish when the worker is told to stop.
+GRACE = timedelta(seconds=10)
+
+
+def adapters(app: App) -> dict[str, ModelAdapter]:
+    """All providers by the word before the colon in a model's name."""
+    known: tuple[ModelAdapter, ...] = (
+        ScriptedAdapter(app.scripts),
+        AnthropicAdapter(),
+        OpenAIAdapter(),
+    )
+    return {adapter.provider: adapter for adapter in known}
+
+
+def build_worker(client: Client, app: App, *, cached_transcripts: int = 256) -> Worker:
+    """Put a worker together. Tests and the bench call this too, so they test this product."""
+    home = settings.Settings.load().home
+    runs = TemporalRuns(client)
+    opening = OpeningActivities(app.snapshots(), runs)
+    model = ModelActivities(adapters(app), Transcripts(runs, cached_transcripts))
+    policy = PolicyActivities(app.registry)
+    tools = ToolActivities(app.registry, settings.secret, FileArtifacts(home / "artifacts"))
+    preload(app.modules())
+    return Worker(
+        client,
+        task_queue=TASK_QUEUE,
+        workflows=[AgentRun],
+        activities=[
+            opening.open_run,
+            model.call_model,
+            policy.authorize,
+            policy.judge,
+            policy.record,
+            tools.run_tool,
+        ],
+        workflow_runner=WORKFLOW_RUNNER,
+        sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
+        graceful_shutdown_timeout=GRACE,
+    )
+
+
+async def serve(name: str) -> None:
+    """Work for one app until the process is told to stop."""
+    app = load_app(name)
+    client = await connect()
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    async with build_worker(client, app):
+        print(f"worker for {name} on {client.service_client.config.target_host}", flush=True)
+        await stopped.wait()
+
+
+def main() -> int:
+    """Run the worker; what keeps it from starting is one line on standard error."""
+    name = sys.argv[1] if len(sys.argv) > 1 else settings.Settings.load().app
+    if name is None:
+        print("usage: worker.py APP, where APP is module:attribute", file=sys.stderr)
+        return 2
+    try:
+        asyncio.run(serve(name))
+    except HoldfastError as error:
+        print(f"worker: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

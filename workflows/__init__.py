@@ -1,0 +1,1 @@
+"""Deterministic orchestration: what happens in which order. No I/O."""

@@ -1,0 +1,282 @@
+"""The main path: one agent run, from its goal to its result."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Literal
+
+from pydantic import JsonValue, ValidationError
+from temporalio import workflow
+from temporalio.common import RawValue
+from temporalio.exceptions import ActivityError, is_cancelled_exception
+
+from activities.model import ModelActivities
+from activities.opening import OpeningActivities
+from activities.policy import PolicyActivities
+from contracts.approvals import (
+    AnswerSignal,
+    ApprovalSignal,
+    Disposition,
+    Judgement,
+    Request,
+    ResolutionSignal,
+    SteerSignal,
+)
+from contracts.decisions import Allow, AuthorizeCalls, Decided
+from contracts.errors import HoldfastError, InvalidInput
+from contracts.model import Prefix
+from contracts.run import (
+    WORKFLOW_TYPE,
+    AuditEvent,
+    OpenRun,
+    RunInput,
+    RunResult,
+    StatusReport,
+    Stop,
+    UsageReport,
+)
+from contracts.state import CallState, RunState
+from contracts.transcript import TranscriptPage, UserTurn
+from policy import budgets
+from workflows import attributes, failures, messages, requests, steps, summaries, views
+from workflows.options import DECISION, history_is_long, model_config
+from workflows.tool_call import run_tool
+from workflows.transcript import carried, halted, pruned
+
+
+@workflow.defn(name=WORKFLOW_TYPE, failure_exception_types=[HoldfastError])
+class AgentRun:
+    """One run of one agent. Everything that decides what happens next is in its state."""
+
+    def __init__(self) -> None:
+        self._state: RunState | None = None
+        self._input_refused = False
+        self._one_message_at_a_time = asyncio.Lock()
+
+    @property
+    def state(self) -> RunState:
+        """The state; there is none before the run has been opened."""
+        if self._state is None:
+            raise InvalidInput("the run is still being opened; ask again in a moment")
+        return self._state
+
+    @workflow.run
+    async def run(self, *arguments: JsonValue) -> RunResult:
+        """Take steps until the run is over."""
+        self._state = await self._open(arguments)
+        attributes.show(self._state)
+        while True:
+            match steps.next_step(self.state, workflow.now(), history_is_long=history_is_long()):
+                case steps.CallModel(model):
+                    await self._call_model(model)
+                case steps.Authorize(calls):
+                    await self._authorize(calls)
+                case steps.AwaitPeople(until):
+                    await self._wait_for_people(until)
+                case steps.AwaitResume():
+                    await self._wait_for_resume()
+                case steps.RunTools(batch):
+                    await self._run_tools(batch)
+                case steps.Prune(before):
+                    await self._prune(before)
+                case steps.ContinueAsNew():
+                    await workflow.wait_condition(workflow.all_handlers_finished)
+                    workflow.continue_as_new(args=[arguments[0], carried(self.state)])
+                case steps.Halt(stop):
+                    await self._record("stopped", stop.reason)
+                    self._state = halted(self.state, stop)
+                case steps.Finish():
+                    await workflow.wait_condition(workflow.all_handlers_finished)
+                    attributes.show(self.state)
+                    return steps.result(self.state)
+
+    async def _open(self, arguments: tuple[JsonValue, ...]) -> RunState:
+        # Only the run itself may hand a state over, or anybody could start one with approvals in it.
+        if workflow.info().continued_run_id is not None:
+            return RunState.model_validate(arguments[1])
+        try:
+            given = messages.run_input(arguments)
+            agent = await workflow.execute_local_activity_method(
+                OpeningActivities.open_run,
+                OpenRun(agent=given.agent),
+                summary=f"open agent {given.agent}",
+                **DECISION,
+            )
+        except (InvalidInput, ActivityError) as error:
+            self._input_refused = True
+            await workflow.wait_condition(workflow.all_handlers_finished)
+            raise failures.opening(error) from error
+        return steps.opened(workflow.info().workflow_id, given, agent, workflow.now())
+
+    async def _call_model(self, model: str) -> None:
+        self._state = steps.before_model(self.state)
+        try:
+            reply = await workflow.execute_activity_method(
+                ModelActivities.call_model,
+                steps.model_call(self.state, model),
+                summary=f"turn {self.state.ledger.steps + 1} · {model}",
+                **model_config(self._seconds_left()),
+            )
+        except ActivityError as error:
+            if is_cancelled_exception(error) or not failures.is_the_models(error):
+                raise
+            if self._seconds_left() != 0:
+                await self._record("model failed", f"{model}: {failures.message(error)}")
+                self._state = steps.after_model_failure(self.state, failures.message(error))
+            return
+        # Read the state only now: a message may have changed it during the await.
+        self._state = steps.after_model(self.state, reply)
+        if (stop := self.state.stop) is not None:
+            await self._record("stopped", stop.reason)
+
+    async def _authorize(self, calls: tuple[CallState, ...]) -> None:
+        asked = tuple(call.call for call in calls)
+        answer = await workflow.execute_local_activity_method(
+            PolicyActivities.authorize,
+            AuthorizeCalls(
+                run_id=self.state.run_id,
+                agent=self.state.agent.name,
+                tenant=self.state.input.tenant,
+                actor=self.state.input.actor,
+                calls=asked,
+                approvals=tuple(call.approval for call in calls if call.approval is not None),
+                visible_tools=tuple(tool.name for tool in self.state.agent.tools),
+            ),
+            summary=summaries.calls_line(asked),
+            **DECISION,
+        )
+        for ruling in answer.rulings:
+            if not (isinstance(ruling, Decided) and isinstance(ruling.decision, Allow)):
+                await self._record("ruled", summaries.ruling_line(ruling))
+        now = workflow.now()
+        self._state = steps.settled(requests.after_rulings(self.state, answer.rulings, now), now)
+
+    async def _wait_for_people(self, until: datetime) -> None:
+        waiting, began = self.state.requests, workflow.now()
+        attributes.show(self.state)
+        try:
+            await workflow.wait_condition(
+                lambda: self.state.requests != waiting or self.state.suspended,
+                timeout=max(until - began, timedelta(0)),
+                timeout_summary="; ".join(summaries.request_line(request) for request in waiting),
+            )
+        except TimeoutError:
+            now = workflow.now()
+            self._state = steps.settled(requests.expired(self.state, now), now)
+        self._state = steps.waited(self.state, workflow.now() - began)
+        attributes.show(self.state)
+
+    async def _wait_for_resume(self) -> None:
+        began = workflow.now()
+        attributes.show(self.state)
+        await workflow.wait_condition(lambda: not self.state.suspended)
+        self._state = steps.waited(self.state, workflow.now() - began)
+        attributes.show(self.state)
+
+    async def _run_tools(self, batch: tuple[CallState, ...]) -> None:
+        left = self._seconds_left()
+        results = await asyncio.gather(*(run_tool(self.state, call, left) for call in batch))
+        self._state = steps.after_tools(self.state, tuple(results), workflow.now())
+        if (stop := self.state.stop) is not None:
+            await self._record("stopped", stop.reason)
+
+    async def _prune(self, before: int) -> None:
+        fresh = pruned(self.state, before)
+        sizes = f"{self.state.context_chars} → {fresh.context_chars} characters"
+        await self._record("context pruned", f"tool results before item {before}: {sizes}")
+        self._state = pruned(self.state, before)
+
+    async def _record(self, event: str, text: str) -> None:
+        """Leave a line in history that people find at a glance."""
+        await workflow.execute_local_activity_method(
+            PolicyActivities.record,
+            AuditEvent(run_id=self.state.run_id, event=event, text=text),
+            summary=summaries.shortened(f"{event}: {text}", summaries.LIMIT),
+            **DECISION,
+        )
+
+    def _seconds_left(self) -> float | None:
+        elapsed = workflow.now() - self.state.started_at
+        return budgets.seconds_left(
+            self.state.agent.budget, self.state.ledger, elapsed.total_seconds()
+        )
+
+    @workflow.signal(dynamic=True)
+    async def receive(self, name: str, payloads: Sequence[RawValue]) -> None:
+        """
+        Take any signal.
+
+        One handler for all names: a handler of its own drops what it can't decode without a trace,
+        and a wrong number of arguments fails the workflow task, for ever.
+        """
+        await self._take(name, payloads)
+
+    @workflow.update(dynamic=True)
+    async def decide(self, name: str, payloads: Sequence[RawValue]) -> Disposition:
+        """Take the update `decide`, judged as the signal `approval` is, and say what became of it."""
+        return await self._take("approval" if name == "decide" else name, payloads)
+
+    async def _take(self, name: str, payloads: Sequence[RawValue]) -> Disposition:
+        await workflow.wait_condition(lambda: self._state is not None or self._input_refused)
+        if self._input_refused:
+            return Disposition(accepted=False, request_id="", reason="the run could not start")
+        async with self._one_message_at_a_time:
+            match messages.read(name, payloads):
+                case messages.Garbage(reason):
+                    return await self._refuse(name, reason)
+                case SteerSignal(text=text):
+                    words = UserTurn(text=text, origin="steer")
+                    self._state = requests.said(self.state, words)
+                case ApprovalSignal() | AnswerSignal() | ResolutionSignal() as message:
+                    return await self._judge(message)
+                case _:
+                    self._state = steps.suspended(self.state, on=name == "suspend")
+        return Disposition(accepted=True, request_id="", reason="accepted")
+
+    async def _judge(self, message: requests.Message) -> Disposition:
+        disposition = await workflow.execute_local_activity_method(
+            PolicyActivities.judge,
+            Judgement(
+                message=message,
+                request=requests.open_request(self.state, message.request_id),
+                closed=requests.closed_request(self.state, message.request_id),
+                now=workflow.now(),
+            ),
+            summary=summaries.message_line(message),
+            **DECISION,
+        )
+        now = workflow.now()
+        state, disposition = requests.after_message(self.state, message, disposition, now)
+        self._state = steps.settled(state, now)
+        return disposition
+
+    async def _refuse(self, signal: str, reason: str) -> Disposition:
+        await self._record("message refused", reason)
+        disposition = Disposition(accepted=False, request_id="", reason=reason)
+        self._state = requests.refused(self.state, signal, disposition, workflow.now())
+        return disposition
+
+    @workflow.query
+    def status(self) -> StatusReport:
+        """Say where the run stands."""
+        return views.status(self.state)
+
+    @workflow.query
+    def pending(self) -> tuple[Request, ...]:
+        """Return the requests that wait for a person."""
+        return self.state.requests
+
+    @workflow.query
+    def usage(self) -> UsageReport:
+        """Say what the run has used."""
+        return views.usage(self.state)
+
+    @workflow.query
+    def transcript(self, page: views.PageQuery = views.PageQuery()) -> TranscriptPage:
+        """Return a part of the transcript, of less than 1 MB."""
+        return views.transcript_page(self.state, page)
+
+    @workflow.query
+    def prefix(self) -> Prefix:
+        """Return instructions and tool schemas, as this run began with them."""
+        return self.state.agent.prefix

@@ -1,0 +1,35 @@
+"""What the Temporal UI shows of a run beside its history: search attributes and current details."""
+
+from temporalio import workflow
+from temporalio.common import SearchAttributeKey
+
+from contracts.state import RunState
+from workflows.summaries import waiting_details
+from workflows.views import standing
+
+NAME = SearchAttributeKey.for_keyword("AgentName")
+TENANT = SearchAttributeKey.for_keyword("AgentTenant")
+STATUS = SearchAttributeKey.for_keyword("AgentStatus")
+PENDING = SearchAttributeKey.for_keyword_list("AgentPending")
+
+
+def show(state: RunState) -> None:
+    """Show where the run stands, if that has changed; each change is one event."""
+    workflow.set_current_details(waiting_details(state.requests))
+    if not state.agent.search_attributes:
+        return
+    shown = workflow.info().typed_search_attributes
+    waiting = [request.request_id for request in state.requests]
+    updates = [
+        key.value_set(value)
+        for key, value in (
+            (NAME, state.agent.name),
+            (TENANT, state.input.tenant),
+            (STATUS, standing(state)),
+        )
+        if shown.get(key) != value
+    ]
+    if list(shown.get(PENDING) or ()) != waiting:
+        updates.append(PENDING.value_set(waiting) if waiting else PENDING.value_unset())
+    if updates:
+        workflow.upsert_search_attributes(updates)

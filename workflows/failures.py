@@ -1,0 +1,75 @@
+"""What an activity's failure means for the run. Pure."""
+
+from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError
+
+from contracts.errors import InvalidInput
+from contracts.tools import AnyCall, ToolContract, ToolFailure
+
+TOOL_TIMEOUT = "ToolTimeout"
+_CUT_OFF = {TOOL_TIMEOUT, "CancelledError", "ActivityPause", "ActivityReset"}
+"""How an activity ends that its worker or an operator ended, before the tool was done."""
+
+_MODEL_ERRORS = {"ModelUnavailable", "ModelRejected"}
+
+
+def message(error: ActivityError) -> str:
+    """Say on one line what failed an activity in the end."""
+    cause = error.cause
+    if isinstance(cause, TimeoutError):
+        kind = cause.type.name.lower().replace("_", "-") if cause.type else "unknown"
+        return f"no answer in time ({kind} time-out)"
+    if isinstance(cause, ApplicationError):
+        return " ".join(cause.message.split())
+    return " ".join(str(cause or error).split())
+
+
+def opening(error: InvalidInput | ActivityError) -> InvalidInput:
+    """Say why a run can't start."""
+    return error if isinstance(error, InvalidInput) else InvalidInput(message(error))
+
+
+def is_the_models(error: ActivityError) -> bool:
+    """Whether a failed `call_model` is the provider's doing, so that another model may help."""
+    cause = error.cause
+    if isinstance(cause, ApplicationError):
+        return cause.type in _MODEL_ERRORS
+    return isinstance(cause, TimeoutError)
+
+
+def tool_failure(call: AnyCall, contract: ToolContract, error: ActivityError) -> ToolFailure:
+    """Turn a failed tool into the result that the model reads."""
+    cause = error.cause
+    cut_off = isinstance(cause, TimeoutError) or (
+        isinstance(cause, ApplicationError) and cause.type in _CUT_OFF
+    )
+    if cut_off and not contract.risk.changes_nothing:
+        return ToolFailure(
+            status="outcome_unknown",
+            call_id=call.call_id,
+            name=call.name,
+            type="timeout",
+            reason=f"{message(error)}; it may have happened all the same",
+            next_valid_actions=("find out whether it happened before you ask for it again",),
+        )
+    if cut_off:
+        return ToolFailure(
+            status="error",
+            call_id=call.call_id,
+            name=call.name,
+            type="timeout",
+            reason=message(error),
+            next_valid_actions=("ask for less at once", "go on without it"),
+        )
+    return ToolFailure(
+        status="error",
+        call_id=call.call_id,
+        name=call.name,
+        type="internal_error",
+        reason=_kind(error) + message(error),
+        next_valid_actions=("try other arguments", "go on without it"),
+    )
+
+
+def _kind(error: ActivityError) -> str:
+    cause = error.cause
+    return f"{cause.type}: " if isinstance(cause, ApplicationError) and cause.type else ""

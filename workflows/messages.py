@@ -1,0 +1,70 @@
+"""Messages from outside, read without trust: whatever arrives becomes a value, never an error."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from pydantic import JsonValue, ValidationError
+from temporalio.common import RawValue
+
+from contracts.approvals import (
+    AnswerSignal,
+    ApprovalSignal,
+    EmptySignal,
+    ResolutionSignal,
+    SteerSignal,
+)
+from contracts.base import Inbound
+from contracts.errors import InvalidInput
+from contracts.run import RunInput
+
+SIGNALS: Mapping[str, type[Inbound]] = {
+    "approval": ApprovalSignal,
+    "answer": AnswerSignal,
+    "resolution": ResolutionSignal,
+    "steer": SteerSignal,
+    "suspend": EmptySignal,
+    "resume": EmptySignal,
+}
+
+
+class Garbage(NamedTuple):
+    """A message that can't be read, and why."""
+
+    reason: str
+
+
+Received: TypeAlias = (
+    ApprovalSignal | AnswerSignal | ResolutionSignal | SteerSignal | EmptySignal | Garbage
+)
+
+
+def read(name: str, payloads: Sequence[RawValue]) -> Inbound | Garbage:
+    """Read a signal by its name; one that takes nothing may also come without an argument."""
+    model = SIGNALS.get(name)
+    if model is None:
+        return Garbage(f"no signal {name!r} (known: {', '.join(SIGNALS)})")
+    if len(payloads) > 1 or (not payloads and model is not EmptySignal):
+        return Garbage(f"{name!r} takes one JSON object, not {len(payloads)} arguments")
+    content = (payloads[0].payload.data if payloads else b"") or b"{}"
+    try:
+        return model.model_validate_json(content)
+    except ValidationError as error:
+        return Garbage(f"{name!r}: {objections(error)}")
+
+
+def objections(error: ValidationError) -> str:
+    """Say on one line what is wrong with an input, field by field."""
+    return "; ".join(
+        f"{'.'.join(str(part) for part in entry['loc']) or 'the argument'}: {entry['msg']}"
+        for entry in error.errors(include_url=False, include_input=False)[:5]
+    )
+
+
+def run_input(arguments: Sequence[JsonValue]) -> RunInput:
+    """Read the argument that a run was started with."""
+    if len(arguments) != 1:
+        raise InvalidInput(f"AgentRun takes one JSON object, not {len(arguments)} arguments")
+    try:
+        return RunInput.model_validate(arguments[0])
+    except ValidationError as error:
+        raise InvalidInput(f"AgentRun can't use this input: {objections(error)}") from None

@@ -1,0 +1,94 @@
+"""Every timeout and retry policy of a run, with the reason where a number would surprise."""
+
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.workflow import ActivityCancellationType, ActivityConfig, LocalActivityConfig
+
+from contracts.tools import ToolContract
+
+# A killed worker is noticed when its heartbeat stays out, so this bounds the time to recover.
+# The activities send one every second or two.
+HEARTBEAT = timedelta(seconds=5)
+
+MODEL_TIMEOUT = timedelta(minutes=10)
+
+# Rate limits and overload pass; what can't pass is raised as non-retryable and ends at once.
+MODEL_RETRY = RetryPolicy(
+    initial_interval=timedelta(seconds=1),
+    backoff_coefficient=2.0,
+    maximum_interval=timedelta(seconds=30),
+    maximum_attempts=6,
+)
+
+# Decisions and audit lines are quick and pure; what fails them is a bug or a lost worker.
+DECISION = LocalActivityConfig(
+    start_to_close_timeout=timedelta(seconds=10),
+    retry_policy=RetryPolicy(maximum_attempts=5),
+)
+
+MAX_EVENTS = 15_000
+"""A run of 1,000 steps stays one execution, one page in the UI; the server's limit is 51,200."""
+
+MAX_BYTES = 20_000_000
+"""The server's limit is 50 MB."""
+
+
+def model_config(seconds_left: float | None) -> ActivityConfig:
+    """Options of `call_model`; what is left of the wall time bounds all its attempts together."""
+    return ActivityConfig(
+        start_to_close_timeout=MODEL_TIMEOUT,
+        schedule_to_close_timeout=_bound(seconds_left),
+        heartbeat_timeout=HEARTBEAT,
+        retry_policy=MODEL_RETRY,
+        cancellation_type=ActivityCancellationType.TRY_CANCEL,
+    )
+
+
+def tool_config(contract: ToolContract, seconds_left: float | None) -> ActivityConfig:
+    """
+    Options of a tool's activity.
+
+    Only a tool that changes nothing is ever repeated: for any other a lost reply may mean that it
+    happened. A tool that used up its own time would use it up again, so that isn't repeated either.
+    """
+    return ActivityConfig(
+        start_to_close_timeout=timedelta(seconds=contract.timeout),
+        schedule_to_close_timeout=_bound(seconds_left),
+        heartbeat_timeout=HEARTBEAT,
+        retry_policy=_tool_retry(contract),
+        cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    )
+
+
+def local_tool_config(contract: ToolContract) -> LocalActivityConfig:
+    """Options of a tool that runs inside the workflow task."""
+    return LocalActivityConfig(
+        start_to_close_timeout=timedelta(seconds=contract.timeout),
+        retry_policy=_tool_retry(contract),
+        cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    )
+
+
+def history_is_long() -> bool:
+    """Whether the run should go on in a new execution."""
+    info = workflow.info()
+    return (
+        info.get_current_history_length() > MAX_EVENTS
+        or info.get_current_history_size() > MAX_BYTES
+    )
+
+
+def _tool_retry(contract: ToolContract) -> RetryPolicy:
+    attempts = contract.retry.max_retries + 1 if contract.risk.changes_nothing else 1
+    return RetryPolicy(
+        initial_interval=timedelta(seconds=contract.retry.backoff),
+        backoff_coefficient=2.0,
+        maximum_attempts=attempts,
+        non_retryable_error_types=["TemporalTimeout:StartToClose"],
+    )
+
+
+def _bound(seconds_left: float | None) -> timedelta | None:
+    return None if seconds_left is None else timedelta(seconds=max(seconds_left, 0.001))

@@ -1,0 +1,283 @@
+"""What a run does next, and what each step leaves behind: pure functions over its state."""
+
+from datetime import datetime, timedelta
+from typing import NamedTuple, TypeAlias
+
+from contracts.base import JsonObject
+from contracts.budget import Ledger
+from contracts.model import ModelCall, ModelReply
+from contracts.run import AgentSnapshot, RunInput, RunResult, Stop
+from contracts.state import CallState, RunState
+from contracts.tools import AnyCall, ToolResult
+from contracts.transcript import AssistantTurn, ToolTurn, UserTurn
+from policy import budgets, context, repetition
+from workflows import requests
+from workflows.transcript import appended, halted
+
+
+class CallModel(NamedTuple):
+    """Ask the model for its next turn."""
+
+    model: str
+
+
+class Authorize(NamedTuple):
+    """Ask the permission engine about calls, all at once."""
+
+    calls: tuple[CallState, ...]
+
+
+class AwaitPeople(NamedTuple):
+    """Wait until somebody decides, or until the first request expires."""
+
+    until: datetime
+
+
+class AwaitResume(NamedTuple):
+    """Wait until the suspension is lifted."""
+
+
+class RunTools(NamedTuple):
+    """Run calls that may run beside each other."""
+
+    batch: tuple[CallState, ...]
+
+
+class Prune(NamedTuple):
+    """Show the results of tools before this place in the transcript as stubs from now on."""
+
+    before: int
+
+
+class ContinueAsNew(NamedTuple):
+    """Go on in a new execution with an empty history."""
+
+
+class Halt(NamedTuple):
+    """End the run without an answer."""
+
+    stop: Stop
+
+
+class Finish(NamedTuple):
+    """The run is over."""
+
+
+Step: TypeAlias = (
+    CallModel
+    | Authorize
+    | AwaitPeople
+    | AwaitResume
+    | RunTools
+    | Prune
+    | ContinueAsNew
+    | Halt
+    | Finish
+)
+
+
+def next_step(state: RunState, now: datetime, *, history_is_long: bool = False) -> Step:
+    """Say what the run does next. Pure: the time comes in, nothing goes out."""
+    if state.outcome is not None:
+        return Finish()
+    if state.suspended:
+        return AwaitResume()
+    if undecided := tuple(call for call in state.calls if _needs_ruling(call)):
+        return Authorize(undecided)
+    if state.requests:
+        return AwaitPeople(min(request.expires_at for request in state.requests))
+    if state.calls:
+        return RunTools(_batch(state))
+    elapsed = (now - state.started_at).total_seconds()
+    if stop := budgets.exhausted(state.agent.budget, state.ledger, elapsed):
+        return Halt(stop)
+    if history_is_long:
+        return ContinueAsNew()
+    if place := _prune_point(state):
+        return Prune(place)
+    return CallModel(state.agent.models[state.model_index])
+
+
+def opened(run_id: str, run: RunInput, agent: AgentSnapshot, now: datetime) -> RunState:
+    """Begin a run: the goal is the first item of its transcript."""
+    if run.budget is not None:
+        agent = agent.model_copy(update={"budget": agent.budget.changed_by(run.budget)})
+    state = RunState(run_id=run_id, input=run, agent=agent, started_at=now)
+    return appended(state, UserTurn(text=run.input))
+
+
+def before_model(state: RunState) -> RunState:
+    """Put what people said meanwhile behind the transcript, where the model will read it."""
+    if not state.steers:
+        return state
+    return appended(state, *state.steers).model_copy(update={"steers": ()})
+
+
+def model_call(state: RunState, model: str) -> ModelCall:
+    """Build the input of `call_model`: only what the model hasn't seen yet."""
+    return ModelCall(
+        run_id=state.run_id,
+        turn=state.ledger.steps + 1,
+        model=model,
+        prefix=state.agent.prefix_digest,
+        origin=state.origin,
+        base=state.sent,
+        items=state.items[state.sent.length :],
+        head=state.head,
+        pruned_before=state.pruned_before,
+        provider_state=state.provider_state,
+    )
+
+
+def after_model(state: RunState, reply: ModelReply) -> RunState:
+    """Bill the reply, keep it, and take its calls or its answer."""
+    ledger = state.ledger.model_copy(
+        update={"steps": state.ledger.steps + 1, "usage": state.ledger.usage + reply.usage}
+    )
+    turn = AssistantTurn(model=reply.model, text=reply.text, calls=reply.calls)
+    state = state.model_copy(
+        update={
+            "ledger": ledger,
+            "sent": state.head,
+            "provider_state": _merged(state, reply),
+        }
+    )
+    state = appended(state, turn)
+    if reply.calls:
+        return _take_calls(state, reply.calls)
+    if reply.stop == "end_turn" and reply.text:
+        return state.model_copy(update={"answer": reply.text, "outcome": "completed"})
+    return halted(state, _no_answer(reply))
+
+
+def after_model_failure(state: RunState, error: str) -> RunState:
+    """Go on with the agent's next model; without one the run has failed."""
+    following = state.model_index + 1
+    if following < len(state.agent.models):
+        return state.model_copy(update={"model_index": following})
+    stop = Stop(
+        reason="no model answered",
+        detail=error,
+        next_safe_action="mend what the detail names, then start the run again",
+    )
+    return state.model_copy(update={"stop": stop, "outcome": "failed"})
+
+
+def after_tools(state: RunState, results: tuple[ToolResult, ...], now: datetime) -> RunState:
+    """Keep the results of calls that ran; they come in the order of `RunTools.batch`."""
+    ledger = state.ledger.model_copy(update={"tool_calls": state.ledger.tool_calls + len(results)})
+    found = {result.call_id: result for result in results}
+    calls = tuple(
+        call.model_copy(update={"result": found[call.call.call_id]})
+        if call.result is None and call.call.call_id in found
+        else call
+        for call in state.calls
+    )
+    return settled(state.model_copy(update={"calls": calls, "ledger": ledger}), now)
+
+
+def settled(state: RunState, now: datetime) -> RunState:
+    """Close the turn when each of its calls has its one result."""
+    results = tuple(call.result for call in state.calls if call.result is not None)
+    if not results or len(results) < len(state.calls):
+        return state
+    ledger = state.ledger
+    for result in results:
+        ledger = repetition.count_result(ledger, result)
+    state = appended(
+        state.model_copy(update={"calls": (), "ledger": ledger}), ToolTurn(results=results)
+    )
+    stop = repetition.failing(state.agent.budget, ledger)
+    if stop is None:
+        return state
+    if state.agent.escalates:
+        return requests.escalated(state, stop, now)
+    return halted(state, stop)
+
+
+def waited(state: RunState, time: timedelta) -> RunState:
+    """Count time that people took: no limit on work includes it."""
+    ledger = state.ledger
+    fresh = ledger.model_copy(update={"waited": ledger.waited + time.total_seconds()})
+    return state.model_copy(update={"ledger": fresh})
+
+
+def suspended(state: RunState, *, on: bool) -> RunState:
+    """Hold the run before its next step, or let it go on."""
+    return state.model_copy(update={"suspended": on})
+
+
+def result(state: RunState) -> RunResult:
+    """Build the result of a run that is over."""
+    return RunResult(
+        status=state.outcome or "failed",
+        answer=state.answer,
+        stop=state.stop,
+        steps=state.ledger.steps,
+        usage=state.ledger.usage,
+        provider_state=state.provider_state or None,
+        confidence=None,
+        model=state.model,
+    )
+
+
+def _merged(state: RunState, reply: ModelReply) -> JsonObject:
+    if reply.provider_state is None:
+        return dict(state.provider_state)
+    provider = (state.model or "").partition(":")[0]
+    return {**state.provider_state, provider: reply.provider_state}
+
+
+def _take_calls(state: RunState, calls: tuple[AnyCall, ...]) -> RunState:
+    state = state.model_copy(update={"calls": tuple(CallState(call=call) for call in calls)})
+    ledger: Ledger = state.ledger
+    for call in calls:
+        ledger = repetition.count_call(ledger, call)
+        tool = state.agent.tool(call.name)
+        if tool is not None and tool.pollable:
+            continue
+        if stop := repetition.looping(state.agent.budget, ledger, call):
+            return halted(state.model_copy(update={"ledger": ledger}), stop)
+    return state.model_copy(update={"ledger": ledger})
+
+
+def _needs_ruling(call: CallState) -> bool:
+    """Whether a call was never ruled upon, or was approved since: then it is decided again."""
+    if call.result is not None:
+        return False
+    return call.ruling is None or (
+        call.approval is not None and requests.wants_approval(call.ruling)
+    )
+
+
+def _batch(state: RunState) -> tuple[CallState, ...]:
+    """All open calls that change nothing together; after them the others one by one."""
+    waiting = tuple(call for call in state.calls if call.result is None)
+    harmless = tuple(call for call in waiting if _changes_nothing(state, call))
+    return harmless or waiting[:1]
+
+
+def _changes_nothing(state: RunState, call: CallState) -> bool:
+    tool = state.agent.tool(call.call.name)
+    return tool is not None and tool.risk.changes_nothing
+
+
+def _prune_point(state: RunState) -> int:
+    if state.context_chars <= state.agent.max_context_chars:
+        return 0
+    place = context.prune_point(state.items, state.agent.max_context_chars // 2)
+    return place if place > state.pruned_before else 0
+
+
+def _no_answer(reply: ModelReply) -> Stop:
+    if reply.stop in ("end_turn", "tool_use"):
+        return Stop(
+            reason="no_final_answer_or_tool_call",
+            detail="the model's reply was empty",
+            next_safe_action="start the run again, or with another model",
+        )
+    return Stop(
+        reason=f"model stopped: {reply.stop}",
+        detail=reply.text[:500],
+        next_safe_action="read the detail; shorten or rephrase the task, or use another model",
+    )

@@ -1,0 +1,93 @@
+"""One line of plain words for whatever an auditor sees in the Temporal UI. Pure."""
+
+import json
+
+from contracts.approvals import (
+    AnswerSignal,
+    ApprovalRequest,
+    ApprovalSignal,
+    Escalation,
+    Question,
+    Request,
+    ResolutionSignal,
+)
+from contracts.decisions import Decided, Ruling
+from contracts.tools import AnyCall, ToolCall
+
+LIMIT = 160
+"""The server keeps 400 bytes of a summary; a line of the UI shows about this many characters."""
+
+
+def call_line(call: AnyCall, limit: int = LIMIT) -> str:
+    """Write a call as a person would: `issue_refund(order_id=1044, amount=29.0)`."""
+    if not isinstance(call, ToolCall):
+        return shortened(f"{call.name}({call.raw_arguments})", limit)
+    arguments = ", ".join(
+        f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in call.arguments.items()
+    )
+    return shortened(f"{call.name}({arguments})", limit)
+
+
+def calls_line(calls: tuple[AnyCall, ...]) -> str:
+    """Write the calls of a turn on one line."""
+    return shortened("authorize " + ", ".join(call_line(call, 80) for call in calls), LIMIT)
+
+
+def ruling_line(ruling: Ruling) -> str:
+    """Write a ruling: `issue_refund: approval_required (financial)`."""
+    if isinstance(ruling, Decided):
+        return shortened(f"{ruling.tool}: {ruling.decision.verdict} ({ruling.risk})", LIMIT)
+    return shortened(f"{ruling.tool}: {ruling.type} ({ruling.reason})", LIMIT)
+
+
+def request_line(request: Request) -> str:
+    """Write what a request waits for."""
+    match request:
+        case ApprovalRequest():
+            return shortened(
+                f"{request.request_id} · {request.tool}: approval_required ({request.risk})", LIMIT
+            )
+        case Question():
+            return shortened(f"{request.request_id} · question: {request.question}", LIMIT)
+        case Escalation():
+            return shortened(f"{request.request_id} · escalated: {request.reason}", LIMIT)
+
+
+def message_line(message: ApprovalSignal | AnswerSignal | ResolutionSignal) -> str:
+    """Write what a person says about a request, as they say it: nothing of it is proven yet."""
+    match message:
+        case ApprovalSignal():
+            said = f"{message.decision} {message.request_id}, says {message.approver}"
+        case AnswerSignal():
+            said = f"answer {message.request_id}: {message.text}"
+        case ResolutionSignal():
+            said = f"{message.action} {message.request_id}"
+    return shortened(f"judge {said}", LIMIT)
+
+
+def waiting_details(requests: tuple[Request, ...]) -> str:
+    """Write what the run waits for, as the Markdown that the UI shows as current details."""
+    if not requests:
+        return ""
+    lines = [_waiting(request) for request in requests]
+    return "**Waits for a person**\n\n" + "\n".join(lines)
+
+
+def shortened(text: str, limit: int) -> str:
+    """Cut a text to one line of at most *limit* characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def _waiting(request: Request) -> str:
+    until = f"{request.expires_at:%Y-%m-%d %H:%M} UTC"
+    match request:
+        case ApprovalRequest():
+            return (
+                f"- `{request.request_id}`: approve `{request.action}`? "
+                f"{request.reason} ({request.risk}). Until {until}."
+            )
+        case Question():
+            return f"- `{request.request_id}`: {request.question} Until {until}."
+        case Escalation():
+            return f"- `{request.request_id}`: {request.reason}; {request.detail}. Until {until}."

@@ -1,0 +1,58 @@
+"""One tool call as an activity of its own, under the tool's name."""
+
+from typing import cast
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, is_cancelled_exception
+
+from contracts.state import CallState, RunState
+from contracts.tools import MalformedCall, ToolFailure, ToolInvocation, ToolResult
+from workflows import failures
+from workflows.options import local_tool_config, tool_config
+from workflows.summaries import call_line
+
+# A union is a type to pydantic, which decodes the result, but not to the annotation of execute_activity.
+_RESULT = cast(type[ToolResult], ToolResult)
+
+
+async def run_tool(state: RunState, asked: CallState, seconds_left: float | None) -> ToolResult:
+    """Run a call that was allowed; whatever happens to it becomes its one result."""
+    call = asked.call
+    contract = state.agent.tool(call.name)
+    if contract is None or isinstance(call, MalformedCall):
+        return ToolFailure(
+            status="error",
+            call_id=call.call_id,
+            name=call.name,
+            type="internal_error",
+            reason="the call was allowed, but this run has no such tool",
+        )
+    invocation = ToolInvocation(
+        run_id=state.run_id,
+        call_id=call.call_id,
+        agent=state.agent.name,
+        tenant=state.input.tenant,
+        actor=state.input.actor,
+        arguments=call.arguments,
+    )
+    summary = call_line(call)
+    try:
+        if contract.local:
+            return await workflow.execute_local_activity(
+                call.name,
+                invocation,
+                result_type=_RESULT,
+                summary=summary,
+                **local_tool_config(contract),
+            )
+        return await workflow.execute_activity(
+            call.name,
+            invocation,
+            result_type=_RESULT,
+            summary=summary,
+            **tool_config(contract, seconds_left),
+        )
+    except ActivityError as error:
+        if is_cancelled_exception(error):
+            raise
+        return failures.tool_failure(call, contract, error)
