@@ -5,6 +5,10 @@ import signal
 import sys
 from datetime import timedelta
 
+import structlog
+from adapters.anthropic import AnthropicAdapter
+from adapters.openai import OpenAIAdapter
+from holdfast.connection import connect
 from temporalio.client import Client
 from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
@@ -16,17 +20,16 @@ from activities.policy import PolicyActivities
 from activities.runs import TemporalRuns
 from activities.tools import ToolActivities
 from activities.transcripts import Transcripts
-from adapters.anthropic import AnthropicAdapter
 from adapters.base import ModelAdapter
-from adapters.openai import OpenAIAdapter
 from adapters.scripted import ScriptedAdapter
 from contracts.errors import HoldfastError
 from contracts.run import TASK_QUEUE
 from holdfast.app import App, load_app
-from holdfast.connection import connect
 from tools.artifacts import FileArtifacts
 from tools.process import preload
 from workflows.agent_run import AgentRun
+
+log = structlog.get_logger()
 
 # Imported once instead of for each run: everything that workflow code calls and that is the same
 # for all runs. Replay and tests use this very runner.
@@ -61,7 +64,9 @@ def adapters(app: App) -> dict[str, ModelAdapter]:
     return {adapter.provider: adapter for adapter in known}
 
 
-def build_worker(client: Client, app: App, *, cached_transcripts: int = 256) -> Worker:
+def build_worker(
+    client: Client, app: App, *, task_queue: str = TASK_QUEUE, cached_transcripts: int = 256
+) -> Worker:
     """Put a worker together. Tests and the bench call this too, so they test this product."""
     home = settings.Settings.load().home
     runs = TemporalRuns(client)
@@ -72,7 +77,7 @@ def build_worker(client: Client, app: App, *, cached_transcripts: int = 256) -> 
     preload(app.modules())
     return Worker(
         client,
-        task_queue=TASK_QUEUE,
+        task_queue=task_queue,
         workflows=[AgentRun],
         activities=[
             opening.open_run,
@@ -97,7 +102,7 @@ async def serve(name: str) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     async with build_worker(client, app):
-        print(f"worker for {name} on {client.service_client.config.target_host}", flush=True)
+        log.info("worker.started", app=name, temporal=client.service_client.config.target_host)
         await stopped.wait()
 
 
@@ -105,12 +110,12 @@ def main() -> int:
     """Run the worker; what keeps it from starting is one line on standard error."""
     name = sys.argv[1] if len(sys.argv) > 1 else settings.Settings.load().app
     if name is None:
-        print("usage: worker.py APP, where APP is module:attribute", file=sys.stderr)
+        sys.stderr.write("usage: worker.py APP, where APP is module:attribute\n")
         return 2
     try:
         asyncio.run(serve(name))
     except HoldfastError as error:
-        print(f"worker: {error}", file=sys.stderr)
+        sys.stderr.write(f"worker: {error}\n")
         return 1
     return 0
 

@@ -1,7 +1,7 @@
 """A heartbeat while an activity works, so that a killed worker is noticed within seconds."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from pydantic import JsonValue
@@ -29,7 +29,7 @@ class Pulse:
 
 
 @asynccontextmanager
-async def heartbeating() -> AsyncIterator[Pulse]:
+async def heartbeating() -> AsyncGenerator[Pulse]:
     """Send heartbeats until the block ends."""
     pulse = Pulse()
     beating = asyncio.create_task(_beat(pulse))

@@ -32,7 +32,7 @@ class TemporalRuns:
         return await handle.query("transcript", page, result_type=TranscriptPage)
 
     async def searchable(self) -> bool:
-        """Whether the server knows Holdfast's search attributes; asked once, and warned about once."""
+        """Whether the server knows Holdfast's search attributes; if not, say so once."""
         if self._searchable is None:
             self._searchable = await self._has_search_attributes()
             if not self._searchable:
@@ -49,4 +49,4 @@ class TemporalRuns:
             known = await self._client.operator_service.list_search_attributes(request)
         except RPCError:
             return False  # no such service, or not for this client: runs must work all the same
-        return SEARCH_ATTRIBUTES <= set(known.custom_attributes)
+        return set(known.custom_attributes) >= SEARCH_ATTRIBUTES

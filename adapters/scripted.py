@@ -1,7 +1,7 @@
 """A model that says what its script says: for tests, examples and benchmarks. No key, no cost."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from pydantic import JsonValue
@@ -21,7 +21,7 @@ class Reply:
     text: str = ""
     calls: tuple[tuple[str, JsonObject | str], ...] = ()
     stop: StopCause | None = None
-    usage: UsageMetrics = UsageMetrics()
+    usage: UsageMetrics = field(default_factory=UsageMetrics)
     provider_state: JsonObject | None = None
     error: ModelError | None = None
 

@@ -60,7 +60,7 @@ class ApprovalRequest(_Request):
     """
     A call waits for approval: everything that a person needs to judge it.
 
-    The approval binds to `arguments_digest`: SHA-256 of the arguments in canonical JSON (RFC 8785).
+    The approval binds to `arguments_digest`: SHA-256 of the arguments' canonical JSON (RFC 8785).
     """
 
     kind: Literal["approval"] = "approval"

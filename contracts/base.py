@@ -24,7 +24,7 @@ class Contract(BaseModel):
 
 
 class Inbound(Contract):
-    """A value that strangers send: unknown fields are refused, so that no typo passes as intent."""
+    """A value that strangers send: unknown fields are refused, so no typo passes as intent."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -25,7 +25,7 @@ class InvalidInput(HoldfastError):
 
 
 class AppError(HoldfastError):
-    """An app, agent or tool is defined in a way that can't work; the message says what to change."""
+    """An app, agent or tool can't work as it is defined; the message says what to change."""
 
 
 class ModelError(HoldfastError):
@@ -33,7 +33,7 @@ class ModelError(HoldfastError):
 
 
 class ModelUnavailable(ModelError):
-    """Waiting or another model may help. `retry_after` is in seconds where the provider names it."""
+    """Waiting or another model may help; `retry_after` is in seconds, if the provider says so."""
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)

@@ -39,7 +39,8 @@ class ModelCall(Contract):
     Input of the activity `call_model`: what is new, and a proof of what is not.
 
     The transcript is the one up to `base`, then `items`; behind them its rolling digest, begun
-    from `origin`, must be that of `head`. Results of tools before item number `pruned_before` are shown as a stub.
+    from `origin`, must be that of `head`. Results of tools before item number `pruned_before` are
+    shown as a stub.
     """
 
     run_id: str
@@ -93,7 +94,7 @@ class ModelReply(Contract):
 
     @property
     def events(self) -> tuple[AgentEvent, ...]:
-        """What the reply means for the loop: the calls, or else the final answer if there is one."""
+        """What the reply means for the loop: its calls, or else its final answer."""
         if self.calls:
             return self.calls
         return (FinalAnswer(content=self.text),) if self.text else ()

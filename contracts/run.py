@@ -51,8 +51,8 @@ class RunResult(Contract):
     The result of the workflow `AgentRun`.
 
     `provider_state` is what providers asked to keep, by provider: for example
-    `{"anthropic": {"container_id": ...}}` or `{"openai": {"thread_id": ...}}`; null when they asked
-    for nothing. `output` is the answer as data where the agent declares a shape for it.
+    `{"anthropic": {"container_id": ...}}` or `{"openai": {"thread_id": ...}}`; null when they
+    asked for nothing. `output` is the answer as data where the agent declares a shape for it.
     """
 
     status: RunStatus
@@ -73,7 +73,7 @@ class AgentSnapshot(Contract):
     A later deployment may change the agent; a run that has begun keeps its own. `escalates` says
     that somebody is there to be asked after repeated failures. `approval_timeout` is in seconds,
     `max_context_chars` the size of transcript that a model is shown before old tool results are
-    pruned. `search_attributes` says whether the server knows Holdfast's.
+    pruned, `max_history_events` when the run goes on in a new execution. `search_attributes` says whether the server knows Holdfast's.
     """
 
     name: str
@@ -85,6 +85,7 @@ class AgentSnapshot(Contract):
     escalates: bool
     approval_timeout: float
     max_context_chars: int
+    max_history_events: int
     search_attributes: bool
 
     def tool(self, name: str) -> ToolContract | None:

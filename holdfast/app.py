@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from types import TracebackType
 
 from adapters.scripted import Script
 from contracts.budget import Budget
@@ -14,6 +15,8 @@ from contracts.model import Prefix, ToolSchema
 from contracts.run import AgentSnapshot
 from tools.registry import ToolRegistry
 from tools.tool import Tool
+
+LONGEST_NAME = 100
 
 LARGEST_PREFIX = 900_000
 """Characters of instructions and tool schemas; they go through a query, which may answer 2 MB."""
@@ -28,6 +31,8 @@ class Agent:
     *escalates* says that somebody answers when the agent fails again and again: then the run waits
     for a `resolution` instead of stopping. Requests expire after *approval_timeout*. Old tool
     results are pruned from the model's view beyond *max_context_chars* characters of transcript.
+    A run goes on in a new execution after *max_history_events*: 1,000 steps stay one page in the
+    UI, and the server's own limit is 51,200.
     """
 
     name: str
@@ -38,6 +43,7 @@ class Agent:
     escalates: bool = False
     approval_timeout: timedelta = timedelta(days=7)
     max_context_chars: int = 500_000
+    max_history_events: int = 15_000
 
     def snapshot(self) -> AgentSnapshot:
         """Return what a run of this agent records of it; tools in order of names."""
@@ -65,6 +71,7 @@ class Agent:
             escalates=self.escalates,
             approval_timeout=self.approval_timeout.total_seconds(),
             max_context_chars=self.max_context_chars,
+            max_history_events=self.max_history_events,
             search_attributes=False,
         )
 
@@ -108,7 +115,7 @@ class App:
 
     def _flaws(self, agent: Agent) -> list[str]:
         found: list[str] = []
-        if not agent.name.strip() or len(agent.name) > 100:
+        if not 0 < len(agent.name.strip()) <= LONGEST_NAME:
             found.append("its name must have 1 to 100 characters")
         if not agent.instructions.strip():
             found.append("it has no instructions")
@@ -127,6 +134,25 @@ class App:
         return found
 
 
+class _Importing:
+    """Whatever the import of an app raises becomes one line."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        _: TracebackType | None,
+    ) -> None:
+        if kind is not None and isinstance(error, Exception):
+            reason = " ".join(f"{kind.__name__}: {error}".split())
+            raise AppError(f"app {self._name!r} can't be imported: {reason}") from error
+
+
 def load_app(name: str) -> App:
     """
     Import the app named `module:attribute`, with the working directory on the path.
@@ -141,13 +167,8 @@ def load_app(name: str) -> App:
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
-    try:
+    with _Importing(name):
         found = getattr(importlib.import_module(module), attribute, None)
-    except AppError as error:
-        raise AppError(f"app {name!r}: {error}") from error
-    except Exception as error:
-        kind = type(error).__name__
-        raise AppError(f"app {name!r} can't be imported: {kind}: {error}") from error
     if not isinstance(found, App):
         raise AppError(f"app {name!r}: {attribute!r} in {module!r} is no holdfast.App")
     return found

@@ -12,7 +12,7 @@ class ArtifactStore(Protocol):
     """Keeps whole results."""
 
     def keep(self, invocation: ToolInvocation, content: bytes) -> ArtifactRef:
-        """Keep a result under the run and call that it belongs to; keeping it again changes nothing."""
+        """Keep a result under its run and call; keeping it again changes nothing."""
         ...
 
 

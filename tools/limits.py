@@ -1,17 +1,18 @@
 """A time limit that says whose it was."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from contracts.errors import ToolTimeout
 
 
 @asynccontextmanager
-async def time_limit(name: str, seconds: float) -> AsyncIterator[None]:
-    """Cancel the block after *seconds* and raise ToolTimeout; a time-out of the tool's own passes."""
+async def time_limit(name: str, seconds: float) -> AsyncGenerator[None]:
+    """Cancel the block after *seconds*: ToolTimeout. A time-out of the tool's own passes."""
+    limit = asyncio.timeout(seconds)
     try:
-        async with asyncio.timeout(seconds) as limit:
+        async with limit:
             yield
     except TimeoutError:
         if not limit.expired():

@@ -9,6 +9,7 @@ import signal
 import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection
+from types import TracebackType
 from typing import NamedTuple, TypeAlias
 
 from pydantic import JsonValue
@@ -60,13 +61,13 @@ def preload(modules: list[str]) -> None:
 
 
 async def run_in_process(
-    job: Job, timeout: float, heartbeat: Callable[[JsonValue], None]
+    job: Job, seconds: float, heartbeat: Callable[[JsonValue], None]
 ) -> bytes:
     """
-    Run a job in a child, for at most *timeout* seconds.
+    Run a job in a child, for at most *seconds*.
 
-    Raises ToolTimeout, ToolError or ToolCrashed. However this ends, also by cancellation, the child
-    and everything that it started are gone when it returns.
+    Raises ToolTimeout, ToolError or ToolCrashed. However this ends, also by cancellation, the
+    child and everything that it started are gone when it returns.
     """
     receiver, sender = _CONTEXT.Pipe(duplex=False)
     child = _CONTEXT.Process(target=_serve, args=(sender, job))
@@ -74,7 +75,7 @@ async def run_in_process(
     try:
         await asyncio.shield(starting)
         sender.close()
-        async with time_limit(job.tool.contract.name, timeout):
+        async with time_limit(job.tool.contract.name, seconds):
             return await _outcome(receiver, heartbeat)
     finally:
         await starting
@@ -114,7 +115,7 @@ async def _readable(connection: Connection) -> None:
 def _kill_with_children(pid: int | None) -> None:
     if pid is None:
         return
-    # The child leads a process group of its own as soon as it runs; before that it has no children.
+    # The child leads a process group of its own as soon as it runs; before, it has no children.
     for kill in (os.killpg, os.kill):
         with contextlib.suppress(ProcessLookupError):
             kill(pid, signal.SIGKILL)
@@ -124,24 +125,37 @@ def _serve(sender: Connection, job: Job) -> None:
     """Run in the child: one call, one outcome."""
     os.setpgrp()
     threading.Thread(target=_die_with_parent, daemon=True).start()
-    sender.send(_attempt(sender, job))
-
-
-def _attempt(sender: Connection, job: Job) -> _Message:
     context = ToolContext.of(
         job.invocation, job.secret, lambda value: sender.send(_Progress(value))
     )
-    try:
+    with _Reporting(sender):
         values = job.tool.bound(job.invocation.arguments, context)
-        return _Done(job.tool.json(job.tool.function(**values)))
-    except ToolError as error:
-        return _Refused(error.type, error.reason, error.next_valid_actions)
-    except Exception as error:  # noqa: BLE001 -- the process boundary: the parent raises it again
-        return _Raised(type(error).__name__, str(error))
+        sender.send(_Done(job.tool.json(job.tool.function(**values))))
+
+
+class _Reporting:
+    """Whatever a tool raises in its process is raised again in the worker."""
+
+    def __init__(self, sender: Connection) -> None:
+        self._sender = sender
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        _: TracebackType | None,
+    ) -> bool:
+        if isinstance(error, ToolError):
+            self._sender.send(_Refused(error.type, error.reason, error.next_valid_actions))
+        elif kind is not None:
+            self._sender.send(_Raised(kind.__name__, str(error)))
+        return True
 
 
 def _die_with_parent() -> None:
-    """A worker that is killed can't end its children; they watch it instead."""
+    """End with the worker: one that is killed can't end its children."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         multiprocessing.connection.wait([parent.sentinel])

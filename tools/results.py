@@ -3,8 +3,8 @@
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from contracts.tools import ToolFailure, ToolInvocation, ToolSuccess
 from contracts.errors import ToolError
+from contracts.tools import ToolFailure, ToolInvocation, ToolSuccess
 from tools.artifacts import ArtifactStore
 
 SUMMARY_CHARS = 160

@@ -42,7 +42,7 @@ class Signature:
         self.returns: TypeAdapter[object] = TypeAdapter(hints["return"])
 
     def input_schema(self) -> JsonObject:
-        """Return the schema of the arguments: unknown ones are refused, required ones are listed."""
+        """Return the schema of the arguments: no unknown ones, required ones listed."""
         return {"required": [], **self.arguments.model_json_schema()}
 
     def output_schema(self) -> JsonObject:

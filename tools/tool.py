@@ -32,6 +32,9 @@ _SIDE_EFFECTS: dict[Risk, Literal["none", "local", "internal", "external"]] = {
     Risk.NETWORK_OPEN_WORLD: "external",
 }
 
+FEWEST_WORDS = 3
+"""A description of fewer words says nothing that the name doesn't."""
+
 LONGEST_LOCAL = 10.0
 """Seconds. A local tool holds up the workflow task, so it must be quick."""
 
@@ -86,7 +89,7 @@ class Tool:
         return self._signature.returns.dump_json(value)
 
 
-def tool(
+def tool(  # noqa: PLR0913 -- each is a field of the contract
     *,
     risk: Risk,
     timeout: float = 30.0,
@@ -106,7 +109,7 @@ def tool(
 
     *timeout* is in seconds, for each attempt. *max_retries* and *retry_backoff* (seconds) only
     matter for tools that change nothing; others never run twice on their own. *expected_result*
-    and *rollback* are what an approver is told. Raises AppError when the contract would have holes.
+    and *rollback* are what an approver is told. Raises AppError when the contract has holes.
     """
 
     def decorate(function: ToolFunction) -> Tool:
@@ -158,7 +161,7 @@ def _objections(error: ValidationError) -> str:
 def _holes(made: Tool) -> tuple[str, ...]:
     contract = made.contract
     found = list(flaws(contract.input_schema))
-    if len(contract.description.split()) < 3:
+    if len(contract.description.split()) < FEWEST_WORDS:
         found.append("its docstring must say what it does; that is all a model knows of it")
     if contract.local and not contract.risk.changes_nothing:
         found.append(f"a local tool must change nothing, and {contract.risk} does")
@@ -166,6 +169,7 @@ def _holes(made: Tool) -> tuple[str, ...]:
         found.append(f"a local tool must have a timeout of at most {LONGEST_LOCAL:g} s")
     scope = contract.resource_scope
     properties = contract.input_schema.get("properties")
-    if scope.argument is not None and scope.argument not in (properties or {}):
+    known = properties if isinstance(properties, dict) else {}
+    if scope.argument is not None and scope.argument not in known:
         found.append(f"its scope names {scope.argument!r}, which is none of its arguments")
     return tuple(found)

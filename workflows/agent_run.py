@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Literal
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 from temporalio import workflow
 from temporalio.common import RawValue
 from temporalio.exceptions import ActivityError, is_cancelled_exception
@@ -29,17 +28,14 @@ from contracts.run import (
     WORKFLOW_TYPE,
     AuditEvent,
     OpenRun,
-    RunInput,
     RunResult,
     StatusReport,
-    Stop,
     UsageReport,
 )
 from contracts.state import CallState, RunState
 from contracts.transcript import TranscriptPage, UserTurn
 from policy import budgets
-from workflows import attributes, failures, messages, requests, steps, summaries, views
-from workflows.options import DECISION, history_is_long, model_config
+from workflows import attributes, failures, messages, options, requests, steps, summaries, views
 from workflows.tool_call import run_tool
 from workflows.transcript import carried, halted, pruned
 
@@ -66,7 +62,8 @@ class AgentRun:
         self._state = await self._open(arguments)
         attributes.show(self._state)
         while True:
-            match steps.next_step(self.state, workflow.now(), history_is_long=history_is_long()):
+            history_is_long = options.history_is_long(self.state.agent.max_history_events)
+            match steps.next_step(self.state, workflow.now(), history_is_long=history_is_long):
                 case steps.CallModel(model):
                     await self._call_model(model)
                 case steps.Authorize(calls):
@@ -91,7 +88,7 @@ class AgentRun:
                     return steps.result(self.state)
 
     async def _open(self, arguments: tuple[JsonValue, ...]) -> RunState:
-        # Only the run itself may hand a state over, or anybody could start one with approvals in it.
+        # Only the run itself may hand a state over: a stranger's could have approvals in it.
         if workflow.info().continued_run_id is not None:
             return RunState.model_validate(arguments[1])
         try:
@@ -99,8 +96,7 @@ class AgentRun:
             agent = await workflow.execute_local_activity_method(
                 OpeningActivities.open_run,
                 OpenRun(agent=given.agent),
-                summary=f"open agent {given.agent}",
-                **DECISION,
+                **options.decision(f"open agent {given.agent}"),
             )
         except (InvalidInput, ActivityError) as error:
             self._input_refused = True
@@ -114,8 +110,9 @@ class AgentRun:
             reply = await workflow.execute_activity_method(
                 ModelActivities.call_model,
                 steps.model_call(self.state, model),
-                summary=f"turn {self.state.ledger.steps + 1} · {model}",
-                **model_config(self._seconds_left()),
+                **options.model_call(
+                    f"turn {self.state.ledger.steps + 1} · {model}", self._seconds_left()
+                ),
             )
         except ActivityError as error:
             if is_cancelled_exception(error) or not failures.is_the_models(error):
@@ -142,8 +139,7 @@ class AgentRun:
                 approvals=tuple(call.approval for call in calls if call.approval is not None),
                 visible_tools=tuple(tool.name for tool in self.state.agent.tools),
             ),
-            summary=summaries.calls_line(asked),
-            **DECISION,
+            **options.decision(summaries.calls_line(asked)),
         )
         for ruling in answer.rulings:
             if not (isinstance(ruling, Decided) and isinstance(ruling.decision, Allow)):
@@ -191,8 +187,7 @@ class AgentRun:
         await workflow.execute_local_activity_method(
             PolicyActivities.record,
             AuditEvent(run_id=self.state.run_id, event=event, text=text),
-            summary=summaries.shortened(f"{event}: {text}", summaries.LIMIT),
-            **DECISION,
+            **options.decision(summaries.shortened(f"{event}: {text}", summaries.LIMIT)),
         )
 
     def _seconds_left(self) -> float | None:
@@ -213,7 +208,7 @@ class AgentRun:
 
     @workflow.update(dynamic=True)
     async def decide(self, name: str, payloads: Sequence[RawValue]) -> Disposition:
-        """Take the update `decide`, judged as the signal `approval` is, and say what became of it."""
+        """Take the update `decide`: the signal `approval`, with an answer to what became of it."""
         return await self._take("approval" if name == "decide" else name, payloads)
 
     async def _take(self, name: str, payloads: Sequence[RawValue]) -> Disposition:
@@ -242,8 +237,7 @@ class AgentRun:
                 closed=requests.closed_request(self.state, message.request_id),
                 now=workflow.now(),
             ),
-            summary=summaries.message_line(message),
-            **DECISION,
+            **options.decision(summaries.message_line(message)),
         )
         now = workflow.now()
         state, disposition = requests.after_message(self.state, message, disposition, now)
@@ -272,9 +266,9 @@ class AgentRun:
         return views.usage(self.state)
 
     @workflow.query
-    def transcript(self, page: views.PageQuery = views.PageQuery()) -> TranscriptPage:
+    def transcript(self, page: views.PageQuery | None = None) -> TranscriptPage:
         """Return a part of the transcript, of less than 1 MB."""
-        return views.transcript_page(self.state, page)
+        return views.transcript_page(self.state, page or views.PageQuery())
 
     @workflow.query
     def prefix(self) -> Prefix:

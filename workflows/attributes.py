@@ -1,4 +1,4 @@
-"""What the Temporal UI shows of a run beside its history: search attributes and current details."""
+"""What the Temporal UI shows of a run beside its history."""
 
 from temporalio import workflow
 from temporalio.common import SearchAttributeKey
@@ -20,16 +20,17 @@ def show(state: RunState) -> None:
         return
     shown = workflow.info().typed_search_attributes
     waiting = [request.request_id for request in state.requests]
-    updates = [
-        key.value_set(value)
-        for key, value in (
-            (NAME, state.agent.name),
-            (TENANT, state.input.tenant),
-            (STATUS, standing(state)),
-        )
-        if shown.get(key) != value
-    ]
-    if list(shown.get(PENDING) or ()) != waiting:
-        updates.append(PENDING.value_set(waiting) if waiting else PENDING.value_unset())
-    if updates:
-        workflow.upsert_search_attributes(updates)
+    wanted = (
+        *(
+            key.value_set(value)
+            for key, value in (
+                (NAME, state.agent.name),
+                (TENANT, state.input.tenant),
+                (STATUS, standing(state)),
+            )
+            if shown.get(key) != value
+        ),
+        *([PENDING.value_set(waiting)] if list(shown.get(PENDING) or ()) != waiting else []),
+    )
+    if wanted:
+        workflow.upsert_search_attributes(wanted)  # pyright: ignore[reportUnknownMemberType] -- the SDK leaves a type argument out

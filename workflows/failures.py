@@ -1,6 +1,7 @@
 """What an activity's failure means for the run. Pure."""
 
-from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError
+from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.exceptions import TimeoutError as ActivityTimeout
 
 from contracts.errors import InvalidInput
 from contracts.tools import AnyCall, ToolContract, ToolFailure
@@ -15,7 +16,7 @@ _MODEL_ERRORS = {"ModelUnavailable", "ModelRejected"}
 def message(error: ActivityError) -> str:
     """Say on one line what failed an activity in the end."""
     cause = error.cause
-    if isinstance(cause, TimeoutError):
+    if isinstance(cause, ActivityTimeout):
         kind = cause.type.name.lower().replace("_", "-") if cause.type else "unknown"
         return f"no answer in time ({kind} time-out)"
     if isinstance(cause, ApplicationError):
@@ -33,13 +34,13 @@ def is_the_models(error: ActivityError) -> bool:
     cause = error.cause
     if isinstance(cause, ApplicationError):
         return cause.type in _MODEL_ERRORS
-    return isinstance(cause, TimeoutError)
+    return isinstance(cause, ActivityTimeout)
 
 
 def tool_failure(call: AnyCall, contract: ToolContract, error: ActivityError) -> ToolFailure:
     """Turn a failed tool into the result that the model reads."""
     cause = error.cause
-    cut_off = isinstance(cause, TimeoutError) or (
+    cut_off = isinstance(cause, ActivityTimeout) or (
         isinstance(cause, ApplicationError) and cause.type in _CUT_OFF
     )
     if cut_off and not contract.risk.changes_nothing:

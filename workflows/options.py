@@ -22,20 +22,11 @@ MODEL_RETRY = RetryPolicy(
     maximum_attempts=6,
 )
 
-# Decisions and audit lines are quick and pure; what fails them is a bug or a lost worker.
-DECISION = LocalActivityConfig(
-    start_to_close_timeout=timedelta(seconds=10),
-    retry_policy=RetryPolicy(maximum_attempts=5),
-)
-
-MAX_EVENTS = 15_000
-"""A run of 1,000 steps stays one execution, one page in the UI; the server's limit is 51,200."""
-
 MAX_BYTES = 20_000_000
 """The server's limit is 50 MB."""
 
 
-def model_config(seconds_left: float | None) -> ActivityConfig:
+def model_call(summary: str, seconds_left: float | None) -> ActivityConfig:
     """Options of `call_model`; what is left of the wall time bounds all its attempts together."""
     return ActivityConfig(
         start_to_close_timeout=MODEL_TIMEOUT,
@@ -43,15 +34,25 @@ def model_config(seconds_left: float | None) -> ActivityConfig:
         heartbeat_timeout=HEARTBEAT,
         retry_policy=MODEL_RETRY,
         cancellation_type=ActivityCancellationType.TRY_CANCEL,
+        summary=summary,
     )
 
 
-def tool_config(contract: ToolContract, seconds_left: float | None) -> ActivityConfig:
+def decision(summary: str) -> LocalActivityConfig:
+    """Options of what decides and records: quick and pure, so what fails it is a lost worker."""
+    return LocalActivityConfig(
+        start_to_close_timeout=timedelta(seconds=10),
+        retry_policy=RetryPolicy(maximum_attempts=5),
+        summary=summary,
+    )
+
+
+def tool_call(summary: str, contract: ToolContract, seconds_left: float | None) -> ActivityConfig:
     """
     Options of a tool's activity.
 
     Only a tool that changes nothing is ever repeated: for any other a lost reply may mean that it
-    happened. A tool that used up its own time would use it up again, so that isn't repeated either.
+    happened. Nor is one that used up its time: it would use it up again.
     """
     return ActivityConfig(
         start_to_close_timeout=timedelta(seconds=contract.timeout),
@@ -59,23 +60,25 @@ def tool_config(contract: ToolContract, seconds_left: float | None) -> ActivityC
         heartbeat_timeout=HEARTBEAT,
         retry_policy=_tool_retry(contract),
         cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+        summary=summary,
     )
 
 
-def local_tool_config(contract: ToolContract) -> LocalActivityConfig:
+def local_tool_call(summary: str, contract: ToolContract) -> LocalActivityConfig:
     """Options of a tool that runs inside the workflow task."""
     return LocalActivityConfig(
         start_to_close_timeout=timedelta(seconds=contract.timeout),
         retry_policy=_tool_retry(contract),
         cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+        summary=summary,
     )
 
 
-def history_is_long() -> bool:
+def history_is_long(max_events: int) -> bool:
     """Whether the run should go on in a new execution."""
     info = workflow.info()
     return (
-        info.get_current_history_length() > MAX_EVENTS
+        info.get_current_history_length() > max_events
         or info.get_current_history_size() > MAX_BYTES
     )
 

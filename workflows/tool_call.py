@@ -6,13 +6,12 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from contracts.state import CallState, RunState
-from contracts.tools import MalformedCall, ToolFailure, ToolInvocation, ToolResult
-from workflows import failures
-from workflows.options import local_tool_config, tool_config
+from contracts.tools import MalformedCall, ToolFailure, ToolInvocation, ToolResult, ToolSuccess
+from workflows import failures, options
 from workflows.summaries import call_line
 
-# A union is a type to pydantic, which decodes the result, but not to the annotation of execute_activity.
-_RESULT = cast(type[ToolResult], ToolResult)
+# Pydantic decodes a union like any type; only the annotation of execute_activity wants a class.
+_RESULT = cast("type[ToolSuccess | ToolFailure]", ToolResult)
 
 
 async def run_tool(state: RunState, asked: CallState, seconds_left: float | None) -> ToolResult:
@@ -42,15 +41,13 @@ async def run_tool(state: RunState, asked: CallState, seconds_left: float | None
                 call.name,
                 invocation,
                 result_type=_RESULT,
-                summary=summary,
-                **local_tool_config(contract),
+                **options.local_tool_call(summary, contract),
             )
         return await workflow.execute_activity(
             call.name,
             invocation,
             result_type=_RESULT,
-            summary=summary,
-            **tool_config(contract, seconds_left),
+            **options.tool_call(summary, contract, seconds_left),
         )
     except ActivityError as error:
         if is_cancelled_exception(error):

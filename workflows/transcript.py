@@ -36,7 +36,7 @@ def halted(state: RunState, stop: Stop) -> RunState:
 
 
 def carried(state: RunState) -> RunState:
-    """Return what a new execution begins with: all of it, or the latest part of a long transcript."""
+    """Return what a new execution begins with; of a long transcript only the latest part."""
     items = context.view(state.items, state.pruned_before)
     if sum(context.size(item) for item in items) <= CARRIED_CHARS:
         return state
