@@ -38,7 +38,9 @@ class ModelActivities:
                 model=model,
                 prefix=await self._transcripts.prefix(call),
                 transcript=context.view(
-                    await self._transcripts.transcript(call), call.pruned_before
+                    await self._transcripts.transcript(call),
+                    call.pruned_before,
+                    call.max_context_bytes,
                 ),
                 provider_state=call.provider_state,
             )

@@ -39,8 +39,8 @@ class ModelCall(Contract):
     Input of the activity `call_model`: what is new, and a proof of what is not.
 
     The transcript is the one up to `base`, then `items`; behind them its rolling digest, begun
-    from `origin`, must be that of `head`. Results of tools before item number `pruned_before` are
-    shown as a stub.
+    from `origin`, must be that of `head`. Of what stands before item number `pruned_before` the
+    model is shown what policy/context.py leaves of it within `max_context_bytes`.
     """
 
     run_id: str
@@ -52,6 +52,7 @@ class ModelCall(Contract):
     items: tuple[TranscriptItem, ...]
     head: Mark
     pruned_before: int = 0
+    max_context_bytes: int
     provider_state: JsonObject = Field(default_factory=dict)
 
 

@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue
 from contracts.approvals import RefusedMessage
 from contracts.base import Contract, Inbound, JsonObject
 from contracts.budget import Budget
-from contracts.model import Prefix
+from contracts.model import Prefix, ToolSchema
 from contracts.tools import ToolContract
 from contracts.usage import UsageMetrics
 
@@ -27,7 +27,7 @@ class RunInput(Inbound):
     """
 
     agent: Annotated[str, Field(min_length=1, max_length=100)]
-    input: Annotated[str, Field(min_length=1, max_length=500_000)]
+    input: Annotated[str, Field(min_length=1, max_length=200_000)]
     tenant: Annotated[str, Field(min_length=1, max_length=200)] = "default"
     actor: Annotated[str, Field(min_length=1, max_length=200)] = "anonymous"
     session_id: Annotated[str, Field(min_length=1, max_length=200)] | None = None
@@ -72,21 +72,34 @@ class AgentSnapshot(Contract):
 
     A later deployment may change the agent; a run that has begun keeps its own. `escalates` says
     that somebody is there to be asked after repeated failures. `approval_timeout` is in seconds,
-    `max_context_chars` the size of transcript that a model is shown before old tool results are
+    `max_context_bytes` the size of transcript that a model is shown before old tool results are
     pruned, `max_history_events` when the run goes on in a new execution. `search_attributes` says whether the server knows Holdfast's.
     """
 
     name: str
     models: tuple[str, ...]
-    prefix: Prefix
+    instructions: str
     prefix_digest: str
     tools: tuple[ToolContract, ...]
     budget: Budget
     escalates: bool
     approval_timeout: float
-    max_context_chars: int
+    max_context_bytes: int
     max_history_events: int
     search_attributes: bool
+
+    @property
+    def prefix(self) -> Prefix:
+        """What every model call of the run begins with; `prefix_digest` is its name."""
+        return Prefix(
+            instructions=self.instructions,
+            tools=tuple(
+                ToolSchema(
+                    name=tool.name, description=tool.description, input_schema=tool.input_schema
+                )
+                for tool in self.tools
+            ),
+        )
 
     def tool(self, name: str) -> ToolContract | None:
         """Return the contract of a tool that this run has."""

@@ -31,7 +31,7 @@ class RunState(Contract):
     """
     Everything that a run knows. Carried whole when it continues as a new execution.
 
-    `sent` is the transcript as the model saw it last, `head` as it is now; `origin` is the digest
+    The goal is the first of `items`, not in `input`. `sent` is the transcript as the model saw it last, `head` as it is now; `origin` is the digest
     that the transcript of an earlier execution ended with. `calls` are those of the current turn,
     `steers` wait for the next model call. The run is over when it has an `outcome`.
     """
@@ -45,7 +45,7 @@ class RunState(Contract):
     sent: Mark = Mark()
     head: Mark = Mark()
     items: tuple[TranscriptItem, ...] = ()
-    context_chars: int = 0
+    context_bytes: int = 0
     pruned_before: int = 0
     model_index: int = 0
     provider_state: JsonObject = Field(default_factory=dict)

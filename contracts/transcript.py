@@ -37,7 +37,7 @@ TranscriptItem: TypeAlias = Annotated[
     UserTurn | AssistantTurn | ToolTurn, Field(discriminator="kind")
 ]
 
-ITEMS: TypeAdapter[tuple[TranscriptItem, ...]] = TypeAdapter(tuple[TranscriptItem, ...])
+ITEM: TypeAdapter[TranscriptItem] = TypeAdapter(TranscriptItem)
 
 
 class Mark(Contract):

@@ -11,15 +11,14 @@ from types import TracebackType
 from adapters.scripted import Script
 from contracts.budget import Budget
 from contracts.errors import AppError
-from contracts.model import Prefix, ToolSchema
 from contracts.run import AgentSnapshot
 from tools.registry import ToolRegistry
 from tools.tool import Tool
 
 LONGEST_NAME = 100
 
-LARGEST_PREFIX = 900_000
-"""Characters of instructions and tool schemas; they go through a query, which may answer 2 MB."""
+LARGEST_PREFIX = 400_000
+"""Bytes of instructions and tool schemas; with a transcript they must fit into a 2 MB payload."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +29,7 @@ class Agent:
     *models* are named `provider:name`; the first is asked, the next only when it fails.
     *escalates* says that somebody answers when the agent fails again and again: then the run waits
     for a `resolution` instead of stopping. Requests expire after *approval_timeout*. Old tool
-    results are pruned from the model's view beyond *max_context_chars* characters of transcript.
+    results are pruned from the model's view beyond *max_context_bytes* of transcript.
     A run goes on in a new execution after *max_history_events*: 1,000 steps stay one page in the
     UI, and the server's own limit is 51,200.
     """
@@ -42,7 +41,7 @@ class Agent:
     budget: Budget = field(default_factory=Budget)
     escalates: bool = False
     approval_timeout: timedelta = timedelta(days=7)
-    max_context_chars: int = 500_000
+    max_context_bytes: int = 500_000
     max_history_events: int = 15_000
 
     def snapshot(self) -> AgentSnapshot:
@@ -50,30 +49,20 @@ class Agent:
         contracts = tuple(
             sorted((tool.contract for tool in self.tools), key=lambda contract: contract.name)
         )
-        prefix = Prefix(
-            instructions=self.instructions,
-            tools=tuple(
-                ToolSchema(
-                    name=contract.name,
-                    description=contract.description,
-                    input_schema=contract.input_schema,
-                )
-                for contract in contracts
-            ),
-        )
-        return AgentSnapshot(
+        snapshot = AgentSnapshot(
             name=self.name,
             models=tuple(self.models),
-            prefix=prefix,
-            prefix_digest=prefix.digest,
+            instructions=self.instructions,
+            prefix_digest="",
             tools=contracts,
             budget=self.budget,
             escalates=self.escalates,
             approval_timeout=self.approval_timeout.total_seconds(),
-            max_context_chars=self.max_context_chars,
+            max_context_bytes=self.max_context_bytes,
             max_history_events=self.max_history_events,
             search_attributes=False,
         )
+        return snapshot.model_copy(update={"prefix_digest": snapshot.prefix.digest})
 
 
 class App:
@@ -129,8 +118,8 @@ class App:
                 found.append(f"model {model!r} has no script in scripts={{...}}")
         if agent.approval_timeout <= timedelta(0):
             found.append("its approval_timeout must be longer than nothing")
-        if len(agent.snapshot().prefix.model_dump_json()) > LARGEST_PREFIX:
-            found.append(f"instructions and tools exceed {LARGEST_PREFIX} characters")
+        if len(agent.snapshot().prefix.model_dump_json().encode()) > LARGEST_PREFIX:
+            found.append(f"instructions and tools exceed {LARGEST_PREFIX} bytes")
         return found
 
 

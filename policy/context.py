@@ -1,39 +1,73 @@
-"""How much of a transcript a model is shown: old tool results give way first."""
+"""How much of a transcript a model is shown: old results of tools give way first, then old turns."""
 
-from contracts.tools import ToolFailure, ToolResult, ToolSuccess
-from contracts.transcript import ToolTurn, TranscriptItem
+from contracts.tools import ToolResult, ToolSuccess
+from contracts.transcript import ITEM, AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 
 
 def size(item: TranscriptItem) -> int:
-    """Return the size of an item, in characters of JSON."""
-    return len(item.model_dump_json())
+    """Return the size of an item, in bytes of JSON."""
+    return len(ITEM.dump_json(item))
+
+
+def total(items: tuple[TranscriptItem, ...]) -> int:
+    """Return the size of items together, in bytes."""
+    return sum(size(item) for item in items)
+
+
+def view(
+    items: tuple[TranscriptItem, ...], pruned_before: int, max_bytes: int
+) -> tuple[TranscriptItem, ...]:
+    """
+    Return the transcript as a model sees it.
+
+    Before *pruned_before*, results are stubs, and turns that don't fit into a quarter of
+    *max_bytes* are left out. The goal and whatever else people said always stay.
+    """
+    old = tuple(_stubbed(item) for item in items[:pruned_before])
+    return _latest(old, max_bytes // 4) + items[pruned_before:]
+
+
+def prune_point(items: tuple[TranscriptItem, ...], max_bytes: int) -> int:
+    """Return the place behind which the latest turns fit into half of *max_bytes*."""
+    kept = 0
+    for place in range(len(items) - 1, 0, -1):
+        kept += size(items[place])
+        if kept > max_bytes // 2:
+            return _turn_after(items, place)
+    return 0
 
 
 def stub(result: ToolResult) -> ToolResult:
     """Return what is shown in place of an old result."""
-    match result:
-        case ToolSuccess(data=None, artifact=None) | ToolFailure():
-            return result
-        case ToolSuccess():
-            note = f"pruned from the context; it began: {result.summary}"
-            return result.model_copy(update={"data": None, "summary": note})
+    if not isinstance(result, ToolSuccess) or result.data is None:
+        return result
+    note = f"left out by now; it began: {result.summary}"
+    return result.model_copy(update={"data": None, "summary": note})
 
 
-def view(items: tuple[TranscriptItem, ...], pruned_before: int) -> tuple[TranscriptItem, ...]:
-    """Return the transcript as the model sees it: results before *pruned_before* as stubs."""
-    return tuple(
-        ToolTurn(results=tuple(stub(result) for result in item.results))
-        if isinstance(item, ToolTurn) and place < pruned_before
-        else item
-        for place, item in enumerate(items)
-    )
+def _stubbed(item: TranscriptItem) -> TranscriptItem:
+    if not isinstance(item, ToolTurn):
+        return item
+    return ToolTurn(results=tuple(stub(result) for result in item.results))
 
 
-def prune_point(items: tuple[TranscriptItem, ...], keep_chars: int) -> int:
-    """Return the place behind which the latest items fit into *keep_chars*; the last always do."""
-    kept = 0
-    for place in range(len(items) - 1, 0, -1):
-        kept += size(items[place])
-        if kept > keep_chars:
-            return min(place + 1, len(items) - 1)
-    return 0
+def _latest(items: tuple[TranscriptItem, ...], max_bytes: int) -> tuple[TranscriptItem, ...]:
+    left, begin = total(items), 0
+    while left > max_bytes and begin < len(items):
+        following = _turn_after(items, begin)
+        left -= total(items[begin:following])
+        begin = following
+    said = tuple(item for item in items[:begin] if isinstance(item, UserTurn))
+    turns = sum(isinstance(item, AssistantTurn) for item in items[:begin])
+    if not turns:
+        return items
+    notice = UserTurn(text=f"({turns} earlier turns are left out here.)", origin="notice")
+    return (*said, notice, *items[begin:])
+
+
+def _turn_after(items: tuple[TranscriptItem, ...], place: int) -> int:
+    """Results stay with the turn that asked for them, so no part begins with results."""
+    place += 1
+    while place < len(items) and isinstance(items[place], ToolTurn):
+        place += 1
+    return place

@@ -78,7 +78,7 @@ class AgentRun:
                     await self._prune(before)
                 case steps.ContinueAsNew():
                     await workflow.wait_condition(workflow.all_handlers_finished)
-                    workflow.continue_as_new(args=[arguments[0], carried(self.state)])
+                    workflow.continue_as_new(carried(self.state))
                 case steps.Halt(stop):
                     await self._record("stopped", stop.reason)
                     self._state = halted(self.state, stop)
@@ -90,7 +90,7 @@ class AgentRun:
     async def _open(self, arguments: tuple[JsonValue, ...]) -> RunState:
         # Only the run itself may hand a state over: a stranger's could have approvals in it.
         if workflow.info().continued_run_id is not None:
-            return RunState.model_validate(arguments[1])
+            return RunState.model_validate(arguments[0])
         try:
             given = messages.run_input(arguments)
             agent = await workflow.execute_local_activity_method(
@@ -178,8 +178,8 @@ class AgentRun:
 
     async def _prune(self, before: int) -> None:
         fresh = pruned(self.state, before)
-        sizes = f"{self.state.context_chars} → {fresh.context_chars} characters"
-        await self._record("context pruned", f"tool results before item {before}: {sizes}")
+        sizes = f"{self.state.context_bytes} → {fresh.context_bytes} bytes"
+        await self._record("context pruned", f"turns before item {before}: {sizes}")
         self._state = pruned(self.state, before)
 
     async def _record(self, event: str, text: str) -> None:

@@ -102,8 +102,10 @@ def opened(run_id: str, run: RunInput, agent: AgentSnapshot, now: datetime) -> R
     """Begin a run: the goal is the first item of its transcript."""
     if run.budget is not None:
         agent = agent.model_copy(update={"budget": agent.budget.changed_by(run.budget)})
+    goal = run.input
+    run = run.model_copy(update={"input": ""})
     state = RunState(run_id=run_id, input=run, agent=agent, started_at=now)
-    return appended(state, UserTurn(text=run.input))
+    return appended(state, UserTurn(text=goal))
 
 
 def before_model(state: RunState) -> RunState:
@@ -125,6 +127,7 @@ def model_call(state: RunState, model: str) -> ModelCall:
         items=state.items[state.sent.length :],
         head=state.head,
         pruned_before=state.pruned_before,
+        max_context_bytes=state.agent.max_context_bytes,
         provider_state=state.provider_state,
     )
 
@@ -263,9 +266,9 @@ def _changes_nothing(state: RunState, call: CallState) -> bool:
 
 
 def _prune_point(state: RunState) -> int:
-    if state.context_chars <= state.agent.max_context_chars:
+    if state.context_bytes <= state.agent.max_context_bytes:
         return 0
-    place = context.prune_point(state.items, state.agent.max_context_chars // 2)
+    place = context.prune_point(state.items, state.agent.max_context_bytes)
     return place if place > state.pruned_before else 0
 
 

@@ -6,8 +6,8 @@ from contracts.tools import AnyCall, ToolFailure
 from contracts.transcript import AssistantTurn, Mark, ToolTurn, TranscriptItem, UserTurn
 from policy import context
 
-# A payload may have 2 MB; the rest of the state and the JSON around it need room too.
-CARRIED_CHARS = 800_000
+CARRIED_BYTES = 600_000
+"""A payload may have 2 MB, and the goal, the agent and the rest of the state come on top."""
 
 
 def appended(state: RunState, *items: TranscriptItem) -> RunState:
@@ -16,15 +16,17 @@ def appended(state: RunState, *items: TranscriptItem) -> RunState:
         update={
             "items": state.items + items,
             "head": state.head.after(items),
-            "context_chars": state.context_chars + sum(context.size(item) for item in items),
+            "context_bytes": state.context_bytes + context.total(items),
         }
     )
 
 
 def pruned(state: RunState, before: int) -> RunState:
-    """Show results before this place as stubs from now on; the record keeps them whole."""
-    shown = sum(context.size(item) for item in context.view(state.items, before))
-    return state.model_copy(update={"pruned_before": before, "context_chars": shown})
+    """Show less of what stands before this place from now on; the record keeps it whole."""
+    shown = context.view(state.items, before, state.agent.max_context_bytes)
+    return state.model_copy(
+        update={"pruned_before": before, "context_bytes": context.total(shown)}
+    )
 
 
 def halted(state: RunState, stop: Stop) -> RunState:
@@ -36,30 +38,15 @@ def halted(state: RunState, stop: Stop) -> RunState:
 
 
 def carried(state: RunState) -> RunState:
-    """Return what a new execution begins with; of a long transcript only the latest part."""
-    items = context.view(state.items, state.pruned_before)
-    if sum(context.size(item) for item in items) <= CARRIED_CHARS:
-        return state
-    place = context.prune_point(items, CARRIED_CHARS // 2)
-    while not isinstance(items[place], AssistantTurn):
-        place += 1
-    notice = UserTurn(
-        text=f"(Turns before this one were left out: {place - 1} items.)", origin="notice"
-    )
-    kept = (items[0], notice, *items[place:])
-    fresh = Mark(length=0, digest=state.head.digest)
+    """Return what a new execution begins with; of a long transcript only what is left in view."""
+    items = context.view(state.items, state.pruned_before, state.agent.max_context_bytes)
+    if context.total(items) > CARRIED_BYTES:
+        place = context.prune_point(state.items, CARRIED_BYTES)
+        items = context.view(state.items, place, CARRIED_BYTES)
+    begun = Mark(digest=state.head.digest)
+    fresh = {"origin": begun.digest, "sent": begun, "head": begun, "items": ()}
     return appended(
-        state.model_copy(
-            update={
-                "origin": fresh.digest,
-                "sent": fresh,
-                "head": fresh,
-                "items": (),
-                "context_chars": 0,
-                "pruned_before": 0,
-            }
-        ),
-        *kept,
+        state.model_copy(update={**fresh, "context_bytes": 0, "pruned_before": 0}), *items
     )
 
 

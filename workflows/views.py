@@ -11,8 +11,8 @@ from contracts.transcript import TranscriptPage
 from policy import context
 from workflows.summaries import request_line
 
-PAGE_CHARS = 900_000
-"""A query's answer may have 2 MB, and characters outside ASCII take more than one byte."""
+PAGE_BYTES = 900_000
+"""A query's answer may have 2 MB."""
 
 Standing: TypeAlias = Literal[
     "running", "waiting", "suspended", "completed", "stopped", "blocked", "failed"
@@ -69,10 +69,10 @@ def usage(state: RunState) -> UsageReport:
 
 def transcript_page(state: RunState, query: PageQuery) -> TranscriptPage:
     """Answer the query `transcript`: at most so many items, and never a page too large to send."""
-    end, chars = query.offset, 0
+    end, taken = query.offset, 0
     for item in state.items[query.offset : query.offset + query.limit]:
-        chars += context.size(item)
-        if chars > PAGE_CHARS and end > query.offset:
+        taken += context.size(item)
+        if taken > PAGE_BYTES and end > query.offset:
             break
         end += 1
     total = len(state.items)

@@ -1,0 +1,47 @@
+"""The way to a Temporal server: where it is, and what a person does if it isn't there."""
+
+import asyncio
+import re
+
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.envconfig import ClientConfig, ClientConnectConfig
+
+from contracts.errors import HoldfastError
+
+DEFAULT_ADDRESS = "localhost:7233"
+
+PATIENCE = 3.0
+"""Seconds; a server that is there answers within a few milliseconds."""
+
+_CAUSE = re.compile(r'(?:message|error): "([^"]+)"')
+
+
+async def connect() -> Client:
+    """
+    Connect to the server that Temporal's own variables or configuration file name.
+
+    Raises HoldfastError, on one line, when they can't be read or nothing answers there.
+    """
+    config = _configuration()
+    address = config.setdefault("target_host", DEFAULT_ADDRESS)
+    try:
+        async with asyncio.timeout(PATIENCE):
+            return await Client.connect(**config, data_converter=pydantic_data_converter)
+    except ValueError as error:
+        raise HoldfastError(f"{address!r} is no address of a Temporal server: {error}") from None
+    except (RuntimeError, TimeoutError) as error:
+        said = _CAUSE.findall(str(error))
+        cause = f" ({said[-1]})" if said else ""
+        raise HoldfastError(
+            f"no Temporal at {address}: start one with 'holdfast dev' or set TEMPORAL_ADDRESS"
+            f"{cause}"
+        ) from None
+
+
+def _configuration() -> ClientConnectConfig:
+    try:
+        return ClientConfig.load_client_connect_config()
+    except (OSError, RuntimeError, ValueError) as error:
+        said = " ".join(str(error).split())
+        raise HoldfastError(f"Temporal's variables or configuration file: {said}") from None

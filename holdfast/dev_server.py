@@ -1,0 +1,81 @@
+"""An embedded Temporal server: for development, tests and measurements, not for production."""
+
+import shutil
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.testing import WorkflowEnvironment
+
+from contracts.errors import HoldfastError
+from workflows import attributes
+
+HOST = "127.0.0.1"
+
+_SEARCH_ATTRIBUTES = (attributes.NAME, attributes.TENANT, attributes.STATUS, attributes.PENDING)
+
+# The server looks for new work 20 times a second unless told otherwise, and a run that is alone on
+# it would wait for that in every step.
+_PROMPT = ("--dynamic-config-value", "history.transferProcessorMaxPollRPS=5000")
+
+_NO_BANNER = ("--output", "none")
+
+
+@asynccontextmanager
+async def dev_server(
+    *, port: int | None = None, ui_port: int | None = None, database: Path | None = None
+) -> AsyncIterator[WorkflowEnvironment]:
+    """
+    Run a server for as long as the block lasts.
+
+    Without *port* it takes a free one, without *ui_port* it has no UI, without *database* it
+    forgets everything at its end. Raises HoldfastError, on one line, when it can't start.
+    """
+    for number, option in ((port, "--port"), (ui_port, "--ui-port")):
+        if number is not None and _is_taken(number):
+            raise HoldfastError(
+                f"port {number} is taken: stop what listens there or choose another ({option})"
+            )
+    binary = find_temporal_binary()
+    try:
+        environment = await WorkflowEnvironment.start_local(
+            data_converter=pydantic_data_converter,
+            ip=HOST,
+            port=port,
+            ui=ui_port is not None,
+            ui_port=ui_port,
+            search_attributes=_SEARCH_ATTRIBUTES,
+            dev_server_existing_path=None if binary is None else str(binary),
+            dev_server_database_filename=None if database is None else str(database),
+            dev_server_log_level="error",
+            dev_server_extra_args=_PROMPT + _NO_BANNER,
+        )
+    except RuntimeError as error:
+        said = " ".join(str(error).split())
+        raise HoldfastError(f"the embedded Temporal server can't start: {said}") from None
+    async with environment:
+        yield environment
+
+
+def find_temporal_binary() -> Path | None:
+    """
+    Return the `temporal` program beside this interpreter, or else on the PATH.
+
+    Without one the SDK downloads it.
+    """
+    beside = shutil.which("temporal", path=str(Path(sys.executable).parent))
+    found = beside or shutil.which("temporal")
+    return None if found is None else Path(found)
+
+
+def _is_taken(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return True
+    return False

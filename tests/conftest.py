@@ -1,0 +1,49 @@
+"""Real Temporal servers, one of each kind for the whole session, and workers for single tests."""
+
+import sys
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.testing import WorkflowEnvironment
+
+from holdfast.dev_server import dev_server
+from tests.running import Runs
+
+
+@pytest.fixture(scope="session")
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[WorkflowEnvironment]:
+    database = tmp_path_factory.mktemp("temporal") / "temporal.db"
+    async with dev_server(database=database) as environment:
+        yield environment
+
+
+@pytest.fixture(scope="session")
+async def skipping_server() -> AsyncGenerator[WorkflowEnvironment]:
+    """A server whose clock jumps ahead when nothing but timers is left."""
+    async with await WorkflowEnvironment.start_time_skipping(
+        data_converter=pydantic_data_converter,
+        test_server_existing_path=str(Path(sys.executable).with_name("temporal-test-server")),
+    ) as environment:
+        yield environment
+
+
+@pytest.fixture
+def client(server: WorkflowEnvironment) -> Client:
+    return server.client
+
+
+@pytest.fixture
+def runs(client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
+    return Runs(client)
+
+
+@pytest.fixture
+def skipping_runs(
+    skipping_server: WorkflowEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Runs:
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
+    return Runs(skipping_server.client)

@@ -1,0 +1,42 @@
+"""What a history says, event by event: for tests that look at what an auditor sees."""
+
+import json
+from typing import NamedTuple
+
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.client import WorkflowHistory
+
+
+class Scheduled(NamedTuple):
+    """An activity in history, local or not."""
+
+    name: str
+    summary: str
+    local: bool
+    event: HistoryEvent
+
+
+def activities(history: WorkflowHistory) -> list[Scheduled]:
+    """All activities in the order in which history has them."""
+    found: list[Scheduled] = []
+    for event in history.events:
+        if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+            name = event.activity_task_scheduled_event_attributes.activity_type.name
+            found.append(Scheduled(name, summary(event), local=False, event=event))
+        elif event.event_type == EventType.EVENT_TYPE_MARKER_RECORDED:
+            data = event.marker_recorded_event_attributes.details["data"].payloads[0].data
+            name = json.loads(data)["activity_type"]
+            found.append(Scheduled(name, summary(event), local=True, event=event))
+    return found
+
+
+def names(history: WorkflowHistory) -> list[str]:
+    """The names of all activities in order."""
+    return [activity.name for activity in activities(history)]
+
+
+def summary(event: HistoryEvent) -> str:
+    """The summary that the UI shows for an event, or the empty string."""
+    data = event.user_metadata.summary.data
+    return json.loads(data) if data else ""

@@ -1,0 +1,107 @@
+"""Runs on a real server, driven as a stranger would drive them: plain JSON in, plain JSON out."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from uuid import uuid4
+
+from pydantic import JsonValue
+from temporalio.client import Client, WorkflowHandle
+
+from contracts.approvals import ApprovalRequest, Disposition, Request
+from contracts.base import JsonObject
+from contracts.run import RunResult, StatusReport
+from contracts.tools import ToolFailure, ToolResult, ToolSuccess
+from contracts.transcript import ToolTurn, TranscriptPage
+from holdfast import App
+from worker import build_worker
+
+
+class Run:
+    """One run, seen from outside."""
+
+    def __init__(self, handle: WorkflowHandle[object, RunResult]) -> None:
+        self.handle = handle
+
+    async def result(self) -> RunResult:
+        return await self.handle.result()
+
+    async def status(self) -> StatusReport:
+        return await self.handle.query("status", result_type=StatusReport)
+
+    async def transcript(self) -> TranscriptPage:
+        return await self.handle.query("transcript", result_type=TranscriptPage)
+
+    async def results(self) -> list[ToolResult]:
+        """All results of tools, in order."""
+        page = await self.transcript()
+        turns = [item for item in page.items if isinstance(item, ToolTurn)]
+        return [result for turn in turns for result in turn.results]
+
+    async def failure(self) -> ToolFailure:
+        """The first result, which is a failure."""
+        first = (await self.results())[0]
+        assert isinstance(first, ToolFailure)
+        return first
+
+    async def success(self) -> ToolSuccess:
+        """The first result, which is a success."""
+        first = (await self.results())[0]
+        assert isinstance(first, ToolSuccess)
+        return first
+
+    async def pending(self) -> tuple[Request, ...]:
+        return await self.handle.query("pending", result_type=tuple[Request, ...])
+
+    async def asked(self, count: int = 1) -> tuple[Request, ...]:
+        """Wait until so many requests are open. A query answers when the run has come to rest."""
+        while len(found := await self.pending()) < count:
+            await asyncio.sleep(0.02)
+        return found
+
+    async def asked_for_approval(self) -> ApprovalRequest:
+        request = (await self.asked())[0]
+        assert isinstance(request, ApprovalRequest)
+        return request
+
+    async def signal(self, name: str, argument: JsonValue) -> None:
+        await self.handle.signal(name, argument)
+
+    async def approve(self, request_id: str, approver: str = "alice", **more: str) -> None:
+        await self.signal(
+            "approval",
+            {"request_id": request_id, "decision": "approve", "approver": approver, **more},
+        )
+
+    async def decide(self, message: JsonValue) -> Disposition:
+        return await self.handle.execute_update("decide", message, result_type=Disposition)
+
+
+class Runs:
+    """Starts runs on a task queue of its own, so that tests don't meet."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.queue = f"test-{uuid4().hex[:8]}"
+
+    @asynccontextmanager
+    async def working(self, app: App, *, cached_transcripts: int = 256) -> AsyncGenerator[None]:
+        """Have a worker for *app* while the block lasts: the product's own."""
+        async with build_worker(
+            self.client, app, task_queue=self.queue, cached_transcripts=cached_transcripts
+        ):
+            yield
+
+    async def start(self, agent: str, goal: str = "go", **more: JsonValue) -> Run:
+        brief: JsonObject = {"agent": agent, "input": goal, **more}
+        return await self.start_with(brief)
+
+    async def start_with(self, *arguments: JsonValue) -> Run:
+        handle = await self.client.start_workflow(
+            "AgentRun",
+            args=arguments,
+            id=f"run-{uuid4().hex[:8]}",
+            task_queue=self.queue,
+            result_type=RunResult,
+        )
+        return Run(handle)
