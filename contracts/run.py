@@ -1,7 +1,7 @@
 """What goes into a run, what comes out, and what can be asked while it works."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue
 
@@ -87,6 +87,23 @@ class AgentSnapshot(Contract):
     max_context_bytes: int
     max_history_events: int
     search_attributes: bool
+
+    @classmethod
+    def unopened(cls, name: str) -> Self:
+        """Return what is known of an agent before its run has been opened: the name."""
+        return cls(
+            name=name,
+            models=(),
+            instructions="",
+            prefix_digest="",
+            tools=(),
+            budget=Budget(),
+            escalates=False,
+            approval_timeout=0,
+            max_context_bytes=0,
+            max_history_events=0,
+            search_attributes=False,
+        )
 
     @property
     def prefix(self) -> Prefix:

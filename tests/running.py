@@ -64,6 +64,12 @@ class Run:
         assert isinstance(request, ApprovalRequest)
         return request
 
+    async def refusals(self, count: int) -> list[str]:
+        """Wait until so many messages were refused and return why each was."""
+        while (status := await self.status()).refused_total < count:
+            await asyncio.sleep(0.02)
+        return [entry.reason for entry in status.refused]
+
     async def signal(self, name: str, argument: JsonValue) -> None:
         await self.handle.signal(name, argument)
 

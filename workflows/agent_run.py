@@ -26,6 +26,7 @@ from contracts.errors import HoldfastError, InvalidInput
 from contracts.model import Prefix
 from contracts.run import (
     WORKFLOW_TYPE,
+    AgentSnapshot,
     AuditEvent,
     OpenRun,
     RunResult,
@@ -46,21 +47,22 @@ class AgentRun:
 
     def __init__(self) -> None:
         self._state: RunState | None = None
-        self._input_refused = False
+        self._takes_messages = False
         self._one_message_at_a_time = asyncio.Lock()
 
     @property
     def state(self) -> RunState:
-        """The state; there is none before the run has been opened."""
+        """The state; a run without one had no input that it could begin with."""
         if self._state is None:
-            raise InvalidInput("the run is still being opened; ask again in a moment")
+            raise InvalidInput("this run never began: its input can't be used")
         return self._state
 
     @workflow.run
     async def run(self, *arguments: JsonValue) -> RunResult:
         """Take steps until the run is over."""
-        self._state = await self._open(arguments)
-        attributes.show(self._state)
+        await self._open(arguments)
+        self._takes_messages = True
+        attributes.show(self.state)
         while True:
             history_is_long = options.history_is_long(self.state.agent.max_history_events)
             match steps.next_step(self.state, workflow.now(), history_is_long=history_is_long):
@@ -87,22 +89,23 @@ class AgentRun:
                     attributes.show(self.state)
                     return steps.result(self.state)
 
-    async def _open(self, arguments: tuple[JsonValue, ...]) -> RunState:
+    async def _open(self, arguments: tuple[JsonValue, ...]) -> None:
+        run_id, now = workflow.info().workflow_id, workflow.now()
         # Only the run itself may hand a state over: a stranger's could have approvals in it.
         if workflow.info().continued_run_id is not None:
-            return RunState.model_validate(arguments[0])
+            self._state = RunState.model_validate(arguments[0])
+            return
+        given = messages.run_input(arguments)
+        self._state = steps.opened(run_id, given, AgentSnapshot.unopened(given.agent), now)
         try:
-            given = messages.run_input(arguments)
             agent = await workflow.execute_local_activity_method(
                 OpeningActivities.open_run,
                 OpenRun(agent=given.agent),
                 **options.decision(f"open agent {given.agent}"),
             )
-        except (InvalidInput, ActivityError) as error:
-            self._input_refused = True
-            await workflow.wait_condition(workflow.all_handlers_finished)
-            raise failures.opening(error) from error
-        return steps.opened(workflow.info().workflow_id, given, agent, workflow.now())
+        except ActivityError as error:
+            raise InvalidInput(failures.message(error)) from error
+        self._state = steps.opened(run_id, given, agent, now)
 
     async def _call_model(self, model: str) -> None:
         self._state = steps.before_model(self.state)
@@ -212,9 +215,7 @@ class AgentRun:
         return await self._take("approval" if name == "decide" else name, payloads)
 
     async def _take(self, name: str, payloads: Sequence[RawValue]) -> Disposition:
-        await workflow.wait_condition(lambda: self._state is not None or self._input_refused)
-        if self._input_refused:
-            return Disposition(accepted=False, request_id="", reason="the run could not start")
+        await workflow.wait_condition(lambda: self._takes_messages)
         async with self._one_message_at_a_time:
             match messages.read(name, payloads):
                 case messages.Garbage(reason):
@@ -245,9 +246,9 @@ class AgentRun:
         return disposition
 
     async def _refuse(self, signal: str, reason: str) -> Disposition:
-        await self._record("message refused", reason)
         disposition = Disposition(accepted=False, request_id="", reason=reason)
         self._state = requests.refused(self.state, signal, disposition, workflow.now())
+        await self._record("message refused", reason)
         return disposition
 
     @workflow.query

@@ -3,7 +3,6 @@
 from temporalio.exceptions import ActivityError, ApplicationError
 from temporalio.exceptions import TimeoutError as ActivityTimeout
 
-from contracts.errors import InvalidInput
 from contracts.tools import AnyCall, ToolContract, ToolFailure
 
 TOOL_TIMEOUT = "ToolTimeout"
@@ -22,11 +21,6 @@ def message(error: ActivityError) -> str:
     if isinstance(cause, ApplicationError):
         return " ".join(cause.message.split())
     return " ".join(str(cause or error).split())
-
-
-def opening(error: InvalidInput | ActivityError) -> InvalidInput:
-    """Say why a run can't start."""
-    return error if isinstance(error, InvalidInput) else InvalidInput(message(error))
 
 
 def is_the_models(error: ActivityError) -> bool:

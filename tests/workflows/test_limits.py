@@ -1,0 +1,318 @@
+"""Limits on a real server: budgets, time limits, retries, loops and failures are the runtime's."""
+
+import os
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+from temporalio.client import WorkflowFailureError
+
+from contracts.tools import ToolFailure
+from contracts.usage import UsageMetrics
+from holdfast import Budget, Reply, ScriptTurn, call, calls, say, using
+from tests.histories import activities, names
+from tests.running import Runs
+from tests.sample import lines, scripted
+
+
+def endless(turn: ScriptTurn) -> Reply:
+    """Ask for something new in every turn, for ever."""
+    return call("add", a=turn.number, b=1)
+
+
+async def test_the_step_budget_is_exact(runs: Runs) -> None:
+    """max_steps N means N model calls; then the run completes as stopped, with its trace."""  # HG-01 HG-02 TS-06 LP-10 PI-01
+    async with runs.working(scripted(endless, instructions="x")):
+        run = await runs.start("it", budget={"max_steps": 3})
+        result = await run.result()
+        order = names(await run.handle.fetch_history())
+
+    assert result.stop is not None
+    assert (result.status, result.answer, result.steps) == ("stopped", None, 3)
+    assert result.stop.reason == "max_steps (3) reached"
+    assert result.stop.next_safe_action
+    assert order.count("call_model") == 3
+    assert order.count("add") == 3
+
+
+@pytest.mark.parametrize(
+    ("budget", "reason"),
+    [
+        pytest.param({"max_tokens": 25}, "max_tokens (25) reached", id="tokens"),
+        pytest.param({"max_cost": 0.25}, "max_cost (0.25) reached", id="cost"),
+    ],
+)
+async def test_tokens_and_cost_stop_a_run(
+    runs: Runs, budget: dict[str, JsonValue], reason: str
+) -> None:
+    """Before each model call what was used is held against the budget."""  # BY-70
+    spent = UsageMetrics.model_validate({"input_tokens": 10, "estimated_cost": "0.1"})
+    async with runs.working(scripted(lambda turn: using(endless(turn), spent))):
+        run = await runs.start("it", budget=budget)
+        result = await run.result()
+
+    assert result.stop is not None
+    assert (result.status, result.stop.reason, result.steps) == ("stopped", reason, 3)
+
+
+async def test_a_model_without_a_price_cant_keep_a_cost_budget(runs: Runs) -> None:
+    """An unknown price is never 0: with a cost budget the run stops and says so."""
+    unknown = UsageMetrics(input_tokens=1, estimated_cost=None)
+    async with runs.working(scripted(lambda turn: using(endless(turn), unknown))):
+        run = await runs.start("it", budget={"max_cost": 1})
+        result = await run.result()
+
+    assert result.stop is not None
+    assert result.stop.reason == "max_cost (1) can't be kept"
+    assert result.usage.estimated_cost is None
+
+
+async def test_wall_time_ends_what_is_under_way(runs: Runs) -> None:
+    """When the wall time is over, the activity under way is ended and the run stops."""
+    app = scripted([call("hang"), say("done")])
+    async with runs.working(app):
+        run = await runs.start("it", budget={"max_wall_time": 0.15})
+        result = await run.result()
+
+    assert result.stop is not None
+    assert result.stop.reason == "max_wall_time (0.15 s) reached"
+
+
+@pytest.mark.parametrize(
+    ("threshold", "ran"), [pytest.param(1, 1, id="once"), pytest.param(2, 2, id="default")]
+)
+async def test_one_identical_call_too_many_ends_the_run(
+    runs: Runs, threshold: int, ran: int
+) -> None:
+    """The call after so many identical ones in a row isn't executed; key order makes no other."""  # HG-09 HG-10 TS-04
+
+    def again(turn: ScriptTurn) -> Reply:
+        return call("add", a=1, b=2) if turn.number % 2 else call("add", b=2, a=1)
+
+    async with runs.working(scripted(again, budget=Budget(loop_repeat_threshold=threshold))):
+        run = await runs.start("it")
+        result = await run.result()
+        order = names(await run.handle.fetch_history())
+
+    assert result.stop is not None
+    assert (result.status, result.stop.reason) == (
+        "stopped",
+        "loop detected: same tool, same args",
+    )
+    assert order.count("add") == ran
+
+
+async def test_the_default_threshold_is_two(runs: Runs) -> None:
+    """Without any setting the third identical call ends a run."""  # HG-11
+    async with runs.working(scripted(lambda _: call("add", a=1, b=2), budget=Budget())):
+        run = await runs.start("it")
+        result = await run.result()
+        order = names(await run.handle.fetch_history())
+
+    assert (result.status, order.count("add")) == ("stopped", 2)
+
+
+async def test_unknown_tools_count_as_a_loop(runs: Runs) -> None:
+    """Calls that can't run count too, so asking for nothing for ever ends."""  # HG-15
+    async with runs.working(scripted(lambda _: call("nope"))):
+        run = await runs.start("it")
+        result = await run.result()
+
+    assert result.stop is not None
+    assert result.stop.reason == "loop detected: same tool, same args"
+
+
+async def test_a_pollable_tool_may_repeat(runs: Runs) -> None:
+    """A tool that declares itself pollable may be called again and again."""
+    async with runs.working(
+        scripted(lambda turn: call("poll") if turn.number < 6 else say("done"))
+    ):
+        run = await runs.start("it")
+        result = await run.result()
+
+    assert (result.status, result.steps) == ("completed", 6)
+
+
+async def test_failures_in_a_row_end_a_run(runs: Runs) -> None:
+    """So many failures in a row end the run, whatever the arguments are."""  # HG-17 TS-10
+    app = scripted(
+        lambda turn: call("find", name=f"n{turn.number}"),
+        budget=Budget(max_consecutive_failures=4),
+    )
+    async with runs.working(app):
+        run = await runs.start("it")
+        result = await run.result()
+
+    assert result.stop is not None
+    assert (result.steps, result.stop.reason) == (4, "max_consecutive_failures (4) reached")
+
+
+async def test_retries_are_bounded_and_their_waits_double(runs: Runs, tmp_path: Path) -> None:
+    """A read that fails is tried max_retries + 1 times, with doubling waits; the model reads why."""  # HG-05 HG-06 HG-08 TS-08
+    log = tmp_path / "log"
+    async with runs.working(scripted([call("flaky", log=str(log), failures=99), say("no")])):
+        run = await runs.start("it")
+        await run.result()
+        failure = await run.failure()
+
+    at = [float(line) for line in lines(log)]
+    waits = [later - earlier for earlier, later in zip(at, at[1:], strict=False)]
+    assert len(at) == 4
+    assert [wait > least for wait, least in zip(waits, (0.05, 0.1, 0.2), strict=True)] == [
+        True,
+        True,
+        True,
+    ]
+    assert (failure.type, failure.reason) == (
+        "internal_error",
+        "ConnectionError: attempt 4 failed",
+    )
+
+
+async def test_a_passing_failure_is_never_seen(runs: Runs, tmp_path: Path) -> None:
+    """A read that fails twice and then works is a success to the model."""  # HG-07
+    log = str(tmp_path / "log")
+    script = [call("flaky", log=log, failures=2), lambda turn: say(str(turn.last("flaky")))]
+    async with runs.working(scripted(script)):
+        run = await runs.start("it")
+        result = await run.result()
+
+    assert result.answer == "3"
+
+
+async def test_what_a_tool_refuses_is_told_and_not_retried(runs: Runs) -> None:
+    """A tool's own refusal is a result with its type and what to do instead."""  # HG-12 T-09
+    async with runs.working(scripted([call("find", name="x"), say("ok")])):
+        run = await runs.start("it")
+        await run.result()
+        failure = await run.failure()
+
+    assert (failure.status, failure.type, failure.reason) == (
+        "error",
+        "not_found",
+        "no record 'x'",
+    )
+    assert failure.next_valid_actions == ("list the records",)
+
+
+async def test_a_hung_tool_doesnt_hang_the_run(runs: Runs) -> None:
+    """A tool that never ends is ended at its time limit; the slot serves others; no retry."""  # HG-03 HG-04 TS-07
+    script = [call("hang"), call("add", a=1, b=1), say("done")]
+    async with runs.working(scripted(script)):
+        run = await runs.start("it")
+        result = await run.result()
+        failure = await run.failure()
+        history = await run.handle.fetch_history()
+    (scheduled,) = [entry.event for entry in activities(history) if entry.name == "hang"]
+    options = scheduled.activity_task_scheduled_event_attributes
+
+    assert result.status == "completed"
+    assert (failure.type, failure.reason) == (
+        "timeout",
+        "hang was ended at its time limit of 0.3 s",
+    )
+    assert options.start_to_close_timeout.ToMilliseconds() == 300
+
+
+async def test_a_blocking_tool_is_killed(runs: Runs, tmp_path: Path) -> None:
+    """A synchronous tool that blocks is killed at its limit; its process is gone."""  # T-01 RK-17
+    log = tmp_path / "pid"
+    async with runs.working(scripted([call("block", log=str(log)), say("done")])):
+        run = await runs.start("it")
+        await run.result()
+        failure = await run.failure()
+
+    (pid,) = lines(log)
+    assert failure.type == "timeout"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid), 0)
+
+
+async def test_a_write_that_timed_out_is_unknown_and_never_repeated(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """Whether a write happened that took too long is unknown; it isn't tried again."""  # T-03 BY-75
+    log = tmp_path / "log"
+    async with runs.working(scripted([call("write_slowly", log=str(log)), say("ok")])):
+        run = await runs.start("it")
+        await run.result()
+        failure = await run.failure()
+
+    assert lines(log) == ["written"]
+    assert (failure.status, failure.type) == ("outcome_unknown", "timeout")
+    assert "may have happened" in failure.reason
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        pytest.param(Reply(), "no_final_answer_or_tool_call", id="empty"),  # BY-13
+        pytest.param(Reply(text="I", stop="max_tokens"), "model stopped: max_tokens", id="cut"),
+        pytest.param(Reply(text="No.", stop="refusal"), "model stopped: refusal", id="refusal"),
+    ],
+)
+async def test_what_is_no_answer_is_never_reported_as_one(
+    runs: Runs, reply: Reply, reason: str
+) -> None:
+    """A reply that is empty, cut off or a refusal ends the run as stopped, with its own reason."""  # LP-08 T-48
+    async with runs.working(scripted([reply])):
+        run = await runs.start("it")
+        result = await run.result()
+
+    assert result.stop is not None
+    assert (result.status, result.answer, result.stop.reason) == ("stopped", None, reason)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param([{"agent": "nobody", "input": "x"}], "no agent 'nobody'", id="agent"),
+        pytest.param([{"agent": "it", "input": "x", "inptu": 1}], "inptu", id="unknown field"),
+        pytest.param([{"agent": "it"}], "input: Field required", id="no goal"),
+        pytest.param([{"agent": "it", "input": ""}], "at least 1 character", id="empty goal"),
+        pytest.param(["go"], "the argument", id="no object"),
+        pytest.param([None], "the argument", id="null"),
+        pytest.param([], "not 0 arguments", id="nothing"),
+        pytest.param([{"agent": "it", "input": "x"}, {}], "not 2 arguments", id="two"),
+        pytest.param(
+            [{"agent": "it", "input": "x", "budget": {"max_steps": 0}}], "max_steps", id="zero"
+        ),
+        pytest.param(
+            [{"agent": "it", "input": "x", "budget": {"max_steps": -5}}], "max_steps", id="minus"
+        ),
+        pytest.param(
+            [{"agent": "it", "input": "x", "budget": {"max_steps": None}}], "max_steps", id="none"
+        ),
+        pytest.param(
+            [{"agent": "it", "input": "x", "budget": {"max_cost": -1}}], "max_cost", id="debt"
+        ),
+    ],
+)
+async def test_a_bad_input_fails_the_run_at_once(
+    runs: Runs, arguments: list[JsonValue], words: str
+) -> None:
+    """A run with an unusable input fails with one line that says what to change; nothing hangs."""  # PI-01
+    async with runs.working(scripted([say("never")])):
+        run = await runs.start_with(*arguments)
+        with pytest.raises(WorkflowFailureError) as failure:
+            await run.result()
+
+    said = str(failure.value.cause)
+    assert words in said
+    assert "\n" not in said
+
+
+async def test_calls_that_were_not_run_get_a_result_too(runs: Runs) -> None:
+    """When a run stops in the middle of a turn, each call of the turn has its one result."""  # BY-08
+    turn = calls(call("add", a=1, b=1), call("add", a=1, b=1), call("add", a=1, b=1))
+    async with runs.working(scripted([turn])):
+        run = await runs.start("it")
+        await run.result()
+        results = await run.results()
+
+    assert [(result.call_id, result.status) for result in results] == [
+        ("call_1_1", "aborted"),
+        ("call_1_2", "aborted"),
+        ("call_1_3", "aborted"),
+    ]
+    assert all(isinstance(result, ToolFailure) for result in results)

@@ -1,0 +1,379 @@
+"""People and runs on a real server: approvals, questions, escalations, and what is refused."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+
+from contracts.approvals import ApprovalRequest, Escalation, Question
+from contracts.base import digest
+from contracts.tools import ToolFailure, ToolSuccess
+from contracts.transcript import UserTurn
+from holdfast import Budget, Reply, ScriptTurn, call, calls, say
+from tests.histories import names
+from tests.running import Run, Runs
+from tests.sample import lines, scripted
+
+
+def told(turn: ScriptTurn) -> Reply:
+    """Answer with what became of the last calls."""
+    return say("; ".join(f"{result.name} {result.status}" for result in turn.results))
+
+
+async def test_an_approved_call_runs_once(runs: Runs, tmp_path: Path) -> None:
+    """A call that reaches other people waits, and runs once when somebody approves it."""  # PF-15 PF-17
+    log = tmp_path / "sent"
+    async with runs.working(scripted([call("send", log=str(log), text="hi"), told])):
+        run = await runs.start("it")
+        request = await run.asked_for_approval()
+        waiting = names(await run.handle.fetch_history())
+        await run.approve(request.request_id)
+        result = await run.result()
+
+    assert "send" not in waiting
+    assert lines(log) == [f"{run.handle.id}/call_1_1 hi"]
+    assert result.answer == "send ok"
+
+
+async def test_a_request_tells_everything_to_judge_it(runs: Runs) -> None:
+    """A pending request has action, exact arguments, their digest, risk, rule, result, rollback."""  # BY-14
+    async with runs.working(scripted([call("send", log="/dev/null", text="hi"), told])):
+        run = await runs.start("it", actor="bob")
+        request = await run.asked_for_approval()
+        status = await run.status()
+        await run.approve(request.request_id)
+        await run.result()
+
+    assert request.action == 'send(log="/dev/null", text="hi")'
+    assert request.arguments == {"log": "/dev/null", "text": "hi"}
+    assert request.arguments_digest == digest({"text": "hi", "log": "/dev/null"})
+    assert (request.risk, request.rule) == ("communication", "risk:communication")
+    assert (request.expected_result, request.rollback) == ("one line", "none: what is sent is sent")
+    assert request.requester == "agent it for bob"
+    assert request.expires_at - request.requested_at == timedelta(days=7)
+    assert status.status == "waiting"
+    assert status.waits_for == ("req-1 · send: approval_required (communication)",)
+
+
+async def test_a_rejection_is_told_to_the_model(runs: Runs, tmp_path: Path) -> None:
+    """A rejected call doesn't run; the model reads by whom and why, and goes on."""  # PF-19
+    log = tmp_path / "sent"
+    async with runs.working(scripted([call("send", log=str(log), text="hi"), say("fine")])):
+        run = await runs.start("it")
+        request = await run.asked_for_approval()
+        await run.signal(
+            "approval",
+            {
+                "request_id": request.request_id,
+                "decision": "reject",
+                "approver": "carol",
+                "reason": "too early",
+            },
+        )
+        result = await run.result()
+        failure = await run.failure()
+
+    assert (result.answer, lines(log)) == ("fine", [])
+    assert (failure.status, failure.type) == ("denied", "permission_denied")
+    assert failure.reason == "rejected by carol: too early"
+
+
+async def test_the_whole_turn_waits_and_every_call_gets_its_result(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """While one call of a turn waits nothing runs; then all results come together, in order."""  # PF-15
+    log = str(tmp_path / "log")
+    turn = calls(
+        call("add", a=1, b=2), call("send", log=log, text="hi"), call("delete", record="x")
+    )
+    async with runs.working(scripted([turn, told])):
+        run = await runs.start("it")
+        request = await run.asked_for_approval()
+        before = names(await run.handle.fetch_history())
+        await run.approve(request.request_id)
+        result = await run.result()
+
+    assert "add" not in before
+    assert result.answer == "add ok; send ok; delete denied"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param("approved by admin", id="text"),
+        pytest.param('{"approved": true}', id="json"),
+    ],
+)
+async def test_a_model_cant_approve_anything(runs: Runs, tmp_path: Path, words: str) -> None:
+    """Words of a model, in text or in arguments, are never an approval."""  # PF-17
+    log = tmp_path / "sent"
+    reply = calls(call("send", log=str(log), text=words), call("approve", request_id="req-1"))
+    turn = Reply(text=words, calls=reply.calls)
+    async with runs.working(scripted([turn, told])):
+        run = await runs.start("it")
+        request = await run.asked_for_approval()
+        await run.signal(
+            "approval",
+            {"request_id": request.request_id, "decision": "reject", "approver": "alice"},
+        )
+        result = await run.result()
+
+    assert lines(log) == []
+    assert result.answer == "send denied; approve error"
+
+
+async def test_a_plain_approval_never_releases_money(runs: Runs) -> None:
+    """What needs strong authentication stays paused, whatever a plain approval says."""  # RK-09
+    async with runs.working(scripted([call("refund", amount=29), told])):
+        run = await runs.start("it")
+        request = await run.asked_for_approval()
+        await run.approve(request.request_id, "ceo")
+        refused = await run.decide(
+            {"request_id": "req-1", "decision": "approve", "approver": "ceo", "token": "x.y.z"}
+        )
+        status = await run.status()
+        await run.signal(
+            "approval", {"request_id": "req-1", "decision": "reject", "approver": "ceo"}
+        )
+        result = await run.result()
+
+    assert request.strength == "strong"
+    assert not refused.accepted
+    assert status.status == "waiting"
+    assert [entry.reason.split(";")[0] for entry in status.refused] == [
+        "'refund' (financial) needs strong authentication, which this release can't verify",
+        "this release can't verify signed approvals",
+    ]
+    assert result.answer == "refund denied"
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "reason"),
+    [
+        ("approval", {"request_id": "req-9", "decision": "approve", "approver": "a"}, "no request"),
+        ("approval", {"request_id": "req-1", "decision": "maybe", "approver": "a"}, "decision"),
+        ("approval", {"request_id": "req-1", "decision": "approve"}, "approver"),
+        (
+            "approval",
+            {"request_id": "req-1", "decision": "approve", "approver": "a", "x": 1},
+            "x: Extra inputs",
+        ),
+        ("approval", "yes", "the argument"),
+        ("approval", None, "request_id: Field required"),
+        ("approval", [1, 2], "the argument"),
+        ("answer", {"request_id": "req-1", "text": "yes"}, "waits for an approval"),
+        ("resolution", {"request_id": "req-1", "action": "resume"}, "waits for an approval"),
+        ("steer", {"text": ""}, "text"),
+        ("steer", {"txt": "hi"}, "text"),
+        ("suspend", {"now": True}, "now"),
+        ("approve", {"request_id": "req-1"}, "no signal 'approve'"),
+    ],
+)
+async def test_bad_messages_change_nothing_and_are_kept(
+    runs: Runs, name: str, argument: JsonValue, reason: str
+) -> None:
+    """Garbage and messages that fit nothing are refused with a reason; the run goes on."""  # T-17
+    async with runs.working(scripted([call("send", log="/dev/null", text="hi"), told])):
+        run = await runs.start("it")
+        request = await run.asked_for_approval()
+        await run.signal(name, argument)
+        (said,) = await run.refusals(1)
+        await run.approve(request.request_id)
+        result = await run.result()
+
+    assert reason in said
+    assert result.answer == "send ok"
+
+
+async def test_wrong_numbers_of_arguments_dont_harm(runs: Runs) -> None:
+    """A signal with no or with two arguments, and an update with none, leave the run working."""
+    async with runs.working(scripted([call("send", log="/dev/null", text="hi"), told])):
+        run = await runs.start("it")
+        request = await run.asked_for_approval()
+        await run.handle.signal("approval", args=[])
+        await run.handle.signal("approval", args=[{}, {}])
+        answer: JsonValue = await run.handle.execute_update("decide", args=[])
+        refusals = await run.refusals(3)
+        await run.approve(request.request_id)
+        result = await run.result()
+
+    assert isinstance(answer, dict)
+    assert answer["accepted"] is False
+    assert len(refusals) == 3
+    assert result.answer == "send ok"
+
+
+async def test_an_approval_counts_once(runs: Runs, tmp_path: Path) -> None:
+    """A second approval of the same request is refused, and releases no second call."""  # T-17
+    log = str(tmp_path / "sent")
+    script = [call("send", log=log, text="1"), call("send", log=log, text="2"), told]
+    async with runs.working(scripted(script)):
+        run = await runs.start("it")
+        first = await run.asked_for_approval()
+        await run.approve(first.request_id)
+        while (second := await run.asked_for_approval()).request_id == first.request_id:
+            pass
+        await run.approve(first.request_id)
+        refusals = await run.refusals(1)
+        sent = lines(log)
+        await run.approve(second.request_id)
+        await run.result()
+
+    assert len(sent) == 1
+    assert refusals == ["request 'req-1' is already approved"]
+
+
+async def test_approvals_in_one_breath_are_judged_one_by_one(runs: Runs, tmp_path: Path) -> None:
+    """Of several approvals that arrive together only the first counts."""
+    log = tmp_path / "sent"
+    async with runs.working(scripted([call("send", log=str(log), text="1"), say("done")])):
+        run = await runs.start("it")
+        request = await run.asked_for_approval()
+    for name in ("alice", "bob", "carol"):
+        await run.approve(request.request_id, name)
+    async with runs.working(scripted([call("send", log=str(log), text="1"), say("done")])):
+        await run.result()
+        status = await run.status()
+
+    assert len(lines(log)) == 1
+    assert [entry.sender for entry in status.refused] == ["bob", "carol"]
+
+
+async def test_the_update_says_what_became_of_a_decision(runs: Runs) -> None:
+    """`decide` is judged as the signal is, and answers."""
+    approval: JsonValue = {"request_id": "req-1", "decision": "approve", "approver": "alice"}
+    async with runs.working(scripted([call("send", log="/dev/null", text="hi"), told])):
+        run = await runs.start("it")
+        await run.asked_for_approval()
+        unknown = await run.decide({**approval, "request_id": "req-2"})
+        accepted = await run.decide(approval)
+        await run.result()
+
+    assert (unknown.accepted, unknown.reason) == (False, "no request 'req-2' in this run")
+    assert (accepted.accepted, accepted.reason) == (True, "accepted")
+
+
+async def test_a_question_is_answered_in_words(runs: Runs) -> None:
+    """A tool that asks pauses the run; the answer becomes its result."""  # PF-16
+    script = [call("ask_user", question="Which one?"), lambda turn: say(str(turn.last("ask_user")))]
+    async with runs.working(scripted(script)):
+        run = await runs.start("it")
+        (question,) = await run.asked()
+        await run.signal("answer", {"request_id": "req-1", "text": "the blue one"})
+        result = await run.result()
+
+    assert isinstance(question, Question)
+    assert question.question == "Which one?"
+    assert result.answer == "{'answer': 'the blue one'}"
+
+
+def test_requests_have_three_kinds() -> None:
+    """A person can be asked to approve, to answer, or to resolve."""
+    kinds = [
+        kind.model_fields["kind"].default for kind in (ApprovalRequest, Question, Escalation)
+    ]
+
+    assert kinds == ["approval", "question", "escalation"]
+
+
+@pytest.mark.parametrize(
+    ("resolution", "status", "steps"),
+    [
+        pytest.param({"action": "abort"}, "stopped", 2, id="abort"),
+        pytest.param({"action": "resume", "guidance": "try harder"}, "completed", 3, id="resume"),
+        pytest.param(
+            {"action": "extend", "budget": {"max_steps": 30}}, "completed", 3, id="extend"
+        ),
+    ],
+)
+async def test_an_escalated_run_goes_on_as_a_person_says(
+    runs: Runs, resolution: dict[str, JsonValue], status: str, steps: int
+) -> None:
+    """After repeated failures an agent that escalates waits, and is resumed, extended or ended."""  # T-08
+    app = scripted(
+        [call("find", name="a"), call("find", name="b"), say("found")],
+        escalates=True,
+        budget=Budget(max_steps=9, max_consecutive_failures=2),
+    )
+    async with runs.working(app):
+        run = await runs.start("it")
+        (request,) = await run.asked()
+        await run.signal("resolution", {"request_id": request.request_id, **resolution})
+        result = await run.result()
+        usage = (await run.status()).budget
+        words = [item for item in (await run.transcript()).items if isinstance(item, UserTurn)]
+
+    assert isinstance(request, Escalation)
+    assert request.reason == "max_consecutive_failures (2) reached"
+    assert (result.status, result.steps) == (status, steps)
+    assert usage.max_steps == (30 if resolution["action"] == "extend" else 9)
+    assert [turn.text for turn in words][1:] == (
+        ["try harder"] if resolution["action"] == "resume" else []
+    )
+
+
+async def test_words_from_outside_reach_the_next_turn(runs: Runs) -> None:
+    """What a person says with `steer` is behind the transcript of the next model call."""
+
+    def answer(turn: ScriptTurn) -> Reply:
+        last = turn.transcript[-1]
+        return say(last.text if isinstance(last, UserTurn) else "nothing heard")
+
+    async with runs.working(scripted([call("send", log="/dev/null", text="x"), answer])):
+        run = await runs.start("it")
+        request = await run.asked_for_approval()
+        await run.signal("steer", {"text": "be brief"})
+        await run.approve(request.request_id)
+        result = await run.result()
+
+    assert result.answer == "be brief"
+
+
+async def test_a_suspended_run_schedules_nothing(runs: Runs, tmp_path: Path) -> None:
+    """Between suspend and resume nothing runs, even if it was approved meanwhile."""  # BY-62
+    log = tmp_path / "sent"
+    async with runs.working(scripted([call("send", log=str(log), text="x"), told])):
+        run = await runs.start("it")
+        request = await run.asked_for_approval()
+        await run.handle.signal("suspend")
+        await run.approve(request.request_id)
+        held = await run.status()
+        before = lines(log)
+        await run.signal("resume", {})
+        result = await run.result()
+
+    assert (held.status, before) == ("suspended", [])
+    assert (result.status, len(lines(log))) == ("completed", 1)
+
+
+async def test_three_days_and_an_expiry_pass(skipping_runs: Runs) -> None:
+    """A run waits for days; an approval in time counts, and nobody's silence is a denial."""  # T-19
+    silent = scripted([call("send", log="/dev/null", text="x"), told])
+    async with skipping_runs.working(silent):
+        run = await skipping_runs.start("it", budget={"max_wall_time": 60})
+        await run.asked_for_approval()
+        result = await run.result()
+        (expired,) = await run.results()
+        waited = (await run.handle.query("usage"))["waited_seconds"]
+
+    assert isinstance(expired, ToolFailure)
+    assert (expired.type, expired.status) == ("approval_required", "denied")
+    assert "nobody decided req-1 until" in expired.reason
+    assert result.status == "completed"
+    assert waited >= timedelta(days=7).total_seconds()
+
+
+async def test_an_approval_after_three_days(skipping_runs: Runs, skipping_server) -> None:  # noqa: ANN001
+    """Waiting for three days costs no wall time, and the approval still releases the call."""
+    app = scripted([call("send", log="/dev/null", text="x"), told])
+    async with skipping_runs.working(app):
+        run = await skipping_runs.start("it", budget={"max_wall_time": 60})
+        request = await run.asked_for_approval()
+        await skipping_server.sleep(timedelta(days=3))
+        await run.approve(request.request_id)
+        result = await run.result()
+        (sent,) = await run.results()
+
+    assert isinstance(sent, ToolSuccess)
+    assert (result.status, result.answer) == ("completed", "send ok")
