@@ -7,6 +7,7 @@ from uuid import uuid4
 
 from pydantic import JsonValue
 from temporalio.client import Client, WorkflowHandle
+from temporalio.contrib.pydantic import pydantic_data_converter
 
 from contracts.approvals import ApprovalRequest, Disposition, Request
 from contracts.base import JsonObject
@@ -90,11 +91,22 @@ class Runs:
         self.client = client
         self.queue = f"test-{uuid4().hex[:8]}"
 
+    async def another_client(self) -> Client:
+        """Connect once more: two workers of one queue can't share a client."""
+        return await Client.connect(
+            self.client.service_client.config.target_host, data_converter=pydantic_data_converter
+        )
+
     @asynccontextmanager
-    async def working(self, app: App, *, cached_transcripts: int = 256) -> AsyncGenerator[None]:
+    async def working(
+        self, app: App, *, cached_transcripts: int = 256, client: Client | None = None
+    ) -> AsyncGenerator[None]:
         """Have a worker for *app* while the block lasts: the product's own."""
         async with build_worker(
-            self.client, app, task_queue=self.queue, cached_transcripts=cached_transcripts
+            client or self.client,
+            app,
+            task_queue=self.queue,
+            cached_transcripts=cached_transcripts,
         ):
             yield
 

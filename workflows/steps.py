@@ -91,7 +91,7 @@ def next_step(state: RunState, now: datetime, *, history_is_long: bool = False) 
     elapsed = (now - state.started_at).total_seconds()
     if stop := budgets.exhausted(state.agent.budget, state.ledger, elapsed):
         return Halt(stop)
-    if history_is_long:
+    if history_is_long and state.sent.length > 0:  # each execution takes at least one turn
         return ContinueAsNew()
     if place := _prune_point(state):
         return Prune(place)
@@ -103,7 +103,7 @@ def opened(run_id: str, run: RunInput, agent: AgentSnapshot, now: datetime) -> R
     if run.budget is not None:
         agent = agent.model_copy(update={"budget": agent.budget.changed_by(run.budget)})
     goal = run.input
-    run = run.model_copy(update={"input": ""})
+    run = run.model_copy(update={"input": "(the first item of the transcript)"})
     state = RunState(run_id=run_id, input=run, agent=agent, started_at=now)
     return appended(state, UserTurn(text=goal))
 

@@ -1,0 +1,36 @@
+"""Every adapter, and for each test a server that the SDKs find as they find the real one."""
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from tests.adapters.conversations import KEY
+from tests.adapters.dialects import ADAPTERS, Dialect, DialectType
+from tests.adapters.provider_server import ProviderServer, serving
+
+OTHER_CREDENTIALS = ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE", "OPENAI_ADMIN_KEY")
+
+
+@pytest.fixture(params=ADAPTERS.values(), ids=list(ADAPTERS))
+def adapter_type(request: pytest.FixtureRequest) -> DialectType:
+    return request.param
+
+
+@pytest.fixture
+def adapter(adapter_type: DialectType) -> Dialect:
+    return adapter_type()
+
+
+@pytest.fixture
+def provider(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[ProviderServer]:
+    for variable in OTHER_CREDENTIALS:
+        monkeypatch.delenv(variable, raising=False)
+    with serving() as server:
+        monkeypatch.setenv("ANTHROPIC_CONFIG_DIR", str(tmp_path))
+        monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.address)
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.address}/v1")
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        yield server

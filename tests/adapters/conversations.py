@@ -1,0 +1,83 @@
+"""What the tests of all adapters ask."""
+
+from contracts.base import JsonObject
+from contracts.model import ModelRequest, Prefix, ToolSchema
+from contracts.tools import ArtifactRef, MalformedCall, ToolCall, ToolFailure, ToolSuccess
+from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
+
+KEY = "a-key-that-nobody-may-see"
+
+ORDER_SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {"order_id": {"type": "integer"}},
+    "required": ["order_id"],
+    "additionalProperties": False,
+}
+PREFIX = Prefix(
+    instructions="Be brief.",
+    tools=(ToolSchema(name="find_order", description="Look it up.", input_schema=ORDER_SCHEMA),),
+)
+GOAL = UserTurn(text="Where are my orders?")
+
+ASKED_TWICE = AssistantTurn(
+    model="other:model",
+    text="Let me see.",
+    calls=(
+        ToolCall(call_id="c1", name="find_order", arguments={"order_id": 2**53 + 1, "max": 0.1}),
+        ToolCall(call_id="c2", name="find_order", arguments={}),
+    ),
+)
+FOUND = ToolSuccess(
+    call_id="c1",
+    name="find_order",
+    summary="sent",
+    data={"at": "Köln"},
+    artifact=ArtifactRef(path="a/1", characters=9, digest="d"),
+)
+NOT_FOUND = ToolFailure(
+    status="denied",
+    call_id="c2",
+    name="find_order",
+    type="permission_denied",
+    reason="not yours",
+    next_valid_actions=("ask",),
+)
+FOUND_TEXT = (
+    '{"status":"ok","summary":"sent","data":{"at":"Köln"},'
+    '"artifact":{"path":"a/1","characters":9,"digest":"d"}}'
+)
+NOT_FOUND_TEXT = (
+    '{"status":"denied","type":"permission_denied","reason":"not yours",'
+    '"next_valid_actions":["ask"]}'
+)
+ANSWERED = ToolTurn(results=(FOUND, NOT_FOUND))
+STEERED = UserTurn(text="Hurry.", origin="steer")
+
+MALFORMED = AssistantTurn(
+    model="other:model",
+    calls=(MalformedCall(call_id="c1", name="find_order", raw_arguments='{"order_id": 4'),),
+)
+REFUSED = ToolTurn(
+    results=(
+        ToolFailure(
+            status="error",
+            call_id="c1",
+            name="find_order",
+            type="invalid_arguments",
+            reason="no JSON object",
+        ),
+    )
+)
+
+
+def request(model: str, *items: TranscriptItem, prefix: Prefix = PREFIX) -> ModelRequest:
+    """Ask for the reply that follows *items*."""
+    return ModelRequest(
+        run_id="r1",
+        turn=1,
+        attempt=1,
+        model=model,
+        prefix=prefix,
+        transcript=items or (GOAL,),
+        provider_state={},
+    )

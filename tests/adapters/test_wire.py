@@ -1,0 +1,35 @@
+"""Arguments as models write them."""
+
+import pytest
+
+from adapters import wire
+from contracts.tools import MalformedCall, ToolCall
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param('{"order_id": 4', id="cut off"),
+        pytest.param("[1]", id="an array"),
+        pytest.param('"{}"', id="a string"),
+        pytest.param("", id="nothing"),
+        pytest.param('{"amount": NaN}', id="no JSON number"),
+        pytest.param('{"amount": 1e999}', id="beyond any number"),
+        pytest.param('{"name": "\\ud83d"}', id="half a character"),
+    ],
+)
+def test_arguments_that_are_no_object_stay_as_they_came(arguments: str) -> None:
+    """What can't be read as a JSON object is never guessed at."""
+    # AD-16
+    call = wire.call_from_text("c1", "find_order", arguments)
+
+    assert call == MalformedCall(call_id="c1", name="find_order", raw_arguments=arguments)
+
+
+def test_numbers_survive() -> None:
+    """Integers stay integers, however long, and 1.0 stays a float."""
+    call = wire.call_from_text("c1", "find_order", '{"a":1152921504606846976,"b":1.0,"c":1}')
+
+    assert isinstance(call, ToolCall)
+    assert repr(call.arguments) == "{'a': 1152921504606846976, 'b': 1.0, 'c': 1}"
+    assert wire.json_text(call.arguments) == '{"a":1152921504606846976,"b":1.0,"c":1}'
