@@ -9,7 +9,12 @@ from tests.adapters.conversations import KEY
 from tests.adapters.dialects import ADAPTERS, Dialect, DialectType
 from tests.adapters.provider_server import ProviderServer, serving
 
-OTHER_CREDENTIALS = ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE", "OPENAI_ADMIN_KEY")
+OTHER_CREDENTIALS = (
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_PROFILE",
+    "ANTHROPIC_CONFIG_DIR",
+    "OPENAI_ADMIN_KEY",
+)
 
 
 @pytest.fixture(params=ADAPTERS.values(), ids=list(ADAPTERS))
@@ -27,7 +32,7 @@ def provider(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[Provi
     for variable in OTHER_CREDENTIALS:
         monkeypatch.delenv(variable, raising=False)
     with serving() as server:
-        monkeypatch.setenv("ANTHROPIC_CONFIG_DIR", str(tmp_path))
+        monkeypatch.setenv("HOME", str(tmp_path))
         monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.address)
         monkeypatch.setenv("OPENAI_API_KEY", KEY)

@@ -8,7 +8,7 @@ from adapters.anthropic import AnthropicAdapter
 from contracts.base import JsonObject
 from contracts.errors import ModelRejected
 from contracts.model import FinalAnswer, Prefix
-from contracts.tools import MalformedCall, ToolCall
+from contracts.tools import MalformedCall
 from contracts.transcript import AssistantTurn
 from tests.adapters import conversations as say
 from tests.adapters.provider_server import ProviderServer
@@ -237,11 +237,12 @@ async def test_empty_turns_are_left_out(provider: ProviderServer) -> None:
     }
 
 
-def test_numbers_survive() -> None:
-    """Integers stay integers, however long, and 1.0 stays a float."""
-    raw = message(tool_use("c1", {"a": 2**60, "b": 1.0, "c": 1}), stop="tool_use")
+async def test_profile_that_cannot_be_read_is_named(
+    provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The SDK also takes credentials from a profile; what is wrong with one is told."""
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    monkeypatch.setenv("ANTHROPIC_PROFILE", "no-such")
 
-    (call,) = AnthropicAdapter().parse_response(raw).calls
-
-    assert isinstance(call, ToolCall)
-    assert repr(call.arguments) == "{'a': 1152921504606846976, 'b': 1.0, 'c': 1}"
+    with pytest.raises(ModelRejected, match=r"anthropic can't be asked: .*no-such"):
+        await AnthropicAdapter().respond(say.request(MODEL))

@@ -1,0 +1,291 @@
+"""Valid objects of every kind; a test overrides what matters to it."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from pydantic import JsonValue
+
+from contracts.approvals import (
+    AnswerSignal,
+    ApprovalRecord,
+    ApprovalRequest,
+    ApprovalSignal,
+    Escalation,
+    Question,
+    ResolutionSignal,
+)
+from contracts.base import digest
+from contracts.decisions import (
+    Allow,
+    ApprovalRequired,
+    AskUser,
+    Decided,
+    Decision,
+    Deny,
+    Refused,
+)
+from contracts.model import ModelReply
+from contracts.run import AgentSnapshot, RunInput
+from contracts.state import RunState
+from contracts.tools import (
+    AnyCall,
+    MalformedCall,
+    Risk,
+    ToolCall,
+    ToolContract,
+    ToolFailure,
+    ToolInvocation,
+    ToolSuccess,
+)
+from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
+from workflows import steps
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+LATER = NOW + timedelta(hours=1)
+MODEL = "scripted:it"
+
+
+def a_call(name: str = "look", /, call_id: str = "c1", **arguments: JsonValue) -> ToolCall:
+    return ToolCall(call_id=call_id, name=name, arguments=arguments)
+
+
+def a_malformed_call(name: str = "look", /, call_id: str = "c1") -> MalformedCall:
+    return MalformedCall(call_id=call_id, name=name, raw_arguments="[1, 2]")
+
+
+def a_contract(name: str = "look", /, **changes: object) -> ToolContract:
+    """A tool that only reads, unless *changes* says otherwise."""
+    fields: dict[str, object] = {
+        "name": name,
+        "description": "Look at a place and say what is there.",
+        "input_schema": {
+            "type": "object",
+            "properties": {"place": {"type": "string"}},
+            "required": [],
+            "additionalProperties": False,
+        },
+        "output_schema": {"type": "string"},
+        "risk": Risk.READ_ONLY,
+        "side_effect": "none",
+        "resource_scope": {"kind": "none"},
+        "permission": "by_risk",
+        "timeout": 30,
+        "max_result_chars": 20_000,
+        "retry": {"max_retries": 2, "backoff": 1},
+        "audit": "history",
+        "error_format": "tool_failure",
+        "local": False,
+        "pollable": False,
+        "draft": None,
+        "expected_result": "",
+        "rollback": "",
+    }
+    return ToolContract.model_validate({**fields, **changes})
+
+
+LOOK = a_contract("look")
+POLL = a_contract("poll", pollable=True)
+SEND = a_contract("send", risk=Risk.COMMUNICATION, expected_result="one mail", rollback="none")
+WRITE = a_contract("write", risk=Risk.WRITE_LOCAL)
+
+
+def an_agent(**changes: object) -> AgentSnapshot:
+    """An agent with tools that look, poll, send and write."""
+    fields: dict[str, object] = {
+        "name": "it",
+        "models": (MODEL, "other:second"),
+        "instructions": "Do as you are told.",
+        "prefix_digest": "p" * 64,
+        "tools": (LOOK, POLL, SEND, WRITE),
+        "budget": {"max_steps": 20},
+        "escalates": False,
+        "approval_timeout": 3600,
+        "max_context_bytes": 500_000,
+        "max_history_events": 15_000,
+        "search_attributes": False,
+    }
+    return AgentSnapshot.model_validate({**fields, **changes})
+
+
+def a_state(goal: str = "reach the goal", /, *, run: object = None, **agent: object) -> RunState:
+    """A run that has just begun, of an agent with these changes."""
+    given = RunInput.model_validate({"agent": "it", "input": goal, **(_fields(run))})
+    return steps.opened("run-1", given, an_agent(**agent), NOW)
+
+
+def asked_for(*calls: AnyCall, state: RunState | None = None) -> RunState:
+    """A run whose model has just asked for these calls."""
+    return steps.after_model(state or a_state(), a_reply(*calls))
+
+
+def a_reply(*calls: AnyCall, **changes: object) -> ModelReply:
+    """A reply with these calls, or with a final answer if there are none."""
+    fields: dict[str, object] = {
+        "calls": calls,
+        "text": "" if calls else "done",
+        "stop": "tool_use" if calls else "end_turn",
+        "model": MODEL,
+    }
+    return ModelReply.model_validate({**fields, **changes})
+
+
+def a_success(call: AnyCall, data: JsonValue = "a lamp") -> ToolSuccess:
+    return ToolSuccess(call_id=call.call_id, name=call.name, summary=str(data)[:80], data=data)
+
+
+def a_failure(call: AnyCall, reason: str = "no such place") -> ToolFailure:
+    return ToolFailure(
+        status="error", call_id=call.call_id, name=call.name, type="not_found", reason=reason
+    )
+
+
+def decided(call: AnyCall, decision: Decision, risk: Risk = Risk.COMMUNICATION) -> Decided:
+    arguments = call.arguments if isinstance(call, ToolCall) else {}
+    return Decided(
+        call_id=call.call_id,
+        tool=call.name,
+        arguments_digest=digest(arguments),
+        risk=risk,
+        scope="none",
+        decision=decision,
+    )
+
+
+def allowed(call: AnyCall) -> Decided:
+    return decided(call, Allow(rule="risk:read_only", reason="it changes nothing"), Risk.READ_ONLY)
+
+
+def denied(call: AnyCall) -> Decided:
+    actions = ("choose another tool",)
+    return decided(
+        call,
+        Deny(rule="risk:destructive", reason="it destroys", next_valid_actions=actions),
+        Risk.DESTRUCTIVE,
+    )
+
+
+def to_approve(call: AnyCall, strength: Literal["plain", "strong"] = "plain") -> Decided:
+    rule = "risk:communication"
+    return decided(
+        call, ApprovalRequired(rule=rule, reason="it reaches other people", strength=strength)
+    )
+
+
+def to_answer(call: AnyCall, question: str = "Which one?") -> Decided:
+    return decided(
+        call,
+        AskUser(rule="ask-user", reason="the agent asks a person", question=question),
+        Risk.COMPUTE_ONLY,
+    )
+
+
+def unknown(call: AnyCall) -> Refused:
+    return Refused(
+        call_id=call.call_id,
+        tool=call.name,
+        type="unknown_tool",
+        reason=f"no tool {call.name!r}",
+        next_valid_actions=("use one of the known tools",),
+    )
+
+
+def an_approval(request_id: str = "req-1", **changes: object) -> ApprovalSignal:
+    fields = {"request_id": request_id, "decision": "approve", "approver": "alice"}
+    return ApprovalSignal.model_validate({**fields, **changes})
+
+
+def an_answer(request_id: str = "req-1", text: str = "the blue one") -> AnswerSignal:
+    return AnswerSignal(request_id=request_id, text=text)
+
+
+def a_resolution(action: str, request_id: str = "req-1", **changes: object) -> ResolutionSignal:
+    return ResolutionSignal.model_validate(
+        {"request_id": request_id, "action": action, **changes}
+    )
+
+
+def a_request(request_id: str = "req-1", **changes: object) -> ApprovalRequest:
+    fields: dict[str, object] = {
+        "request_id": request_id,
+        "reason": "it reaches other people",
+        "requested_at": NOW,
+        "expires_at": LATER,
+        "call_id": "c1",
+        "tool": "send",
+        "action": 'send(text="hi")',
+        "arguments": {"text": "hi"},
+        "arguments_digest": digest({"text": "hi"}),
+        "risk": Risk.COMMUNICATION,
+        "rule": "risk:communication",
+        "scope": "none",
+        "strength": "plain",
+        "expected_result": "one mail",
+        "rollback": "none",
+        "requester": "agent it for anonymous",
+    }
+    return ApprovalRequest.model_validate({**fields, **changes})
+
+
+def a_question(request_id: str = "req-1", **changes: object) -> Question:
+    fields: dict[str, object] = {
+        "request_id": request_id,
+        "reason": "the agent asks a person",
+        "requested_at": NOW,
+        "expires_at": LATER,
+        "call_id": "c1",
+        "question": "Which one?",
+    }
+    return Question.model_validate({**fields, **changes})
+
+
+def an_escalation(request_id: str = "req-1", **changes: object) -> Escalation:
+    fields: dict[str, object] = {
+        "request_id": request_id,
+        "reason": "max_consecutive_failures (2) reached",
+        "requested_at": NOW,
+        "expires_at": LATER,
+        "detail": "2 calls failed in a row",
+    }
+    return Escalation.model_validate({**fields, **changes})
+
+
+def a_record(call: ToolCall, strength: Literal["plain", "strong"] = "plain") -> ApprovalRecord:
+    return ApprovalRecord(
+        request_id="req-1",
+        call_id=call.call_id,
+        arguments_digest=digest(call.arguments),
+        approver="alice",
+        strength=strength,
+        reason=None,
+        at=NOW,
+    )
+
+
+def an_invocation(**changes: object) -> ToolInvocation:
+    fields: dict[str, object] = {
+        "run_id": "run-1",
+        "call_id": "c1",
+        "agent": "it",
+        "tenant": "acme",
+        "actor": "alice",
+        "arguments": {},
+    }
+    return ToolInvocation.model_validate({**fields, **changes})
+
+
+def a_transcript(sizes: Sequence[int | None]) -> tuple[TranscriptItem, ...]:
+    """A goal, then for each size a call with a result of so many bytes; for None, words."""
+    items: list[TranscriptItem] = [UserTurn(text="reach the goal")]
+    for number, size in enumerate(sizes):
+        if size is None:
+            items.append(UserTurn(text=f"word {number}", origin="steer"))
+            continue
+        call = a_call(call_id=f"c{number}", place="x")
+        items.append(AssistantTurn(model=MODEL, text="", calls=(call,)))
+        items.append(ToolTurn(results=(a_success(call, "x" * size),)))
+    return tuple(items)
+
+
+def _fields(run: object) -> dict[str, object]:
+    return dict(run) if isinstance(run, dict) else {}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] -- a test's own JSON

@@ -1,0 +1,84 @@
+"""Servers and workers as processes that can be killed."""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+
+ROOT = Path(__file__).parents[2]
+
+
+class Process:
+    """A process that can be started again after it was killed."""
+
+    def __init__(self, *command: str, environment: dict[str, str]) -> None:
+        self._command = command
+        self._environment = {**os.environ, **environment}
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        self._process = await asyncio.create_subprocess_exec(
+            *self._command,
+            cwd=ROOT,
+            env=self._environment,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+
+    async def kill(self) -> None:
+        """End it as a power cut would."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.send_signal(signal.SIGKILL)
+            await self._process.wait()
+
+
+def server(port: int, database: Path) -> Process:
+    """A Temporal server that keeps its state in a file."""
+    options = ("--dynamic-config-value", "history.transferProcessorMaxPollRPS=5000")
+    return Process(
+        str(Path(sys.executable).with_name("temporal")),
+        *("server", "start-dev", "--headless", "--port", str(port), "--db-filename"),
+        *(str(database), *options),
+        environment={},
+    )
+
+
+def worker(port: int, app: str, home: Path) -> Process:
+    """The product's worker for an app."""
+    return Process(
+        *(sys.executable, "worker.py", app),
+        environment={"TEMPORAL_ADDRESS": f"127.0.0.1:{port}", "HOLDFAST_HOME": str(home)},
+    )
+
+
+async def connected(port: int) -> Client:
+    """Connect as soon as the server answers."""
+    while True:
+        try:
+            return await Client.connect(
+                f"127.0.0.1:{port}", data_converter=pydantic_data_converter
+            )
+        except RuntimeError:
+            await asyncio.sleep(0.05)
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+async def grown(log: Path, size: int) -> Sequence[str]:
+    """Wait until a file has so many lines, and return them."""
+    while True:
+        lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+        if len(lines) >= size:
+            return lines
+        await asyncio.sleep(0.005)
