@@ -1,6 +1,6 @@
 """Valid objects of every kind; a test overrides what matters to it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
@@ -108,9 +108,11 @@ def an_agent(**changes: object) -> AgentSnapshot:
     return AgentSnapshot.model_validate({**fields, **changes})
 
 
-def a_state(goal: str = "reach the goal", /, *, run: object = None, **agent: object) -> RunState:
+def a_state(
+    goal: str = "reach the goal", /, *, run: Mapping[str, object] | None = None, **agent: object
+) -> RunState:
     """A run that has just begun, of an agent with these changes."""
-    given = RunInput.model_validate({"agent": "it", "input": goal, **(_fields(run))})
+    given = RunInput.model_validate({"agent": "it", "input": goal, **(run or {})})
     return steps.opened("run-1", given, an_agent(**agent), NOW)
 
 
@@ -200,9 +202,7 @@ def an_answer(request_id: str = "req-1", text: str = "the blue one") -> AnswerSi
 
 
 def a_resolution(action: str, request_id: str = "req-1", **changes: object) -> ResolutionSignal:
-    return ResolutionSignal.model_validate(
-        {"request_id": request_id, "action": action, **changes}
-    )
+    return ResolutionSignal.model_validate({"request_id": request_id, "action": action, **changes})
 
 
 def a_request(request_id: str = "req-1", **changes: object) -> ApprovalRequest:
@@ -285,7 +285,3 @@ def a_transcript(sizes: Sequence[int | None]) -> tuple[TranscriptItem, ...]:
         items.append(AssistantTurn(model=MODEL, text="", calls=(call,)))
         items.append(ToolTurn(results=(a_success(call, "x" * size),)))
     return tuple(items)
-
-
-def _fields(run: object) -> dict[str, object]:
-    return dict(run) if isinstance(run, dict) else {}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] -- a test's own JSON

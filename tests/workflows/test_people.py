@@ -49,7 +49,10 @@ async def test_a_request_tells_everything_to_judge_it(runs: Runs) -> None:
     assert request.arguments == {"log": "/dev/null", "text": "hi"}
     assert request.arguments_digest == digest({"text": "hi", "log": "/dev/null"})
     assert (request.risk, request.rule) == ("communication", "risk:communication")
-    assert (request.expected_result, request.rollback) == ("one line", "none: what is sent is sent")
+    assert (request.expected_result, request.rollback) == (
+        "one line",
+        "none: what is sent is sent",
+    )
     assert request.requester == "agent it for bob"
     assert request.expires_at - request.requested_at == timedelta(days=7)
     assert status.status == "waiting"
@@ -151,7 +154,11 @@ async def test_a_plain_approval_never_releases_money(runs: Runs) -> None:
 @pytest.mark.parametrize(
     ("name", "argument", "reason"),
     [
-        ("approval", {"request_id": "req-9", "decision": "approve", "approver": "a"}, "no request"),
+        (
+            "approval",
+            {"request_id": "req-9", "decision": "approve", "approver": "a"},
+            "no request",
+        ),
         ("approval", {"request_id": "req-1", "decision": "maybe", "approver": "a"}, "decision"),
         ("approval", {"request_id": "req-1", "decision": "approve"}, "approver"),
         (
@@ -256,7 +263,10 @@ async def test_the_update_says_what_became_of_a_decision(runs: Runs) -> None:
 
 async def test_a_question_is_answered_in_words(runs: Runs) -> None:
     """A tool that asks pauses the run; the answer becomes its result."""  # PF-16
-    script = [call("ask_user", question="Which one?"), lambda turn: say(str(turn.last("ask_user")))]
+    script = [
+        call("ask_user", question="Which one?"),
+        lambda turn: say(str(turn.last("ask_user"))),
+    ]
     async with runs.working(scripted(script)):
         run = await runs.start("it")
         (question,) = await run.asked()
@@ -270,9 +280,7 @@ async def test_a_question_is_answered_in_words(runs: Runs) -> None:
 
 def test_requests_have_three_kinds() -> None:
     """A person can be asked to approve, to answer, or to resolve."""
-    kinds = [
-        kind.model_fields["kind"].default for kind in (ApprovalRequest, Question, Escalation)
-    ]
+    kinds = [kind.model_fields["kind"].default for kind in (ApprovalRequest, Question, Escalation)]
 
     assert kinds == ["approval", "question", "escalation"]
 

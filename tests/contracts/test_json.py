@@ -1,0 +1,110 @@
+"""Canonical JSON and its digest: equal values, equal bytes."""
+
+import hashlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+from contracts.base import canonical_json, digest
+
+LARGEST = 2**53 - 1
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-LARGEST, LARGEST)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda values: (
+        st.lists(values, max_size=4)
+        | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), values, max_size=4)
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        pytest.param({"b": 1, "a": 2}, b'{"a":2,"b":1}', id="keys in order"),
+        pytest.param(
+            {"x": [{"d": 1, "c": 2}], "a": {"f": 1, "e": 2}},
+            b'{"a":{"e":2,"f":1},"x":[{"c":2,"d":1}]}',
+            id="nested keys in order",
+        ),
+        pytest.param([3, 1, 2], b"[3,1,2]", id="a list keeps its order"),
+        pytest.param(1.0, b"1", id="1.0 is 1"),
+        pytest.param(29.90, b"29.9", id="no trailing zero"),
+        pytest.param(-0.0, b"0", id="no negative zero"),
+        pytest.param(1e21, b"1e+21", id="large float"),
+        pytest.param(True, b"true", id="true is no 1"),
+        pytest.param(None, b"null", id="null"),
+        pytest.param("é€😀", '"é€😀"'.encode(), id="unicode as it is"),
+        pytest.param('a"\\\n\x01', b'"a\\"\\\\\\n\\u0001"', id="escapes"),
+        pytest.param(
+            {"\u20ac": 1, "\r": 2, "1": 3}, b'{"\\r":2,"1":3,"\xe2\x82\xac":1}', id="RFC"
+        ),
+        pytest.param({}, b"{}", id="empty"),
+    ],
+)
+def test_canonical_json(value: JsonValue, text: bytes) -> None:
+    """JSON is written as RFC 8785 says."""
+    assert canonical_json(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        pytest.param(LARGEST, b"9007199254740991", id="largest exact"),
+        pytest.param(-LARGEST, b"-9007199254740991", id="smallest exact"),
+        pytest.param(LARGEST + 1, b'"9007199254740992"', id="one more"),
+        pytest.param(-LARGEST - 1, b'"-9007199254740992"', id="one less"),
+        pytest.param({"n": [10**30]}, b'{"n":["1%s"]}' % (b"0" * 30), id="nested"),
+        pytest.param(float("nan"), b'"nan"', id="NaN"),
+        pytest.param([float("inf"), -float("inf")], b'["inf","-inf"]', id="infinities"),
+        pytest.param(
+            {"n": 10**20, "t": True}, b'{"n":"100000000000000000000","t":true}', id="bool"
+        ),
+    ],
+)
+def test_what_rfc_8785_cant_carry_is_a_string(value: JsonValue, text: bytes) -> None:
+    """Numbers without an exact canonical form are written as strings, wherever they stand."""
+    assert canonical_json(value) == text
+
+
+def test_digest_is_sha_256_of_the_canonical_form() -> None:
+    """The digest can be checked with any SHA-256 at hand."""
+    assert digest({"text": "hi"}) == hashlib.sha256(b'{"text":"hi"}').hexdigest()
+    assert digest({}) == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param({"a": 1}, {"a": 2}, id="value"),
+        pytest.param({"a": 1}, {"b": 1}, id="key"),
+        pytest.param({"a": 1}, {"a": "1"}, id="type"),
+        pytest.param({"a": 1}, {"a": True}, id="bool"),
+        pytest.param({"a": None}, {}, id="null or absent"),
+        pytest.param([1, 2], [2, 1], id="order of a list"),
+        pytest.param({"n": 10**20}, {"n": 10**20 + 1}, id="beyond the exact integers"),
+        pytest.param("é", "e\u0301", id="composed or not"),
+    ],
+)
+def test_different_values_have_different_digests(one: JsonValue, other: JsonValue) -> None:
+    """Nothing that differs as JSON shares a digest."""
+    assert digest(one) != digest(other)
+
+
+@given(JSON)
+def test_canonical_json_is_json(value: JsonValue) -> None:
+    """The canonical form reads back as the value that it was made of."""
+    assert json.loads(canonical_json(value)) == value
+
+
+@given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), JSON, max_size=5))
+def test_order_of_keys_makes_no_difference(value: dict[str, JsonValue]) -> None:
+    """Two objects with the same entries have the same digest, in whatever order they came."""  # HG-09
+    assert digest(dict(reversed(value.items()))) == digest(value)

@@ -1,0 +1,102 @@
+"""Strangers drive runs: a plain Temporal client, the temporal command line, a replayer."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from temporalio.client import Client, WorkflowHistory
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.worker import Replayer
+from temporalio.workflow import NondeterminismError
+
+import worker
+from examples.reconcile.app import app as reconcile
+from holdfast import call, say
+from tests.durability.changed_run import ChangedRun
+from tests.running import Runs
+from tests.sample import scripted
+from workflows.agent_run import AgentRun
+
+ROOT = Path(__file__).parents[2]
+
+
+async def output(*command: str, **environment: str) -> str:
+    """Run a command in the project's root and return what it prints."""
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        cwd=ROOT,
+        env=environment,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate()
+    assert process.returncode == 0, err.decode()
+    return out.decode()
+
+
+async def test_a_plain_client_needs_nothing_of_ours(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script that knows only Temporal and JSON starts, reads, approves and takes the result."""
+    monkeypatch.chdir(tmp_path)
+    address = client.service_client.config.target_host
+    async with worker.build_worker(client, reconcile):
+        said = await output(
+            sys.executable, "examples/plain_client/approve.py", TEMPORAL_ADDRESS=address
+        )
+
+    waiting, _, result = said.partition("\n")
+    assert waiting.startswith("waits: send_report(")
+    assert json.loads(result)["status"] == "completed"
+    assert len((tmp_path / ".holdfast" / "outbox.jsonl").read_text().splitlines()) == 1
+
+
+async def test_the_temporal_command_line_is_enough(runs: Runs) -> None:
+    """Start, query, signal and result, with nothing but Temporal's own command."""
+    address = runs.client.service_client.config.target_host
+    temporal = str(Path(sys.executable).with_name("temporal"))
+    run = ("--workflow-id", f"by-hand-{runs.queue}", "--address", address)
+    brief = json.dumps({"agent": "it", "input": "go"})
+    approval = json.dumps({"request_id": "req-1", "decision": "approve", "approver": "me"})
+    async with runs.working(scripted([call("send", log="/dev/null", text="x"), say("sent")])):
+        await output(
+            *(temporal, "workflow", "start", "--type", "AgentRun", *run),
+            *("--task-queue", runs.queue, "--input", brief),
+        )
+        while "req-1" not in (
+            pending := await output(temporal, "workflow", "query", "--name", "pending", *run)
+        ):
+            pass
+        await output(
+            *(temporal, "workflow", "signal", "--name", "approval", "--input", approval, *run)
+        )
+        result = await output(temporal, "workflow", "result", *run)
+
+    assert "send(log=" in pending
+    assert "completed" in result
+
+
+async def test_an_exported_history_replays(runs: Runs) -> None:
+    """Today's code replays what it recorded, with no server; a changed run is found out."""  # SS-06 GF-04
+    async with runs.working(scripted([call("send", log="/dev/null", text="x"), say("done")])):
+        run = await runs.start("it")
+        request = await run.asked_for_approval()
+        await run.approve(request.request_id)
+        await run.result()
+        exported = (await run.handle.fetch_history()).to_json()
+    history = WorkflowHistory.from_json(run.handle.id, exported)
+
+    await replayer(AgentRun).replay_workflow(history)
+    with pytest.raises(NondeterminismError):
+        await replayer(ChangedRun).replay_workflow(history)
+
+
+def replayer(workflow: type) -> Replayer:
+    """A replayer as the product has it, for this workflow class."""
+    return Replayer(
+        workflows=[workflow],
+        workflow_runner=worker.WORKFLOW_RUNNER,
+        data_converter=pydantic_data_converter,
+    )
