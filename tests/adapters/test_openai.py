@@ -100,7 +100,9 @@ async def test_parallel_calls_are_answered_together(provider: ProviderServer) ->
     arguments = '{"order_id":9007199254740993,"max":0.1}'
     provider.answer(
         response(
-            said(text("Let me see.")), function_call("c1", arguments), function_call("c2", "{}")
+            said(text("Let me see.")),
+            function_call("c1", arguments),
+            function_call("c2", "{}", None),
         )
     )
     provider.answer(response(said(text("done"))))

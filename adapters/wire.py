@@ -1,0 +1,47 @@
+"""What all dialects write and read as JSON: results of tools, and arguments of calls."""
+
+import json
+
+from pydantic import JsonValue, TypeAdapter
+from pydantic_core import to_json
+
+from contracts.base import JsonObject
+from contracts.tools import AnyCall, MalformedCall, ToolCall, ToolResult, ToolSuccess
+
+_OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
+
+
+def json_object(text: str | bytes) -> JsonObject:
+    """Read a JSON object. Raises ValueError for anything else."""
+    value = _OBJECT.validate_json(text)
+    # Refuses NaN and infinities: this parser takes them, and history would keep them as null.
+    json.dumps(value, allow_nan=False)
+    return value
+
+
+def json_text(value: JsonValue) -> str:
+    """Write JSON on one line, as short as it gets."""
+    return to_json(value).decode()
+
+
+def call(call_id: str, name: str, arguments: JsonValue) -> AnyCall:
+    """Make a call of what a model asks for; arguments that are no object stay as they came."""
+    if isinstance(arguments, dict):
+        return ToolCall(call_id=call_id, name=name, arguments=arguments)
+    return MalformedCall(call_id=call_id, name=name, raw_arguments=json_text(arguments))
+
+
+def call_from_text(call_id: str, name: str, arguments: str) -> AnyCall:
+    """Make a call of what a model asks for with its arguments as text."""
+    try:
+        return ToolCall(call_id=call_id, name=name, arguments=json_object(arguments))
+    except ValueError:
+        return MalformedCall(call_id=call_id, name=name, raw_arguments=arguments)
+
+
+def result_text(result: ToolResult) -> str:
+    """Write what a model sees of a result."""
+    if isinstance(result, ToolSuccess):
+        shown = {"status", "summary", "data"}
+        return result.model_dump_json(include=shown | ({"artifact"} if result.artifact else set()))
+    return result.model_dump_json(include={"status", "type", "reason", "next_valid_actions"})
