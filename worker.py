@@ -26,7 +26,7 @@ from contracts.errors import HoldfastError
 from contracts.run import TASK_QUEUE
 from holdfast.app import App, load_app
 from tools.artifacts import FileArtifacts
-from tools.process import preload
+from tools.process import warm_up
 from workflows.agent_run import AgentRun
 
 log = structlog.get_logger()
@@ -74,7 +74,7 @@ def build_worker(
     model = ModelActivities(adapters(app), Transcripts(runs, cached_transcripts))
     policy = PolicyActivities(app.registry)
     tools = ToolActivities(app.registry, settings.secret, FileArtifacts(home / "artifacts"))
-    preload(app.modules())
+    warm_up(app.synchronous_modules())
     return Worker(
         client,
         task_queue=task_queue,

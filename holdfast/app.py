@@ -94,9 +94,10 @@ class App:
             if names.count(agent.name) > 1:
                 raise AppError(f"agent {agent.name!r}: two agents have this name; rename one")
 
-    def modules(self) -> list[str]:
-        """Return the modules that the app's tools are defined in."""
-        return sorted({tool.module for agent in self.agents for tool in agent.tools})
+    def synchronous_modules(self) -> list[str]:
+        """Return the modules that the app's synchronous tools are defined in."""
+        tools = (tool for agent in self.agents for tool in agent.tools)
+        return sorted({tool.module for tool in tools if not tool.is_async})
 
     def snapshots(self) -> dict[str, AgentSnapshot]:
         """Return what runs record of each agent, by name."""

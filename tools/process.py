@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import NamedTuple, TypeAlias
@@ -55,9 +56,11 @@ class _Raised(NamedTuple):
 _Message: TypeAlias = _Progress | _Done | _Refused | _Raised
 
 
-def preload(modules: list[str]) -> None:
-    """Import these once, in the process that all children are forked from."""
-    _CONTEXT.set_forkserver_preload(["__main__", *modules])
+def warm_up(modules: list[str]) -> None:
+    """Start the process that all children are forked from, and have it import these once."""
+    if modules:
+        _CONTEXT.set_forkserver_preload(["__main__", *modules])
+        forkserver.ensure_running()
 
 
 async def run_in_process(
