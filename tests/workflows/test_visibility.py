@@ -1,0 +1,62 @@
+"""What the server's search and the UI know of a run beside its history."""
+
+from structlog.testing import capture_logs
+from temporalio.client import Client
+
+from holdfast import call, say
+from tests.running import Runs
+from tests.sample import scripted
+from workflows.attributes import NAME, PENDING, STATUS, TENANT
+
+
+async def test_a_run_is_found_by_agent_tenant_status_and_request(runs: Runs) -> None:
+    """Search attributes say whose run it is, where it stands, and which requests wait."""
+    async with runs.working(scripted([call("send", log="/dev/null", text="x"), say("sent")])):
+        run = await runs.start("it", tenant="acme")
+        request = await run.asked_for_approval()
+        waiting = (await run.handle.describe()).typed_search_attributes
+        await run.approve(request.request_id)
+        await run.result()
+        done = (await run.handle.describe()).typed_search_attributes
+
+    assert (waiting[NAME], waiting[TENANT], waiting[STATUS]) == ("it", "acme", "waiting")
+    assert list(waiting[PENDING]) == ["req-1"]
+    assert done[STATUS] == "completed"
+    assert not done.get(PENDING)
+
+
+async def test_a_server_without_the_attributes_runs_everything(skipping_runs: Runs) -> None:
+    """A server that lacks the search attributes runs all the same, with one warning."""
+    app = scripted([call("add", a=1, b=1), say("done")])
+    with capture_logs() as logs:
+        async with skipping_runs.working(app):
+            results = [await (await skipping_runs.start("it")).result() for _ in range(3)]
+
+    assert [result.status for result in results] == ["completed"] * 3
+    assert [entry["event"] for entry in logs].count("search_attributes.missing") == 1
+
+
+async def test_decisions_are_in_the_log_of_the_worker(runs: Runs) -> None:
+    """What an auditor must not miss is a line of the worker's log too, with the run's id."""
+    with capture_logs() as logs:
+        async with runs.working(scripted([call("delete", record="x"), say("done")])):
+            run = await runs.start("it")
+            await run.result()
+
+    audited = [entry for entry in logs if entry["event"] == "run.audited"]
+    assert [(entry["run_id"], entry["text"]) for entry in audited] == [
+        (run.handle.id, "delete: deny (destructive)")
+    ]
+
+
+async def test_details_say_what_a_run_waits_for(runs: Runs, client: Client) -> None:
+    """The current details, which the UI shows, name the request and what it is about."""
+    async with runs.working(scripted([call("send", log="/dev/null", text="x"), say("sent")])):
+        run = await runs.start("it")
+        request = await run.asked_for_approval()
+        handle = client.get_workflow_handle(run.handle.id)
+        metadata = await handle.query("__temporal_workflow_metadata")
+        await run.approve(request.request_id)
+        await run.result()
+
+    assert "`req-1`: approve `send(" in str(metadata)
