@@ -12,7 +12,6 @@ from activities.transcripts import Transcripts
 from adapters.base import ModelAdapter
 from contracts.errors import ModelError, ModelRejected, ModelUnavailable
 from contracts.model import ModelCall, ModelReply, ModelRequest
-from policy import context
 
 
 class ModelActivities:
@@ -37,11 +36,7 @@ class ModelActivities:
                 attempt=activity.info().attempt,
                 model=model,
                 prefix=await self._transcripts.prefix(call),
-                transcript=context.view(
-                    await self._transcripts.transcript(call),
-                    call.pruned_before,
-                    call.max_context_bytes,
-                ),
+                transcript=await self._transcripts.view(call),
                 provider_state=call.provider_state,
             )
             began = time.monotonic()

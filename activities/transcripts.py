@@ -6,6 +6,7 @@ from typing import Protocol, TypeVar
 from contracts.errors import TranscriptMismatch
 from contracts.model import ModelCall, Prefix
 from contracts.transcript import Mark, TranscriptItem, TranscriptPage
+from policy import context
 
 Kept = TypeVar("Kept")
 
@@ -36,6 +37,7 @@ class Transcripts:
         self._transcripts: OrderedDict[str, tuple[Mark, tuple[TranscriptItem, ...]]] = (
             OrderedDict()
         )
+        self._remains: OrderedDict[str, tuple[int, tuple[TranscriptItem, ...]]] = OrderedDict()
         self._prefixes: OrderedDict[str, Prefix] = OrderedDict()
 
     async def prefix(self, call: ModelCall) -> Prefix:
@@ -47,6 +49,15 @@ class Transcripts:
                 raise TranscriptMismatch(f"run {call.run_id} has another prefix than its call")
             self._keep(self._prefixes, call.prefix, known)
         return known
+
+    async def view(self, call: ModelCall) -> tuple[TranscriptItem, ...]:
+        """Return what the model is shown of the transcript; see `transcript` for what it raises."""
+        items = await self.transcript(call)
+        before, shown = self._remains.get(call.run_id, (0, ()))
+        if before != call.pruned_before:
+            shown = context.remains(items[: call.pruned_before], call.max_context_bytes)
+            self._keep(self._remains, call.run_id, (call.pruned_before, shown))
+        return shown + items[call.pruned_before :]
 
     async def transcript(self, call: ModelCall) -> tuple[TranscriptItem, ...]:
         """

@@ -1,5 +1,6 @@
 """What a model is asked, and what it answers: no provider's words."""
 
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from pydantic import Field
@@ -56,8 +57,14 @@ class ModelCall(Contract):
     provider_state: JsonObject = Field(default_factory=dict)
 
 
-class ModelRequest(Contract):
-    """What an adapter gets: the whole context of one call."""
+@dataclass(frozen=True)
+class ModelRequest:
+    """
+    What an adapter gets: the whole context of one call.
+
+    No pydantic model: it never leaves the process, and validating a long transcript again in every
+    turn would cost more than the call.
+    """
 
     run_id: str
     turn: int

@@ -23,8 +23,12 @@ def view(
     Before *pruned_before*, results are stubs, and turns that don't fit into a quarter of
     *max_bytes* are left out. The goal and whatever else people said always stay.
     """
-    old = tuple(_stubbed(item) for item in items[:pruned_before])
-    return _latest(old, max_bytes // 4) + items[pruned_before:]
+    return remains(items[:pruned_before], max_bytes) + items[pruned_before:]
+
+
+def remains(old: tuple[TranscriptItem, ...], max_bytes: int) -> tuple[TranscriptItem, ...]:
+    """Return what is shown of the part of a transcript that was pruned."""
+    return _latest(tuple(_stubbed(item) for item in old), max_bytes // 4)
 
 
 def prune_point(items: tuple[TranscriptItem, ...], max_bytes: int) -> int:
