@@ -6,9 +6,6 @@ import sys
 from datetime import timedelta
 
 import structlog
-from adapters.anthropic import AnthropicAdapter
-from adapters.openai import OpenAIAdapter
-from holdfast.connection import connect
 from temporalio.client import Client
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
@@ -19,11 +16,14 @@ from activities.policy import PolicyActivities
 from activities.runs import TemporalRuns
 from activities.tools import ToolActivities
 from activities.transcripts import Transcripts
+from adapters.anthropic import AnthropicAdapter
 from adapters.base import ModelAdapter
+from adapters.openai import OpenAIAdapter
 from adapters.scripted import ScriptedAdapter
 from contracts.errors import HoldfastError
 from contracts.run import TASK_QUEUE
 from holdfast.app import App, load_app
+from holdfast.connection import connect
 from tools.artifacts import FileArtifacts
 from tools.process import warm_up
 from workflows.agent_run import AgentRun

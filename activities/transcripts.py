@@ -51,7 +51,7 @@ class Transcripts:
         return known
 
     async def view(self, call: ModelCall) -> tuple[TranscriptItem, ...]:
-        """Return what the model is shown of the transcript; see `transcript` for what it raises."""
+        """Return what the model is shown of the transcript; raises as `transcript` does."""
         items = await self.transcript(call)
         before, shown = self._remains.get(call.run_id, (0, ()))
         if before != call.pruned_before:

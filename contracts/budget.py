@@ -3,9 +3,9 @@
 from decimal import Decimal
 from typing import Annotated, Self, TypeAlias
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
-from contracts.base import Contract, Inbound
+from contracts.base import Contract
 from contracts.usage import Money, UsageMetrics
 
 Steps: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -14,9 +14,9 @@ Seconds: TypeAlias = Annotated[float, Field(gt=0, le=10 * 365 * 86400)]
 Dollars: TypeAlias = Annotated[Money, Field(gt=Decimal(0))]
 
 
-class Budget(Inbound):
+class Limits(Contract):
     """
-    What a run may use before it stops.
+    What a run may use before it stops, as history keeps it.
 
     `max_steps` counts model calls and is never absent. `max_wall_time` is in seconds and doesn't
     count waiting for people. `max_cost` is in US dollars. `loop_repeat_threshold`: so many
@@ -31,10 +31,16 @@ class Budget(Inbound):
     loop_repeat_threshold: Count = 2
     max_consecutive_failures: Count = 5
 
-    def changed_by(self, change: Self) -> Self:
-        """Return this budget with the fields that were given in *change*."""
+    def changed_by(self, change: "Budget") -> Self:
+        """Return these limits with the fields that were given in *change*."""
         given = {name: getattr(change, name) for name in change.model_fields_set}
         return self.model_copy(update=given)
+
+
+class Budget(Limits):
+    """Limits as people write them: a field that doesn't exist is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Ledger(Contract):

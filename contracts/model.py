@@ -105,4 +105,4 @@ class ModelReply(Contract):
         """What the reply means for the loop: its calls, or else its final answer."""
         if self.calls:
             return self.calls
-        return (FinalAnswer(content=self.text),) if self.text else ()
+        return (FinalAnswer(content=self.text),) if self.text.strip() else ()

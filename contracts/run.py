@@ -3,11 +3,11 @@
 from datetime import datetime
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue
 
 from contracts.approvals import RefusedMessage
-from contracts.base import Contract, Inbound, JsonObject
-from contracts.budget import Budget
+from contracts.base import Contract, JsonObject
+from contracts.budget import Budget, Limits
 from contracts.model import Prefix, ToolSchema
 from contracts.tools import ToolContract
 from contracts.usage import UsageMetrics
@@ -18,24 +18,30 @@ TASK_QUEUE = "holdfast"
 RunStatus = Literal["completed", "stopped", "blocked", "failed"]
 
 
-class RunInput(Inbound):
-    """
-    The one JSON argument of the workflow `AgentRun`. Only `agent` and `input` are required.
-
-    `budget` names the limits that differ from the agent's. `actor` is on whose behalf the run
-    acts; it can't approve its own calls.
-    """
+class Brief(Contract):
+    """On whose behalf a run works, and what else is kept with it."""
 
     agent: Annotated[str, Field(min_length=1, max_length=100)]
-    input: Annotated[str, Field(min_length=1, max_length=200_000)]
     tenant: Annotated[str, Field(min_length=1, max_length=200)] = "default"
     actor: Annotated[str, Field(min_length=1, max_length=200)] = "anonymous"
     session_id: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-    budget: Budget | None = None
     strategy: Literal["stateless"] = "stateless"
     task_kind: Annotated[str, Field(min_length=1, max_length=100)] | None = None
     domain: Annotated[str, Field(min_length=1, max_length=100)] | None = None
     metadata: JsonObject = Field(default_factory=dict)
+
+
+class RunInput(Brief):
+    """
+    The one JSON argument of the workflow `AgentRun`. Only `agent` and `input` are required.
+
+    `budget` names the limits that differ from the agent's. Unknown fields are refused.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: Annotated[str, Field(min_length=1, max_length=200_000)]
+    budget: Budget | None = None
 
 
 class Stop(Contract):
@@ -73,7 +79,8 @@ class AgentSnapshot(Contract):
     A later deployment may change the agent; a run that has begun keeps its own. `escalates` says
     that somebody is there to be asked after repeated failures. `approval_timeout` is in seconds,
     `max_context_bytes` the size of transcript that a model is shown before old tool results are
-    pruned, `max_history_events` when the run goes on in a new execution. `search_attributes` says whether the server knows Holdfast's.
+    pruned, `max_history_events` when the run goes on in a new execution. `search_attributes` says
+    whether the server knows Holdfast's.
     """
 
     name: str
@@ -81,7 +88,7 @@ class AgentSnapshot(Contract):
     instructions: str
     prefix_digest: str
     tools: tuple[ToolContract, ...]
-    budget: Budget
+    budget: Limits
     escalates: bool
     approval_timeout: float
     max_context_bytes: int
@@ -97,7 +104,7 @@ class AgentSnapshot(Contract):
             instructions="",
             prefix_digest="",
             tools=(),
-            budget=Budget(),
+            budget=Limits(),
             escalates=False,
             approval_timeout=0,
             max_context_bytes=0,
@@ -139,7 +146,7 @@ class StatusReport(Contract):
     status: Literal["running", "waiting", "suspended", "completed", "stopped", "blocked", "failed"]
     waits_for: tuple[str, ...]
     step: int
-    budget: Budget
+    budget: Limits
     model: str | None
     answer: str | None
     stop: Stop | None
@@ -156,7 +163,7 @@ class UsageReport(Contract):
     tool_calls: int
     usage: UsageMetrics
     waited_seconds: float
-    budget: Budget
+    budget: Limits
 
 
 class AuditEvent(Contract):

@@ -13,7 +13,7 @@ from contracts.approvals import (
 from contracts.base import Contract, JsonObject
 from contracts.budget import Ledger
 from contracts.decisions import Ruling
-from contracts.run import AgentSnapshot, RunInput, RunStatus, Stop
+from contracts.run import AgentSnapshot, Brief, RunStatus, Stop
 from contracts.tools import AnyCall, ToolResult
 from contracts.transcript import Mark, TranscriptItem, UserTurn
 
@@ -31,13 +31,14 @@ class RunState(Contract):
     """
     Everything that a run knows. Carried whole when it continues as a new execution.
 
-    The goal is the first of `items`, not in `input`. `sent` is the transcript as the model saw it last, `head` as it is now; `origin` is the digest
-    that the transcript of an earlier execution ended with. `calls` are those of the current turn,
-    `steers` wait for the next model call. The run is over when it has an `outcome`.
+    The goal is the first of `items`. `sent` is the transcript as the model saw it last, `head` as
+    it is now; `origin` is the digest that the transcript of an earlier execution ended with.
+    `calls` are those of the current turn, `steers` wait for the next model call. The run is over
+    when it has an `outcome`.
     """
 
     run_id: str
-    input: RunInput
+    brief: Brief
     agent: AgentSnapshot
     started_at: datetime
     ledger: Ledger = Ledger()

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 from adapters.scripted import Script
-from contracts.budget import Budget
+from contracts.budget import Budget, Limits
 from contracts.errors import AppError
 from contracts.run import AgentSnapshot
 from tools.registry import ToolRegistry
@@ -55,7 +55,7 @@ class Agent:
             instructions=self.instructions,
             prefix_digest="",
             tools=contracts,
-            budget=self.budget,
+            budget=Limits.model_validate(self.budget.model_dump()),
             escalates=self.escalates,
             approval_timeout=self.approval_timeout.total_seconds(),
             max_context_bytes=self.max_context_bytes,

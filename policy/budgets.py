@@ -1,12 +1,12 @@
 """When a run has used up what it may use."""
 
-from contracts.budget import Budget, Ledger
+from contracts.budget import Ledger, Limits
 from contracts.run import Stop
 
 _RAISE = "start a run with a larger budget, or split the task"
 
 
-def exhausted(budget: Budget, ledger: Ledger, elapsed: float) -> Stop | None:
+def exhausted(budget: Limits, ledger: Ledger, elapsed: float) -> Stop | None:
     """
     Say which limit is reached before the next model call, if any.
 
@@ -33,7 +33,7 @@ def exhausted(budget: Budget, ledger: Ledger, elapsed: float) -> Stop | None:
     return None
 
 
-def seconds_left(budget: Budget, ledger: Ledger, elapsed: float) -> float | None:
+def seconds_left(budget: Limits, ledger: Ledger, elapsed: float) -> float | None:
     """Return the seconds of work that are left, or null without a limit."""
     if budget.max_wall_time is None:
         return None

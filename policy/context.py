@@ -1,4 +1,4 @@
-"""How much of a transcript a model is shown: old results of tools give way first, then old turns."""
+"""How much of a transcript a model is shown: old results give way first, then old turns."""
 
 from contracts.tools import ToolResult, ToolSuccess
 from contracts.transcript import ITEM, AssistantTurn, ToolTurn, TranscriptItem, UserTurn
@@ -32,13 +32,30 @@ def remains(old: tuple[TranscriptItem, ...], max_bytes: int) -> tuple[Transcript
 
 
 def prune_point(items: tuple[TranscriptItem, ...], max_bytes: int) -> int:
-    """Return the place behind which the latest turns fit into half of *max_bytes*."""
+    """
+    Return the place behind which the latest turns fit into half of *max_bytes*.
+
+    The latest turn with its results always stays whole: the model has just asked for them.
+    """
     kept = 0
+    latest = max(
+        (place for place, item in enumerate(items) if isinstance(item, AssistantTurn)), default=0
+    )
     for place in range(len(items) - 1, 0, -1):
         kept += size(items[place])
         if kept > max_bytes // 2:
-            return _turn_after(items, place)
+            return min(_turn_after(items, place), latest)
     return 0
+
+
+def bounded(results: tuple[ToolResult, ...], max_bytes: int) -> tuple[ToolResult, ...]:
+    """Return the results of a turn, those beyond *max_bytes* as stubs: a turn is one payload."""
+    kept: list[ToolResult] = []
+    taken = 0
+    for result in results:
+        taken += len(result.model_dump_json().encode())
+        kept.append(result if taken <= max_bytes else stub(result))
+    return tuple(kept)
 
 
 def stub(result: ToolResult) -> ToolResult:
@@ -61,11 +78,12 @@ def _latest(items: tuple[TranscriptItem, ...], max_bytes: int) -> tuple[Transcri
         following = _turn_after(items, begin)
         left -= total(items[begin:following])
         begin = following
-    said = tuple(item for item in items[:begin] if isinstance(item, UserTurn))
-    turns = sum(isinstance(item, AssistantTurn) for item in items[:begin])
-    if not turns:
+    said = tuple(
+        item for item in items[:begin] if isinstance(item, UserTurn) and item.origin != "notice"
+    )
+    if len(said) == begin:
         return items
-    notice = UserTurn(text=f"({turns} earlier turns are left out here.)", origin="notice")
+    notice = UserTurn(text="(Earlier turns are left out here.)", origin="notice")
     return (*said, notice, *items[begin:])
 
 

@@ -56,12 +56,13 @@ def deny_outside_workspace(
     scope = contract.resource_scope
     if scope.kind != "workspace" or scope.argument is None:
         return None
-    path = PurePosixPath(str(call.arguments.get(scope.argument, "")))
-    if not path.is_absolute() and ".." not in path.parts:
+    named = call.arguments.get(scope.argument)
+    path = PurePosixPath(named) if isinstance(named, str) else None
+    if path is not None and not path.is_absolute() and ".." not in path.parts:
         return None
     return Deny(
         rule="workspace-scope",
-        reason=f"{scope.argument} {str(path)!r} leads out of the workspace",
+        reason=f"{scope.argument} {named!r} is no path inside the workspace",
         next_valid_actions=("use a relative path without '..'",),
     )
 

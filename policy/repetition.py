@@ -1,7 +1,7 @@
 """Whether a run goes round in circles."""
 
 from contracts.base import digest
-from contracts.budget import Budget, Ledger
+from contracts.budget import Ledger, Limits
 from contracts.run import Stop
 from contracts.tools import AnyCall, ToolCall, ToolResult
 
@@ -25,7 +25,7 @@ def count_result(ledger: Ledger, result: ToolResult) -> Ledger:
     return ledger.model_copy(update={"failures_in_a_row": failures})
 
 
-def looping(budget: Budget, ledger: Ledger, call: AnyCall) -> Stop | None:
+def looping(budget: Limits, ledger: Ledger, call: AnyCall) -> Stop | None:
     """Stop the run when *call*, counted already, is one identical call too many."""
     if ledger.repeats_in_a_row <= budget.loop_repeat_threshold:
         return None
@@ -38,7 +38,7 @@ def looping(budget: Budget, ledger: Ledger, call: AnyCall) -> Stop | None:
     )
 
 
-def failing(budget: Budget, ledger: Ledger) -> Stop | None:
+def failing(budget: Limits, ledger: Ledger) -> Stop | None:
     """Stop the run when too many calls failed in a row."""
     if ledger.failures_in_a_row < budget.max_consecutive_failures:
         return None

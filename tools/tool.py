@@ -35,6 +35,9 @@ _SIDE_EFFECTS: dict[Risk, Literal["none", "local", "internal", "external"]] = {
 FEWEST_WORDS = 3
 """A description of fewer words says nothing that the name doesn't."""
 
+LARGEST_RESULT = 200_000
+"""Characters; a result has to fit into a payload together with others."""
+
 LONGEST_LOCAL = 10.0
 """Seconds. A local tool holds up the workflow task, so it must be quick."""
 
@@ -163,6 +166,8 @@ def _holes(made: Tool) -> tuple[str, ...]:
     found = list(flaws(contract.input_schema))
     if len(contract.description.split()) < FEWEST_WORDS:
         found.append("its docstring must say what it does; that is all a model knows of it")
+    if contract.max_result_chars > LARGEST_RESULT:
+        found.append(f"max_result_chars is {LARGEST_RESULT} at most; the rest is an artifact")
     if contract.local and not contract.risk.changes_nothing:
         found.append(f"a local tool must change nothing, and {contract.risk} does")
     if contract.local and contract.timeout > LONGEST_LOCAL:

@@ -136,8 +136,8 @@ class AgentRun:
             AuthorizeCalls(
                 run_id=self.state.run_id,
                 agent=self.state.agent.name,
-                tenant=self.state.input.tenant,
-                actor=self.state.input.actor,
+                tenant=self.state.brief.tenant,
+                actor=self.state.brief.actor,
                 calls=asked,
                 approvals=tuple(call.approval for call in calls if call.approval is not None),
                 visible_tools=tuple(tool.name for tool in self.state.agent.tools),

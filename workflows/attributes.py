@@ -25,7 +25,7 @@ def show(state: RunState) -> None:
             key.value_set(value)
             for key, value in (
                 (NAME, state.agent.name),
-                (TENANT, state.input.tenant),
+                (TENANT, state.brief.tenant),
                 (STATUS, standing(state)),
             )
             if shown.get(key) != value

@@ -16,6 +16,7 @@ from contracts.approvals import (
 from contracts.base import Inbound
 from contracts.errors import InvalidInput
 from contracts.run import RunInput
+from workflows.summaries import shortened
 
 SIGNALS: Mapping[str, type[Inbound]] = {
     "approval": ApprovalSignal,
@@ -25,6 +26,10 @@ SIGNALS: Mapping[str, type[Inbound]] = {
     "suspend": EmptySignal,
     "resume": EmptySignal,
 }
+
+
+LONGEST_OBJECTION = 500
+"""Characters; names of fields come from strangers."""
 
 
 class Garbage(NamedTuple):
@@ -42,7 +47,8 @@ def read(name: str, payloads: Sequence[RawValue]) -> Inbound | Garbage:
     """Read a signal by its name; one that takes nothing may also come without an argument."""
     model = SIGNALS.get(name)
     if model is None:
-        return Garbage(f"no signal {name!r} (known: {', '.join(SIGNALS)})")
+        known = ", ".join(SIGNALS)
+        return Garbage(shortened(f"no signal {name!r} (known: {known})", LONGEST_OBJECTION))
     if len(payloads) > 1 or (not payloads and model is not EmptySignal):
         return Garbage(f"{name!r} takes one JSON object, not {len(payloads)} arguments")
     content = (payloads[0].payload.data if payloads else b"") or b"{}"
@@ -53,10 +59,13 @@ def read(name: str, payloads: Sequence[RawValue]) -> Inbound | Garbage:
 
 
 def objections(error: ValidationError) -> str:
-    """Say on one line what is wrong with an input, field by field."""
-    return "; ".join(
-        f"{'.'.join(str(part) for part in entry['loc']) or 'the argument'}: {entry['msg']}"
-        for entry in error.errors(include_url=False, include_input=False)[:5]
+    """Say on one short line what is wrong with an input, field by field."""
+    return shortened(
+        "; ".join(
+            f"{'.'.join(str(part) for part in entry['loc']) or 'the argument'}: {entry['msg']}"
+            for entry in error.errors(include_url=False, include_input=False)[:5]
+        ),
+        LONGEST_OBJECTION,
     )
 
 

@@ -251,7 +251,7 @@ def _request(
                 strength=decision.strength,
                 expected_result=contract.expected_result if contract else "",
                 rollback=contract.rollback if contract else "",
-                requester=f"agent {state.agent.name} for {state.input.actor}",
+                requester=f"agent {state.agent.name} for {state.brief.actor}",
             )
         case _:
             return None

@@ -6,13 +6,16 @@ from typing import NamedTuple, TypeAlias
 from contracts.base import JsonObject
 from contracts.budget import Ledger
 from contracts.model import ModelCall, ModelReply
-from contracts.run import AgentSnapshot, RunInput, RunResult, Stop
+from contracts.run import AgentSnapshot, Brief, RunInput, RunResult, Stop
 from contracts.state import CallState, RunState
 from contracts.tools import AnyCall, ToolResult
 from contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from policy import budgets, context, repetition
 from workflows import requests
 from workflows.transcript import appended, halted
+
+TURN_BYTES = 1_000_000
+"""The results of a turn go to the model together, in a payload that may have 2 MB."""
 
 
 class CallModel(NamedTuple):
@@ -102,10 +105,9 @@ def opened(run_id: str, run: RunInput, agent: AgentSnapshot, now: datetime) -> R
     """Begin a run: the goal is the first item of its transcript."""
     if run.budget is not None:
         agent = agent.model_copy(update={"budget": agent.budget.changed_by(run.budget)})
-    goal = run.input
-    run = run.model_copy(update={"input": "(the first item of the transcript)"})
-    state = RunState(run_id=run_id, input=run, agent=agent, started_at=now)
-    return appended(state, UserTurn(text=goal))
+    brief = Brief.model_validate(run.model_dump())
+    state = RunState(run_id=run_id, brief=brief, agent=agent, started_at=now)
+    return appended(state, UserTurn(text=run.input))
 
 
 def before_model(state: RunState) -> RunState:
@@ -137,7 +139,8 @@ def after_model(state: RunState, reply: ModelReply) -> RunState:
     ledger = state.ledger.model_copy(
         update={"steps": state.ledger.steps + 1, "usage": state.ledger.usage + reply.usage}
     )
-    turn = AssistantTurn(model=reply.model, text=reply.text, calls=reply.calls)
+    asked = _told_apart(state, reply.calls)
+    turn = AssistantTurn(model=reply.model, text=reply.text, calls=asked)
     state = state.model_copy(
         update={
             "ledger": ledger,
@@ -146,9 +149,9 @@ def after_model(state: RunState, reply: ModelReply) -> RunState:
         }
     )
     state = appended(state, turn)
-    if reply.calls:
-        return _take_calls(state, reply.calls)
-    if reply.stop == "end_turn" and reply.text:
+    if asked:
+        return _take_calls(state, asked)
+    if reply.stop == "end_turn" and reply.text.strip():
         return state.model_copy(update={"answer": reply.text, "outcome": "completed"})
     return halted(state, _no_answer(reply))
 
@@ -157,7 +160,8 @@ def after_model_failure(state: RunState, error: str) -> RunState:
     """Go on with the agent's next model; without one the run has failed."""
     following = state.model_index + 1
     if following < len(state.agent.models):
-        return state.model_copy(update={"model_index": following})
+        # What the first model's provider wanted to see again means nothing to another.
+        return state.model_copy(update={"model_index": following, "provider_state": {}})
     stop = Stop(
         reason="no model answered",
         detail=error,
@@ -187,8 +191,9 @@ def settled(state: RunState, now: datetime) -> RunState:
     ledger = state.ledger
     for result in results:
         ledger = repetition.count_result(ledger, result)
+    shown = context.bounded(results, TURN_BYTES)
     state = appended(
-        state.model_copy(update={"calls": (), "ledger": ledger}), ToolTurn(results=results)
+        state.model_copy(update={"calls": (), "ledger": ledger}), ToolTurn(results=shown)
     )
     stop = repetition.failing(state.agent.budget, ledger)
     if stop is None:
@@ -229,6 +234,29 @@ def _merged(state: RunState, reply: ModelReply) -> JsonObject:
         return dict(state.provider_state)
     provider = (state.model or "").partition(":")[0]
     return {**state.provider_state, provider: reply.provider_state}
+
+
+def _told_apart(state: RunState, calls: tuple[AnyCall, ...]) -> tuple[AnyCall, ...]:
+    """
+    Give a call whose id the run has seen before an id of its own.
+
+    Some servers number calls anew in each reply; an approval, a result or an idempotency key must
+    never be another call's.
+    """
+    seen = {
+        call.call_id
+        for item in state.items
+        if isinstance(item, AssistantTurn)
+        for call in item.calls
+    }
+    apart: list[AnyCall] = []
+    for place, call in enumerate(calls, start=1):
+        if call.call_id in seen:
+            fresh = f"{call.call_id}-{state.ledger.steps + 1}-{place}"
+            call = call.model_copy(update={"call_id": fresh})  # noqa: PLW2901 -- the one to keep
+        seen.add(call.call_id)
+        apart.append(call)
+    return tuple(apart)
 
 
 def _take_calls(state: RunState, calls: tuple[AnyCall, ...]) -> RunState:

@@ -88,6 +88,6 @@ def _waiting(request: Request) -> str:
                 f"{request.reason} ({request.risk}). Until {until}."
             )
         case Question():
-            return f"- `{request.request_id}`: {request.question} Until {until}."
+            return f"- `{request.request_id}`: {shortened(request.question, 500)} Until {until}."
         case Escalation():
             return f"- `{request.request_id}`: {request.reason}; {request.detail}. Until {until}."

@@ -30,8 +30,8 @@ async def run_tool(state: RunState, asked: CallState, seconds_left: float | None
         run_id=state.run_id,
         call_id=call.call_id,
         agent=state.agent.name,
-        tenant=state.input.tenant,
-        actor=state.input.actor,
+        tenant=state.brief.tenant,
+        actor=state.brief.actor,
         arguments=call.arguments,
     )
     summary = call_line(call)

@@ -3,7 +3,7 @@
 from contracts.run import Stop
 from contracts.state import RunState
 from contracts.tools import AnyCall, ToolFailure
-from contracts.transcript import AssistantTurn, Mark, ToolTurn, TranscriptItem, UserTurn
+from contracts.transcript import Mark, ToolTurn, TranscriptItem
 from policy import context
 
 CARRIED_BYTES = 600_000
@@ -40,9 +40,9 @@ def halted(state: RunState, stop: Stop) -> RunState:
 def carried(state: RunState) -> RunState:
     """Return what a new execution begins with; of a long transcript only what is left in view."""
     items = context.view(state.items, state.pruned_before, state.agent.max_context_bytes)
-    if context.total(items) > CARRIED_BYTES:
-        place = context.prune_point(state.items, CARRIED_BYTES)
-        items = context.view(state.items, place, CARRIED_BYTES)
+    for place in (context.prune_point(state.items, CARRIED_BYTES), len(state.items)):
+        if context.total(items) > CARRIED_BYTES:
+            items = context.view(state.items, place, CARRIED_BYTES)
     begun = Mark(digest=state.head.digest)
     fresh = {"origin": begun.digest, "sent": begun, "head": begun, "items": ()}
     return appended(

@@ -40,8 +40,8 @@ def status(state: RunState) -> StatusReport:
     return StatusReport(
         run_id=state.run_id,
         agent=state.agent.name,
-        tenant=state.input.tenant,
-        actor=state.input.actor,
+        tenant=state.brief.tenant,
+        actor=state.brief.actor,
         status=standing(state),
         waits_for=tuple(request_line(request) for request in state.requests),
         step=state.ledger.steps,
