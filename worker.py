@@ -22,6 +22,7 @@ from adapters.openai import OpenAIAdapter
 from adapters.scripted import ScriptedAdapter
 from contracts.errors import HoldfastError
 from contracts.run import TASK_QUEUE
+from holdfast import logs
 from holdfast.app import App, load_app
 from holdfast.connection import connect
 from tools.artifacts import FileArtifacts
@@ -83,6 +84,7 @@ def build_worker(
 
 async def serve(name: str) -> None:
     """Work for one app until the process is told to stop."""
+    logs.configure()
     app = load_app(name)
     client = await connect()
     stopped = asyncio.Event()

@@ -3,7 +3,7 @@
 import shutil
 import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -27,7 +27,7 @@ _NO_BANNER = ("--output", "none")
 @asynccontextmanager
 async def dev_server(
     *, port: int | None = None, ui_port: int | None = None, database: Path | None = None
-) -> AsyncIterator[WorkflowEnvironment]:
+) -> AsyncGenerator[WorkflowEnvironment]:
     """
     Run a server for as long as the block lasts.
 
@@ -41,7 +41,7 @@ async def dev_server(
             )
     binary = find_temporal_binary()
     try:
-        environment = await WorkflowEnvironment.start_local(
+        environment = await WorkflowEnvironment.start_local(  # pyright: ignore[reportUnknownMemberType] -- the SDK leaves a type argument open
             data_converter=pydantic_data_converter,
             ip=HOST,
             port=port,
@@ -50,7 +50,7 @@ async def dev_server(
             search_attributes=_SEARCH_ATTRIBUTES,
             dev_server_existing_path=None if binary is None else str(binary),
             dev_server_database_filename=None if database is None else str(database),
-            dev_server_log_level="error",
+            dev_server_log_level="never",
             dev_server_extra_args=_PROMPT + _NO_BANNER,
         )
     except RuntimeError as error:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal, TypeAlias
 
-from contracts.run import AgentSnapshot, RunInput, RunResult
+from contracts.budget import Budget, Limits
+from contracts.run import AgentSnapshot, Brief, RunResult
 from contracts.tools import AnyCall, ToolResult
 from contracts.usage import UsageMetrics
 
@@ -31,6 +32,8 @@ class Said:
     What a person said to a run. `accepted` is null until the run has judged it.
 
     `sender` is the name that the message gives, `identity` the Temporal client that sent it.
+    `reason` is the person's own, `budget` holds the limits that an extension changes, `refusal`
+    says why the message changed nothing.
     """
 
     key: str
@@ -40,8 +43,10 @@ class Said:
     text: str = ""
     sender: str = ""
     request_id: str = ""
-    accepted: bool | None = None
     reason: str = ""
+    budget: Budget | None = None
+    accepted: bool | None = None
+    refusal: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,8 +158,8 @@ class Trace:
     A run, from its start to its end or to now.
 
     `run_id` is the workflow id; `first_execution` stays the same when the run continues as a new
-    execution. `input`, `agent` and `result` are null where history doesn't hold them in a form
-    that this release reads. `failure` says why a run has no result.
+    execution. `brief`, `agent`, `limits` and `result` are null where history doesn't hold them in
+    a form that this release reads. `failure` says why a run has no result.
     """
 
     run_id: str
@@ -163,8 +168,10 @@ class Trace:
     started_at: datetime
     ended_at: datetime | None
     status: Standing
-    input: RunInput | None
+    goal: str
+    brief: Brief | None
     agent: AgentSnapshot | None
+    limits: Limits | None
     result: RunResult | None
     failure: str | None
     entries: tuple[Entry, ...]
@@ -197,7 +204,9 @@ class Trace:
 
     @property
     def waiting(self) -> tuple[Asked, ...]:
-        """The requests that wait now."""
+        """The requests that wait now; a run that is over waits for nobody."""
+        if self.ended_at is not None:
+            return ()
         return tuple(asked for asked in self.requests.values() if asked.outcome is None)
 
     @property

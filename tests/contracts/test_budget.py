@@ -18,7 +18,8 @@ def test_no_run_is_without_a_step_budget() -> None:
 
 @pytest.mark.parametrize("value", [None, 0, -1, 0.5, "many", 1_000_001])
 def test_a_step_budget_is_at_least_one_and_never_absent(value: JsonValue) -> None:
-    """No value means "without limit": it is refused, for the budget and for a whole input."""  # PI-01
+    """No value means "without limit": it is refused, for the budget and for a whole input."""
+    # PI-01
     with pytest.raises(ValidationError):
         Budget.model_validate({"max_steps": value})
     with pytest.raises(ValidationError):

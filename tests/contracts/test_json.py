@@ -101,10 +101,12 @@ def test_different_values_have_different_digests(one: JsonValue, other: JsonValu
 @given(JSON)
 def test_canonical_json_is_json(value: JsonValue) -> None:
     """The canonical form reads back as the value that it was made of."""
-    assert json.loads(canonical_json(value)) == value
+    # ECMAScript writes a large float like an integer; as a float it is the same number.
+    assert json.loads(canonical_json(value), parse_int=float) == value
 
 
 @given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), JSON, max_size=5))
 def test_order_of_keys_makes_no_difference(value: dict[str, JsonValue]) -> None:
-    """Two objects with the same entries have the same digest, in whatever order they came."""  # HG-09
+    """Two objects with the same entries have the same digest, in whatever order they came."""
+    # HG-09
     assert digest(dict(reversed(value.items()))) == digest(value)

@@ -1,0 +1,55 @@
+"""
+What a step costs, beside a bare Temporal loop with the same activities on the same server.
+
+Takes about six minutes on a quiet machine; Linux only, for the CPU time of other processes.
+"""
+
+import argparse
+import asyncio
+import importlib.metadata
+import os
+import sys
+import time
+
+from bench import recovery, replay, steps
+from bench.goals import Tally
+from bench.processes import server
+
+PARTS = ("steps", "many", "cache", "recovery", "replay")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART")
+    parser.add_argument(
+        "--lengths", nargs="+", type=int, default=[10, 50, 200, 1000], help="steps of lone runs"
+    )
+    parser.add_argument("--repeats", type=int, help="of each measurement; more for short runs")
+    parser.add_argument("--runs", type=int, default=steps.MANY, help="runs at once")
+    parser.add_argument("--cache-steps", type=int, default=200)
+    parser.add_argument("--replay-steps", type=int, default=1000)
+    return parser.parse_args()
+
+
+async def _measure(given: argparse.Namespace) -> int:
+    began, tally = time.monotonic(), Tally()
+    sdk = importlib.metadata.version("temporalio")
+    print(f"temporalio {sdk}, Python {sys.version.split()[0]}, {os.cpu_count()} processors")
+    async with server() as client:
+        if "steps" in given.only:
+            await steps.one_at_a_time(client, tally, given.lengths, given.repeats)
+        if "many" in given.only:
+            await steps.at_once(client, tally, given.runs, given.repeats)
+        if "cache" in given.only:
+            await steps.without_cache(client, given.cache_steps, given.repeats)
+        if "recovery" in given.only:
+            await recovery.recover(client, tally, given.repeats)
+        if "replay" in given.only:
+            await replay.replay(client, given.replay_steps)
+    tally.close()
+    print(f"\n{time.monotonic() - began:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(_measure(_arguments())))

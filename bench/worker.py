@@ -1,0 +1,119 @@
+"""A worker in a process of its own, so that nothing else is measured with it."""
+
+import argparse
+import asyncio
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Mapping
+
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.converter import DataConverter
+from temporalio.plugin import SimplePlugin
+from temporalio.worker import (
+    PollerBehaviorAutoscaling,
+    UnsandboxedWorkflowRunner,
+    Worker,
+    WorkerConfig,
+)
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+
+KINDS = ("ours", "uncached", "raw")
+
+AS_IS = "as it is"
+SANDBOXED = "sandboxed"
+SANDBOXED_ONCE = "sandboxed, workflows/ imported once"
+UNSANDBOXED = "unsandboxed"
+AUTOSCALING = "poller autoscaling"
+LAZY = "no eager activities"
+UVLOOP = "uvloop"
+PYDANTIC = "pydantic converter"
+
+# What a sandbox needn't import again for every run.
+LIBRARIES = ("pydantic", "rfc8785", "structlog", "jsonschema_rs")
+OURS = ("contracts", "policy", "activities", "adapters", "tools")
+
+
+class Change(SimplePlugin):
+    """Overwrites options of the worker, whoever builds it."""
+
+    def __init__(self, options: WorkerConfig) -> None:
+        super().__init__("bench")  # pyright: ignore[reportUnknownMemberType] -- its Callables say nothing
+        self._options = options
+
+    def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
+        config.update(self._options)  # pyright: ignore[reportUnknownMemberType] -- as above
+        return config
+
+
+def _sandboxed(*passed_through: str) -> WorkerConfig:
+    restrictions = SandboxRestrictions.default.with_passthrough_modules(*passed_through)
+    return WorkerConfig(workflow_runner=SandboxedWorkflowRunner(restrictions=restrictions))
+
+
+def _autoscaling() -> WorkerConfig:
+    return WorkerConfig(
+        workflow_task_poller_behavior=PollerBehaviorAutoscaling(),
+        activity_task_poller_behavior=PollerBehaviorAutoscaling(),
+    )
+
+
+VARIANTS: Mapping[str, Callable[[], WorkerConfig]] = {
+    AS_IS: WorkerConfig,
+    SANDBOXED: lambda: _sandboxed(*LIBRARIES, *OURS),
+    SANDBOXED_ONCE: lambda: _sandboxed(*LIBRARIES, *OURS, "workflows"),
+    UNSANDBOXED: lambda: WorkerConfig(workflow_runner=UnsandboxedWorkflowRunner()),
+    AUTOSCALING: _autoscaling,
+    LAZY: lambda: WorkerConfig(disable_eager_activity_execution=True),
+    UVLOOP: WorkerConfig,
+    PYDANTIC: WorkerConfig,
+}
+"""What can be changed about a worker: by options, by its event loop, by its converter."""
+
+
+def has_uvloop() -> bool:
+    """Whether uvloop can be imported; it is no dependency."""
+    return importlib.util.find_spec("uvloop") is not None
+
+
+def _build(kind: str, client: Client, queue: str) -> Worker:
+    # Each imports only what it needs: the floor knows nothing of ours.
+    if kind == "raw":
+        from bench.raw import build_raw_worker
+
+        return build_raw_worker(client, queue)
+    from bench.app import app
+    from worker import build_worker
+
+    cached = {"cached_transcripts": 0} if kind == "uncached" else {}
+    return build_worker(client, app, task_queue=queue, **cached)
+
+
+async def _work(kind: str, address: str, queue: str, variant: str) -> None:
+    plain = kind == "raw" and variant != PYDANTIC
+    client = await Client.connect(
+        address,
+        data_converter=DataConverter.default if plain else pydantic_data_converter,
+        plugins=[Change(VARIANTS[variant]())],
+    )
+    async with _build(kind, client, queue):
+        # Ends with the process that started this one, however that ends.
+        await asyncio.to_thread(sys.stdin.read)
+
+
+def main() -> None:
+    """Work until standard input ends."""
+    parser = argparse.ArgumentParser(prog="python -m bench.worker", description=__doc__)
+    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("--address", required=True)
+    parser.add_argument("--queue", required=True)
+    parser.add_argument("--variant", choices=list(VARIANTS), default=AS_IS)
+    given = parser.parse_args()
+    loop = importlib.import_module("uvloop").new_event_loop if given.variant == UVLOOP else None
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(_work(given.kind, given.address, given.queue, given.variant))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,246 @@
+"""Commands with which people decide about what waits for them."""
+
+import asyncio
+import sys
+import time
+from typing import Annotated, Literal, TypeAlias
+
+import typer
+from pydantic import TypeAdapter, ValidationError
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.service import RPCError, RPCStatusCode
+
+from contracts.approvals import (
+    AnswerSignal,
+    ApprovalRequest,
+    ApprovalSignal,
+    Request,
+    ResolutionSignal,
+)
+from contracts.errors import HoldfastError
+from contracts.run import WORKFLOW_TYPE, StatusReport
+from holdfast.cli import access, options, render
+from holdfast.cli.asking import REQUESTS
+from holdfast.cli.options import blocking
+from holdfast.connection import connect
+from settings import Settings
+from workflows.messages import objections
+
+RequestId: TypeAlias = Annotated[
+    str, typer.Argument(metavar="REQUEST", help="The id of the request, from 'holdfast pending'.")
+]
+OneRequest: TypeAlias = Annotated[
+    str | None, typer.Argument(metavar="[REQUEST]", help="Needed only where several wait.")
+]
+Reason: TypeAlias = Annotated[str | None, typer.Option(help="Why; it stays in the history.")]
+Approver: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Who decides; your user name unless given.")
+]
+
+_STATUS = TypeAdapter(StatusReport)
+
+# Open runs that are asked at the same time.
+_AT_ONCE = 20
+
+# Runs of a worker that began without search attributes may wait too.
+_OPEN = f"WorkflowType = '{WORKFLOW_TYPE}' AND ExecutionStatus = 'Running'"
+_WAITING = f"{_OPEN} AND (AgentPending IS NOT NULL OR AgentStatus IS NULL)"
+
+
+@blocking
+async def pending(
+    run: Annotated[
+        str | None, typer.Argument(metavar="[RUN]", help="One run; all open ones if left out.")
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Show what waits for a person, with everything needed to judge it."""
+    client = await connect()
+    found = await _of_all(client) if run is None else await _of_one(client, run)
+    if as_json:
+        render.show_json([{"run_id": name, **one.model_dump(mode="json")} for name, one in found])
+    elif not found:
+        print("nothing waits", file=sys.stderr)  # noqa: T201 -- standard output is for requests
+    else:
+        out = render.console()
+        for name, request in found:
+            render.show_request(out, name, request)
+
+
+@blocking
+async def approve(
+    run: options.RunId,
+    request: OneRequest = None,
+    reason: Reason = None,
+    approver: Approver = None,
+) -> None:
+    """Approve a call. Exit code 1 if the run refuses the approval."""
+    await _decide(run, request, "approve", reason, approver)
+
+
+@blocking
+async def reject(
+    run: options.RunId,
+    request: OneRequest = None,
+    reason: Reason = None,
+    approver: Approver = None,
+) -> None:
+    """Reject a call; its agent reads the reason and goes on without it."""
+    await _decide(run, request, "reject", reason, approver)
+
+
+@blocking
+async def answer(
+    run: options.RunId,
+    request: RequestId,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The answer.")],
+) -> None:
+    """Answer a question of an agent."""
+    try:
+        message = AnswerSignal(request_id=request, text=text)
+    except ValidationError as error:
+        raise HoldfastError(objections(error)) from None
+    await _send(run, "answer", message)
+
+
+@blocking
+async def resolve(
+    run: options.RunId,
+    request: RequestId,
+    action: Annotated[
+        Literal["resume", "abort", "extend"],
+        typer.Argument(help="Go on, end the run, or go on with other limits."),
+    ],
+    *,
+    guidance: Annotated[str | None, typer.Option(help="Words for the model.")] = None,
+    max_steps: options.MaxSteps = None,
+    max_tokens: options.MaxTokens = None,
+    max_cost: options.MaxCost = None,
+    max_wall_time: options.MaxWallTime = None,
+) -> None:
+    """Say how an escalated run goes on."""
+    budget = options.budget(max_steps, max_tokens, max_cost, max_wall_time)
+    if (action == "extend") != (budget is not None):
+        raise typer.BadParameter("extend takes at least one limit, as in --max-steps 50; no other")
+    given = {"request_id": request, "action": action, "guidance": guidance, "budget": budget}
+    try:
+        message = ResolutionSignal.model_validate(
+            {name: value for name, value in given.items() if value is not None}
+        )
+    except ValidationError as error:
+        raise HoldfastError(objections(error)) from None
+    await _send(run, "resolution", message)
+
+
+async def _of_one(client: Client, run: str) -> list[tuple[str, Request]]:
+    description = await access.describe(client, run)
+    if description.status is not WorkflowExecutionStatus.RUNNING:
+        return []
+    answer = await access.ask(client, run, "pending", REQUESTS)
+    if answer is None:
+        raise HoldfastError(f"no worker answers for run {run!r}: {access.START_A_WORKER}")
+    return [(run, request) for request in answer]
+
+
+async def _of_all(client: Client) -> list[tuple[str, Request]]:
+    runs = await _open_runs(client)
+    limit = asyncio.Semaphore(_AT_ONCE)
+
+    async def asked(run: str) -> tuple[Request, ...] | None:
+        async with limit:
+            return await access.ask(client, run, "pending", REQUESTS)
+
+    answers = list(zip(runs, await asyncio.gather(*map(asked, runs)), strict=True))
+    if silent := [run for run, answer in answers if answer is None]:
+        print(  # noqa: T201 -- standard output is for requests
+            f"no worker answers for {', '.join(silent)}: {access.START_A_WORKER}", file=sys.stderr
+        )
+    return [(run, request) for run, answer in answers for request in answer or ()]
+
+
+async def _open_runs(client: Client) -> list[str]:
+    try:
+        return [run.id async for run in client.list_workflows(_WAITING)]
+    except RPCError as error:
+        if error.status is not RPCStatusCode.INVALID_ARGUMENT:
+            raise
+        # The server lacks the search attributes: any open run may wait.
+        return [run.id async for run in client.list_workflows(_OPEN)]
+
+
+async def _decide(
+    run: str,
+    request: str | None,
+    decision: Literal["approve", "reject"],
+    reason: str | None,
+    approver: str | None,
+) -> None:
+    client = await connect()
+    try:
+        message = ApprovalSignal(
+            request_id=request or await _only_approval(client, run),
+            decision=decision,
+            approver=approver or Settings.load().user,
+            reason=reason,
+        )
+    except ValidationError as error:
+        raise HoldfastError(objections(error)) from None
+    disposition = await access.decide(client, run, message)
+    if not disposition.accepted:
+        raise HoldfastError(f"refused: {disposition.reason}")
+    done = "approved" if decision == "approve" else "rejected"
+    render.console().print(f"{done} {message.request_id} of {run} as {message.approver}")
+
+
+async def _only_approval(client: Client, run: str) -> str:
+    await access.describe_open(client, run)
+    ids = [
+        request.request_id
+        for _, request in await _of_one(client, run)
+        if isinstance(request, ApprovalRequest)
+    ]
+    match ids:
+        case [only]:
+            return only
+        case []:
+            raise HoldfastError(f"nothing in run {run!r} waits for approval")
+        case _:
+            raise HoldfastError(f"{len(ids)} requests of run {run!r} wait: name {_one_of(ids)}")
+
+
+async def _send(
+    run: str, name: Literal["answer", "resolution"], message: AnswerSignal | ResolutionSignal
+) -> None:
+    """Send a signal and say what became of it: the run itself judges it, a moment later."""
+    client = await connect()
+    before = await access.ask(client, run, "status", _STATUS)
+    await access.signal(client, run, name, message)
+    if before is None or not await _taken(client, run, name, message.request_id, before):
+        render.console().print(f"sent to {run}; no worker has taken it yet")
+    else:
+        render.console().print(f"{run} took the {name} to {message.request_id}")
+
+
+async def _taken(
+    client: Client, run: str, name: str, request_id: str, before: StatusReport
+) -> bool:
+    patience = time.monotonic() + access.PATIENCE.total_seconds()
+    while time.monotonic() < patience:
+        status = await access.ask(client, run, "status", _STATUS)
+        if status is None:
+            return False
+        fresh = status.refused[
+            len(status.refused) - (status.refused_total - before.refused_total) :
+        ]
+        for refused in fresh:
+            if (refused.signal, refused.request_id) == (name, request_id):
+                raise HoldfastError(f"refused: {refused.reason}")
+        pending = await access.ask(client, run, "pending", REQUESTS)
+        if request_id not in {request.request_id for request in pending or ()}:
+            return True
+        await asyncio.sleep(0.1)
+    return False
+
+
+def _one_of(ids: list[str]) -> str:
+    return f"{', '.join(ids[:-1])} or {ids[-1]}"

@@ -1,0 +1,162 @@
+"""Asking the person at the terminal to decide a request."""
+
+import asyncio
+import sys
+import termios
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from typing import TypeAlias
+
+from pydantic import TypeAdapter
+from rich.console import Console
+from rich.text import Text
+from temporalio.client import Client
+
+from contracts.approvals import (
+    AnswerSignal,
+    ApprovalRequest,
+    ApprovalSignal,
+    Escalation,
+    Question,
+    Request,
+    ResolutionSignal,
+)
+from contracts.errors import HoldfastError
+from holdfast.cli import access, render
+from settings import Settings
+
+Message: TypeAlias = ApprovalSignal | AnswerSignal | ResolutionSignal
+
+REQUESTS: TypeAdapter[tuple[Request, ...]] = TypeAdapter(tuple[Request, ...])
+
+
+class Desk:
+    """
+    Shows the requests of one run, one after the other and each once.
+
+    With *asks*, the person at the terminal is asked to decide; a question whose request somebody
+    else decides is withdrawn. `question` is what the person reads in the line where they type.
+    """
+
+    def __init__(self, client: Client, run: str, out: Console, *, asks: bool) -> None:
+        self.question = ""
+        self._client = client
+        self._run = run
+        self._out = out
+        self._asks = asks
+        self._shown: set[str] = set()
+        self._open: Collection[str] = ()
+        self._changed = asyncio.Event()
+        self._serving: asyncio.Task[None] | None = None
+        self._reading: asyncio.Task[Message] | None = None
+
+    def attend(self, open_ids: Collection[str]) -> None:
+        """Take note of which requests are open now."""
+        self._open = open_ids
+        self._changed.set()
+        if self._reading is not None and self._reading.get_name() not in open_ids:
+            self._reading.cancel()
+            self.question = ""
+        idle = self._serving is None or self._serving.done()
+        if idle and not self._shown.issuperset(open_ids):
+            self._serving = asyncio.create_task(self._serve())
+
+    async def close(self) -> None:
+        """Stop asking."""
+        for task in (self._serving, self._reading):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait({task})
+
+    async def _serve(self) -> None:
+        while not self._shown.issuperset(self._open):
+            pending = await access.ask(self._client, self._run, "pending", REQUESTS)
+            # A request that closes before it can be shown isn't shown.
+            self._shown.update(set(self._open) - {request.request_id for request in pending or ()})
+            for request in pending or ():
+                if request.request_id not in self._shown:
+                    self._shown.add(request.request_id)
+                    await self._present(request)
+
+    async def _present(self, request: Request) -> None:
+        render.show_request(self._out, self._run, request)
+        if not self._asks or request.request_id not in self._open:
+            return
+        self._reading = asyncio.create_task(self._read(request), name=request.request_id)
+        # Waits for the person without failing when the question is withdrawn.
+        await asyncio.wait({self._reading})
+        reading, self._reading, self.question = self._reading, None, ""
+        if reading.cancelled():
+            self._say("decided elsewhere")
+        elif isinstance(reading.exception(), EOFError):
+            self._say(f"\nleft open: {render.command(self._run, request)}")
+        else:
+            await self._send(reading.result())
+
+    async def _read(self, request: Request) -> Message:
+        match request:
+            case ApprovalRequest():
+                words = {"y": "approve", "yes": "approve", "": "reject", "n": "reject"}
+                decision = await self._choice("approve? [y/N] ", {**words, "no": "reject"})
+                user = Settings.load().user
+                given = {"decision": decision, "approver": user}
+                return ApprovalSignal.model_validate({"request_id": request.request_id, **given})
+            case Question():
+                text = ""
+                while not text:
+                    text = await self._line("answer: ")
+                return AnswerSignal(request_id=request.request_id, text=text)
+            case Escalation():
+                words = {"r": "resume", "resume": "resume", "a": "abort", "abort": "abort"}
+                action = await self._choice("[r]esume or [a]bort? ", words)
+                guidance = await self._line("words for the model, if any: ") or None
+                given = {"action": action, "guidance": guidance}
+                return ResolutionSignal.model_validate({"request_id": request.request_id, **given})
+
+    async def _choice(self, question: str, words: Mapping[str, str]) -> str:
+        while (said := (await self._line(question)).lower()) not in words:
+            self._say(f"{said!r} is no answer to that")
+        return words[said]
+
+    async def _line(self, question: str) -> str:
+        """Read a line without a thread, so that the wait for it can be cancelled."""
+        # What was typed before the question was shown doesn't answer it.
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
+        self.question = question
+        self._out.print(Text(question, style="bold"), end="")
+        self._out.file.flush()
+        loop = asyncio.get_running_loop()
+        ready = asyncio.Event()
+        loop.add_reader(sys.stdin, ready.set)
+        try:
+            await ready.wait()
+        finally:
+            loop.remove_reader(sys.stdin)
+        if not (line := sys.stdin.readline()):
+            raise EOFError
+        return line.strip()
+
+    async def _send(self, message: Message) -> None:
+        """Send a decision, and wait until the run shows it: the next question stands below."""
+        try:
+            match message:
+                case ApprovalSignal():
+                    disposition = await access.decide(self._client, self._run, message)
+                    if not disposition.accepted:
+                        self._say(f"refused: {disposition.reason}")
+                        return
+                case AnswerSignal():
+                    await access.signal(self._client, self._run, "answer", message)
+                case ResolutionSignal():
+                    await access.signal(self._client, self._run, "resolution", message)
+        except HoldfastError as error:
+            self._say(str(error))
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(access.PATIENCE.total_seconds()):
+                while message.request_id in self._open:
+                    self._changed.clear()
+                    await self._changed.wait()
+
+    def _say(self, text: str) -> None:
+        self._out.print(Text(text, style="dim"))

@@ -1,0 +1,119 @@
+"""Commands that read the history of a run: none of them needs a worker."""
+
+import logging
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from temporalio.client import WorkflowHistory
+
+from contracts.errors import HoldfastError
+from holdfast import histories
+from holdfast.cli import access, options, render
+from holdfast.cli.options import blocking
+from holdfast.connection import connect
+from holdfast.trace.reader import read_trace
+from holdfast.trace.spans import span_tree
+from holdfast.trace.transcript import lines
+from holdfast.trace.values import Trace
+from workflows.summaries import shortened
+
+_MESSAGE = re.compile(r'message: "((?:[^"\\]|\\.)*)"')
+
+
+@blocking
+async def trace(run: options.RunOrFile, as_json: options.Json = False) -> None:
+    """Print the transcript of a run, or with --json its tree of spans."""
+    read = _read(run, await _histories(run))
+    if as_json:
+        render.show_json(span_tree(read).model_dump(mode="json"))
+        return
+    out = render.console()
+    for line in lines(read):
+        render.show_line(out, line)
+
+
+@blocking
+async def replay(run: options.RunOrFile, as_json: options.Json = False) -> None:
+    """Replay a run with the code of today. Exit code 1 if it decides anything else."""
+    found = await _histories(run)
+    reason = await _deviation(found)
+    events = sum(len(history.events) for history in found)
+    name = found[0].workflow_id
+    if as_json:
+        counts = {"executions": len(found), "events": events}
+        render.show_json({"run_id": name, **counts, "same": reason is None, "reason": reason})
+        raise typer.Exit(0 if reason is None else 1)
+    if reason is not None:
+        raise HoldfastError(f"{name} does not replay: {reason}")
+    render.console().print(f"{name} replays: {events} events, the same decisions")
+
+
+@blocking
+async def export(
+    run: options.RunId,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to; standard output if left out.")
+    ] = None,
+) -> None:
+    """Write the history of a run as JSON, all its executions. 'trace' and 'replay' read it."""
+    text = histories.write(await access.history(await connect(), run))
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise HoldfastError(f"{output}: {error.strerror}") from None
+    render.console().print(f"{run} is in {output}")
+
+
+async def _histories(run: str) -> Sequence[WorkflowHistory]:
+    path = Path(run)
+    if _is_file(path):
+        return histories.read(path)
+    if path.suffix == ".json" or "/" in run:
+        raise HoldfastError(f"there is no file {run!r}")
+    return await access.history(await connect(), run)
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file()
+
+
+def _read(run: str, found: Sequence[WorkflowHistory]) -> Trace:
+    try:
+        return read_trace(found)
+    except ValueError as error:
+        raise HoldfastError(f"{run}: {error}") from None
+
+
+async def _deviation(found: Sequence[WorkflowHistory]) -> str | None:
+    """Return why a history does not replay; null if it does."""
+    from temporalio.contrib.pydantic import pydantic_data_converter
+    from temporalio.worker import Replayer
+
+    from worker import WORKFLOW_RUNNER
+    from workflows.agent_run import AgentRun
+
+    # The reason is returned; the SDK would log it too, with a stack trace.
+    logging.getLogger("temporalio").setLevel(logging.CRITICAL)
+    replayer = Replayer(
+        workflows=[AgentRun],
+        workflow_runner=WORKFLOW_RUNNER,
+        data_converter=pydantic_data_converter,
+    )
+    for history in found:
+        outcome = await replayer.replay_workflow(history, raise_on_replay_failure=False)
+        if outcome.replay_failure is not None:
+            return _reason(outcome.replay_failure)
+    return None
+
+
+def _reason(failure: Exception) -> str:
+    """Core reports a failure as a dump of its structure; its messages say what went wrong."""
+    dump = str(failure)
+    found = [part for part in _MESSAGE.findall(dump) if part] or [dump]
+    return shortened(": ".join(found).replace("\\n", " "), 500)

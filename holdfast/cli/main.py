@@ -1,0 +1,89 @@
+"""The command `holdfast`, and the one place that turns an error into a line and an exit code."""
+
+import os
+import sys
+from io import TextIOWrapper
+from typing import NoReturn
+
+import typer
+from temporalio.runtime import Runtime, TelemetryConfig
+from temporalio.service import RPCError
+
+from contracts.errors import HoldfastError
+from holdfast.cli import approvals, apps, dev, history, runs
+
+app = typer.Typer(
+    name="holdfast",
+    help="Durable agents on Temporal.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+app.command("dev")(dev.dev)
+app.command("run")(runs.run)
+app.command("list")(runs.list_)
+app.command("show")(runs.show)
+app.command("pending")(approvals.pending)
+app.command("approve")(approvals.approve)
+app.command("reject")(approvals.reject)
+app.command("answer")(approvals.answer)
+app.command("resolve")(approvals.resolve)
+app.command("steer")(runs.steer)
+app.command("suspend")(runs.suspend)
+app.command("resume")(runs.resume)
+app.command("cancel")(runs.cancel)
+app.command("trace")(history.trace)
+app.command("replay")(history.replay)
+app.command("export")(history.export)
+app.command("tools")(apps.tools)
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit code; an error is one line on standard error."""
+    try:
+        code = app(arguments, prog_name="holdfast", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except typer.TyperException as error:
+        said = error.format_message().rstrip(".")
+        return _fail(f"{said}; see 'holdfast --help'", error.exit_code)
+    except HoldfastError as error:
+        return _fail(str(error), 1)
+    except RPCError as error:
+        return _fail(f"Temporal says: {error.message} ({error.status.name.lower()})", 1)
+    except typer.Abort:
+        return 130
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
+    except Exception as error:
+        return _fail(f"unexpected {type(error).__name__}: {error}", 1)
+
+
+def main() -> NoReturn:
+    """Run the command line and end the process."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # A character that the terminal's encoding lacks is no reason to fail.
+            stream.reconfigure(errors="backslashreplace")
+    arguments = sys.argv[1:] or ["--help"]
+    if arguments[0] != "dev":
+        # The SDK's core would write its warnings, of many lines, between ours.
+        Runtime.set_default(Runtime(telemetry=TelemetryConfig(logging=None)))
+    code = run(arguments)
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BrokenPipeError:
+        code = code or 1
+    # The threads of the Temporal client may crash the interpreter while it shuts down, and with
+    # it the exit code. Everything that had to be closed is closed by now.
+    os._exit(code)
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"holdfast: {' '.join(message.split())}", file=sys.stderr)  # noqa: T201 -- the error
+    return code
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""What several commands have in common: arguments, options, and running to an end."""
+
+import asyncio
+import functools
+from collections.abc import Callable, Coroutine
+from typing import Annotated, ParamSpec, TypeAlias
+
+import typer
+from pydantic import ValidationError
+
+from contracts.budget import Budget
+from workflows.messages import objections
+
+P = ParamSpec("P")
+
+RunId: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help="The id of the run.")]
+RunOrFile: TypeAlias = Annotated[
+    str, typer.Argument(metavar="RUN|FILE", help="The id of a run, or a file with its history.")
+]
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+MaxSteps: TypeAlias = Annotated[
+    int | None, typer.Option(metavar="N", help="Limit on model calls.")
+]
+MaxTokens: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="Limit on tokens.")]
+MaxCost: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="DOLLARS", help="Limit on the estimated cost.")
+]
+MaxWallTime: TypeAlias = Annotated[
+    float | None,
+    typer.Option(metavar="SECONDS", help="Limit on time, without waiting for people."),
+]
+
+
+def blocking(command: Callable[P, Coroutine[object, object, None]]) -> Callable[P, None]:
+    """Make a command of an asynchronous function."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        asyncio.run(command(*args, **kwargs))
+
+    return run
+
+
+def budget(
+    max_steps: int | None,
+    max_tokens: int | None,
+    max_cost: str | None,
+    max_wall_time: float | None,
+) -> Budget | None:
+    """Return the limits that were given; a limit that can't be is a usage error."""
+    given = {
+        "max_steps": max_steps,
+        "max_tokens": max_tokens,
+        "max_cost": max_cost,
+        "max_wall_time": max_wall_time,
+    }
+    named = {name: value for name, value in given.items() if value is not None}
+    try:
+        return Budget.model_validate(named) if named else None
+    except ValidationError as error:
+        raise typer.BadParameter(objections(error)) from None

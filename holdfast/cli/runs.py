@@ -1,0 +1,222 @@
+"""Commands that start runs, look at them and steer them."""
+
+import asyncio
+import secrets
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import JsonValue, ValidationError
+from temporalio.client import Client, WorkflowHandle
+from temporalio.common import WorkflowIDReusePolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
+
+from contracts.approvals import EmptySignal, SteerSignal
+from contracts.errors import HoldfastError
+from contracts.run import TASK_QUEUE, WORKFLOW_TYPE, RunInput
+from holdfast.cli import access, listing, options, render
+from holdfast.cli.options import blocking
+from holdfast.cli.watching import Watch
+from holdfast.connection import connect
+from holdfast.trace.values import Trace
+from workflows.messages import objections
+from workflows.summaries import shortened
+
+# How long Temporal waits for a worker to answer a workflow task before it asks another one. It is
+# how long a run stands still when its worker is killed; the usual 10 seconds would be felt.
+TASK_TIMEOUT = timedelta(seconds=3)
+
+# Without letters and digits that look alike.
+_ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
+
+EXIT_STOPPED = 3
+
+
+@blocking
+async def run(
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="The name of the agent.")],
+    goal: Annotated[str, typer.Argument(metavar="GOAL", help="What it shall do.")] = "",
+    *,
+    input_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Text that follows the goal, or is the goal."),
+    ] = None,
+    wait: Annotated[
+        bool, typer.Option("--wait/--detach", help="Show progress until the end, or just start.")
+    ] = True,
+    id: Annotated[str | None, typer.Option(metavar="ID", help="The id of the run.")] = None,
+    tenant: Annotated[str | None, typer.Option(help="The tenant that the run acts for.")] = None,
+    actor: Annotated[str | None, typer.Option(help="The person that the run acts for.")] = None,
+    session: Annotated[str | None, typer.Option(help="The session that it belongs to.")] = None,
+    max_steps: options.MaxSteps = None,
+    max_tokens: options.MaxTokens = None,
+    max_cost: options.MaxCost = None,
+    max_wall_time: options.MaxWallTime = None,
+    as_json: options.Json = False,
+) -> None:
+    """Start a run. Exit code: 0 completed, 3 stopped or blocked, 1 failed."""
+    budget = options.budget(max_steps, max_tokens, max_cost, max_wall_time)
+    given = {
+        "agent": agent,
+        "input": _goal(goal, input_file),
+        "tenant": tenant,
+        "actor": actor,
+        "session_id": session,
+        "budget": budget,
+    }
+    try:
+        brief = RunInput.model_validate(
+            {name: value for name, value in given.items() if value is not None}
+        )
+    except ValidationError as error:
+        raise HoldfastError(objections(error)) from None
+    client = await connect()
+    handle = await _start(client, brief, id or _fresh_id())
+    if not wait:
+        if as_json:
+            render.show_json({"run_id": handle.id})
+        else:
+            print(handle.id)  # noqa: T201 -- nothing but the id, for scripts
+        return
+    watch = Watch(client, handle.id, quiet=as_json)
+    try:
+        trace = await watch.until_over(handle.result_run_id or "")
+    except asyncio.CancelledError:
+        _warn(f"{handle.id} goes on; see 'holdfast show {handle.id}' or cancel it")
+        raise
+    if as_json:
+        render.show_json(_outcome(trace))
+    raise typer.Exit(_exit_code(trace))
+
+
+async def _start(client: Client, brief: RunInput, run_id: str) -> WorkflowHandle[object, object]:
+    try:
+        return await client.start_workflow(
+            WORKFLOW_TYPE,
+            # Limits that were not given must not be sent: those of the agent hold.
+            brief.model_dump(mode="json", exclude_unset=True),
+            id=run_id,
+            task_queue=TASK_QUEUE,
+            task_timeout=TASK_TIMEOUT,
+            # A run's id goes into the idempotency keys of its calls, so no second run may have it.
+            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+            static_summary=shortened(f"{brief.agent}: {brief.input}", 160),
+        )
+    except WorkflowAlreadyStartedError:
+        raise HoldfastError(
+            f"there is a run {run_id!r} already: choose another --id, or look at that one with "
+            f"'holdfast show {run_id}'"
+        ) from None
+
+
+@blocking
+async def list_(
+    status: Annotated[
+        str | None, typer.Option(metavar="STATUS", help=f"One of {', '.join(listing.STATUSES)}.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many at most, the latest first.")] = 20,
+    as_json: options.Json = False,
+) -> None:
+    """List runs, the latest first."""
+    if status is not None and status not in listing.STATUSES:
+        raise typer.BadParameter(f"{status!r} is none of {', '.join(listing.STATUSES)}")
+    found = await listing.runs(await connect(), status, limit)
+    if as_json:
+        render.show_json([entry.model_dump(mode="json") for entry in found])
+    elif not found:
+        _warn("no runs")
+    else:
+        listing.show(render.console(), found)
+
+
+@blocking
+async def show(run: options.RunId, as_json: options.Json = False) -> None:
+    """Show where a run stands. Without a worker this comes from its history."""
+    view = await listing.view(await connect(), run)
+    if as_json:
+        render.show_json(view.model_dump(mode="json"))
+    else:
+        listing.show_view(render.console(), view)
+
+
+@blocking
+async def steer(
+    run: options.RunId,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Words for the model.")],
+) -> None:
+    """Say something to the model, before its next turn."""
+    try:
+        message = SteerSignal(text=text)
+    except ValidationError as error:
+        raise HoldfastError(objections(error)) from None
+    await access.signal(await connect(), run, "steer", message)
+    _tell(f"sent to {run}; its model reads it before its next turn")
+
+
+@blocking
+async def suspend(run: options.RunId) -> None:
+    """Hold a run before its next step."""
+    await access.signal(await connect(), run, "suspend", EmptySignal())
+    _tell(f"{run} stops before its next step; 'holdfast resume {run}' lets it go on")
+
+
+@blocking
+async def resume(run: options.RunId) -> None:
+    """Let a suspended run go on."""
+    await access.signal(await connect(), run, "resume", EmptySignal())
+    _tell(f"{run} goes on")
+
+
+@blocking
+async def cancel(run: options.RunId) -> None:
+    """Cancel a run: tools that run are told to end, nothing new begins."""
+    client = await connect()
+    await access.describe_open(client, run)
+    await client.get_workflow_handle(run).cancel()
+    _tell(f"{run} is being cancelled")
+
+
+def _goal(goal: str, input_file: Path | None) -> str:
+    if input_file is None:
+        if not goal.strip():
+            raise typer.BadParameter("say what the agent shall do, in GOAL or --input-file")
+        return goal
+    try:
+        text = input_file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise typer.BadParameter(f"{input_file} is no text in UTF-8") from None
+    except OSError as error:
+        raise typer.BadParameter(f"{input_file}: {error.strerror}") from None
+    if not (goal.strip() or text.strip()):
+        raise typer.BadParameter(f"{input_file} is empty, and so is GOAL")
+    return f"{goal}\n\n{text}" if goal.strip() else text
+
+
+def _fresh_id() -> str:
+    return "run-" + "".join(secrets.choice(_ALPHABET) for _ in range(7))
+
+
+def _outcome(trace: Trace) -> dict[str, JsonValue]:
+    if trace.result is not None:
+        return {"run_id": trace.run_id, **trace.result.model_dump(mode="json")}
+    return {"run_id": trace.run_id, "status": trace.status, "failure": trace.failure}
+
+
+def _exit_code(trace: Trace) -> int:
+    match trace.status:
+        case "completed":
+            return 0
+        case "stopped" | "blocked":
+            return EXIT_STOPPED
+        case _:
+            return 1
+
+
+def _warn(text: str) -> None:
+    print(text, file=sys.stderr)  # noqa: T201 -- standard output holds what was asked for
+
+
+def _tell(text: str) -> None:
+    render.console().print(text)

@@ -1,0 +1,96 @@
+"""Watching a run from its start to its end."""
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+
+from temporalio.api.enums.v1 import PendingWorkflowTaskState
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.client import Client, WorkflowExecutionDescription
+from temporalio.service import RPCError
+
+from contracts.run import TASK_QUEUE
+from holdfast.cli import access, render
+from holdfast.cli.asking import Desk
+from holdfast.histories import follow
+from holdfast.trace.progress import Progress
+from holdfast.trace.reader import TraceReader
+from holdfast.trace.transcript import plain
+from holdfast.trace.values import Trace
+
+SILENCE = 5.0
+"""Seconds; a worker that is there takes a workflow task within milliseconds."""
+
+
+class Watch:
+    """One run, watched: its transcript as it grows, and what it waits for."""
+
+    def __init__(self, client: Client, run: str, *, quiet: bool) -> None:
+        self._client = client
+        self._run = run
+        self._quiet = quiet
+        self._out = render.console(errors=quiet)
+        self._progress = Progress()
+        self._told: set[str] = set()
+        asks = not quiet and sys.stdin.isatty() and sys.stdout.isatty()
+        self._desk = Desk(client, run, self._out, asks=asks)
+
+    async def until_over(self, execution: str) -> Trace:
+        """Show the run from this execution on, until it is over."""
+        reader = TraceReader()
+        async with aclosing(follow(self._client, self._run, execution)) as events:
+            try:
+                while (event := await self._next(events)) is not None:
+                    reader.read(event)
+                    self._show(reader.trace())
+            finally:
+                await self._desk.close()
+        return reader.trace()
+
+    async def _next(self, events: AsyncGenerator[HistoryEvent]) -> HistoryEvent | None:
+        coming = asyncio.ensure_future(anext(events, None))
+        try:
+            while not (await asyncio.wait({coming}, timeout=SILENCE))[0]:
+                for line in await self._silence():
+                    self._tell(line)
+        finally:
+            coming.cancel()
+        return coming.result()
+
+    def _show(self, trace: Trace) -> None:
+        lines = list(self._progress.fresh(trace))
+        interrupted = self._desk.question
+        self._desk.attend([asked.request_id for asked in trace.waiting])
+        if not lines or self._quiet:
+            return
+        # The line in which somebody types is left, and begun again below the news.
+        if interrupted:
+            self._out.print()
+        for line in lines:
+            render.show_line(self._out, line)
+        if self._desk.question:
+            self._out.print(self._desk.question, end="")
+
+    async def _silence(self) -> list[str]:
+        """Say why nothing happens, where the server knows."""
+        try:
+            return list(_reasons(await access.describe(self._client, self._run)))
+        except RPCError as error:
+            return [f"Temporal does not answer ({error.status.name.lower()}); waiting for it"]
+
+    def _tell(self, line: str) -> None:
+        if line not in self._told:
+            self._told.add(line)
+            print(line, file=sys.stderr, flush=True)  # noqa: T201 -- standard output is the transcript
+
+
+def _reasons(description: WorkflowExecutionDescription) -> Iterator[str]:
+    raw = description.raw_description
+    scheduled = PendingWorkflowTaskState.PENDING_WORKFLOW_TASK_STATE_SCHEDULED
+    if raw.HasField("pending_workflow_task") and raw.pending_workflow_task.state == scheduled:
+        yield f"no worker answers on task queue {TASK_QUEUE!r}: {access.START_A_WORKER}"
+    for activity in raw.pending_activities:
+        if activity.attempt > 1:
+            reason = plain(" ".join(activity.last_failure.message.split()))
+            yield f"{activity.activity_type.name}, attempt {activity.attempt}: {reason}"

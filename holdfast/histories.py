@@ -1,0 +1,123 @@
+"""Histories of runs: fetched whole, followed while they grow, kept in files."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
+
+from google.protobuf.json_format import Error as ProtobufJsonError
+from pydantic import JsonValue, TypeAdapter, ValidationError
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.client import Client, WorkflowHistory
+from temporalio.service import RPCError, RPCStatusCode
+
+from contracts.base import Contract, JsonObject
+from contracts.errors import HoldfastError
+
+RECONNECT = 1.0
+"""Seconds between attempts to reach a server that went away."""
+
+
+class Export(Contract):
+    """A run in a file: the history of each of its executions, the oldest first."""
+
+    workflow_id: str
+    executions: tuple[JsonObject, ...]
+
+
+_JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
+
+
+async def fetch(client: Client, run_id: str) -> tuple[WorkflowHistory, ...]:
+    """
+    Return the histories of all executions of a run, the oldest first.
+
+    What the server no longer keeps is left out. Raises RPCError when there is no such run.
+    """
+    found = [await client.get_workflow_handle(run_id).fetch_history()]
+    while earlier := _execution_before(found[0]):
+        try:
+            handle = client.get_workflow_handle(run_id, run_id=earlier)
+            found.insert(0, await handle.fetch_history())
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                break
+            raise
+    return tuple(found)
+
+
+async def follow(client: Client, run_id: str, execution: str) -> AsyncGenerator[HistoryEvent]:
+    """
+    Yield the events of a run from an execution on, as they come, until the run is over.
+
+    A server that goes away is waited for.
+    """
+    read = 0
+    while execution:
+        handle = client.get_workflow_handle(run_id, run_id=execution)
+        following = ""
+        try:
+            async for event in handle.fetch_history_events(wait_new_event=True):
+                if event.event_id <= read:
+                    continue
+                read = event.event_id
+                continued = event.workflow_execution_continued_as_new_event_attributes
+                following = continued.new_execution_run_id
+                yield event
+        except RPCError as error:
+            if error.status is not RPCStatusCode.UNAVAILABLE:
+                raise
+            await asyncio.sleep(RECONNECT)
+        else:
+            execution, read = following, 0
+
+
+def write(histories: Sequence[WorkflowHistory]) -> str:
+    """Return the text of a file. The same histories give the same bytes: keys are sorted."""
+    content = {
+        "workflow_id": histories[0].workflow_id,
+        "executions": [history.to_json_dict() for history in histories],
+    }
+    return json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
+
+
+def read(path: Path) -> tuple[WorkflowHistory, ...]:
+    """
+    Read what `write` wrote, or a single history as Temporal's own tools write it.
+
+    Raises HoldfastError, on one line, for any other file.
+    """
+    try:
+        content = _JSON.validate_json(path.read_bytes())
+        if isinstance(content, dict) and "events" in content:
+            return (WorkflowHistory.from_json(_workflow_id(content, path), content),)
+        export = Export.model_validate(content)
+        return tuple(
+            WorkflowHistory.from_json(export.workflow_id, dict(execution))
+            for execution in export.executions
+        )
+    except OSError as error:
+        raise HoldfastError(f"{path}: {error.strerror}") from None
+    except (ValidationError, ProtobufJsonError, ValueError, KeyError, TypeError) as error:
+        raise HoldfastError(
+            f"{path} holds no history; write one with 'holdfast export RUN --output FILE' "
+            f"({type(error).__name__})"
+        ) from None
+
+
+def _workflow_id(history: JsonObject, path: Path) -> str:
+    match history:
+        case {
+            "events": [
+                {"workflowExecutionStartedEventAttributes": {"workflowId": str() as found}},
+                *_,
+            ]
+        }:
+            return found
+        case _:
+            return path.stem
+
+
+def _execution_before(history: WorkflowHistory) -> str:
+    started = history.events[0].workflow_execution_started_event_attributes
+    return started.continued_execution_run_id

@@ -1,0 +1,96 @@
+"""What stands in the payloads of a history. What can't be read is null, never an error."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from google.protobuf.timestamp_pb2 import Timestamp
+from pydantic import TypeAdapter, ValidationError
+from temporalio.api.common.v1 import Payload, Payloads
+from temporalio.api.failure.v1 import Failure
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.exceptions import ActivityError
+
+from contracts.base import Contract
+from contracts.tools import ToolResult
+
+Decoded = TypeVar("Decoded")
+
+RESULT: TypeAdapter[ToolResult] = TypeAdapter(ToolResult)
+_TEXT = TypeAdapter(str)
+
+
+class LocalActivity(Contract):
+    """
+    What the SDK's core writes into the marker of a local activity.
+
+    `complete_time` is in the run's own time. With a `backoff` it has not ended: it is tried again.
+    """
+
+    activity_type: str
+    attempt: int = 1
+    complete_time: "Instant | None" = None
+    backoff: dict[str, int] | None = None
+
+
+class Instant(Contract):
+    """A point in time as core writes it."""
+
+    seconds: int
+    nanos: int = 0
+
+    def as_datetime(self) -> datetime:
+        """Return it as a time in UTC."""
+        return datetime.fromtimestamp(self.seconds + self.nanos / 1e9, UTC)
+
+
+def decoded(payloads: Sequence[Payload], type: TypeAdapter[Decoded]) -> Decoded | None:
+    """Return the first payload as a value, or null if it is encrypted, foreign or missing."""
+    if not payloads:
+        return None
+    try:
+        return type.validate_json(payloads[0].data)
+    except ValidationError:
+        return None
+
+
+def marker(details: Payloads) -> LocalActivity | None:
+    """Return what core says of a local activity."""
+    return decoded(details.payloads, _MARKER)
+
+
+def summary(event: HistoryEvent) -> str:
+    """Return the summary that the Temporal UI shows beside an event."""
+    return decoded([event.user_metadata.summary], _TEXT) or ""
+
+
+def at(event: HistoryEvent) -> datetime:
+    """Return the time of an event in UTC."""
+    return instant(event.event_time)
+
+
+def instant(timestamp: Timestamp) -> datetime:
+    """Return a protobuf timestamp as a time in UTC."""
+    return timestamp.ToDatetime(UTC)
+
+
+def activity_error(failure: Failure) -> ActivityError:
+    """Return a failed activity's error as workflow code sees it."""
+    converter = pydantic_data_converter
+    error = ActivityError(
+        "activity failed",
+        scheduled_event_id=0,
+        started_event_id=0,
+        identity="",
+        activity_type="",
+        activity_id="",
+        retry_state=None,
+    )
+    error.__cause__ = converter.failure_converter.from_failure(
+        failure, converter.payload_converter
+    )
+    return error
+
+
+_MARKER = TypeAdapter(LocalActivity)

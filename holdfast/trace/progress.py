@@ -1,0 +1,89 @@
+"""The transcript of a run that goes on: each line once, as soon as it won't change any more."""
+
+from collections.abc import Iterator
+
+from holdfast.trace.transcript import (
+    Line,
+    call_lines,
+    ending,
+    entry_lines,
+    escalation_lines,
+    heading,
+    turn_lines,
+)
+from holdfast.trace.values import Call, Entry, Escalated, Trace, Turn
+
+
+class Progress:
+    """
+    Remembers what was written.
+
+    Calls of a turn come to their ends in any order. News of a call stand below the line that says
+    which call it is, which is repeated when something else was written in between.
+    """
+
+    def __init__(self) -> None:
+        self._headed = False
+        self._seen = 0
+        self._written: dict[str, int] = {}
+        self._growing: list[int] = []
+        self._latest_call = ""
+
+    def fresh(self, trace: Trace) -> Iterator[Line]:
+        """Return the lines that have come since the last time."""
+        if not self._headed:
+            self._headed = True
+            yield from heading(trace)
+        self._growing += range(self._seen, len(trace.entries))
+        self._seen = len(trace.entries)
+        for place in self._growing:
+            yield from self._news(trace, trace.entries[place])
+        self._growing = [
+            place for place in self._growing if _may_grow(trace, trace.entries[place])
+        ]
+        if trace.ended_at is not None:
+            yield from ending(trace)
+
+    def _news(self, trace: Trace, entry: Entry) -> Iterator[Line]:
+        match entry:
+            case Turn():
+                yield from self._others(entry.key, list(turn_lines(entry)))
+                for call in entry.calls:
+                    yield from self._call_news(trace, call, alone=len(entry.calls) == 1)
+            case Escalated(request_id=request_id):
+                asked = trace.requests[request_id]
+                yield from self._others(asked.key, list(escalation_lines(asked)))
+            case _:
+                self._latest_call = ""
+                yield from entry_lines(trace, entry)
+
+    def _others(self, key: str, lines: list[Line]) -> list[Line]:
+        fresh = self._unwritten(key, lines)
+        if fresh:
+            self._latest_call = ""
+        return fresh
+
+    def _call_news(self, trace: Trace, call: Call, *, alone: bool) -> Iterator[Line]:
+        title, *rest = call_lines(trace, call)
+        # Of several calls only those are begun that have news: the turn's line names them all.
+        begins = alone and call.key not in self._written
+        news = self._unwritten(call.key, rest)
+        if begins or (news and self._latest_call != call.key):
+            self._latest_call = call.key
+            yield title
+        yield from news
+
+    def _unwritten(self, key: str, lines: list[Line]) -> list[Line]:
+        fresh = lines[self._written.get(key, 0) :]
+        self._written[key] = len(lines)
+        return fresh
+
+
+def _may_grow(trace: Trace, entry: Entry) -> bool:
+    match entry:
+        case Turn():
+            return entry.ended_at is None or any(call.result is None for call in entry.calls)
+        case Escalated(request_id=request_id):
+            return trace.requests[request_id].outcome is None
+        case _:
+            return False

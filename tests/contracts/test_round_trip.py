@@ -1,0 +1,239 @@
+"""Every contract survives the way through JSON, as it goes through history."""
+
+import importlib
+import inspect
+import pkgutil
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import JsonValue, TypeAdapter
+
+import contracts
+from contracts.approvals import (
+    ClosedRequest,
+    Disposition,
+    EmptySignal,
+    Judgement,
+    RefusedMessage,
+    Request,
+    SteerSignal,
+)
+from contracts.base import Contract
+from contracts.budget import Budget, Ledger, Limits
+from contracts.decisions import (
+    Allow,
+    ApprovalRequired,
+    AskUser,
+    AuthorizeCalls,
+    Decision,
+    Deny,
+    Ruling,
+    Rulings,
+)
+from contracts.model import FinalAnswer, Prefix, ToolSchema
+from contracts.run import (
+    AuditEvent,
+    Brief,
+    OpenRun,
+    RunInput,
+    RunResult,
+    Stop,
+)
+from contracts.state import CallState
+from contracts.tools import AnyCall, ArtifactRef, ResourceScope, RetryRule, ToolCall, ToolResult
+from contracts.transcript import Mark, ToolTurn, TranscriptItem, TranscriptPage, UserTurn
+from contracts.usage import UsageMetrics
+from tests.builders import (
+    LOOK,
+    NOW,
+    a_call,
+    a_failure,
+    a_malformed_call,
+    a_question,
+    a_record,
+    a_reply,
+    a_request,
+    a_resolution,
+    a_state,
+    a_success,
+    allowed,
+    an_agent,
+    an_answer,
+    an_approval,
+    an_escalation,
+    an_invocation,
+    asked_for,
+    unknown,
+)
+from workflows import steps, views
+
+STATE = asked_for(a_call(place="attic"), a_malformed_call(call_id="c2"))
+BUSY = STATE.model_copy(
+    update={
+        "calls": (
+            CallState(call=a_call(), ruling=allowed(a_call()), approval=a_record(a_call())),
+            CallState(call=a_malformed_call(call_id="c2"), result=a_failure(a_malformed_call())),
+        ),
+        "requests": (a_request(), a_question("req-2"), an_escalation("req-3")),
+        "closed": (ClosedRequest(request_id="req-0", outcome="expired", at=NOW),),
+        "steers": (UserTurn(text="be brief", origin="steer"),),
+        "provider_state": {"anthropic": {"container_id": "x"}},
+    }
+)
+STOP = Stop(reason="max_steps (3) reached", detail="3 model calls", next_safe_action="split it")
+REFUSED = RefusedMessage(signal="approval", request_id="req-1", sender="bob", reason="no", at=NOW)
+PRICED = UsageMetrics(input_tokens=3, estimated_cost=Decimal("0.25"))
+
+EXAMPLES: list[Contract] = [
+    a_call(place="attic", count=3, deep={"list": [1, 2.5, None, True, "ä"]}),
+    a_malformed_call(),
+    a_success(a_call(), {"rows": [1, 2]}),
+    a_failure(a_call()),
+    ArtifactRef(path="artifacts/run-1/c1.json", characters=30_000, digest="d" * 64),
+    ResourceScope(kind="tenant", argument="tenant"),
+    RetryRule(max_retries=2, backoff=0.5),
+    LOOK,
+    an_invocation(arguments={"place": "attic"}),
+    PRICED,
+    UsageMetrics(estimated_cost=None),
+    Limits(max_steps=3, max_cost=Decimal("0.25")),
+    Budget(max_steps=3, max_cost=Decimal("0.25"), max_wall_time=1.5),
+    Ledger(steps=2, usage=PRICED, waited=3.5, last_fingerprint="f", repeats_in_a_row=1),
+    Allow(rule="risk:read_only", reason="it changes nothing"),
+    ApprovalRequired(rule="risk:financial", reason="money is at stake", strength="strong"),
+    AskUser(rule="ask-user", reason="the agent asks", question="Which one?"),
+    Deny(rule="tenant-scope", reason="another tenant", next_valid_actions=("stay",)),
+    allowed(a_call()),
+    unknown(a_call()),
+    AuthorizeCalls(
+        run_id="run-1",
+        agent="it",
+        tenant="acme",
+        actor="alice",
+        calls=(a_call(), a_malformed_call(call_id="c2")),
+        approvals=(a_record(a_call()),),
+        visible_tools=("look",),
+    ),
+    Rulings(rulings=(allowed(a_call()), unknown(a_call(call_id="c2")))),
+    an_approval(reason="fine", token="t"),
+    an_answer(),
+    a_resolution("extend", guidance="go on", budget={"max_steps": 30}),
+    SteerSignal(text="be brief"),
+    EmptySignal(),
+    a_request(),
+    a_question(),
+    an_escalation(),
+    a_record(a_call(), "strong"),
+    ClosedRequest(request_id="req-1", outcome="approved", at=NOW),
+    Judgement(message=an_approval(), request=a_request(), closed=None, now=NOW),
+    Judgement(message=an_answer(), request=None, closed=None, now=NOW),
+    Judgement(message=a_resolution("abort"), request=an_escalation(), closed=None, now=NOW),
+    Disposition(accepted=False, request_id="req-1", reason="no such request"),
+    REFUSED,
+    *STATE.items,
+    ToolTurn(results=(a_success(a_call()), a_failure(a_call(call_id="c2")))),
+    Mark(length=3, digest="d" * 64),
+    TranscriptPage(items=STATE.items, total=9, next_offset=2),
+    ToolSchema(name="look", description="Look at it.", input_schema={"type": "object"}),
+    Prefix(instructions="Do as you are told.", tools=()),
+    steps.model_call(a_state(), "scripted:it"),
+    FinalAnswer(content="done"),
+    a_reply(a_call(), usage=PRICED, provider_state={"thread_id": "t"}),
+    Brief(agent="it", tenant="acme"),
+    RunInput.model_validate({"agent": "it", "input": "go", "metadata": {"k": [1]}}),
+    STOP,
+    RunResult(
+        status="stopped",
+        answer=None,
+        stop=STOP,
+        steps=3,
+        usage=PRICED,
+        provider_state=None,
+        confidence=None,
+        model="scripted:it",
+    ),
+    an_agent(),
+    OpenRun(agent="it"),
+    views.status(BUSY.model_copy(update={"refused": (REFUSED,)})),
+    views.usage(BUSY),
+    AuditEvent(run_id="run-1", event="stopped", text="max_steps (3) reached"),
+    BUSY.calls[0],
+    a_state(),
+    BUSY,
+]
+
+
+def kinds() -> set[str]:
+    """The names of all contracts that aren't only the beginning of others."""
+    modules = [
+        importlib.import_module(f"contracts.{entry.name}")
+        for entry in pkgutil.iter_modules(contracts.__path__)
+    ]
+    found = {
+        thing
+        for module in modules
+        for _, thing in inspect.getmembers(module, inspect.isclass)
+        if issubclass(thing, Contract) and not thing.__name__.startswith("_")
+    }
+    return {kind.__name__ for kind in found} - {"Contract", "Inbound"}
+
+
+def test_every_contract_has_an_example() -> None:
+    """Whoever adds a contract adds an example of it, so that the test below sees it."""
+    assert {type(example).__name__ for example in EXAMPLES} == kinds()
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: type(example).__name__)
+def test_a_contract_comes_back_as_it_went(example: Contract) -> None:
+    """A value read from its own JSON is the same value."""
+    assert type(example).model_validate_json(example.model_dump_json()) == example
+
+
+@pytest.mark.parametrize(
+    ("union", "members"),
+    [
+        pytest.param(
+            TypeAdapter(Request), (a_request(), a_question(), an_escalation()), id="Request"
+        ),
+        pytest.param(TypeAdapter(Ruling), (allowed(a_call()), unknown(a_call())), id="Ruling"),
+        pytest.param(
+            TypeAdapter(Decision),
+            tuple(example for example in EXAMPLES if hasattr(example, "verdict")),
+            id="Decision",
+        ),
+        pytest.param(
+            TypeAdapter(ToolResult), (a_success(a_call()), a_failure(a_call())), id="ToolResult"
+        ),
+        pytest.param(
+            TypeAdapter(TranscriptItem), (*STATE.items, ToolTurn(results=())), id="TranscriptItem"
+        ),
+        pytest.param(TypeAdapter(AnyCall), (a_call(), a_malformed_call()), id="AnyCall"),
+    ],
+)
+def test_a_member_of_a_union_stays_what_it_is(
+    union: TypeAdapter[Contract], members: tuple[Contract, ...]
+) -> None:
+    """JSON says by itself which of several contracts it is."""
+    assert members
+    assert tuple(union.validate_json(union.dump_json(one)) for one in members) == members
+
+
+@given(
+    st.dictionaries(
+        st.text(st.characters(exclude_categories=["Cs"])),
+        st.one_of(
+            st.none(),
+            st.booleans(),
+            st.integers(),
+            st.floats(allow_nan=False, allow_infinity=False),
+            st.lists(st.text(st.characters(exclude_categories=["Cs"]))),
+        ),
+    )
+)
+def test_arguments_come_back_as_they_went(arguments: dict[str, JsonValue]) -> None:
+    """Whatever JSON object a model passes, the tool gets that one."""
+    call = ToolCall(call_id="c1", name="look", arguments=arguments)
+
+    assert ToolCall.model_validate_json(call.model_dump_json()) == call

@@ -1,0 +1,127 @@
+"""What a contract of a tool must say, and what of it a model sees."""
+
+import pytest
+from pydantic import ValidationError
+
+from contracts.run import AgentSnapshot
+from contracts.tools import Risk, ToolContract
+from tests.builders import LOOK, a_contract, an_agent, an_invocation
+
+FIELDS = [
+    *("name", "description", "input_schema", "output_schema", "risk", "side_effect"),
+    *("resource_scope", "permission", "timeout", "max_result_chars", "retry", "audit"),
+    *("error_format", "local", "pollable", "draft", "expected_result", "rollback"),
+]
+
+
+def test_these_are_the_fields_of_a_contract() -> None:
+    """A contract of a tool has these fields and no others."""
+    assert list(ToolContract.model_fields) == FIELDS
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_contract_without_one_of_its_fields_is_none(field: str) -> None:
+    """No field of a contract has a default that somebody could forget."""  # BY-01 TC-04
+    said = LOOK.model_dump()
+    del said[field]
+
+    with pytest.raises(ValidationError, match=field):
+        ToolContract.model_validate(said)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"name": "look at"}, id="space in the name"),
+        pytest.param({"name": "../look"}, id="path in the name"),
+        pytest.param({"name": "guardrail:look"}, id="colon in the name"),
+        pytest.param({"name": "l" * 65}, id="name too long"),
+        pytest.param({"name": ""}, id="no name"),
+        pytest.param({"risk": "harmless"}, id="unknown risk"),
+        pytest.param({"risk": None}, id="unclassified"),  # TC-05
+        pytest.param({"timeout": 0}, id="no time"),
+        pytest.param({"max_result_chars": 0}, id="no result"),
+        pytest.param({"retry": {"max_retries": -1, "backoff": 1}}, id="negative retries"),
+        pytest.param({"retry": {"max_retries": 1, "backoff": 0}}, id="no wait"),
+    ],
+)
+def test_a_contract_that_cant_be_kept_is_refused(changes: dict[str, object]) -> None:
+    """A name, a risk class, limits: each must be one that the runtime can keep."""
+    with pytest.raises(ValidationError):
+        a_contract(**changes)
+
+
+@pytest.mark.parametrize(
+    ("risk", "harmless"),
+    [
+        ("read_only", True),
+        ("search_only", True),
+        ("compute_only", True),
+        ("draft_only", False),
+        ("write_local", False),
+        ("write_internal", False),
+        ("communication", False),
+        ("write_external", False),
+        ("financial", False),
+        ("destructive", False),
+        ("privileged_access", False),
+        ("identity_access", False),
+        ("process_execution", False),
+        ("network_open_world", False),
+    ],
+)
+def test_only_looking_and_computing_may_run_twice(risk: str, *, harmless: bool) -> None:
+    """Three of fourteen classes change nothing; only their calls are repeated or run at once."""
+    assert len(Risk) == 14
+    assert Risk(risk).changes_nothing is harmless
+
+
+def test_a_model_sees_name_description_and_arguments() -> None:
+    """Nothing else of a contract is in what a model is told."""  # LP-05 TC-01
+    agent = an_agent(tools=(LOOK,))
+
+    assert agent.prefix.model_dump() == {
+        "instructions": "Do as you are told.",
+        "tools": (
+            {
+                "name": "look",
+                "description": "Look at a place and say what is there.",
+                "input_schema": {
+                    "type": "object",
+                    "properties": {"place": {"type": "string"}},
+                    "required": [],
+                    "additionalProperties": False,
+                },
+            },
+        ),
+    }
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"instructions": "Do as you like."}, id="instructions"),
+        pytest.param({"tools": ()}, id="tools"),
+        pytest.param({"tools": (a_contract(description="Look around here."),)}, id="description"),
+    ],
+)
+def test_the_prefix_digest_names_what_the_model_is_told(changes: dict[str, object]) -> None:
+    """Whatever changes for the model changes the name of its prefix."""
+    told = an_agent(tools=(LOOK,))
+
+    assert an_agent(**{"tools": (LOOK,), **changes}).prefix.digest != told.prefix.digest
+    assert an_agent(tools=(a_contract(timeout=1),)).prefix.digest == told.prefix.digest
+
+
+def test_an_agent_knows_its_tools_only() -> None:
+    """A run finds the contracts of its own tools by name, and no others."""
+    agent: AgentSnapshot = an_agent(tools=(LOOK,))
+
+    assert agent.tool("look") == LOOK
+    assert agent.tool("call_model") is None
+
+
+def test_the_idempotency_key_names_run_and_call() -> None:
+    """A key is the same for every attempt of a call."""
+    assert an_invocation().idempotency_key == "run-1/c1"
+    assert an_invocation(call_id="c2").idempotency_key == "run-1/c2"

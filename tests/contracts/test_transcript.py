@@ -1,0 +1,88 @@
+"""The rolling digest names one transcript and no other."""
+
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contracts.transcript import AssistantTurn, Mark, ToolTurn, TranscriptItem, UserTurn
+from tests.builders import a_call, a_success
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+RESULTS = st.builds(a_success, st.builds(a_call, call_id=TEXTS), TEXTS)
+ITEMS: st.SearchStrategy[TranscriptItem] = st.one_of(
+    st.builds(UserTurn, text=TEXTS, origin=st.sampled_from(["goal", "steer", "guidance"])),
+    st.builds(
+        AssistantTurn,
+        model=TEXTS,
+        text=TEXTS,
+        calls=st.lists(st.builds(a_call, TEXTS, place=TEXTS), max_size=2).map(tuple),
+    ),
+    st.builds(ToolTurn, results=st.lists(RESULTS, max_size=2).map(tuple)),
+)
+TRANSCRIPTS = st.lists(ITEMS, max_size=6).map(tuple)
+
+GOAL = UserTurn(text="reach the goal")
+ASKED = AssistantTurn(model="scripted:it", calls=(a_call(place="attic"),))
+TOLD = ToolTurn(results=(a_success(a_call()),))
+
+
+def test_the_empty_transcript_has_no_digest() -> None:
+    """Before the first item the digest is the empty string, and no items change nothing."""
+    assert Mark() == Mark(length=0, digest="")
+    assert Mark(length=2, digest="d").after(()) == Mark(length=2, digest="d")
+
+
+def test_an_item_hashes_the_digest_before_it_and_its_own_json() -> None:
+    """Anybody can compute the digest: SHA-256 of the digest so far and the canonical JSON."""
+    first = hashlib.sha256(b'{"kind":"user","origin":"goal","text":"go"}').hexdigest()
+    second = hashlib.sha256(
+        first.encode() + b'{"kind":"user","origin":"steer","text":"on"}'
+    ).hexdigest()
+
+    mark = Mark().after((UserTurn(text="go"), UserTurn(text="on", origin="steer")))
+
+    assert mark == Mark(length=2, digest=second)
+
+
+@given(TRANSCRIPTS, TRANSCRIPTS)
+def test_a_mark_doesnt_care_where_the_transcript_was_split(
+    first: tuple[TranscriptItem, ...], second: tuple[TranscriptItem, ...]
+) -> None:
+    """Items at once and items one after the other lead to the same place."""
+    assert Mark().after(first).after(second) == Mark().after(first + second)
+
+
+@given(TRANSCRIPTS, TRANSCRIPTS)
+def test_only_the_same_transcript_has_the_same_mark(
+    one: tuple[TranscriptItem, ...], other: tuple[TranscriptItem, ...]
+) -> None:
+    """Two transcripts have one mark exactly when they are equal."""
+    assert (Mark().after(one) == Mark().after(other)) == (one == other)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param((GOAL, ASKED), id="end cut off"),
+        pytest.param((ASKED, TOLD), id="beginning cut off"),
+        pytest.param((GOAL, TOLD, ASKED), id="other order"),
+        pytest.param((GOAL, ASKED, TOLD, TOLD), id="one item twice"),
+        pytest.param((UserTurn(text="reach another goal"), ASKED, TOLD), id="goal"),
+        pytest.param((UserTurn(text=GOAL.text, origin="steer"), ASKED, TOLD), id="origin"),
+        pytest.param(
+            (GOAL, AssistantTurn(model="scripted:it", calls=(a_call(place="Attic"),)), TOLD),
+            id="argument of a call",
+        ),
+        pytest.param((GOAL, ASKED, ToolTurn(results=(a_success(a_call(), "x"),))), id="result"),
+    ],
+)
+def test_any_change_changes_the_digest(changed: tuple[TranscriptItem, ...]) -> None:
+    """Nothing can be left out, put in, moved or rewritten without another digest."""
+    assert Mark().after(changed).digest != Mark().after((GOAL, ASKED, TOLD)).digest
+
+
+def test_the_digest_goes_on_from_an_origin() -> None:
+    """A transcript that continues another has another digest than one that begins with nothing."""
+    assert Mark(digest="o" * 64).after((GOAL,)).digest != Mark().after((GOAL,)).digest

@@ -1,0 +1,71 @@
+"""The demo as `make demo` runs it: processes, a person, and the right discrepancies."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from contracts.run import RunResult
+from examples.reconcile.app import app
+from tests.running import Run, Runs
+from tests.sample import lines
+
+COUNTS = (
+    "32 discrepancies (9 missing payment, 4 unknown order, 6 duplicate payment, "
+    "1 duplicate order, 8 amount differs, 4 currency differs); 273 orders agree"
+)
+
+
+async def test_the_demo_ends_well(tmp_path: Path) -> None:
+    """It stops at the approval, is approved by somebody else, and prints answer, trace, address."""  # TS-13 OB-05
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "examples.reconcile.demo"),
+        cwd=tmp_path,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    out, _ = await process.communicate()
+    said = out.decode()
+    (sent,) = lines(tmp_path / ".holdfast" / "outbox.jsonl")
+    (report,) = (tmp_path / ".holdfast" / "reports").iterdir()
+
+    assert process.returncode == 0, said
+    assert said.count(COUNTS) == 2
+    assert "approved by dana" in said
+    assert "/namespaces/default/workflows/demo-" in said
+    assert json.loads(sent)["to"] == "finance@example.com"
+    assert report.read_text(encoding="utf-8").count("SO-") >= 28
+
+
+@pytest.fixture
+async def reconciling(runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
+    monkeypatch.chdir(tmp_path)
+    return runs
+
+
+async def finished(run: Run, decision: str) -> RunResult:
+    """Decide about the report and return the result."""
+    request = await run.asked_for_approval()
+    await run.signal(
+        "approval", {"request_id": request.request_id, "decision": decision, "approver": "dana"}
+    )
+    return await run.result()
+
+
+@pytest.mark.parametrize(
+    ("decision", "sent", "words"),
+    [("approve", 1, "It was sent to finance@example.com"), ("reject", 0, "It was not sent")],
+)
+async def test_the_report_is_sent_only_when_somebody_approves(
+    reconciling: Runs, tmp_path: Path, decision: str, sent: int, words: str
+) -> None:
+    """The discrepancies are found either way; the outbox has the report only after an approval."""
+    async with reconciling.working(app):
+        result = await finished(await reconciling.start("reconciler", "Reconcile."), decision)
+
+    assert result.answer is not None
+    assert COUNTS in result.answer
+    assert words in result.answer
+    assert len(lines(tmp_path / ".holdfast" / "outbox.jsonl")) == sent

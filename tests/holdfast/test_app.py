@@ -1,0 +1,237 @@
+"""An app is checked before anything runs: each mistake is one line that says what to change."""
+
+import sys
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from holdfast import Agent, App, AppError, Budget, Risk, ask_user, say, tool
+from holdfast.app import load_app
+from tests.tools import sample_tools
+from tools.tool import Tool
+
+
+def agent(**changes: object) -> Agent:
+    fields: dict[str, object] = {
+        "name": "it",
+        "instructions": "Do as you are told.",
+        "models": ["scripted:it"],
+        **changes,
+    }
+    return Agent(**fields)  # pyright: ignore[reportArgumentType] -- whatever a test overrides
+
+
+def app(*agents: Agent) -> App:
+    return App(agents=agents, scripts={"it": [say("done")]})
+
+
+def refusal(*agents: Agent) -> str:
+    with pytest.raises(AppError) as raised:
+        app(*agents)
+    message = str(raised.value)
+    assert len(message.splitlines()) == 1
+    return message
+
+
+def _look() -> Tool:
+    async def look(place: str) -> str:
+        """Look at a place and say what is there."""
+        return place
+
+    return tool(risk=Risk.READ_ONLY)(look)
+
+
+LOOK = _look()
+
+
+@pytest.mark.parametrize(
+    ("changes", "flaw"),
+    [
+        pytest.param({"name": ""}, "its name must have 1 to 100 characters", id="no name"),
+        pytest.param({"name": "  "}, "its name must have 1 to 100 characters", id="blank name"),
+        pytest.param({"name": "a" * 101}, "its name must have 1 to 100 characters", id="long"),
+        pytest.param({"instructions": " \n"}, "it has no instructions", id="no instructions"),
+        pytest.param({"models": []}, "it has no models", id="no models"),
+        pytest.param(
+            {"models": ["gpt-5"]}, "model 'gpt-5' is not named provider:name", id="no provider"
+        ),
+        pytest.param(
+            {"models": [":x"]}, "model ':x' is not named provider:name", id="colon first"
+        ),
+        pytest.param({"models": ["x:"]}, "model 'x:' is not named provider:name", id="colon last"),
+        pytest.param(
+            {"models": ["scripted:it", "scripted:else"]},
+            "model 'scripted:else' has no script in scripts={...}",
+            id="no script",
+        ),
+        pytest.param(
+            {"approval_timeout": timedelta(0)},
+            "its approval_timeout must be longer than nothing",
+            id="no time to approve",
+        ),
+        pytest.param({"approval_timeout": timedelta.max}, "approval_timeout", id="for ever"),
+        pytest.param({"max_context_bytes": 0}, "max_context_bytes", id="no context"),
+        pytest.param({"max_history_events": 0}, "max_history_events", id="no history"),
+        pytest.param(
+            {"instructions": "x" * 400_001},
+            "instructions and tools exceed 400000 bytes",
+            id="too much to say",
+        ),
+        pytest.param({"tools": [LOOK, LOOK]}, "'look'", id="a tool twice"),
+    ],
+)
+def test_an_agent_that_cant_work_is_refused(changes: dict[str, object], flaw: str) -> None:
+    """An agent needs a name, instructions, models that exist, and limits that can be kept."""
+    name = changes.get("name", "it")
+
+    message = refusal(agent(**changes))
+
+    assert message.startswith(f"agent {name!r}: ")
+    assert flaw in message
+
+
+def test_all_flaws_are_named_at_once() -> None:
+    """Whoever defines an agent reads everything that is to change."""
+    assert refusal(agent(instructions="", models=["x"])) == (
+        "agent 'it': it has no instructions; model 'x' is not named provider:name"
+    )
+
+
+def test_two_agents_of_one_name_are_refused() -> None:
+    """A run names its agent, so a name is one agent."""
+    assert refusal(agent(), agent()) == ("agent 'it': two agents have this name; rename one")
+
+
+def test_two_tools_of_one_name_are_refused() -> None:
+    """Tools are shared by the agents of an app, so a name is one tool."""
+    assert refusal(agent(tools=[LOOK]), agent(name="other", tools=[_look()])) == (
+        "tool 'look': two different tools have this name; rename one"
+    )
+
+
+def test_a_policy_file_is_not_ignored() -> None:
+    """What this release can't enforce it doesn't take."""
+    with pytest.raises(AppError) as raised:
+        App(agents=[agent()], scripts={"it": [say("done")]}, policy="policy.yaml")
+
+    assert str(raised.value) == (
+        "policy='policy.yaml': this release has no policy files and would ignore it; "
+        "leave it out, the defaults of the risk classes apply"
+    )
+
+
+def test_a_snapshot_is_the_agent_as_it_is_now() -> None:
+    """A run records models, limits and tools in order of names, under a digest of the prefix."""
+    made = app(agent(tools=[sample_tools.whoami, ask_user, LOOK], budget=Budget(max_steps=3)))
+
+    snapshot = made.snapshots()["it"]
+
+    assert [contract.name for contract in snapshot.tools] == ["ask_user", "look", "whoami"]
+    assert (snapshot.models, snapshot.budget.max_steps) == (("scripted:it",), 3)
+    assert snapshot.approval_timeout == 7 * 86400
+    assert snapshot.prefix_digest == snapshot.prefix.digest
+
+
+def test_the_order_of_tools_makes_no_difference() -> None:
+    """The same tools in another order are the same prefix, so a provider's cache holds."""
+    one = app(agent(tools=[ask_user, LOOK])).snapshots()["it"]
+    other = app(agent(tools=[LOOK, ask_user])).snapshots()["it"]
+
+    assert one.prefix_digest == other.prefix_digest
+
+
+def test_only_synchronous_tools_need_a_process() -> None:
+    """The modules that child processes import are those of the synchronous tools."""
+    assert app(agent(tools=[LOOK, sample_tools.whoami])).synchronous_modules() == [
+        "tests.tools.sample_tools"
+    ]
+    assert app(agent(tools=[LOOK])).synchronous_modules() == []
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty working directory; what is imported from it is forgotten."""
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.chdir(tmp_path)
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+def unloadable(name: str) -> str:
+    with pytest.raises(AppError) as raised:
+        load_app(name)
+    message = str(raised.value)
+    assert len(message.splitlines()) == 1
+    return message
+
+
+def test_an_app_is_found_by_module_and_attribute(here: Path) -> None:
+    """`module:attribute` in the working directory is enough."""
+    (here / "shop.py").write_text(
+        "from holdfast import Agent, App, say\n"
+        "app = App(agents=[Agent(name='it', instructions='x', models=['scripted:it'])],\n"
+        "          scripts={'it': [say('done')]})\n",
+        encoding="utf-8",
+    )
+
+    assert list(load_app("shop:app").snapshots()) == ["it"]
+
+
+@pytest.mark.parametrize("name", ["shop", "shop:", ":app", "", ":"])
+def test_a_name_that_is_none_is_explained(name: str) -> None:
+    """An app is named by module and attribute; the message shows how."""
+    assert unloadable(name) == (
+        f"{name!r} names no app; write module:attribute, as in examples.reconcile.app:app"
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        pytest.param(
+            "app = 5", "app 'shop:app': 'app' in 'shop' is no holdfast.App", id="something else"
+        ),
+        pytest.param(
+            "other = 5", "app 'shop:app': 'app' in 'shop' is no holdfast.App", id="nothing"
+        ),
+        pytest.param(
+            "import nowhere",
+            "app 'shop:app' can't be imported: ModuleNotFoundError: No module named 'nowhere'",
+            id="missing library",
+        ),
+        pytest.param(
+            "1 / 0",
+            "app 'shop:app' can't be imported: ZeroDivisionError: division by zero",
+            id="error at import",
+        ),
+        pytest.param(
+            "raise ValueError('a\\nb')",
+            "app 'shop:app' can't be imported: ValueError: a b",
+            id="error of two lines",
+        ),
+        pytest.param("app = (", "app 'shop:app' can't be imported: SyntaxError", id="no Python"),
+        pytest.param(
+            "from holdfast import App\napp = App(agents=[], policy='p')",
+            "app 'shop:app' can't be imported: AppError: policy='p': this release",
+            id="error of the app",
+        ),
+    ],
+)
+def test_an_app_that_cant_be_used_is_explained(here: Path, code: str, message: str) -> None:
+    """Whatever goes wrong with an app is one line that names the app."""
+    (here / "shop.py").write_text(code, encoding="utf-8")
+
+    assert unloadable("shop:app").startswith(message)
+
+
+def test_an_app_that_isnt_there_is_explained(here: Path) -> None:
+    """A module that doesn't exist is named."""
+    assert here
+    assert unloadable("nowhere_at_all:app") == (
+        "app 'nowhere_at_all:app' can't be imported: "
+        "ModuleNotFoundError: No module named 'nowhere_at_all'"
+    )

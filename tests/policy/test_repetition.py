@@ -1,0 +1,164 @@
+"""Whether a run goes round in circles: identical calls, and failures in a row."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from contracts.budget import Budget, Ledger
+from contracts.tools import AnyCall, MalformedCall, ToolCall, ToolResult
+from policy.repetition import count_call, count_result, failing, fingerprint, looping
+from tests.builders import a_call, a_failure, a_success
+
+LOOK = a_call(place="attic")
+
+
+def counted(calls: Sequence[AnyCall]) -> Ledger:
+    ledger = Ledger()
+    for call in calls:
+        ledger = count_call(ledger, call)
+    return ledger
+
+
+def malformed(raw: str) -> MalformedCall:
+    return MalformedCall(call_id="c1", name="look", raw_arguments=raw)
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        pytest.param(a_call(place="attic"), True, id="same"),
+        pytest.param(a_call(call_id="c2", place="attic"), True, id="another id"),
+        pytest.param(a_call("find", place="attic"), False, id="another tool"),
+        pytest.param(a_call(place="cellar"), False, id="another argument"),
+        pytest.param(a_call(place="attic", deep=True), False, id="one more"),
+        pytest.param(a_call(), False, id="none"),
+        pytest.param(malformed('{"place":"attic"}'), False, id="text of the same"),
+    ],
+)
+def test_calls_are_the_same_by_tool_and_arguments(other: AnyCall, *, same: bool) -> None:
+    """The id of a call makes no difference, everything else does."""  # HG-09
+    assert (fingerprint(other) == fingerprint(LOOK)) is same
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        pytest.param(a_call(a=1, b=2), a_call(b=2, a=1), True, id="order of keys"),
+        pytest.param(
+            a_call(x={"a": [1], "b": 2}), a_call(x={"b": 2, "a": [1]}), True, id="nested order"
+        ),
+        pytest.param(a_call(x=1), a_call(x=1.0), True, id="1 and 1.0"),
+        pytest.param(a_call(x=1), a_call(x="1"), False, id="1 and text"),
+        pytest.param(a_call(x=1), a_call(x=True), False, id="1 and true"),
+        pytest.param(a_call(x=[1, 2]), a_call(x=[2, 1]), False, id="order of a list"),
+        pytest.param(a_call(x=None), a_call(), False, id="null or absent"),
+        pytest.param(malformed("[1, 2]"), malformed("[1, 2]"), True, id="no object"),
+        pytest.param(malformed("[1, 2]"), malformed("[2, 1]"), False, id="other no object"),
+    ],
+)
+def test_arguments_are_the_same_as_json(one: AnyCall, other: AnyCall, *, same: bool) -> None:
+    """Arguments are compared as JSON, and those that are no object don't crash."""  # HG-09 T-06
+    assert (fingerprint(one) == fingerprint(other)) is same
+
+
+@pytest.mark.parametrize(
+    ("threshold", "times", "loops"),
+    [(1, 1, False), (1, 2, True), (2, 2, False), (2, 3, True), (5, 5, False), (5, 6, True)],
+)
+def test_one_more_than_the_threshold_is_a_loop(threshold: int, times: int, *, loops: bool) -> None:
+    """So many identical calls in a row may be; the next one is too many."""  # HG-10 T-05
+    ledger = counted([LOOK] * times)
+
+    stop = looping(Budget(loop_repeat_threshold=threshold), ledger, LOOK)
+
+    assert (stop is not None) is loops
+
+
+def test_the_default_threshold_is_two() -> None:
+    """Whoever says nothing has the third identical call refused."""  # HG-11
+    assert looping(Budget(), counted([LOOK, LOOK]), LOOK) is None
+    assert looping(Budget(), counted([LOOK, LOOK, LOOK]), LOOK) is not None
+
+
+def test_a_loop_is_explained() -> None:
+    """The stop names tool, number and limit, and what to do."""  # HG-10
+    stop = looping(Budget(), counted([LOOK] * 3), LOOK)
+
+    assert stop is not None
+    assert stop.reason == "loop detected: same tool, same args"
+    assert stop.detail == (
+        "look was asked for 3 times in a row with the same arguments (loop_repeat_threshold 2)"
+    )
+    assert "pollable" in stop.next_safe_action
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        pytest.param(a_call(place="cellar"), id="other arguments"),
+        pytest.param(a_call("find", place="attic"), id="another tool"),
+        pytest.param(malformed("["), id="no arguments at all"),
+    ],
+)
+def test_any_other_call_ends_a_streak(between: AnyCall) -> None:
+    """Only calls in a row count: another one in between begins the count again."""
+    assert counted([LOOK, LOOK, between, LOOK]).repeats_in_a_row == 1
+
+
+def test_calls_that_cant_run_are_counted_like_others() -> None:
+    """The same broken arguments again and again are a loop."""  # HG-15
+    ledger = counted([malformed("[1, 2]")] * 3)
+
+    assert looping(Budget(), ledger, malformed("[1, 2]")) is not None
+
+
+@pytest.mark.parametrize(
+    ("results", "failures"),
+    [
+        pytest.param([], 0, id="nothing yet"),
+        pytest.param(["ok"], 0, id="success"),
+        pytest.param(["error"], 1, id="error"),
+        pytest.param(["denied"], 1, id="denied"),
+        pytest.param(["aborted"], 1, id="aborted"),
+        pytest.param(["outcome_unknown"], 1, id="outcome unknown"),
+        pytest.param(["error", "denied", "error"], 3, id="of any sort"),
+        pytest.param(["error", "error", "ok"], 0, id="then a success"),
+        pytest.param(["error", "ok", "error"], 1, id="a success between"),
+    ],
+)
+def test_a_success_ends_a_streak_of_failures(results: list[str], failures: int) -> None:
+    """Failures count in a row, whatever tool and arguments they had."""  # HG-17
+    ledger = Ledger()
+    for number, status in enumerate(results):
+        ledger = count_result(ledger, _result(a_call(n=number), status))
+
+    assert ledger.failures_in_a_row == failures
+
+
+@pytest.mark.parametrize(
+    ("limit", "failures", "stops"),
+    [(1, 0, False), (1, 1, True), (3, 2, False), (3, 3, True), (3, 4, True)],
+)
+def test_so_many_failures_in_a_row_stop_a_run(limit: int, failures: int, *, stops: bool) -> None:
+    """At the limit, and not one failure later, the run is stopped."""  # HG-17 TS-10
+    budget = Budget(max_consecutive_failures=limit)
+
+    stop = failing(budget, Ledger(failures_in_a_row=failures))
+
+    assert (stop is not None) is stops
+    assert stop is None or stop.reason == f"max_consecutive_failures ({limit}) reached"
+
+
+def test_counting_changes_nothing_else() -> None:
+    """What a run has used stays as it is."""
+    used = Ledger(steps=3, tool_calls=2, waited=1.5)
+
+    assert count_call(used, LOOK).model_copy(
+        update={"last_fingerprint": "", "repeats_in_a_row": 0}
+    ) == count_result(used, a_success(LOOK))
+
+
+def _result(call: ToolCall, status: str) -> ToolResult:
+    if status == "ok":
+        return a_success(call)
+    return a_failure(call).model_copy(update={"status": status})

@@ -1,0 +1,142 @@
+"""Tools to test with; at the top of a module, so that a process of its own can import them."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from decimal import Decimal
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field
+
+from contracts.errors import ToolError
+from contracts.tools import Risk
+from tools.context import ToolContext
+from tools.tool import tool
+
+SLEEP = (sys.executable, "-c", "import signal; signal.pause()")
+
+
+class Colour(StrEnum):
+    """What something looks like."""
+
+    RED = "red"
+    GREEN = "green"
+
+
+class Line(BaseModel):
+    """One line of an order."""
+
+    article: str
+    price: Decimal
+    pieces: int = 1
+
+
+class OutOfStock(Exception):
+    """Something that a tool raises without telling anybody why."""
+
+
+@tool(risk=Risk.COMPUTE_ONLY, timeout=5)
+async def order(
+    lines: list[Line],
+    colour: Colour,
+    ctx: ToolContext,
+    size: Annotated[int, Field(ge=1, le=9, description="Size of the box.")] = 3,
+    speed: Literal["slow", "fast"] = "slow",
+    note: str | None = None,
+) -> dict[str, Decimal]:
+    """Add up an order and say what it costs."""
+    total = sum((line.price * line.pieces for line in lines), Decimal(0))
+    return {f"{colour.value} {size} {speed} {note} {ctx.tenant}": total}
+
+
+def secret_of(name: str) -> str:
+    """Where the worker's secrets come from; importable, like the tools."""
+    return f"secret of {name}"
+
+
+@tool(risk=Risk.READ_ONLY, timeout=5)
+def whoami(ctx: ToolContext, word: str = "") -> dict[str, str | int]:
+    """Say what this tool knows of its call."""
+    return {
+        "run": ctx.run_id,
+        "call": ctx.call_id,
+        "tenant": ctx.tenant,
+        "actor": ctx.actor,
+        "agent": ctx.agent,
+        "key": ctx.idempotency_key,
+        "secret": ctx.secret("api key"),
+        "word": word,
+        "process": os.getpid(),
+    }
+
+
+@tool(risk=Risk.READ_ONLY, timeout=5)
+def refuse() -> str:
+    """Refuse to do what was asked."""
+    raise ToolError("not_found", "no record 7", ("list the records", "ask the user"))
+
+
+@tool(risk=Risk.READ_ONLY, timeout=5)
+def crash() -> str:
+    """Raise something that nobody expects."""
+    raise OutOfStock("nothing left")
+
+
+@tool(risk=Risk.READ_ONLY, timeout=5)
+def leave(how: Literal["exit", "die", "kill"]) -> str:
+    """End the process before there is a result."""
+    match how:
+        case "exit":
+            sys.exit(3)
+        case "die":
+            os._exit(3)
+        case "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+    return "never"
+
+
+@tool(risk=Risk.READ_ONLY, timeout=5)
+def progress(ctx: ToolContext) -> str:
+    """Report progress three times."""
+    for done in (1, 2):
+        ctx.heartbeat({"done": done})
+    ctx.heartbeat()
+    return "done"
+
+
+@tool(risk=Risk.READ_ONLY, timeout=5)
+def flood(characters: int) -> str:
+    """Return a text of so many characters."""
+    return "x" * characters
+
+
+@tool(risk=Risk.READ_ONLY, timeout=5)
+def unwritable() -> object:
+    """Return something that is no JSON."""
+    return threading.Lock()
+
+
+@tool(risk=Risk.READ_ONLY, timeout=0.3)
+def linger(alive: str) -> str:
+    """Start a process, say so through a pipe that both hold open, and never end."""
+    return _linger(alive)
+
+
+@tool(risk=Risk.READ_ONLY, timeout=60)
+def linger_long(alive: str) -> str:
+    """Do as linger does, with more time."""
+    return _linger(alive)
+
+
+def _linger(alive: str) -> str:
+    with (
+        Path(alive).open("wb", buffering=0) as pipe,
+        subprocess.Popen(SLEEP, pass_fds=[pipe.fileno()]),
+    ):
+        pipe.write(b"up\n")
+        signal.pause()
+    return "never"

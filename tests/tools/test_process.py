@@ -1,0 +1,193 @@
+"""A synchronous tool runs in a process of its own, which can always be ended."""
+
+import asyncio
+import multiprocessing
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+from pydantic_core import from_json
+
+from contracts.base import JsonObject
+from contracts.errors import ToolCrashed, ToolError, ToolTimeout
+from tests.builders import an_invocation
+from tests.tools import sample_tools
+from tools.execution import execute
+from tools.tool import Tool
+
+PATIENCE = 10.0
+"""Seconds after which a process that should have ended has survived."""
+
+
+async def ran(tool: Tool, arguments: JsonObject | None = None) -> JsonValue:
+    """The result of a call of a tool, with nobody listening to its progress."""
+    heard: list[JsonValue] = []
+    invocation = an_invocation(arguments=arguments or {})
+    return from_json(await execute(tool, invocation, sample_tools.secret_of, heard.append))
+
+
+class Alive:
+    """A pipe that stays open as long as any process that was started holds it."""
+
+    def __init__(self, path: Path) -> None:
+        os.mkfifo(path)
+        self.path = str(path)
+        self._reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+
+    async def heard(self) -> bytes:
+        """What comes next; nothing when the last process that held the pipe has ended."""
+        readable = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._reader, readable.set)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await readable.wait()
+            return os.read(self._reader, 100)
+        finally:
+            loop.remove_reader(self._reader)
+
+    def close(self) -> None:
+        os.close(self._reader)
+
+
+@pytest.fixture
+async def alive(tmp_path: Path) -> AsyncGenerator[Alive]:
+    pipe = Alive(tmp_path / "alive")
+    yield pipe
+    pipe.close()
+
+
+async def test_a_result_comes_from_another_process() -> None:
+    """The tool has its arguments and its context, and isn't in the worker's process."""
+    said = await ran(sample_tools.whoami, {"word": "hi"})
+
+    assert isinstance(said, dict)
+    process = said.pop("process")
+    assert process != os.getpid()
+    assert said == {
+        "run": "run-1",
+        "call": "c1",
+        "tenant": "acme",
+        "actor": "alice",
+        "agent": "it",
+        "key": "run-1/c1",
+        "secret": "secret of api key",
+        "word": "hi",
+    }
+
+
+async def test_each_call_has_a_process_of_its_own() -> None:
+    """What one call leaves behind in its process no other call sees."""
+    first, second = await asyncio.gather(ran(sample_tools.whoami), ran(sample_tools.whoami))
+
+    assert isinstance(first, dict)
+    assert isinstance(second, dict)
+    assert first["process"] != second["process"]
+
+
+async def test_a_large_result_passes() -> None:
+    """A result larger than the buffer of a pipe comes whole."""
+    assert await ran(sample_tools.flood, {"characters": 3_000_000}) == "x" * 3_000_000
+
+
+async def test_a_refusal_passes_with_its_actions() -> None:
+    """What a tool says to the model comes over with type, reason and next actions."""
+    with pytest.raises(ToolError) as raised:
+        await ran(sample_tools.refuse)
+
+    assert (raised.value.type, raised.value.reason) == ("not_found", "no record 7")
+    assert raised.value.next_valid_actions == ("list the records", "ask the user")
+
+
+async def test_arguments_that_a_type_refuses_are_told_to_the_model() -> None:
+    """Where a type is stricter than its schema the process says so as a refusal."""
+    with pytest.raises(ToolError, match="word: ") as raised:
+        await ran(sample_tools.whoami, {"word": 7})
+
+    assert raised.value.type == "invalid_arguments"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "kind", "message"),
+    [
+        pytest.param(sample_tools.crash, {}, "OutOfStock", "nothing left", id="raises"),
+        pytest.param(sample_tools.leave, {"how": "exit"}, "SystemExit", "3", id="exits"),
+        pytest.param(
+            sample_tools.leave,
+            {"how": "die"},
+            "ProcessDied",
+            "the tool's process ended without a result",
+            id="dies",
+        ),
+        pytest.param(
+            sample_tools.leave,
+            {"how": "kill"},
+            "ProcessDied",
+            "the tool's process ended without a result",
+            id="is killed",
+        ),
+        pytest.param(
+            sample_tools.unwritable, {}, "PydanticSerializationError", "_thread.lock", id="no JSON"
+        ),
+    ],
+)
+async def test_a_crash_is_reported_with_its_kind(
+    tool: Tool, arguments: JsonObject, kind: str, message: str
+) -> None:
+    """Whatever ends a process without a result is told apart, and the worker lives on."""  # HG-16
+    with pytest.raises(ToolCrashed) as raised:
+        await ran(tool, arguments)
+
+    assert raised.value.kind == kind
+    assert message in str(raised.value)
+
+
+async def test_progress_passes() -> None:
+    """What a tool reports while it works reaches the activity, in order."""
+    heard: list[JsonValue] = []
+
+    await execute(sample_tools.progress, an_invocation(), sample_tools.secret_of, heard.append)
+
+    assert heard == [{"done": 1}, {"done": 2}, None]
+
+
+@asynccontextmanager
+async def calling(tool: Tool, alive: Alive) -> AsyncGenerator[asyncio.Task[JsonValue]]:
+    """A call under way: its process and a process that it started both run."""
+    call = asyncio.create_task(ran(tool, {"alive": alive.path}))
+    assert await alive.heard() == b"up\n"
+    yield call
+
+
+async def test_at_its_time_limit_a_tool_is_killed_with_its_children(alive: Alive) -> None:
+    """Nothing that a tool started survives its time limit."""  # HG-04 RK-17 T-01
+    async with calling(sample_tools.linger, alive) as call:
+        with pytest.raises(ToolTimeout, match=r"^linger was ended at its time limit of 0\.3 s$"):
+            await call
+
+    assert await alive.heard() == b""
+
+
+async def test_on_cancellation_a_tool_is_killed_with_its_children(alive: Alive) -> None:
+    """Nothing that a tool started survives the cancellation of its call."""  # HG-04 T-44
+    async with calling(sample_tools.linger_long, alive) as call:
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+    assert await alive.heard() == b""
+
+
+async def test_a_call_cancelled_at_once_leaves_nothing() -> None:
+    """A call that is cancelled while its process starts leaves no process."""
+    call = asyncio.create_task(ran(sample_tools.whoami))
+    await asyncio.sleep(0)
+
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+
+    assert multiprocessing.active_children() == []

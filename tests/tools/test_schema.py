@@ -1,0 +1,267 @@
+"""Schemas made from a signature, and arguments held against them."""
+
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import BaseModel, Field, JsonValue
+
+from contracts.base import JsonObject
+from tests.tools.sample_tools import Colour, order, whoami
+from tools.context import ToolContext
+from tools.schema import ArgumentCheck, Signature, flaws
+
+
+class Box(BaseModel):
+    """Something with a size."""
+
+    size: int
+
+
+async def typed(
+    *,
+    text: str,
+    whole: int,
+    number: float,
+    yes: bool,
+    several: list[str],
+    some: dict[str, int],
+    box: Box,
+    colour: Colour,
+    maybe: int | None,
+) -> str:
+    """Take one of each."""
+    return f"{text}{whole}{number}{yes}{several}{some}{box}{colour}{maybe}"
+
+
+async def bounded(
+    age: Annotated[int, Field(ge=0, le=150, description="In years.")],
+    name: Annotated[str, Field(min_length=1)] = "nobody",
+    speed: Literal["slow", "fast"] = "slow",
+    *,
+    ctx: ToolContext,
+) -> str:
+    """Take what is within bounds."""
+    return f"{age}{name}{speed}{ctx.run_id}"
+
+
+async def shadowing(*, json: str, copy: str, schema: str) -> str:
+    """Take what pydantic has names for."""
+    return json + copy + schema
+
+
+async def protecting(*, model_config: str, model_dump: str) -> str:
+    """Take what pydantic keeps for itself."""
+    return model_config + model_dump
+
+
+async def hidden(*, _place: str) -> str:
+    """Take what begins with an underscore."""
+    return _place
+
+
+def schema(function: Callable[..., object]) -> JsonObject:
+    return Signature("it", function).input_schema()
+
+
+def test_the_types_of_a_signature_are_the_types_of_the_schema() -> None:
+    """Each argument has the JSON type of its annotation; all without a default are required."""
+    made = schema(typed)
+
+    assert made["properties"] == {
+        "text": {"title": "Text", "type": "string"},
+        "whole": {"title": "Whole", "type": "integer"},
+        "number": {"title": "Number", "type": "number"},
+        "yes": {"title": "Yes", "type": "boolean"},
+        "several": {"title": "Several", "type": "array", "items": {"type": "string"}},
+        "some": {
+            "title": "Some",
+            "type": "object",
+            "additionalProperties": {"type": "integer"},
+        },
+        "box": {"$ref": "#/$defs/Box"},
+        "colour": {"$ref": "#/$defs/Colour"},
+        "maybe": {"title": "Maybe", "anyOf": [{"type": "integer"}, {"type": "null"}]},
+    }
+    assert made["required"] == [
+        *("text", "whole", "number", "yes", "several", "some", "box", "colour", "maybe")
+    ]
+
+
+def test_bounds_descriptions_and_defaults_are_in_the_schema() -> None:
+    """What Field says of an argument the model reads; the context isn't an argument."""
+    made = schema(bounded)
+
+    assert made["properties"] == {
+        "age": {
+            "title": "Age",
+            "type": "integer",
+            "minimum": 0,
+            "maximum": 150,
+            "description": "In years.",
+        },
+        "name": {"title": "Name", "type": "string", "minLength": 1, "default": "nobody"},
+        "speed": {
+            "title": "Speed",
+            "type": "string",
+            "enum": ["slow", "fast"],
+            "default": "slow",
+        },
+    }
+    assert made["required"] == ["age"]
+
+
+@pytest.mark.parametrize("function", [typed, bounded, whoami.function, order.function])
+def test_a_made_schema_is_a_contract(function: Callable[..., object]) -> None:
+    """No unknown argument passes, and the required ones are listed."""  # PF-03 PF-04
+    made = schema(function)
+
+    assert made["type"] == "object"
+    assert made["additionalProperties"] is False
+    assert isinstance(made["required"], list)
+    assert flaws(made) == ()
+
+
+def test_a_tool_without_arguments_has_an_empty_schema() -> None:
+    """A tool that takes nothing takes nothing."""
+
+    async def poll() -> str:
+        return "not yet"
+
+    made = schema(poll)
+
+    assert (made["properties"], made["required"]) == ({}, [])
+    assert ArgumentCheck(made).objections({}) == ()
+    assert ArgumentCheck(made).objections({"x": 1}) != ()
+
+
+@pytest.mark.parametrize(
+    ("function", "names"),
+    [
+        pytest.param(shadowing, ["json", "copy", "schema"], id="shadowing"),
+        pytest.param(protecting, ["model_config", "model_dump"], id="protected"),
+        pytest.param(hidden, ["_place"], id="hidden"),
+    ],
+)
+def test_an_argument_may_have_any_name(function: Callable[..., object], names: list[str]) -> None:
+    """Whatever Python takes as a name of an argument is one, without a word of warning."""
+    signature = Signature("it", function)
+
+    arguments: dict[str, JsonValue] = dict.fromkeys(names, "x")
+    assert schema(function)["required"] == names
+    assert signature.arguments.model_validate(arguments).model_dump(by_alias=True) == arguments
+
+
+def test_the_result_has_a_schema_too() -> None:
+    """What a tool returns is described as it is written."""
+    assert Signature("it", bounded).output_schema() == {"type": "string"}
+    assert order.contract.output_schema["additionalProperties"] is not False
+
+
+ORDER: JsonObject = {"lines": [{"article": "lamp", "price": 9.95}], "colour": "red"}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({}, id="only what is required"),
+        pytest.param({"size": 1}, id="smallest"),
+        pytest.param({"size": 9}, id="largest"),
+        pytest.param({"size": 3.0}, id="a whole number is one"),
+        pytest.param({"speed": "fast", "note": None}, id="enum and null"),
+        pytest.param({"lines": []}, id="empty list"),
+        pytest.param({"lines": [{"article": "x", "price": "9.95", "pieces": 2}]}, id="decimal"),
+    ],
+)
+def test_valid_arguments_have_no_objections(changes: JsonObject) -> None:
+    """What fits the schema passes."""
+    assert order.objections({**ORDER, **changes}) == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "place", "words"),
+    [
+        pytest.param({"colour": None}, "colour", "null", id="null"),
+        pytest.param({"colour": "blue"}, "colour", '"blue"', id="not in the enum"),
+        pytest.param({"colour": 7}, "colour", "7", id="wrong type"),
+        pytest.param({"speed": "quick"}, "speed", '"quick"', id="not in the literal"),
+        pytest.param({"size": 0}, "size", "minimum of 1", id="too small"),
+        pytest.param({"size": 10}, "size", "maximum of 9", id="too large"),
+        pytest.param({"size": 2.5}, "size", "2.5", id="no whole number"),
+        pytest.param({"size": "3"}, "size", '"3"', id="text for a number"),
+        pytest.param({"size": True}, "size", "true", id="true for a number"),
+        pytest.param({"size": 10**30}, "size", "maximum of 9", id="far too large"),
+        pytest.param({"lines": {}}, "lines", "array", id="object for a list"),
+        pytest.param({"lines": [7]}, "lines.0", "object", id="number for a model"),
+        pytest.param({"lines": [{"price": 1}]}, "lines.0", '"article"', id="missing inside"),
+        pytest.param(
+            {"lines": [{"article": 1, "price": 1}]}, "lines.0.article", "string", id="type inside"
+        ),
+    ],
+)
+def test_an_objection_names_the_place(changes: JsonObject, place: str, words: str) -> None:
+    """Whoever called reads which argument is wrong, and in which way."""  # HG-16 TS-09
+    objections = order.objections({**ORDER, **changes})
+
+    assert {objection.partition(": ")[0] for objection in objections} == {place}
+    assert words in " ".join(objections)
+
+
+def test_missing_and_unknown_arguments_are_named() -> None:
+    """All that is wrong is said at once."""  # PF-03 PF-04
+    assert set(order.objections({"colour": "red", "coluor": "red", "ctx": 1})) == {
+        "Additional properties are not allowed ('coluor', 'ctx' were unexpected)",
+        '"lines" is a required property',
+    }
+
+
+@pytest.mark.parametrize(
+    ("made", "flaw"),
+    [
+        ({"type": "string"}, "its input schema is no object with properties"),
+        ({"type": "object", "properties": []}, "its input schema is no object with properties"),
+        (
+            {"type": "object", "additionalProperties": False},
+            "its input schema doesn't list the required arguments",
+        ),
+        ({"type": "object", "required": []}, "its input schema lets unknown arguments pass"),
+        (
+            {"type": "object", "required": [], "additionalProperties": True},
+            "its input schema lets unknown arguments pass",
+        ),
+        (
+            {
+                "type": "object",
+                "required": [],
+                "additionalProperties": False,
+                "properties": {"x": {"title": "X"}},
+            },
+            "argument 'x' has no type",
+        ),
+    ],
+)
+def test_a_schema_with_holes_is_no_contract(made: JsonObject, flaw: str) -> None:
+    """A schema that doesn't say what it takes can't be checked."""  # TC-02
+    assert flaws(made) == (flaw,)
+
+
+def _enum(choices: int) -> JsonObject:
+    names: list[JsonValue] = [f"choice {number}" for number in range(choices)]
+    return {
+        "type": "object",
+        "required": [],
+        "additionalProperties": False,
+        "properties": {"mode": {"type": "string", "enum": names}},
+    }
+
+
+@pytest.mark.parametrize(("choices", "flawed"), [(2, False), (7, False), (8, True), (12, True)])
+def test_a_mode_has_few_choices(choices: int, *, flawed: bool) -> None:
+    """A tool that does many things by a mode is many tools."""  # PI-03
+    found = flaws(_enum(choices))
+
+    assert bool(found) is flawed
+    if flawed:
+        assert found == (
+            f"argument 'mode' chooses between {choices} things to do; make each a tool of its own",
+        )

@@ -1,0 +1,309 @@
+"""Tools that are refused, on one line that says what to change; and what the others promise."""
+
+from collections.abc import AsyncIterator, Callable
+from enum import StrEnum
+from typing import Any, Literal
+
+import pytest
+
+from contracts.errors import AppError
+from contracts.tools import ResourceScope, Risk
+from tools.tool import Tool, ToolFunction, tool
+
+TwelveModes = Literal["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"]
+
+
+class Mode(StrEnum):
+    """Twelve things to do."""
+
+    A, B, C, D, E, F = "a", "b", "c", "d", "e", "f"
+    U, V, W, X, Y, Z = "u", "v", "w", "x", "y", "z"
+
+
+define: Callable[..., Callable[[ToolFunction], Tool]] = tool
+"""The decorator as it is used without a type checker."""
+
+
+def refused(function: ToolFunction, **settings: object) -> str:
+    """Why a function can't be a tool."""
+    with pytest.raises(AppError) as raised:
+        define(**{"risk": Risk.READ_ONLY, **settings})(function)
+    message = str(raised.value)
+    assert len(message.splitlines()) == 1
+    return message
+
+
+async def good(place: str) -> str:
+    """Look at a place and say what is there."""
+    return place
+
+
+async def silent(place: str) -> str:
+    return place
+
+
+async def terse(place: str) -> str:
+    """Looks."""
+    return place
+
+
+async def untyped(place: str) -> str:
+    """Look at a place and say what is there."""
+    return place
+
+
+del untyped.__annotations__["place"]
+
+
+async def anything(place: Any) -> str:  # noqa: ANN401 -- what is tested
+    """Look at a place and say what is there."""
+    return str(place)
+
+
+async def open_ended(*places: str) -> str:
+    """Look at places and say what is there."""
+    return str(places)
+
+
+async def open_named(**places: str) -> str:
+    """Look at places and say what is there."""
+    return str(places)
+
+
+async def no_result(place: str):
+    """Look at a place and say what is there."""
+    print(place)  # noqa: T201 -- what it does is no matter
+
+
+async def literal_mode(mode: TwelveModes) -> str:
+    """Do one of twelve things with it."""
+    return mode
+
+
+async def enum_mode(mode: Mode) -> str:
+    """Do one of twelve things with it."""
+    return mode
+
+
+async def optional_mode(mode: TwelveModes | None = None) -> str:
+    """Do one of twelve things with it."""
+    return str(mode)
+
+
+async def unreadable(place: Callable[[], str]) -> str:
+    """Look at a place and say what is there."""
+    return place()
+
+
+async def unwritable(place: str) -> AsyncIterator[str]:
+    """Look at a place and say what is there."""
+    raise NotImplementedError(place)
+
+
+async def undefined(place: str) -> str:
+    """Look at a place and say what is there."""
+    return place
+
+
+undefined.__annotations__["place"] = "Place"
+
+
+async def positional(place: str, /) -> str:
+    """Look at a place and say what is there."""
+    return place
+
+
+async def _private(place: str) -> str:
+    """Look at a place and say what is there."""
+    return place
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        pytest.param(
+            silent,
+            "tool 'silent': its docstring must say what it does; that is all a model knows of it",
+            id="no docstring",
+        ),  # LP-06
+        pytest.param(
+            terse,
+            "tool 'terse': its docstring must say what it does; that is all a model knows of it",
+            id="one word",
+        ),  # LP-06
+        pytest.param(
+            untyped, "tool 'untyped': argument 'place' has no type; annotate it", id="untyped"
+        ),
+        pytest.param(anything, "tool 'anything': argument 'place' has no type", id="Any"),
+        pytest.param(
+            open_ended, "tool 'open_ended': name each argument instead of *places", id="*args"
+        ),
+        pytest.param(
+            open_named, "tool 'open_named': name each argument instead of *places", id="**kwargs"
+        ),
+        pytest.param(
+            no_result,
+            "tool 'no_result': say what it returns with a return annotation",
+            id="no return type",
+        ),
+        pytest.param(
+            literal_mode,
+            "tool 'literal_mode': argument 'mode' chooses between 12 things to do; "
+            "make each a tool of its own",
+            id="mode by literal",
+        ),  # PI-03
+        pytest.param(
+            enum_mode,
+            "tool 'enum_mode': argument 'mode' chooses between 12 things to do; "
+            "make each a tool of its own",
+            id="mode by enum",
+        ),  # PI-03
+        pytest.param(
+            optional_mode,
+            "tool 'optional_mode': argument 'mode' chooses between 12 things to do; "
+            "make each a tool of its own",
+            id="optional mode",
+        ),  # PI-03
+        pytest.param(unreadable, "tool 'unreadable': argument 'place'", id="type without JSON"),
+        pytest.param(unwritable, "tool 'unwritable': ", id="result without JSON"),
+        pytest.param(undefined, "tool 'undefined': ", id="type that isn't there"),
+        pytest.param(positional, "tool 'positional': argument 'place'", id="argument by place"),
+        pytest.param(_private, "tool '_private': ", id="name that is none"),
+    ],
+)
+def test_a_function_with_holes_is_no_tool(function: ToolFunction, message: str) -> None:
+    """What a model can't understand, or nobody can check, is refused when it is defined."""
+    # TC-02
+    assert refused(function).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        pytest.param(
+            {"risk": Risk.WRITE_LOCAL, "local": True},
+            "a local tool must change nothing, and write_local does",
+            id="local write",
+        ),
+        pytest.param(
+            {"local": True, "timeout": 10.5},
+            "a local tool must have a timeout of at most 10 s",
+            id="slow local",
+        ),
+        pytest.param(
+            {"local": True},
+            "a local tool must have a timeout of at most 10 s",
+            id="local with the usual timeout",
+        ),
+        pytest.param(
+            {"scope": ResourceScope(kind="tenant", argument="tenant")},
+            "its scope names 'tenant', which is none of its arguments",
+            id="scope by no argument",
+        ),
+        pytest.param({"scope": ResourceScope(kind="tenant")}, "scope", id="tenant of nothing"),
+        pytest.param({"scope": ResourceScope(kind="workspace")}, "scope", id="path of nothing"),
+        pytest.param({"timeout": 0}, "timeout", id="no time"),
+        pytest.param({"timeout": -1}, "timeout", id="negative time"),
+        pytest.param({"max_retries": -1}, "retries", id="negative retries"),
+        pytest.param({"retry_backoff": 0}, "backoff", id="no wait"),
+        pytest.param({"max_result_chars": 0}, "max_result_chars", id="no result"),
+        pytest.param(
+            {"max_result_chars": 200_001},
+            "max_result_chars is 200000 at most; the rest is an artifact",
+            id="too large",
+        ),
+        pytest.param({"risk": "harmless"}, "risk", id="unclassified"),  # TC-05
+    ],
+)
+def test_settings_that_cant_be_kept_are_refused(settings: dict[str, object], message: str) -> None:
+    """Limits, scope and place of execution are checked when a tool is defined."""
+    assert message in refused(good, **settings).removeprefix("tool 'good': ")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param({"local": True, "timeout": 10}, id="slowest local"),
+        pytest.param({"risk": Risk.COMPUTE_ONLY, "local": True, "timeout": 1}, id="local"),
+        pytest.param({"max_result_chars": 200_000}, id="largest result"),
+        pytest.param({"max_retries": 0}, id="no retries"),
+        pytest.param(
+            {"scope": ResourceScope(kind="workspace", argument="place")}, id="scope by an argument"
+        ),
+    ],
+)
+def test_settings_at_their_bounds_are_accepted(settings: dict[str, object]) -> None:
+    """What lies on the boundary can be kept."""
+    made = define(**{"risk": Risk.READ_ONLY, **settings})(good)
+
+    assert made.contract.name == "good"
+
+
+def test_all_holes_are_named_at_once() -> None:
+    """Whoever defines a tool reads everything that is to change."""
+    assert refused(terse, risk=Risk.FINANCIAL, local=True, timeout=60).count(";") == 3
+
+
+def test_a_risk_class_must_be_chosen() -> None:
+    """There is no default for what a tool can do to the world."""  # TC-05
+    with pytest.raises(TypeError, match="risk"):
+        tool()  # pyright: ignore[reportCallIssue] -- what is tested
+
+
+@pytest.mark.parametrize(
+    ("risk", "effect"),
+    [
+        ("read_only", "none"),
+        ("search_only", "none"),
+        ("compute_only", "none"),
+        ("draft_only", "local"),
+        ("write_local", "local"),
+        ("process_execution", "local"),
+        ("write_internal", "internal"),
+        ("destructive", "internal"),
+        ("privileged_access", "internal"),
+        ("identity_access", "internal"),
+        ("communication", "external"),
+        ("write_external", "external"),
+        ("financial", "external"),
+        ("network_open_world", "external"),
+    ],
+)
+def test_the_risk_class_says_where_the_effect_is(risk: str, effect: str) -> None:
+    """Each class has its side effect, so no tool can claim another."""
+    assert tool(risk=Risk(risk))(good).contract.side_effect == effect
+
+
+def test_a_function_becomes_a_contract() -> None:
+    """Name, docstring, types and settings are the contract; code stays with it."""  # LP-04
+    made = tool(risk=Risk.READ_ONLY, timeout=3, max_retries=4, expected_result="words")(good)
+
+    assert made.function is good
+    assert made.contract.model_dump(exclude={"input_schema", "output_schema"}) == {
+        "name": "good",
+        "description": "Look at a place and say what is there.",
+        "risk": "read_only",
+        "side_effect": "none",
+        "resource_scope": {"kind": "none", "argument": None},
+        "permission": "by_risk",
+        "timeout": 3.0,
+        "max_result_chars": 20_000,
+        "retry": {"max_retries": 4, "backoff": 1.0},
+        "audit": "history",
+        "error_format": "tool_failure",
+        "local": False,
+        "pollable": False,
+        "draft": None,
+        "expected_result": "words",
+        "rollback": "",
+    }
+
+
+def test_a_tool_may_return_nothing() -> None:
+    """A tool that only does something says so, and its result is null."""
+
+    async def wait(seconds: int) -> None:
+        """Wait for so many seconds."""
+        assert seconds
+
+    assert tool(risk=Risk.COMPUTE_ONLY)(wait).contract.output_schema == {"type": "null"}

@@ -1,0 +1,124 @@
+"""What becomes of a run that nobody decides about in time, or that somebody must resolve."""
+
+from datetime import timedelta
+
+import pytest
+
+from contracts.approvals import Disposition, ResolutionSignal
+from contracts.run import Stop
+from contracts.state import RunState
+from contracts.tools import ToolFailure
+from contracts.transcript import UserTurn
+from tests.builders import (
+    LATER,
+    NOW,
+    a_call,
+    a_resolution,
+    a_state,
+    an_escalation,
+    asked_for,
+    to_answer,
+    to_approve,
+)
+from workflows import requests
+
+YES = Disposition(accepted=True, request_id="req-1", reason="accepted")
+STOP = Stop(reason="max_consecutive_failures (2) reached", detail="2 calls", next_safe_action="x")
+
+
+def waiting() -> RunState:
+    """A run that waits for an approval and for an answer."""
+    send, ask = a_call("send", call_id="c1"), a_call("ask", call_id="c2")
+    return requests.after_rulings(asked_for(send, ask), (to_approve(send), to_answer(ask)), NOW)
+
+
+def told(state: RunState, message: ResolutionSignal) -> RunState:
+    return requests.after_message(state, message, YES, LATER)[0]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "open_"),
+    [
+        pytest.param(-1, ["req-1", "req-2"], id="before"),
+        pytest.param(0, [], id="at the instant"),
+        pytest.param(1, [], id="after"),
+    ],
+)
+def test_what_nobody_decides_is_denied(seconds: float, open_: list[str]) -> None:
+    """At its instant a request expires and its call is answered with a denial."""
+    after = requests.expired(waiting(), LATER + timedelta(seconds=seconds))
+
+    assert [request.request_id for request in after.requests] == open_
+    if not open_:
+        results = [call.result for call in after.calls]
+        assert all(isinstance(found, ToolFailure) for found in results)
+        assert results[0] == ToolFailure(
+            status="denied",
+            call_id="c1",
+            name="send",
+            type="approval_required",
+            reason="nobody decided req-1 until 2026-03-01 13:00",
+            next_valid_actions=("ask for it again", "go on without"),
+        )
+        assert [closed.outcome for closed in after.closed] == ["expired", "expired"]
+
+
+def test_an_escalation_asks_how_the_run_goes_on() -> None:
+    """Instead of stopping, an agent with a human channel waits for a resolution."""  # T-08
+    state = requests.escalated(a_state(), STOP, NOW)
+
+    assert state.requests == (
+        an_escalation(reason="max_consecutive_failures (2) reached", detail="2 calls"),
+    )
+    assert state.outcome is None
+
+
+def escalated() -> RunState:
+    state = requests.escalated(a_state(budget={"max_steps": 5, "max_tokens": 9}), STOP, NOW)
+    ledger = state.ledger.model_copy(update={"failures_in_a_row": 2, "repeats_in_a_row": 2})
+    return state.model_copy(update={"ledger": ledger})
+
+
+@pytest.mark.parametrize(
+    ("message", "steps", "words"),
+    [
+        pytest.param(a_resolution("resume"), 5, [], id="resume"),
+        pytest.param(a_resolution("resume", guidance="try b"), 5, ["try b"], id="with guidance"),
+        pytest.param(a_resolution("extend", budget={"max_steps": 9}), 9, [], id="extend"),
+        pytest.param(
+            a_resolution("resume", budget={"max_steps": 9}), 5, [], id="resume doesn't extend"
+        ),
+        pytest.param(a_resolution("extend"), 5, [], id="extend by nothing"),
+    ],
+)
+def test_a_resolved_run_goes_on(message: ResolutionSignal, steps: int, words: list[str]) -> None:
+    """Streaks begin anew, guidance reaches the next turn, and only `extend` changes the budget."""
+    state = told(escalated(), message)
+
+    assert (state.requests, state.outcome) == ((), None)
+    assert (state.ledger.failures_in_a_row, state.ledger.repeats_in_a_row) == (0, 0)
+    assert (state.agent.budget.max_steps, state.agent.budget.max_tokens) == (steps, 9)
+    assert state.steers == tuple(UserTurn(text=word, origin="guidance") for word in words)
+
+
+@pytest.mark.parametrize(
+    ("guidance", "detail"),
+    [(None, "2 calls; aborted by a person"), ("it is enough", "2 calls; it is enough")],
+)
+def test_an_aborted_run_is_stopped(guidance: str | None, detail: str) -> None:
+    """`abort` ends the run for the reason for which it was escalated."""
+    state = told(escalated(), a_resolution("abort", guidance=guidance))
+
+    assert state.stop is not None
+    assert (state.outcome, state.requests) == ("stopped", ())
+    assert (state.stop.reason, state.stop.detail) == (STOP.reason, detail)
+
+
+def test_an_escalation_that_nobody_resolves_stops_the_run() -> None:
+    """Silence is no permission to go on."""
+    state = requests.expired(escalated(), LATER)
+
+    assert state.stop is not None
+    assert (state.outcome, state.requests) == ("stopped", ())
+    assert state.stop.detail == "2 calls; nobody resolved it in time"
+    assert state.closed[0].outcome == "expired"

@@ -1,0 +1,276 @@
+"""What holds in every run, whatever models, tools and people do: random walks through steps."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from functools import partial
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contracts.approvals import AnswerSignal, ApprovalSignal, Judgement, Request, ResolutionSignal
+from contracts.decisions import Allow, Decided, Ruling
+from contracts.state import CallState, RunState
+from contracts.tools import AnyCall, MalformedCall, ToolResult
+from contracts.transcript import AssistantTurn, Mark, ToolTurn, UserTurn
+from policy.approvals import judge
+from tests.builders import (
+    NOW,
+    a_call,
+    a_failure,
+    a_malformed_call,
+    a_reply,
+    a_resolution,
+    a_state,
+    a_success,
+    allowed,
+    an_answer,
+    an_approval,
+    denied,
+    to_answer,
+    to_approve,
+    unknown,
+)
+from workflows import requests, steps
+from workflows.transcript import carried, halted, pruned
+
+Message = ApprovalSignal | AnswerSignal | ResolutionSignal
+
+STEPS = 40
+"""How far a walk goes, in steps of the run."""
+
+TOOLS = ["look", "poll", "send", "write", "nope"]
+RULINGS = st.sampled_from(
+    [allowed, allowed, denied, to_approve, partial(to_approve, strength="strong"), to_answer]
+)
+
+
+FITTING: Mapping[str, tuple[str, ...]] = {
+    "approval": ("approve", "approve", "reject"),
+    "question": ("answer",),
+    "escalation": ("resume", "abort"),
+}
+RARELY = st.sampled_from([False] * 9 + [True])
+OFTEN = st.sampled_from([True] * 3 + [False])
+
+
+def spoken(what: str, request_id: str) -> Message:
+    match what:
+        case "approve" | "reject" as decision:
+            return an_approval(request_id, decision=decision)
+        case "token":
+            return an_approval(request_id, token="x.y.z")
+        case "answer":
+            return an_answer(request_id)
+        case action:
+            return a_resolution(action, request_id, guidance="try something else")
+
+
+@st.composite
+def messages(draw: st.DrawFn, waiting: tuple[Request, ...]) -> Message:
+    """What a person says: often what a request waits for, else anything about anything."""
+    if waiting and draw(OFTEN):
+        request = draw(st.sampled_from(waiting))
+        return spoken(draw(st.sampled_from(FITTING[request.kind])), request.request_id)
+    what = draw(st.sampled_from(["approve", "reject", "token", "answer", "resume", "abort"]))
+    return spoken(what, f"req-{draw(st.integers(1, 8))}")
+
+
+class Walk:
+    """One run and its clock, driven step by step by whatever is drawn."""
+
+    def __init__(self, data: st.DataObject) -> None:
+        self._draw = data.draw
+        self.state = a_state(
+            budget={
+                "max_steps": self._draw(st.integers(1, 8)),
+                "loop_repeat_threshold": self._draw(st.integers(1, 4)),
+                "max_consecutive_failures": self._draw(st.integers(1, 8)),
+            },
+            escalates=self._draw(st.booleans()),
+            max_context_bytes=self._draw(st.sampled_from([1000, 5000, 500_000])),
+        )
+        self.now = NOW
+        self.budget = self.state.agent.budget.max_steps
+        self.ran: list[CallState] = []
+        self.seen = [self.state]
+
+    def go(self) -> None:
+        """Take steps until the run is over or the walk is long enough."""
+        for _ in range(STEPS):
+            self.now += timedelta(seconds=self._draw(st.sampled_from([0, 1, 300])))
+            self._listen()
+            if not self._step():
+                break
+            self.seen.append(self.state)
+
+    def _listen(self) -> None:
+        """Let people say something, or not, as they like and whether it fits or not."""
+        while self._draw(st.booleans()):
+            if self._draw(RARELY):
+                self.state = steps.suspended(self.state, on=self._draw(st.booleans()))
+            elif self._draw(RARELY):
+                self.state = requests.said(self.state, UserTurn(text="hey", origin="steer"))
+            else:
+                self._hear(self._draw(messages(self.state.requests)))
+            self.seen.append(self.state)
+
+    def _hear(self, message: Message) -> None:
+        disposition = judge(
+            Judgement(
+                message=message,
+                request=requests.open_request(self.state, message.request_id),
+                closed=requests.closed_request(self.state, message.request_id),
+                now=self.now,
+            )
+        )
+        state, _ = requests.after_message(self.state, message, disposition, self.now)
+        self.state = steps.settled(state, self.now)
+
+    def _step(self) -> bool:
+        state = self.state
+        match steps.next_step(state, self.now, history_is_long=self._draw(RARELY)):
+            case steps.CallModel():
+                self.state = self._asked(steps.before_model(state))
+            case steps.Authorize(calls):
+                rulings = tuple(self._ruling(call.call) for call in calls)
+                ruled = requests.after_rulings(state, rulings, self.now)
+                self.state = steps.settled(ruled, self.now)
+            case steps.AwaitPeople(until):
+                self.state = self._waited(until)
+            case steps.AwaitResume():
+                self.state = steps.suspended(state, on=False)
+            case steps.RunTools(batch):
+                self.ran += batch
+                results = tuple(self._result(call.call) for call in batch)
+                self.state = steps.after_tools(state, results, self.now)
+            case steps.Prune(before):
+                self.state = pruned(state, before)
+            case steps.ContinueAsNew():
+                self.state = RunState.model_validate_json(carried(state).model_dump_json())
+            case steps.Halt(stop):
+                self.state = halted(state, stop)
+            case steps.Finish():
+                return False
+        return True
+
+    def _waited(self, until: datetime) -> RunState:
+        if self._draw(OFTEN):
+            return self.state
+        self.now = max(until, self.now)
+        return steps.settled(requests.expired(self.state, self.now), self.now)
+
+    def _asked(self, state: RunState) -> RunState:
+        if self._draw(RARELY):
+            return steps.after_model_failure(state, "overloaded")
+        turn = state.ledger.steps + 1
+        fewest = 0 if self._draw(RARELY) else 1
+        names = self._draw(st.lists(st.sampled_from(TOOLS), min_size=fewest, max_size=3))
+        calls = tuple(
+            a_malformed_call(name, call_id=f"c{turn}_{place}")
+            if self._draw(RARELY)
+            else a_call(name, call_id=f"c{turn}_{place}", n=self._draw(st.integers(0, 2)))
+            for place, name in enumerate(names)
+        )
+        return steps.after_model(state, a_reply(*calls))
+
+    def _ruling(self, call: AnyCall) -> Ruling:
+        if isinstance(call, MalformedCall) or call.name == "nope":
+            return unknown(call)
+        return self._draw(RULINGS)(call)
+
+    def _result(self, call: AnyCall) -> ToolResult:
+        size = self._draw(st.sampled_from([1, 400, 2000]))
+        return a_success(call, "x" * size) if self._draw(OFTEN) else a_failure(call)
+
+
+def complete(state: RunState) -> bool:
+    """Whether each turn's calls have one result each, in order; the last turn's may be open."""
+    items = state.items
+    for place, item in enumerate(items):
+        following = items[place + 1] if place + 1 < len(items) else None
+        if isinstance(item, ToolTurn) and (
+            place == 0 or not isinstance(items[place - 1], AssistantTurn)
+        ):
+            return False
+        if not isinstance(item, AssistantTurn) or not item.calls:
+            continue
+        asked = [call.call_id for call in item.calls]
+        if following is None:
+            return [call.call.call_id for call in state.calls] == asked
+        if not isinstance(following, ToolTurn):
+            return False
+        if [result.call_id for result in following.results] != asked:
+            return False
+    return not state.calls
+
+
+def digest_follows(state: RunState) -> bool:
+    return state.head == Mark(digest=state.origin).after(state.items)
+
+
+def asks_about_open_calls(state: RunState) -> bool:
+    """Whether each request is about a call that has no result yet."""
+    open_ = {call.call.call_id for call in state.calls if call.result is None}
+    return all(
+        request.kind == "escalation" or request.call_id in open_ for request in state.requests
+    )
+
+
+def over_is_over(state: RunState) -> bool:
+    """Whether a run with an outcome has no open calls and requests, and finishes."""
+    if state.outcome is None:
+        return True
+    end = steps.next_step(state, NOW, history_is_long=True)
+    return end == steps.Finish() and not state.calls and not state.requests
+
+
+def held_is_held(state: RunState) -> bool:
+    """Whether a suspended run does nothing."""
+    next_ = steps.next_step(state, NOW)
+    return not state.suspended or isinstance(next_, steps.AwaitResume | steps.Finish)
+
+
+@pytest.mark.parametrize(
+    "rule", [complete, digest_follows, asks_about_open_calls, over_is_over, held_is_held]
+)
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_it_holds_after_every_step(rule: Callable[[RunState], bool], data: st.DataObject) -> None:
+    """One result for each call, one digest for each transcript, nothing after the end."""
+    # T-21 LP-02 LP-09 HG-13
+    walk = Walk(data)
+
+    walk.go()
+
+    assert all(map(rule, walk.seen))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_no_walk_takes_more_steps_than_its_budget(data: st.DataObject) -> None:
+    """No failure, no message and no new execution gives a run more turns than it may have."""
+    # HG-01 T-49
+    walk = Walk(data)
+
+    walk.go()
+
+    counted = [state.ledger.steps for state in walk.seen]
+    assert max(counted) <= walk.budget
+    assert counted == sorted(counted)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_only_allowed_calls_run_and_each_runs_once(data: st.DataObject) -> None:
+    """What runs was allowed by its latest decision; no call runs twice."""  # PF-01 PF-17
+    walk = Walk(data)
+
+    walk.go()
+
+    ids = [call.call.call_id for call in walk.ran]
+    rulings = [call.ruling for call in walk.ran]
+    assert len(ids) == len(set(ids))
+    assert all(
+        isinstance(ruling, Decided) and isinstance(ruling.decision, Allow) for ruling in rulings
+    )

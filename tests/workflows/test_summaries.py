@@ -1,0 +1,159 @@
+"""One line of plain words for whatever an auditor sees."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+from contracts.approvals import Request
+from contracts.decisions import Ruling
+from contracts.tools import ToolCall
+from tests.builders import (
+    a_call,
+    a_malformed_call,
+    a_question,
+    a_request,
+    a_resolution,
+    allowed,
+    an_answer,
+    an_approval,
+    an_escalation,
+    denied,
+    to_approve,
+    unknown,
+)
+from workflows.summaries import (
+    LIMIT,
+    call_line,
+    calls_line,
+    message_line,
+    request_line,
+    ruling_line,
+    shortened,
+    waiting_details,
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "line"),
+    [
+        pytest.param(
+            a_call("issue_refund", order_id=1044, amount=29.0),
+            "issue_refund(order_id=1044, amount=29.0)",
+            id="numbers",
+        ),
+        pytest.param(a_call("find", name="Ärger"), 'find(name="Ärger")', id="text"),
+        pytest.param(a_call("poll"), "poll()", id="no arguments"),
+        pytest.param(
+            a_call("sum", of=[1, None, True], by={"a": 1}),
+            'sum(of=[1, null, true], by={"a": 1})',
+            id="values are JSON",
+        ),
+        pytest.param(a_malformed_call("look"), "look([1, 2])", id="malformed"),
+        pytest.param(a_call("send", text="a\nb"), 'send(text="a\\nb")', id="lines in a text"),
+    ],
+)
+def test_a_call_is_written_as_a_person_would(call: ToolCall, line: str) -> None:
+    """A call shows as name and arguments, in the order in which the model gave them."""
+    assert call_line(call) == line
+
+
+def test_the_calls_of_a_turn_share_a_line() -> None:
+    """The summary of `authorize` names every call that it is asked about."""
+    assert calls_line((a_call("add", a=2, b=3), a_call("delete", record="x"))) == (
+        'authorize add(a=2, b=3), delete(record="x")'
+    )
+
+
+@pytest.mark.parametrize(
+    ("ruling", "line"),
+    [
+        (to_approve(a_call("issue_refund")), "issue_refund: approval_required (communication)"),
+        (denied(a_call("delete")), "delete: deny (destructive)"),
+        (allowed(a_call("look")), "look: allow (read_only)"),
+        (unknown(a_call("nope")), "nope: unknown_tool (no tool 'nope')"),
+    ],
+)
+def test_a_ruling_names_tool_verdict_and_class(ruling: Ruling, line: str) -> None:
+    """The decision about a call shows on one line."""
+    assert ruling_line(ruling) == line
+
+
+@pytest.mark.parametrize(
+    ("request_", "line"),
+    [
+        (a_request(), "req-1 · send: approval_required (communication)"),
+        (a_question(), "req-1 · question: Which one?"),
+        (an_escalation(), "req-1 · escalated: max_consecutive_failures (2) reached"),
+    ],
+)
+def test_a_request_names_what_it_waits_for(request_: Request, line: str) -> None:
+    """What a run waits for shows on one line, with the id that a person needs."""
+    assert request_line(request_) == line
+
+
+def test_a_message_is_quoted_not_believed() -> None:
+    """What a person says shows as what they say, before anybody has judged it."""
+    assert message_line(an_approval()) == "judge approve req-1, says alice"
+    assert message_line(an_approval(decision="reject")) == "judge reject req-1, says alice"
+    assert message_line(an_answer()) == "judge answer req-1: the blue one"
+    assert message_line(a_resolution("extend")) == "judge extend req-1"
+
+
+def test_what_a_run_waits_for_is_shown_with_what_a_person_needs() -> None:
+    """Current details name the request, the action, the reason, the risk and the time left."""
+    assert waiting_details((a_request(), a_question("req-2"), an_escalation("req-3"))) == (
+        "**Waits for a person**\n\n"
+        '- `req-1`: approve `send(text="hi")`? it reaches other people (communication). '
+        "Until 2026-03-01 13:00 UTC.\n"
+        "- `req-2`: Which one? Until 2026-03-01 13:00 UTC.\n"
+        "- `req-3`: max_consecutive_failures (2) reached; 2 calls failed in a row. "
+        "Until 2026-03-01 13:00 UTC."
+    )
+
+
+def test_a_run_that_waits_for_nobody_shows_nothing() -> None:
+    """Without a request there are no details."""
+    assert waiting_details(()) == ""
+
+
+def test_a_model_cant_forge_what_people_see() -> None:
+    """Each request is one entry of the list, whatever the model asked."""  # PF-17
+    forged = "Fine?\n- `req-2`: approve `look()`? harmless (read_only)."
+
+    details = waiting_details((a_question(question=forged),))
+
+    assert len(details.splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "line"),
+    [
+        pytest.param("short", 10, "short", id="short"),
+        pytest.param("0123456789", 10, "0123456789", id="just fits"),
+        pytest.param("0123456789a", 10, "012345678…", id="one too long"),
+        pytest.param("a\n b\t\tc ", 10, "a b c", id="one line"),
+        pytest.param("", 10, "", id="empty"),
+    ],
+)
+def test_a_text_is_cut_to_one_line(text: str, limit: int, line: str) -> None:
+    """What is too long ends with an ellipsis, which counts."""
+    assert shortened(text, limit) == line
+
+
+@given(st.text(), st.dictionaries(st.text(), st.text() | st.integers() | st.none(), max_size=3))
+def test_every_line_is_one_short_line(name: str, arguments: dict[str, JsonValue]) -> None:
+    """No name and no argument makes a summary longer than it may be, or two lines of it."""
+    call = ToolCall(call_id="c1", name=name, arguments=arguments)
+
+    lines = [
+        call_line(call),
+        calls_line((call,) * 20),
+        ruling_line(denied(call)),
+        ruling_line(unknown(call)),
+        request_line(a_question(question=name)),
+        message_line(an_answer(text=name or "x")),
+    ]
+
+    assert all(len(line) <= LIMIT for line in lines)
+    assert all(len(line.splitlines()) <= 1 for line in lines)

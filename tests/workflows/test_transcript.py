@@ -1,0 +1,220 @@
+"""The transcript only grows; what a model is shown of it, and what is carried on, may shrink."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from contracts.run import Stop
+from contracts.state import RunState
+from contracts.tools import ToolFailure, ToolResult
+from contracts.transcript import AssistantTurn, Mark, ToolTurn, TranscriptItem, UserTurn
+from policy import context
+from tests.builders import (
+    a_call,
+    a_request,
+    a_state,
+    a_success,
+    a_transcript,
+    an_approval,
+    asked_for,
+    to_approve,
+)
+from workflows import requests
+from workflows.steps import model_call
+from workflows.transcript import CARRIED_BYTES, appended, carried, halted, pruned
+
+STOP = Stop(reason="loop detected: same tool, same args", detail="", next_safe_action="")
+LARGE = st.lists(st.none() | st.integers(0, 300_000), max_size=10)
+
+
+def grown(items: tuple[TranscriptItem, ...], max_context_bytes: int = 10_000_000) -> RunState:
+    """A run that has these items behind its goal, which is the first of them."""
+    return appended(a_state(max_context_bytes=max_context_bytes), *items[1:])
+
+
+def test_appending_keeps_digest_and_size_in_step() -> None:
+    """Every further item moves the head and counts its bytes."""
+    state = a_state()
+    words = UserTurn(text="be brief", origin="steer")
+
+    longer = appended(state, words)
+
+    assert longer.items == (*state.items, words)
+    assert longer.head == Mark().after(longer.items)
+    assert longer.context_bytes == context.total(longer.items)
+    assert longer.sent == state.sent
+
+
+def test_pruning_keeps_the_record_whole() -> None:
+    """What a model is shown shrinks; items and digest stay as they were."""  # LP-02
+    state = grown(a_transcript([5000, 5000, 5000]), max_context_bytes=10_000)
+
+    shown = pruned(state, 5)
+
+    assert (shown.items, shown.head) == (state.items, state.head)
+    assert shown.pruned_before == 5
+    assert shown.context_bytes == context.total(context.view(state.items, 5, 10_000))
+    assert shown.context_bytes < state.context_bytes
+
+
+def test_a_halted_turn_has_all_its_results() -> None:
+    """Calls that were open when a run is stopped are answered with `aborted`, in call order."""
+    # T-21 HG-13
+    first, second = a_call(call_id="c1"), a_call("send", call_id="c2")
+    state = asked_for(first, second)
+    done: ToolResult = a_success(first)
+    state = state.model_copy(
+        update={"calls": (state.calls[0].model_copy(update={"result": done}), state.calls[1])}
+    )
+
+    over = halted(state, STOP)
+
+    aborted = ToolFailure(
+        status="aborted", call_id="c2", name="send", type="aborted", reason=STOP.reason
+    )
+    assert over.items[-1] == ToolTurn(results=(done, aborted))
+    assert (over.calls, over.outcome, over.stop) == ((), "stopped", STOP)
+    assert over.head == Mark().after(over.items)
+
+
+def test_a_halted_run_waits_for_nobody() -> None:
+    """A run that is over has no open requests."""
+    state = a_state().model_copy(update={"requests": (a_request(),)})
+
+    assert halted(state, STOP).requests == ()
+
+
+def test_a_short_transcript_is_carried_whole() -> None:
+    """A new execution goes on with the same conversation."""
+    state = grown(a_transcript([100, None, 100]))
+
+    fresh = carried(state)
+
+    assert fresh.items == state.items
+    assert fresh.context_bytes == state.context_bytes
+
+
+def test_the_digest_goes_on_where_it_ended() -> None:
+    """The transcript of a new execution is chained to that of the one before it."""  # T-34
+    state = grown(a_transcript([100, None, 100]))
+
+    fresh = carried(state)
+
+    assert fresh.origin == state.head.digest
+    assert fresh.sent == Mark(length=0, digest=state.head.digest)
+    assert fresh.head == fresh.sent.after(fresh.items)
+
+
+def test_the_first_call_of_a_new_execution_brings_everything() -> None:
+    """The model's next call names the new beginning and holds all items behind it."""
+    fresh = carried(grown(a_transcript([100, None, 100])))
+
+    call = model_call(fresh, "scripted:it")
+
+    assert call.items == fresh.items
+    assert Mark(digest=call.origin).after(call.items) == call.head
+
+
+def test_a_carried_state_is_json() -> None:
+    """The next execution reads exactly the state that this one had."""
+    fresh = carried(grown(a_transcript([100, None, 100])))
+
+    assert RunState.model_validate_json(fresh.model_dump_json()) == fresh
+
+
+def test_what_decides_is_carried() -> None:
+    """Budget, counters, requests, words and provider's state go on; nothing begins again."""
+    # T-33 PS-24
+    state = requests.after_rulings(
+        asked_for(a_call("send", text="hi")),
+        (to_approve(a_call("send", text="hi")),),
+        a_state().started_at,
+    )
+    state = requests.said(state, UserTurn(text="be brief", origin="steer"))
+    state = state.model_copy(update={"provider_state": {"anthropic": {"container_id": "x"}}})
+
+    fresh = carried(state)
+
+    rest = {"items", "head", "sent", "origin", "context_bytes", "pruned_before"}
+    assert fresh.model_dump(exclude=rest) == state.model_dump(exclude=rest)
+    assert requests.open_request(fresh, an_approval().request_id) is not None
+
+
+def test_what_was_pruned_is_carried_as_it_is_shown() -> None:
+    """A pruned transcript is carried as the model saw it, and is whole again for the next."""
+    state = pruned(grown(a_transcript([5000, 5000, 5000]), max_context_bytes=10_000), 5)
+
+    fresh = carried(state)
+
+    assert fresh.items == context.view(state.items, 5, 10_000)
+    assert fresh.pruned_before == 0
+
+
+@given(LARGE)
+@example([1_000_000])
+@example([100_000, 1_000_000])
+def test_a_long_transcript_is_carried_in_part(sizes: list[int | None]) -> None:
+    """However long a run is, what it carries on fits into a payload, and makes a whole."""
+    # HG-18 T-33
+    items = a_transcript(sizes)
+
+    fresh = carried(grown(items))
+
+    assert fresh.items[0] == items[0]
+    assert context.total(fresh.items) <= CARRIED_BYTES + 1000
+    assert _conversation(fresh.items)
+    assert [item for item in items if isinstance(item, UserTurn)] == [
+        item for item in fresh.items if isinstance(item, UserTurn) and item.origin != "notice"
+    ]
+
+
+@pytest.mark.parametrize("size", [100, 2000])
+def test_what_was_left_out_is_said(size: int) -> None:
+    """In place of old turns stands a notice, and behind it the model's own turn comes first."""
+    fresh = carried(grown(a_transcript([size] * 2000)))
+
+    kinds = [item.kind for item in fresh.items]
+    notice = UserTurn(text="(Earlier turns are left out here.)", origin="notice")
+    assert fresh.items[1] == notice
+    assert kinds[:3] == ["user", "user", "assistant"]
+    assert kinds[-2:] == ["assistant", "tool"]
+
+
+def test_the_latest_results_are_carried_whole() -> None:
+    """What the model hasn't read yet isn't left out between two executions."""
+    calls = [a_call(call_id=f"c{number}") for number in range(20)]
+    results = tuple(a_success(call, "x" * 20_000) for call in calls)
+    state = appended(
+        a_state(),
+        AssistantTurn(model="scripted:it", calls=tuple(calls)),
+        ToolTurn(results=results),
+    )
+
+    assert carried(state).items[-1] == ToolTurn(results=results)
+
+
+def test_carrying_on_again_and_again_stays_small() -> None:
+    """A run of many executions carries no more than a run of two, and one notice."""
+    more = a_transcript([100] * 2000)[1:]
+    state = a_state(max_context_bytes=10_000_000)
+    for _ in range(5):
+        state = carried(appended(state, *more))
+
+    notices = [
+        item for item in state.items if isinstance(item, UserTurn) and item.origin == "notice"
+    ]
+    assert context.total(state.items) <= CARRIED_BYTES
+    assert len(notices) == 1
+
+
+def _conversation(items: tuple[TranscriptItem, ...]) -> bool:
+    """Whether each call has its result directly behind it, and no result is alone."""
+    for place, item in enumerate(items):
+        following = items[place + 1] if place + 1 < len(items) else None
+        if isinstance(item, AssistantTurn) != isinstance(following, ToolTurn):
+            return False
+        if isinstance(item, AssistantTurn) and isinstance(following, ToolTurn):
+            asked = [call.call_id for call in item.calls]
+            if asked != [result.call_id for result in following.results]:
+                return False
+    return True

@@ -1,0 +1,105 @@
+"""One turn: each call has an id of its own and exactly one result, and all come together."""
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from contracts.state import RunState
+from contracts.tools import AnyCall
+from contracts.transcript import AssistantTurn, ToolTurn
+from tests.builders import (
+    NOW,
+    a_call,
+    a_failure,
+    a_reply,
+    a_state,
+    a_success,
+    a_transcript,
+    allowed,
+    asked_for,
+    denied,
+)
+from workflows import requests, steps
+from workflows.transcript import appended, carried
+
+LOOK = a_call("look", call_id="c1", place="a")
+WRITE = a_call("write", call_id="c4", n=1)
+
+
+def ruled(*calls: AnyCall) -> RunState:
+    """A run whose calls were all allowed."""
+    return requests.after_rulings(asked_for(*calls), tuple(map(allowed, calls)), NOW)
+
+
+def test_results_come_in_the_order_of_the_calls() -> None:
+    """However the calls ran, the model reads their results in the order of its calls."""  # LP-09
+    denied_too = a_call("delete", call_id="c6")
+    state = requests.after_rulings(
+        asked_for(WRITE, denied_too, LOOK),
+        (allowed(WRITE), denied(denied_too), allowed(LOOK)),
+        NOW,
+    )
+
+    state = steps.after_tools(state, (a_success(LOOK),), NOW)
+    state = steps.after_tools(state, (a_failure(WRITE),), NOW)
+
+    last = state.items[-1]
+    assert isinstance(last, ToolTurn)
+    assert [result.call_id for result in last.results] == ["c4", "c6", "c1"]
+    assert isinstance(state.items[-2], AssistantTurn)
+    assert (state.calls, state.ledger.tool_calls) == ((), 2)
+
+
+def test_a_turn_isnt_over_before_its_last_call() -> None:
+    """Results are held until all of a turn are in."""  # T-21
+    state = steps.after_tools(ruled(LOOK, WRITE), (a_success(LOOK),), NOW)
+
+    assert not isinstance(state.items[-1], ToolTurn)
+    assert steps.next_step(state, NOW) == steps.RunTools(state.calls[1:])
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from(["", "a", "a-1-1", "a-1-2", "a-2-1", "a-2-2"]), max_size=3),
+        max_size=4,
+    )
+)
+@example([["a", "a"]])
+@example([["a"], ["a"]])
+@example([["a"], ["a-2-2", "a"]])
+def test_calls_are_told_apart(turns: list[list[str]]) -> None:
+    """No two calls of a run share an id: one's approval or result would be the other's."""
+    ids: list[str] = []
+    state = a_state()
+    for turn, asked in enumerate(turns):
+        calls = [a_call("look", call_id=id_, turn=turn, n=n) for n, id_ in enumerate(asked)]
+        state = steps.after_model(state, a_reply(*calls))
+        told = tuple(call.call for call in state.calls)
+        ids += [call.call_id for call in told]
+        state = requests.after_rulings(state, tuple(map(allowed, told)), NOW)
+        state = steps.after_tools(state, tuple(map(a_success, told)), NOW)
+
+    assert len(ids) == len(set(ids))
+
+
+def test_calls_are_told_apart_through_all_executions() -> None:
+    """A call of a later execution doesn't get the id of one that nobody remembers."""
+    first = steps.after_tools(ruled(LOOK), (a_success(LOOK),), NOW)
+    long = appended(first, *a_transcript([100] * 2000)[1:])
+
+    again = steps.after_model(carried(long), a_reply(LOOK))
+
+    assert again.calls[0].call.call_id != LOOK.call_id
+
+
+def test_the_results_of_a_turn_fit_into_a_payload() -> None:
+    """Results that together are too large to send are shown as stubs from where they are."""
+    calls = [a_call("look", call_id=f"c{number}", n=number) for number in range(5)]
+    results = tuple(a_success(call, "x" * 400_000) for call in calls)
+
+    state = steps.after_tools(ruled(*calls), results, NOW)
+
+    last = state.items[-1]
+    assert isinstance(last, ToolTurn)
+    assert [result.call_id for result in last.results] == ["c0", "c1", "c2", "c3", "c4"]
+    assert last.results[:2] == results[:2]
+    assert len(last.model_dump_json()) < 1_100_000

@@ -1,0 +1,147 @@
+"""What a run says about itself when it is asked."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from contracts.run import Stop
+from contracts.state import RunState
+from contracts.tools import ToolSuccess
+from contracts.transcript import ToolTurn, TranscriptItem, UserTurn
+from tests.builders import (
+    NOW,
+    a_call,
+    a_question,
+    a_reply,
+    a_request,
+    a_state,
+    a_transcript,
+    asked_for,
+)
+from workflows import steps
+from workflows.views import PageQuery, standing, status, transcript_page, usage
+
+STOP = Stop(reason="max_steps (3) reached", detail="", next_safe_action="")
+SENDABLE = 1_000_000
+"""Bytes; a query's answer may have 2 MB."""
+
+
+def holding(items: tuple[TranscriptItem, ...]) -> RunState:
+    return a_state().model_copy(update={"items": items})
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        pytest.param({}, "running", id="running"),
+        pytest.param({"requests": (a_request(),)}, "waiting", id="waiting"),
+        pytest.param({"suspended": True}, "suspended", id="suspended"),
+        pytest.param(
+            {"requests": (a_request(),), "suspended": True}, "suspended", id="suspended waiting"
+        ),
+        pytest.param({"outcome": "completed"}, "completed", id="completed"),
+        pytest.param({"outcome": "stopped", "stop": STOP}, "stopped", id="stopped"),
+        pytest.param({"outcome": "failed", "suspended": True}, "failed", id="over, suspended"),
+    ],
+)
+def test_a_run_stands_at_one_word(changes: dict[str, object], word: str) -> None:
+    """A run that is over says how; before, suspension hides waiting, waiting hides work."""
+    assert standing(a_state().model_copy(update=changes)) == word
+
+
+def test_status_says_what_a_person_asks_first() -> None:
+    """Who runs what for whom, how far it is, and what it waits for."""
+    state = asked_for(a_call(), state=a_state(run={"tenant": "acme", "actor": "bob"}))
+    report = status(state.model_copy(update={"requests": (a_question(),)}))
+
+    assert (report.run_id, report.agent, report.tenant, report.actor) == (
+        "run-1",
+        "it",
+        "acme",
+        "bob",
+    )
+    assert (report.status, report.step, report.model) == ("waiting", 1, "scripted:it")
+    assert report.waits_for == ("req-1 · question: Which one?",)
+    assert report.transcript_digest == state.head.digest
+    assert report.started_at == NOW
+    assert (report.answer, report.stop, report.refused_total) == (None, None, 0)
+
+
+def test_usage_stands_beside_what_may_be_used() -> None:
+    """What was used is reported with the budget."""  # GF-07
+    state = asked_for(a_call(), state=a_state(run={"budget": {"max_steps": 7}}))
+
+    report = usage(state)
+
+    assert (report.steps, report.tool_calls, report.budget.max_steps) == (1, 0, 7)
+    assert report.usage == state.ledger.usage
+    assert report.waited_seconds == 0
+
+
+def test_an_answer_is_in_the_status_of_a_completed_run() -> None:
+    """Whoever asks after the end gets the answer."""
+    report = status(steps.after_model(a_state(), a_reply()))
+
+    assert (report.status, report.answer) == ("completed", "done")
+
+
+@pytest.mark.parametrize(
+    ("offset", "limit", "length", "following"),
+    [
+        pytest.param(0, 1000, 7, None, id="all"),
+        pytest.param(0, 7, 7, None, id="exactly all"),
+        pytest.param(0, 6, 6, 6, id="all but one"),
+        pytest.param(3, 2, 2, 5, id="in the middle"),
+        pytest.param(6, 10, 1, None, id="the last"),
+        pytest.param(7, 10, 0, None, id="behind the end"),
+        pytest.param(99, 10, 0, None, id="far behind the end"),
+    ],
+)
+def test_a_page_is_a_part_of_the_transcript(
+    offset: int, limit: int, length: int, following: int | None
+) -> None:
+    """A page has at most so many items, and says where the next one begins."""
+    state = holding(a_transcript([1, 2, 3]))
+
+    page = transcript_page(state, PageQuery(offset=offset, limit=limit))
+
+    assert page.items == state.items[offset : offset + length]
+    assert (page.total, page.next_offset) == (7, following)
+
+
+@given(st.lists(st.integers(0, 400_000), max_size=8), st.integers(1, 20))
+def test_pages_put_together_are_the_transcript(sizes: list[int], limit: int) -> None:
+    """Following the pages shows every item once; no page is too large to send."""
+    items = a_transcript(sizes)
+
+    found: list[TranscriptItem] = []
+    offset: int | None = 0
+    while offset is not None:
+        page = transcript_page(holding(items), PageQuery(offset=offset, limit=limit))
+        found += page.items
+        assert 0 < len(page.items) <= limit
+        assert len(page.model_dump_json().encode()) < SENDABLE
+        offset = page.next_offset
+
+    assert tuple(found) == items
+
+
+def test_an_item_larger_than_a_page_comes_alone() -> None:
+    """An item that is larger than a page is still found."""
+    large = ToolTurn(
+        results=(ToolSuccess(call_id="c1", name="look", summary="", data="x" * 950_000),)
+    )
+    state = holding((UserTurn(text="go"), large, UserTurn(text="on", origin="steer")))
+
+    pages = [transcript_page(state, PageQuery(offset=offset)) for offset in (0, 1, 2)]
+
+    assert [page.items for page in pages] == [(item,) for item in state.items]
+    assert [page.next_offset for page in pages] == [1, 2, None]
+
+
+@pytest.mark.parametrize("query", [{"offset": -1}, {"limit": 0}, {"ofset": 1}])
+def test_a_page_that_cant_be_is_refused(query: dict[str, int]) -> None:
+    """A query is checked like all that comes from outside."""
+    with pytest.raises(ValidationError):
+        PageQuery.model_validate(query)
