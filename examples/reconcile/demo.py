@@ -117,9 +117,10 @@ def _show(command: tuple[str, ...]) -> None:
 def _port(wanted: int) -> int:
     """Return the port that is wanted, or any free one when somebody listens there."""
     with socket.socket() as probe:
-        taken = probe.connect_ex(("127.0.0.1", wanted)) == 0
+        if probe.connect_ex(("127.0.0.1", wanted)) != 0:
+            return wanted
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0 if taken else wanted))
+        probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 

@@ -28,10 +28,10 @@ async def test_the_demo_ends_well(tmp_path: Path) -> None:
     )
     out, _ = await process.communicate()
     said = out.decode()
+    assert process.returncode == 0, said
     (sent,) = lines(tmp_path / ".holdfast" / "outbox.jsonl")
     (report,) = (tmp_path / ".holdfast" / "reports").iterdir()
 
-    assert process.returncode == 0, said
     assert said.count(COUNTS) == 2
     assert "approved by dana" in said
     assert "/namespaces/default/workflows/demo-" in said

@@ -1,0 +1,119 @@
+"""What the command line says when something is wrong: one line, an exit code, no traceback."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+NOWHERE = "localhost:1"
+APP = "examples.reconcile.app:app"
+
+
+def holdfast(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as a user would, where there is no Temporal."""
+    return subprocess.run(
+        [sys.executable, "-m", "holdfast.cli.main", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "TEMPORAL_ADDRESS": NOWHERE, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+USAGE = [
+    pytest.param(["nosuch"], "No such command 'nosuch'", id="command"),
+    pytest.param(["list", "--nosuch"], "No such option: --nosuch", id="option"),
+    pytest.param(["run"], "Missing argument 'AGENT'", id="no agent"),
+    pytest.param(["run", "adder"], "say what the agent shall do", id="no goal"),
+    pytest.param(["run", "adder", "  "], "say what the agent shall do", id="blank goal"),
+    pytest.param(
+        ["run", "adder", "--input-file", "nosuch.txt"],
+        "nosuch.txt: No such file or directory",
+        id="input file",
+    ),
+    pytest.param(["run", "adder", "go", "--max-steps", "0"], "max_steps: ", id="limit"),
+    pytest.param(["run", "adder", "go", "--max-cost", "much"], "max_cost: ", id="cost"),
+    pytest.param(["list", "--status", "asleep"], "'asleep' is none of running", id="status"),
+    pytest.param(["list", "--limit", "0"], "'--limit'", id="list limit"),
+    pytest.param(["resolve", "run-1", "req-1", "ignore"], "'resume', 'abort'", id="action"),
+    pytest.param(["resolve", "run-1", "req-1", "extend"], "--max-steps 50", id="extend"),
+    pytest.param(["tools"], "Missing argument 'APP'", id="no app"),
+]
+
+FAILURES = [
+    pytest.param(
+        ["list"],
+        "no Temporal at localhost:1: start one with 'holdfast dev' or set TEMPORAL_ADDRESS",
+        id="no server",
+    ),
+    pytest.param(["run", "adder", "go"], "no Temporal at localhost:1", id="run without server"),
+    pytest.param(["approve", "run-1"], "no Temporal at localhost:1", id="approve without server"),
+    pytest.param(["tools", "nosuch.app:app"], "No module named 'nosuch'", id="module"),
+    pytest.param(["tools", "examples.reconcile.app:nosuch"], "is no holdfast.App", id="attribute"),
+    pytest.param(["tools", "nocolon"], "write module:attribute", id="app name"),
+    pytest.param(["dev", "nosuch.app:app"], "No module named 'nosuch'", id="dev"),
+    pytest.param(["trace", "nosuch.json"], "there is no file 'nosuch.json'", id="history file"),
+    pytest.param(["replay", "README.md"], "README.md holds no history", id="no history"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), USAGE)
+def test_usage_errors_are_one_line(arguments: list[str], said: str) -> None:
+    """A command that can't be understood ends with 2 and says what is wrong with it."""
+    ended = holdfast(*arguments)
+
+    assert ended.returncode == 2
+    assert_one_line(ended, said)
+
+
+@pytest.mark.parametrize(("arguments", "said"), FAILURES)
+def test_failures_are_one_line(arguments: list[str], said: str) -> None:
+    """A command that can't do what it should ends with 1 and says what to do about it."""
+    ended = holdfast(*arguments)
+
+    assert ended.returncode == 1
+    assert_one_line(ended, said)
+
+
+def test_port_in_use_is_one_line(tmp_path: Path) -> None:
+    """`dev` says which port is taken and how to take another."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        ended = holdfast("dev", "--port", port, HOLDFAST_HOME=str(tmp_path))
+
+    assert ended.returncode == 1
+    assert_one_line(ended, f"port {port} is taken: stop what listens there or choose another")
+
+
+def test_garbled_configuration_is_one_line(tmp_path: Path) -> None:
+    """Variables of Temporal that can't be used are named, not dumped."""
+    ended = holdfast("list", TEMPORAL_TLS_CLIENT_CERT_PATH=str(tmp_path / "nosuch.pem"))
+
+    assert ended.returncode == 1
+    assert_one_line(ended, "Temporal's variables or configuration file: ")
+
+
+def test_help_names_every_command() -> None:
+    """Without arguments the command line says what it can do."""
+    ended = holdfast()
+
+    commands = "dev run list show pending approve reject answer resolve steer suspend resume"
+    more = "cancel trace replay export tools"
+    assert ended.returncode == 0
+    assert [
+        word for word in f"{commands} {more}".split() if f"  {word} " not in ended.stdout
+    ] == []
+
+
+def assert_one_line(ended: subprocess.CompletedProcess[str], said: str) -> None:
+    """One line on standard error holds what should be said, and nothing stands anywhere else."""
+    assert ended.stdout == ""
+    assert ended.stderr.startswith("holdfast: ")
+    assert ended.stderr.count("\n") == 1
+    assert said in ended.stderr
