@@ -56,7 +56,7 @@ class Run:
 
     async def asked(self, count: int = 1) -> tuple[Request, ...]:
         """Wait until so many requests are open. A query answers when the run has come to rest."""
-        while len(found := await self.pending()) < count:
+        while len(found := await self.pending()) < count:  # noqa: ASYNC110 -- it is elsewhere
             await asyncio.sleep(0.02)
         return found
 
@@ -67,7 +67,7 @@ class Run:
 
     async def refusals(self, count: int) -> list[str]:
         """Wait until so many messages were refused and return why each was."""
-        while (status := await self.status()).refused_total < count:
+        while (status := await self.status()).refused_total < count:  # noqa: ASYNC110 -- as above
             await asyncio.sleep(0.02)
         return [entry.reason for entry in status.refused]
 
@@ -80,8 +80,10 @@ class Run:
             {"request_id": request_id, "decision": "approve", "approver": approver, **more},
         )
 
-    async def decide(self, message: JsonValue) -> Disposition:
-        return await self.handle.execute_update("decide", message, result_type=Disposition)
+    async def decide(self, *arguments: JsonValue) -> Disposition:
+        return await self.handle.execute_update(  # pyright: ignore[reportUnknownMemberType] -- an overload of the SDK
+            "decide", args=arguments, result_type=Disposition
+        )
 
 
 class Runs:

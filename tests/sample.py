@@ -1,4 +1,4 @@
-"""Tools and agents that the tests on servers use; at the top of a module, as user code has them."""
+"""Tools and agents of the tests on servers, at the top of a module as user code has them."""
 
 import asyncio
 import time

@@ -19,7 +19,7 @@ async def main() -> None:
         id=f"nightly-{uuid.uuid4().hex[:8]}",
         task_queue="holdfast",
     )
-    while not (waiting := await run.query("pending")):
+    while not (waiting := await run.query("pending")):  # noqa: ASYNC110 -- it is elsewhere
         await asyncio.sleep(0.1)
     request = waiting[0]
     print(f"waits: {request['action']}")

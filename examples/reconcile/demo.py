@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +20,7 @@ PATIENCE = 60.0
 """Seconds until the demo gives up on a step."""
 
 
-class DemoFailed(Exception):  # noqa: N818 -- what happened, as the other errors
+class DemoFailed(Exception):
     """A step of the demo didn't come about; the message says which."""
 
 
@@ -49,7 +49,7 @@ def main() -> int:
 
 
 @contextmanager
-def _served(port: int, ui_port: int) -> Iterator[None]:
+def _served(port: int, ui_port: int) -> Generator[None]:
     """Have an embedded server with its UI, and a worker, while the block lasts."""
     command = ("dev", APP, "--port", str(port), "--ui-port", str(ui_port))
     with _started(*command) as server:
@@ -62,7 +62,7 @@ def _served(port: int, ui_port: int) -> Iterator[None]:
 
 
 @contextmanager
-def _started(*command: str) -> Iterator[subprocess.Popen[bytes]]:
+def _started(*command: str) -> Generator[subprocess.Popen[bytes]]:
     _show(command)
     with subprocess.Popen([HOLDFAST, *command]) as process:
         try:

@@ -10,7 +10,7 @@ from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent
 
 from contracts.model import ModelCall, ModelReply
-from contracts.tools import MalformedCall, ToolInvocation
+from contracts.tools import MalformedCall, ToolFailure, ToolInvocation
 from contracts.transcript import ToolTurn
 from holdfast.trace.draft import Draft, Readers
 from holdfast.trace.payloads import RESULT, activity_error, at, decoded, summary
@@ -68,10 +68,15 @@ class ActivityReader:
         )
 
     def _keep_results(self, asked: ModelCall) -> None:
-        """Take what the model is told of the turn before: no word about its calls is truer."""
+        """
+        Take the failures that the model is told of: no word about them is truer.
+
+        Of a success it may be told less than the tool returned.
+        """
         for item in asked.items:
             for result in item.results if isinstance(item, ToolTurn) else ():
-                self._draft.change_call(result.call_id, result=result)
+                if isinstance(result, ToolFailure):
+                    self._draft.change_call(result.call_id, result=result)
 
     def _tool_called(self, event: HistoryEvent) -> str:
         scheduled = event.activity_task_scheduled_event_attributes

@@ -1,7 +1,7 @@
 """The trace while it is read: what is already known, and how one more fact changes it."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TypeAlias, TypedDict, Unpack
@@ -128,6 +128,21 @@ class Draft:
         """Return a call of the latest turn: each turn ends before the next begins."""
         calls = self.turn.calls if self.turn is not None else ()
         return next((call for call in calls if call.call.call_id == call_id), None)
+
+    def name_calls(self, call_ids: Sequence[str]) -> None:
+        """
+        Take the ids under which all calls of the latest turn were ruled upon, in their order.
+
+        A run gives a call whose id it has seen before an id of its own.
+        """
+        turn = self.turn
+        if turn is None or len(turn.calls) != len(call_ids):
+            return
+        calls = tuple(
+            replace(call, call=call.call.model_copy(update={"call_id": call_id}))
+            for call, call_id in zip(turn.calls, call_ids, strict=True)
+        )
+        self.change_turn(replace(turn, calls=calls))
 
     def change_call(self, call_id: str, **changes: Unpack[CallChange]) -> None:
         """Change a call of the latest turn, if it has one with this id."""

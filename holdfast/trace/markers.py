@@ -78,6 +78,7 @@ class MarkerReader:
                 self._draft.agent = decoded(payloads, _SNAPSHOT)
             case "authorize":
                 if (answer := decoded(payloads, _RULINGS)) is not None:
+                    self._draft.name_calls([ruling.call_id for ruling in answer.rulings])
                     for ruling in answer.rulings:
                         self._ruled(event, ruling, ended)
             case "judge":

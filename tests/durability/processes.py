@@ -19,7 +19,7 @@ class Process:
 
     def __init__(self, *command: str, environment: dict[str, str]) -> None:
         self._command = command
-        self._environment = {**os.environ, **environment}
+        self._environment = {**os.environ, **environment}  # noqa: TID251 -- to hand it on
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:

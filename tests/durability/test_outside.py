@@ -79,7 +79,8 @@ async def test_the_temporal_command_line_is_enough(runs: Runs) -> None:
 
 
 async def test_an_exported_history_replays(runs: Runs) -> None:
-    """Today's code replays what it recorded, with no server; a changed run is found out."""  # SS-06 GF-04
+    """Today's code replays what it recorded, with no server; a changed run is found out."""
+    # SS-06 GF-04
     async with runs.working(scripted([call("send", log="/dev/null", text="x"), say("done")])):
         run = await runs.start("it")
         request = await run.asked_for_approval()

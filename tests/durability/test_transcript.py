@@ -35,7 +35,8 @@ def size(history: WorkflowHistory) -> int:
 
 @pytest.mark.parametrize("cached", [0, 256], ids=["cache off", "cache on"])
 async def test_history_per_step_is_flat(runs: Runs, cached: int) -> None:
-    """Each further step adds as many bytes as the ones before it, with and without the cache."""  # SS-01
+    """Each further step adds as many bytes as the ones before it, with and without the cache."""
+    # SS-01
     sizes: dict[int, int] = {}
     for steps in (10, 20, 40):
         seen, script = worker(steps)
@@ -65,7 +66,8 @@ async def test_it_holds_with_two_workers(runs: Runs) -> None:
 
 
 async def test_an_approval_survives_its_worker(runs: Runs) -> None:
-    """A run that waits can be answered while no worker is there, and goes on with the next one."""  # SS-07 GF-01
+    """A run that waits can be answered while no worker is there, and goes on with the next one."""
+    # SS-07 GF-01
     app = scripted([call("send", log="/dev/null", text="x"), say("sent")])
     async with runs.working(app):
         run = await runs.start("it")
@@ -78,7 +80,8 @@ async def test_an_approval_survives_its_worker(runs: Runs) -> None:
 
 
 async def test_a_run_goes_on_in_new_executions(runs: Runs) -> None:
-    """Continuing as new after every turn changes nothing: goal, counters, approvals, requests."""  # T-34 PS-24
+    """Continuing as new after every turn changes nothing: goal, counters, approvals, requests."""
+    # T-34 PS-24
     goals: set[str] = set()
 
     def script(turn: ScriptTurn) -> Reply:
@@ -101,7 +104,8 @@ async def test_a_run_goes_on_in_new_executions(runs: Runs) -> None:
 
 
 async def test_loops_are_found_across_executions(runs: Runs) -> None:
-    """Counters are carried over, so a loop can't hide behind continue-as-new."""  # HG-01
+    """Counters are carried over, so a loop can't hide behind continue-as-new."""
+    # HG-01
     app = scripted(lambda _: call("add", a=1, b=1), max_history_events=1)
     async with runs.working(app):
         run = await runs.start("it")
@@ -125,7 +129,7 @@ async def test_cancelling_ends_run_and_tool(runs: Runs) -> None:
     app = scripted([call("wait_long"), say("never")], tools=[wait_long])
     async with runs.working(app):
         run = await runs.start("it")
-        while "wait_long" not in names(await run.handle.fetch_history()):
+        while "wait_long" not in names(await run.handle.fetch_history()):  # noqa: ASYNC110 -- it is elsewhere
             await asyncio.sleep(0.02)
         await run.handle.cancel()
         with pytest.raises(WorkflowFailureError):

@@ -19,7 +19,8 @@ COUNTS = (
 
 
 async def test_the_demo_ends_well(tmp_path: Path) -> None:
-    """It stops at the approval, is approved by somebody else, and prints answer, trace, address."""  # TS-13 OB-05
+    """It stops at the approval, somebody else approves, and it prints answer, trace, address."""
+    # TS-13 OB-05
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "examples.reconcile.demo"),
         cwd=tmp_path,

@@ -1,6 +1,5 @@
 """What the command line says when something is wrong: one line, an exit code, no traceback."""
 
-import os
 import socket
 import subprocess
 import sys
@@ -10,15 +9,18 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 NOWHERE = "localhost:1"
-APP = "examples.reconcile.app:app"
 
 
-def holdfast(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+@pytest.fixture(autouse=True)
+def _nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEMPORAL_ADDRESS", NOWHERE)
+
+
+def holdfast(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command as a user would, where there is no Temporal."""
     return subprocess.run(
         [sys.executable, "-m", "holdfast.cli.main", *arguments],
         cwd=ROOT,
-        env={**os.environ, "TEMPORAL_ADDRESS": NOWHERE, **environment},
         capture_output=True,
         text=True,
         check=False,
@@ -85,15 +87,18 @@ def test_port_in_use_is_one_line(tmp_path: Path) -> None:
     """`dev` says which port is taken and how to take another."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        ended = holdfast("dev", "--port", port, HOLDFAST_HOME=str(tmp_path))
+        ended = holdfast("dev", "--port", port, "--db", str(tmp_path / "temporal.db"))
 
     assert ended.returncode == 1
     assert_one_line(ended, f"port {port} is taken: stop what listens there or choose another")
 
 
-def test_garbled_configuration_is_one_line(tmp_path: Path) -> None:
+def test_garbled_configuration_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Variables of Temporal that can't be used are named, not dumped."""
-    ended = holdfast("list", TEMPORAL_TLS_CLIENT_CERT_PATH=str(tmp_path / "nosuch.pem"))
+    monkeypatch.setenv("TEMPORAL_TLS_CLIENT_CERT_PATH", str(tmp_path / "nosuch.pem"))
+    ended = holdfast("list")
 
     assert ended.returncode == 1
     assert_one_line(ended, "Temporal's variables or configuration file: ")

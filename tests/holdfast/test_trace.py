@@ -1,6 +1,7 @@
 """What a trace says of runs on a real server, read from their histories alone."""
 
 import asyncio
+import base64
 import json
 import re
 from collections import Counter
@@ -390,6 +391,24 @@ async def test_unreadable_payloads_spoil_nothing(runs: Runs) -> None:
     assert (trace.status, len(trace.turns), trace.brief) == ("completed", 2, None)
     assert [(made.call.name, made.attempts) for made in trace.calls] == [("ponder", 1)]
     assert printed(trace)
+
+
+async def test_calls_that_share_an_id_are_told_apart(runs: Runs) -> None:
+    """Where a provider uses an id twice, the run renames the call, and the trace follows it."""
+    async with runs.working(pondering([call("ponder", about="x"), say("done")])):
+        (history,) = await finished(await runs.start("it"))
+    exported = json.loads(history.to_json())
+    for event in exported["events"]:
+        for payload in event.get("activityTaskCompletedEventAttributes", {"result": {}})[
+            "result"
+        ].get("payloads", ()):
+            said = base64.b64decode(payload["data"]).replace(
+                b'"calls":[{"call_id":"call_1_1"', b'"calls":[{"call_id":"twin"'
+            )
+            payload["data"] = base64.b64encode(said).decode()
+    trace = read_trace([WorkflowHistory.from_json(history.workflow_id, exported)])
+
+    assert [(made.call.call_id, outcome(made)) for made in trace.calls] == [("call_1_1", "ok")]
 
 
 async def test_export_is_the_same_again(runs: Runs) -> None:

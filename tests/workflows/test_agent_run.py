@@ -28,7 +28,8 @@ from tests.sample import add, lines, scripted
 
 
 async def test_two_and_three_are_five(runs: Runs) -> None:
-    """A tool is called, its result is told to the model, and the model's answer is the result."""  # TS-03
+    """A tool is called, its result is told to the model, and the model's answer is the result."""
+    # TS-03
     app = scripted([call("add", a=2, b=3), lambda turn: say(str(turn.last("add")))])
     async with runs.working(app):
         run = await runs.start("it", "What is 2 + 3?")
@@ -38,7 +39,8 @@ async def test_two_and_three_are_five(runs: Runs) -> None:
 
 
 async def test_model_and_tools_take_turns(runs: Runs) -> None:
-    """Each model turn and each tool call is one activity, in the order of the loop."""  # AD-01 LP-01
+    """Each model turn and each tool call is one activity, in the order of the loop."""
+    # AD-01 LP-01
     app = scripted(
         [call("add", a=1, b=1), call("look", place="attic"), call("add", a=2, b=2), say("done")]
     )
@@ -73,7 +75,8 @@ async def test_every_activity_says_what_it_is(runs: Runs) -> None:
 
 
 async def test_every_call_has_a_decision_before_it_runs(runs: Runs) -> None:
-    """For every tool that runs there is an earlier decision about the same call."""  # PF-01
+    """For every tool that runs there is an earlier decision about the same call."""
+    # PF-01
     app = scripted([calls(call("add", a=1, b=2), call("look", place="x")), say("done")])
     async with runs.working(app):
         run = await runs.start("it")
@@ -103,7 +106,8 @@ async def test_every_call_has_a_decision_before_it_runs(runs: Runs) -> None:
 async def test_what_cant_be_called_is_told_to_the_model(
     runs: Runs, reply: Reply, type_: str, words: str
 ) -> None:
-    """A call that can't be is answered with a structured error, and nothing of it runs."""  # PF-02 PF-05 TS-09
+    """A call that can't be is answered with a structured error, and nothing of it runs."""
+    # PF-02 PF-05 TS-09
     async with runs.working(scripted([reply, say("I see")])):
         run = await runs.start("it")
         result = await run.result()
@@ -117,7 +121,8 @@ async def test_what_cant_be_called_is_told_to_the_model(
 
 
 async def test_a_repaired_call_succeeds(runs: Runs) -> None:
-    """After invalid arguments the model may repair its call, and the run goes on."""  # PF-05
+    """After invalid arguments the model may repair its call, and the run goes on."""
+    # PF-05
     app = scripted([call("add", a=2), call("add", a=2, b=3), say("5")])
     async with runs.working(app):
         run = await runs.start("it")
@@ -129,7 +134,8 @@ async def test_a_repaired_call_succeeds(runs: Runs) -> None:
 
 
 async def test_a_denied_call_is_told_and_the_loop_goes_on(runs: Runs) -> None:
-    """A denial is a result with a reason and with what may be done instead."""  # PF-18 PF-19 RK-10
+    """A denial is a result with a reason and with what may be done instead."""
+    # PF-18 PF-19 RK-10
 
     def answer(turn: ScriptTurn) -> Reply:
         (denied,) = turn.results
@@ -150,7 +156,8 @@ async def test_a_denied_call_is_told_and_the_loop_goes_on(runs: Runs) -> None:
     [pytest.param("acme", "ok", id="own"), pytest.param("other", "denied", id="foreign")],
 )
 async def test_a_call_stays_with_its_tenant(runs: Runs, tenant: str, status: str) -> None:
-    """A read within the tenant runs without a pause, one outside is denied."""  # RK-01
+    """A read within the tenant runs without a pause, one outside is denied."""
+    # RK-01
     async with runs.working(scripted([call("account", tenant=tenant), say("done")])):
         run = await runs.start("it", tenant="acme")
         await run.result()
@@ -180,7 +187,8 @@ async def test_reads_overlap_and_writes_queue(runs: Runs, tmp_path: Path) -> Non
 
 
 async def test_history_holds_plain_shapes(runs: Runs) -> None:
-    """Calls in history have exactly id, name and arguments; replies say usage and latency."""  # AD-16 AD-19 AD-11
+    """Calls in history have exactly id, name and arguments; replies say usage and latency."""
+    # AD-16 AD-19 AD-11
     spent = UsageMetrics(input_tokens=7, cached_tokens=2, output_tokens=3)
     app = scripted([using(call("add", a=2, b=3), spent), using(say("5"), spent)])
     async with runs.working(app):
@@ -203,7 +211,8 @@ async def test_history_holds_plain_shapes(runs: Runs) -> None:
 
 
 async def test_the_model_sees_goal_then_turns_and_results(runs: Runs) -> None:
-    """The transcript only grows: goal, assistant turn, all its results, and so on."""  # LP-02 LP-07 LP-09
+    """The transcript only grows: goal, assistant turn, all its results, and so on."""
+    # LP-02 LP-07 LP-09
     seen: list[tuple[str, ...]] = []
 
     def watch(turn: ScriptTurn) -> Reply:
@@ -246,7 +255,8 @@ async def test_instructions_and_schemas_are_in_history_once(runs: Runs) -> None:
 
 
 async def test_another_provider_takes_over_in_the_middle(runs: Runs) -> None:
-    """When a model fails for good, the agent's next model goes on with the same transcript."""  # AD-04
+    """When a model fails for good, the agent's next model goes on with the same transcript."""
+    # AD-04
     app = App(
         agents=[
             Agent(
@@ -280,7 +290,8 @@ async def test_without_a_model_left_the_run_has_failed(runs: Runs) -> None:
 
 
 async def test_a_large_result_becomes_an_artifact(runs: Runs, tmp_path: Path) -> None:
-    """A result of 5 MB is cut for the model and kept whole beside it; the run goes on."""  # BY-07
+    """A result of 5 MB is cut for the model and kept whole beside it; the run goes on."""
+    # BY-07
     async with runs.working(scripted([call("flood", characters=5_000_000), say("done")])):
         run = await runs.start("it")
         result = await run.result()
@@ -294,7 +305,8 @@ async def test_a_large_result_becomes_an_artifact(runs: Runs, tmp_path: Path) ->
 
 
 async def test_old_results_are_pruned_and_the_goal_stays(runs: Runs) -> None:
-    """Beyond its context size a model sees old results as stubs, the goal always, by an event."""  # PI-05 HG-18
+    """Beyond its context size a model sees old results as stubs, the goal always, by an event."""
+    # PI-05 HG-18
     shown: list[int] = []
 
     def work(turn: ScriptTurn) -> Reply:

@@ -87,7 +87,8 @@ def test_what_is_no_answer_stops_the_run(cause: StopCause, text: str, reason: st
 
 @pytest.mark.parametrize("cause", ["tool_use", "end_turn", "max_tokens"])
 def test_calls_count_whatever_the_turn_ended_with(cause: StopCause) -> None:
-    """A reply holds complete calls only, so they are taken whatever stopped the model."""  # T-27
+    """A reply holds complete calls only, so they are taken whatever stopped the model."""
+    # T-27
     assert isinstance(
         step(steps.after_model(a_state(), a_reply(a_call(), stop=cause))), steps.Authorize
     )
@@ -95,7 +96,8 @@ def test_calls_count_whatever_the_turn_ended_with(cause: StopCause) -> None:
 
 @pytest.mark.parametrize("threshold", [1, 2, 3])
 def test_one_identical_call_too_many_ends_the_run(threshold: int) -> None:
-    """The call after so many identical ones in a row isn't executed."""  # HG-10 TS-04
+    """The call after so many identical ones in a row isn't executed."""
+    # HG-10 TS-04
     state = a_state(budget={"loop_repeat_threshold": threshold})
     for number in range(threshold):
         state = asking(state, a_call(call_id=f"c{number}", place="attic"))
@@ -135,7 +137,8 @@ def test_a_loop_within_one_turn_runs_nothing_of_it() -> None:
     "call", [a_call("nope"), a_malformed_call("look"), a_call("delete", record="x")]
 )
 def test_calls_that_never_run_count_too(call: AnyCall) -> None:
-    """Unknown, malformed and denied calls are counted when they are asked for."""  # HG-15 T-06
+    """Unknown, malformed and denied calls are counted when they are asked for."""
+    # HG-15 T-06
     state = a_state()
     for number in range(3):
         state = asking(state, call.model_copy(update={"call_id": f"c{number}"}))
@@ -173,7 +176,8 @@ def test_a_loop_ends_even_a_run_that_escalates() -> None:
     ],
 )
 def test_failures_in_a_row_are_counted(turns: list[list[str]], failures: int) -> None:
-    """Results count in call order, whatever the arguments were."""  # HG-17 PI-02
+    """Results count in call order, whatever the arguments were."""
+    # HG-17 PI-02
     state = a_state()
     for outcomes in turns:
         state = after(state, *outcomes)
@@ -198,7 +202,8 @@ def test_too_many_failures_stop_a_run_that_nobody_watches() -> None:
 
 
 def test_too_many_failures_escalate_where_somebody_is_asked() -> None:
-    """With somebody to ask the run waits, and goes on as they say."""  # T-08
+    """With somebody to ask the run waits, and goes on as they say."""
+    # T-08
     watched = a_state(budget={"max_consecutive_failures": 2}, escalates=True)
 
     state = after(after(watched, "error"), "error")
@@ -242,7 +247,8 @@ def test_what_a_provider_asks_to_keep_is_kept_under_its_name() -> None:
 
 
 def test_another_provider_begins_without_state() -> None:
-    """When the run goes on with another provider, the state of the first is gone."""  # T-25
+    """When the run goes on with another provider, the state of the first is gone."""
+    # T-25
     kept = steps.after_model(a_state(), a_reply(a_call(), provider_state={"container_id": "x"}))
 
     assert steps.after_model_failure(kept, "overloaded").provider_state == {}

@@ -64,7 +64,8 @@ def test_what_nobody_decides_is_denied(seconds: float, open_: list[str]) -> None
 
 
 def test_an_escalation_asks_how_the_run_goes_on() -> None:
-    """Instead of stopping, an agent with a human channel waits for a resolution."""  # T-08
+    """Instead of stopping, an agent with a human channel waits for a resolution."""
+    # T-08
     state = requests.escalated(a_state(), STOP, NOW)
 
     assert state.requests == (

@@ -263,7 +263,8 @@ def test_no_walk_takes_more_steps_than_its_budget(data: st.DataObject) -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_only_allowed_calls_run_and_each_runs_once(data: st.DataObject) -> None:
-    """What runs was allowed by its latest decision; no call runs twice."""  # PF-01 PF-17
+    """What runs was allowed by its latest decision; no call runs twice."""
+    # PF-01 PF-17
     walk = Walk(data)
 
     walk.go()

@@ -1,6 +1,7 @@
 """Limits on a real server: budgets, time limits, retries, loops and failures are the runtime's."""
 
 import os
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from temporalio.client import WorkflowFailureError
 
 from contracts.tools import ToolFailure
 from contracts.usage import UsageMetrics
-from holdfast import Budget, Reply, ScriptTurn, call, calls, say, using
+from holdfast import Budget, Reply, Script, ScriptTurn, call, calls, say, using
 from tests.histories import activities, names
 from tests.running import Runs
 from tests.sample import lines, scripted
@@ -21,7 +22,8 @@ def endless(turn: ScriptTurn) -> Reply:
 
 
 async def test_the_step_budget_is_exact(runs: Runs) -> None:
-    """max_steps N means N model calls; then the run completes as stopped, with its trace."""  # HG-01 HG-02 TS-06 LP-10 PI-01
+    """max_steps N means N model calls; then the run completes as stopped, with its trace."""
+    # HG-01 HG-02 TS-06 LP-10 PI-01
     async with runs.working(scripted(endless, instructions="x")):
         run = await runs.start("it", budget={"max_steps": 3})
         result = await run.result()
@@ -45,7 +47,8 @@ async def test_the_step_budget_is_exact(runs: Runs) -> None:
 async def test_tokens_and_cost_stop_a_run(
     runs: Runs, budget: dict[str, JsonValue], reason: str
 ) -> None:
-    """Before each model call what was used is held against the budget."""  # BY-70
+    """Before each model call what was used is held against the budget."""
+    # BY-70
     spent = UsageMetrics.model_validate({"input_tokens": 10, "estimated_cost": "0.1"})
     async with runs.working(scripted(lambda turn: using(endless(turn), spent))):
         run = await runs.start("it", budget=budget)
@@ -84,7 +87,8 @@ async def test_wall_time_ends_what_is_under_way(runs: Runs) -> None:
 async def test_one_identical_call_too_many_ends_the_run(
     runs: Runs, threshold: int, ran: int
 ) -> None:
-    """The call after so many identical ones in a row isn't executed; key order makes no other."""  # HG-09 HG-10 TS-04
+    """The call after so many identical ones in a row isn't executed; key order makes no other."""
+    # HG-09 HG-10 TS-04
 
     def again(turn: ScriptTurn) -> Reply:
         return call("add", a=1, b=2) if turn.number % 2 else call("add", b=2, a=1)
@@ -103,7 +107,8 @@ async def test_one_identical_call_too_many_ends_the_run(
 
 
 async def test_the_default_threshold_is_two(runs: Runs) -> None:
-    """Without any setting the third identical call ends a run."""  # HG-11
+    """Without any setting the third identical call ends a run."""
+    # HG-11
     async with runs.working(scripted(lambda _: call("add", a=1, b=2), budget=Budget())):
         run = await runs.start("it")
         result = await run.result()
@@ -113,7 +118,8 @@ async def test_the_default_threshold_is_two(runs: Runs) -> None:
 
 
 async def test_unknown_tools_count_as_a_loop(runs: Runs) -> None:
-    """Calls that can't run count too, so asking for nothing for ever ends."""  # HG-15
+    """Calls that can't run count too, so asking for nothing for ever ends."""
+    # HG-15
     async with runs.working(scripted(lambda _: call("nope"))):
         run = await runs.start("it")
         result = await run.result()
@@ -134,7 +140,8 @@ async def test_a_pollable_tool_may_repeat(runs: Runs) -> None:
 
 
 async def test_failures_in_a_row_end_a_run(runs: Runs) -> None:
-    """So many failures in a row end the run, whatever the arguments are."""  # HG-17 TS-10
+    """So many failures in a row end the run, whatever the arguments are."""
+    # HG-17 TS-10
     app = scripted(
         lambda turn: call("find", name=f"n{turn.number}"),
         budget=Budget(max_consecutive_failures=4),
@@ -148,7 +155,8 @@ async def test_failures_in_a_row_end_a_run(runs: Runs) -> None:
 
 
 async def test_retries_are_bounded_and_their_waits_double(runs: Runs, tmp_path: Path) -> None:
-    """A read that fails is tried max_retries + 1 times, with doubling waits; the model reads why."""  # HG-05 HG-06 HG-08 TS-08
+    """A read that fails is tried max_retries + 1 times, with doubling waits."""
+    # HG-05 HG-06 HG-08 TS-08
     log = tmp_path / "log"
     async with runs.working(scripted([call("flaky", log=str(log), failures=99), say("no")])):
         run = await runs.start("it")
@@ -156,7 +164,7 @@ async def test_retries_are_bounded_and_their_waits_double(runs: Runs, tmp_path: 
         failure = await run.failure()
 
     at = [float(line) for line in lines(log)]
-    waits = [later - earlier for earlier, later in zip(at, at[1:], strict=False)]
+    waits = [later - earlier for earlier, later in pairwise(at)]
     assert len(at) == 4
     assert [wait > least for wait, least in zip(waits, (0.05, 0.1, 0.2), strict=True)] == [
         True,
@@ -170,9 +178,13 @@ async def test_retries_are_bounded_and_their_waits_double(runs: Runs, tmp_path: 
 
 
 async def test_a_passing_failure_is_never_seen(runs: Runs, tmp_path: Path) -> None:
-    """A read that fails twice and then works is a success to the model."""  # HG-07
+    """A read that fails twice and then works is a success to the model."""
+    # HG-07
     log = str(tmp_path / "log")
-    script = [call("flaky", log=log, failures=2), lambda turn: say(str(turn.last("flaky")))]
+    script: Script = [
+        call("flaky", log=log, failures=2),
+        lambda turn: say(str(turn.last("flaky"))),
+    ]
     async with runs.working(scripted(script)):
         run = await runs.start("it")
         result = await run.result()
@@ -181,7 +193,8 @@ async def test_a_passing_failure_is_never_seen(runs: Runs, tmp_path: Path) -> No
 
 
 async def test_what_a_tool_refuses_is_told_and_not_retried(runs: Runs) -> None:
-    """A tool's own refusal is a result with its type and what to do instead."""  # HG-12 T-09
+    """A tool's own refusal is a result with its type and what to do instead."""
+    # HG-12 T-09
     async with runs.working(scripted([call("find", name="x"), say("ok")])):
         run = await runs.start("it")
         await run.result()
@@ -196,8 +209,9 @@ async def test_what_a_tool_refuses_is_told_and_not_retried(runs: Runs) -> None:
 
 
 async def test_a_hung_tool_doesnt_hang_the_run(runs: Runs) -> None:
-    """A tool that never ends is ended at its time limit; the slot serves others; no retry."""  # HG-03 HG-04 TS-07
-    script = [call("hang"), call("add", a=1, b=1), say("done")]
+    """A tool that never ends is ended at its time limit; the slot serves others; no retry."""
+    # HG-03 HG-04 TS-07
+    script: Script = [call("hang"), call("add", a=1, b=1), say("done")]
     async with runs.working(scripted(script)):
         run = await runs.start("it")
         result = await run.result()
@@ -215,7 +229,8 @@ async def test_a_hung_tool_doesnt_hang_the_run(runs: Runs) -> None:
 
 
 async def test_a_blocking_tool_is_killed(runs: Runs, tmp_path: Path) -> None:
-    """A synchronous tool that blocks is killed at its limit; its process is gone."""  # T-01 RK-17
+    """A synchronous tool that blocks is killed at its limit; its process is gone."""
+    # T-01 RK-17
     log = tmp_path / "pid"
     async with runs.working(scripted([call("block", log=str(log)), say("done")])):
         run = await runs.start("it")
@@ -231,7 +246,8 @@ async def test_a_blocking_tool_is_killed(runs: Runs, tmp_path: Path) -> None:
 async def test_a_write_that_timed_out_is_unknown_and_never_repeated(
     runs: Runs, tmp_path: Path
 ) -> None:
-    """Whether a write happened that took too long is unknown; it isn't tried again."""  # T-03 BY-75
+    """Whether a write happened that took too long is unknown; it isn't tried again."""
+    # T-03 BY-75
     log = tmp_path / "log"
     async with runs.working(scripted([call("write_slowly", log=str(log)), say("ok")])):
         run = await runs.start("it")
@@ -254,7 +270,8 @@ async def test_a_write_that_timed_out_is_unknown_and_never_repeated(
 async def test_what_is_no_answer_is_never_reported_as_one(
     runs: Runs, reply: Reply, reason: str
 ) -> None:
-    """A reply that is empty, cut off or a refusal ends the run as stopped, with its own reason."""  # LP-08 T-48
+    """A reply that is empty, cut off or a refusal ends the run as stopped, with its own reason."""
+    # LP-08 T-48
     async with runs.working(scripted([reply])):
         run = await runs.start("it")
         result = await run.result()
@@ -291,7 +308,8 @@ async def test_what_is_no_answer_is_never_reported_as_one(
 async def test_a_bad_input_fails_the_run_at_once(
     runs: Runs, arguments: list[JsonValue], words: str
 ) -> None:
-    """A run with an unusable input fails with one line that says what to change; nothing hangs."""  # PI-01
+    """A run with an unusable input fails with one line that says what to change; nothing hangs."""
+    # PI-01
     async with runs.working(scripted([say("never")])):
         run = await runs.start_with(*arguments)
         with pytest.raises(WorkflowFailureError) as failure:
@@ -303,7 +321,8 @@ async def test_a_bad_input_fails_the_run_at_once(
 
 
 async def test_calls_that_were_not_run_get_a_result_too(runs: Runs) -> None:
-    """When a run stops in the middle of a turn, each call of the turn has its one result."""  # BY-08
+    """When a run stops in the middle of a turn, each call of the turn has its one result."""
+    # BY-08
     turn = calls(call("add", a=1, b=1), call("add", a=1, b=1), call("add", a=1, b=1))
     async with runs.working(scripted([turn])):
         run = await runs.start("it")

@@ -122,7 +122,8 @@ def test_an_unknown_signal_is_told_the_known_ones() -> None:
     ],
 )
 def test_garbage_is_refused_with_a_reason(content: bytes, words: str) -> None:
-    """Whatever bytes arrive, the run says what is wrong with them."""  # T-17
+    """Whatever bytes arrive, the run says what is wrong with them."""
+    # T-17
     assert words in refusal("approval", raw(content))
 
 
@@ -166,7 +167,8 @@ def test_a_reason_is_short_even_for_a_long_name() -> None:
 
 @given(st.sampled_from([*SIGNALS, "nope"]), st.lists(st.binary(), max_size=2))
 def test_reading_never_fails(name: str, contents: list[bytes]) -> None:
-    """Reading is total: bytes become a message or garbage, and nothing is raised."""  # T-10
+    """Reading is total: bytes become a message or garbage, and nothing is raised."""
+    # T-10
     said = read(name, [raw(content) for content in contents])
 
     assert isinstance(said, Garbage) or said == SIGNALS[name].model_validate(said.model_dump())

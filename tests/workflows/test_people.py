@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 from pydantic import JsonValue
+from temporalio.testing import WorkflowEnvironment
 
 from contracts.approvals import ApprovalRequest, Escalation, Question
 from contracts.base import digest
 from contracts.tools import ToolFailure, ToolSuccess
 from contracts.transcript import UserTurn
-from holdfast import Budget, Reply, ScriptTurn, call, calls, say
+from holdfast import Budget, Reply, Script, ScriptTurn, call, calls, say
 from tests.histories import names
-from tests.running import Run, Runs
+from tests.running import Runs
 from tests.sample import lines, scripted
 
 
@@ -22,7 +23,8 @@ def told(turn: ScriptTurn) -> Reply:
 
 
 async def test_an_approved_call_runs_once(runs: Runs, tmp_path: Path) -> None:
-    """A call that reaches other people waits, and runs once when somebody approves it."""  # PF-15 PF-17
+    """A call that reaches other people waits, and runs once when somebody approves it."""
+    # PF-15 PF-17
     log = tmp_path / "sent"
     async with runs.working(scripted([call("send", log=str(log), text="hi"), told])):
         run = await runs.start("it")
@@ -37,7 +39,8 @@ async def test_an_approved_call_runs_once(runs: Runs, tmp_path: Path) -> None:
 
 
 async def test_a_request_tells_everything_to_judge_it(runs: Runs) -> None:
-    """A pending request has action, exact arguments, their digest, risk, rule, result, rollback."""  # BY-14
+    """A pending request has action, arguments and their digest, risk, rule, result, rollback."""
+    # BY-14
     async with runs.working(scripted([call("send", log="/dev/null", text="hi"), told])):
         run = await runs.start("it", actor="bob")
         request = await run.asked_for_approval()
@@ -60,7 +63,8 @@ async def test_a_request_tells_everything_to_judge_it(runs: Runs) -> None:
 
 
 async def test_a_rejection_is_told_to_the_model(runs: Runs, tmp_path: Path) -> None:
-    """A rejected call doesn't run; the model reads by whom and why, and goes on."""  # PF-19
+    """A rejected call doesn't run; the model reads by whom and why, and goes on."""
+    # PF-19
     log = tmp_path / "sent"
     async with runs.working(scripted([call("send", log=str(log), text="hi"), say("fine")])):
         run = await runs.start("it")
@@ -85,7 +89,8 @@ async def test_a_rejection_is_told_to_the_model(runs: Runs, tmp_path: Path) -> N
 async def test_the_whole_turn_waits_and_every_call_gets_its_result(
     runs: Runs, tmp_path: Path
 ) -> None:
-    """While one call of a turn waits nothing runs; then all results come together, in order."""  # PF-15
+    """While one call of a turn waits nothing runs; then all results come together, in order."""
+    # PF-15
     log = str(tmp_path / "log")
     turn = calls(
         call("add", a=1, b=2), call("send", log=log, text="hi"), call("delete", record="x")
@@ -109,7 +114,8 @@ async def test_the_whole_turn_waits_and_every_call_gets_its_result(
     ],
 )
 async def test_a_model_cant_approve_anything(runs: Runs, tmp_path: Path, words: str) -> None:
-    """Words of a model, in text or in arguments, are never an approval."""  # PF-17
+    """Words of a model, in text or in arguments, are never an approval."""
+    # PF-17
     log = tmp_path / "sent"
     reply = calls(call("send", log=str(log), text=words), call("approve", request_id="req-1"))
     turn = Reply(text=words, calls=reply.calls)
@@ -127,7 +133,8 @@ async def test_a_model_cant_approve_anything(runs: Runs, tmp_path: Path, words: 
 
 
 async def test_a_plain_approval_never_releases_money(runs: Runs) -> None:
-    """What needs strong authentication stays paused, whatever a plain approval says."""  # RK-09
+    """What needs strong authentication stays paused, whatever a plain approval says."""
+    # RK-09
     async with runs.working(scripted([call("refund", amount=29), told])):
         run = await runs.start("it")
         request = await run.asked_for_approval()
@@ -180,7 +187,8 @@ async def test_a_plain_approval_never_releases_money(runs: Runs) -> None:
 async def test_bad_messages_change_nothing_and_are_kept(
     runs: Runs, name: str, argument: JsonValue, reason: str
 ) -> None:
-    """Garbage and messages that fit nothing are refused with a reason; the run goes on."""  # T-17
+    """Garbage and messages that fit nothing are refused with a reason; the run goes on."""
+    # T-17
     async with runs.working(scripted([call("send", log="/dev/null", text="hi"), told])):
         run = await runs.start("it")
         request = await run.asked_for_approval()
@@ -200,21 +208,21 @@ async def test_wrong_numbers_of_arguments_dont_harm(runs: Runs) -> None:
         request = await run.asked_for_approval()
         await run.handle.signal("approval", args=[])
         await run.handle.signal("approval", args=[{}, {}])
-        answer: JsonValue = await run.handle.execute_update("decide", args=[])
+        answer = await run.decide()
         refusals = await run.refusals(3)
         await run.approve(request.request_id)
         result = await run.result()
 
-    assert isinstance(answer, dict)
-    assert answer["accepted"] is False
+    assert not answer.accepted
     assert len(refusals) == 3
     assert result.answer == "send ok"
 
 
 async def test_an_approval_counts_once(runs: Runs, tmp_path: Path) -> None:
-    """A second approval of the same request is refused, and releases no second call."""  # T-17
+    """A second approval of the same request is refused, and releases no second call."""
+    # T-17
     log = str(tmp_path / "sent")
-    script = [call("send", log=log, text="1"), call("send", log=log, text="2"), told]
+    script: Script = [call("send", log=log, text="1"), call("send", log=log, text="2"), told]
     async with runs.working(scripted(script)):
         run = await runs.start("it")
         first = await run.asked_for_approval()
@@ -262,8 +270,9 @@ async def test_the_update_says_what_became_of_a_decision(runs: Runs) -> None:
 
 
 async def test_a_question_is_answered_in_words(runs: Runs) -> None:
-    """A tool that asks pauses the run; the answer becomes its result."""  # PF-16
-    script = [
+    """A tool that asks pauses the run; the answer becomes its result."""
+    # PF-16
+    script: Script = [
         call("ask_user", question="Which one?"),
         lambda turn: say(str(turn.last("ask_user"))),
     ]
@@ -298,7 +307,8 @@ def test_requests_have_three_kinds() -> None:
 async def test_an_escalated_run_goes_on_as_a_person_says(
     runs: Runs, resolution: dict[str, JsonValue], status: str, steps: int
 ) -> None:
-    """After repeated failures an agent that escalates waits, and is resumed, extended or ended."""  # T-08
+    """After repeated failures an agent that escalates waits, and is resumed, extended or ended."""
+    # T-08
     app = scripted(
         [call("find", name="a"), call("find", name="b"), say("found")],
         escalates=True,
@@ -339,7 +349,8 @@ async def test_words_from_outside_reach_the_next_turn(runs: Runs) -> None:
 
 
 async def test_a_suspended_run_schedules_nothing(runs: Runs, tmp_path: Path) -> None:
-    """Between suspend and resume nothing runs, even if it was approved meanwhile."""  # BY-62
+    """Between suspend and resume nothing runs, even if it was approved meanwhile."""
+    # BY-62
     log = tmp_path / "sent"
     async with runs.working(scripted([call("send", log=str(log), text="x"), told])):
         run = await runs.start("it")
@@ -356,7 +367,8 @@ async def test_a_suspended_run_schedules_nothing(runs: Runs, tmp_path: Path) -> 
 
 
 async def test_three_days_and_an_expiry_pass(skipping_runs: Runs) -> None:
-    """A run waits for days; an approval in time counts, and nobody's silence is a denial."""  # T-19
+    """A run waits for days; an approval in time counts, and nobody's silence is a denial."""
+    # T-19
     silent = scripted([call("send", log="/dev/null", text="x"), told])
     async with skipping_runs.working(silent):
         run = await skipping_runs.start("it", budget={"max_wall_time": 60})
@@ -372,7 +384,9 @@ async def test_three_days_and_an_expiry_pass(skipping_runs: Runs) -> None:
     assert waited >= timedelta(days=7).total_seconds()
 
 
-async def test_an_approval_after_three_days(skipping_runs: Runs, skipping_server) -> None:  # noqa: ANN001
+async def test_an_approval_after_three_days(
+    skipping_runs: Runs, skipping_server: WorkflowEnvironment
+) -> None:
     """Waiting for three days costs no wall time, and the approval still releases the call."""
     app = scripted([call("send", log="/dev/null", text="x"), told])
     async with skipping_runs.working(app):

@@ -63,7 +63,8 @@ def result(state: RunState) -> ToolSuccess | ToolFailure | None:
 
 
 def test_a_call_that_needs_approval_opens_a_request() -> None:
-    """A request has everything that a person needs to judge the call."""  # PF-15
+    """A request has everything that a person needs to judge the call."""
+    # PF-15
     (request,) = waiting().requests
 
     assert request == ApprovalRequest(
@@ -88,7 +89,8 @@ def test_a_call_that_needs_approval_opens_a_request() -> None:
 
 
 def test_a_question_opens_a_request() -> None:
-    """The call of a tool that asks becomes a question to a person."""  # PF-16
+    """The call of a tool that asks becomes a question to a person."""
+    # PF-16
     (request,) = ruled((SEND, to_answer(SEND, "Which one?"))).requests
 
     assert request == Question(
@@ -102,7 +104,8 @@ def test_a_question_opens_a_request() -> None:
 
 
 def test_a_denied_call_has_its_result_at_once() -> None:
-    """A denial is a result with a reason and with what may be done instead."""  # PF-18
+    """A denial is a result with a reason and with what may be done instead."""
+    # PF-18
     assert result(ruled((SEND, denied(SEND)))) == ToolFailure(
         status="denied",
         call_id="c1",
@@ -114,7 +117,8 @@ def test_a_denied_call_has_its_result_at_once() -> None:
 
 
 def test_a_refused_call_has_its_result_at_once() -> None:
-    """A call that reached no engine is answered as an error of its type."""  # PF-05
+    """A call that reached no engine is answered as an error of its type."""
+    # PF-05
     failed = result(ruled((SEND, unknown(SEND))))
 
     assert isinstance(failed, ToolFailure)
@@ -122,7 +126,8 @@ def test_a_refused_call_has_its_result_at_once() -> None:
 
 
 def test_requests_are_numbered_through_the_run() -> None:
-    """Ids are never used twice, so a late message can't hit another request."""  # T-17
+    """Ids are never used twice, so a late message can't hit another request."""
+    # T-17
     first, second = a_call("send", call_id="c1"), a_call("send", call_id="c2")
     state = ruled((first, to_approve(first)), (second, to_answer(second)))
     state = told(state, an_approval("req-1"))
@@ -179,7 +184,8 @@ def test_a_rejection_is_the_result_of_the_call() -> None:
 
 
 def test_an_answer_is_the_result_of_the_call() -> None:
-    """The words of a person are what the model reads."""  # PF-16
+    """The words of a person are what the model reads."""
+    # PF-16
     state = told(ruled((SEND, to_answer(SEND))), an_answer(text="the blue one"))
 
     assert result(state) == ToolSuccess(
@@ -207,7 +213,8 @@ def test_a_refused_message_is_kept() -> None:
 
 
 def test_a_request_that_closed_while_a_message_was_judged_stays_closed() -> None:
-    """Of two accepted messages about one request only the first has an effect."""  # T-17
+    """Of two accepted messages about one request only the first has an effect."""
+    # T-17
     once = told(waiting(), an_approval())
 
     twice, disposition = requests.after_message(once, an_approval(approver="bob"), YES, LATER)

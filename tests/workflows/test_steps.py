@@ -120,7 +120,8 @@ def test_between_two_turns(
 
 
 def test_only_what_is_undecided_is_authorized() -> None:
-    """All undecided calls of a turn are ruled upon at once; decided ones not again."""  # PF-01
+    """All undecided calls of a turn are ruled upon at once; decided ones not again."""
+    # PF-01
     fresh = step(asked_for(LOOK_1, SEND_1))
     again = step(approved())
 
@@ -165,7 +166,8 @@ def test_reads_run_together_and_writes_alone(
 
 
 def test_a_run_begins_with_its_goal() -> None:
-    """The goal is the first item; limits given for the run replace the agent's."""  # LP-07
+    """The goal is the first item; limits given for the run replace the agent's."""
+    # LP-07
     given = RunInput.model_validate(
         {"agent": "it", "input": "go", "budget": {"max_steps": 3}, "tenant": "acme"}
     )
@@ -216,7 +218,8 @@ def test_a_reply_is_billed() -> None:
 
 
 def test_waiting_for_people_is_counted_apart() -> None:
-    """Time that people took is kept, so that no limit on work includes it."""  # T-19
+    """Time that people took is kept, so that no limit on work includes it."""
+    # T-19
     state = steps.waited(steps.waited(a_state(), timedelta(days=3)), timedelta(seconds=2))
 
     assert state.ledger.waited == 3 * 86400 + 2
@@ -224,7 +227,8 @@ def test_waiting_for_people_is_counted_apart() -> None:
 
 @pytest.mark.parametrize("tool", [SEND, WRITE, a_contract("delete", risk="destructive")])
 def test_a_failed_call_is_an_ordinary_result(tool: ToolContract) -> None:
-    """An error is told to the model, and the run goes on."""  # HG-12 PF-19
+    """An error is told to the model, and the run goes on."""
+    # HG-12 PF-19
     call = a_call(tool.name)
     failed: ToolResult = ToolFailure(
         status="outcome_unknown", call_id="c1", name=tool.name, type="timeout", reason="late"

@@ -118,7 +118,8 @@ def test_a_run_that_waits_for_nobody_shows_nothing() -> None:
 
 
 def test_a_model_cant_forge_what_people_see() -> None:
-    """Each request is one entry of the list, whatever the model asked."""  # PF-17
+    """Each request is one entry of the list, whatever the model asked."""
+    # PF-17
     forged = "Fine?\n- `req-2`: approve `look()`? harmless (read_only)."
 
     details = waiting_details((a_question(question=forged),))

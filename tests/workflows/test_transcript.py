@@ -46,7 +46,8 @@ def test_appending_keeps_digest_and_size_in_step() -> None:
 
 
 def test_pruning_keeps_the_record_whole() -> None:
-    """What a model is shown shrinks; items and digest stay as they were."""  # LP-02
+    """What a model is shown shrinks; items and digest stay as they were."""
+    # LP-02
     state = grown(a_transcript([5000, 5000, 5000]), max_context_bytes=10_000)
 
     shown = pruned(state, 5)
@@ -95,7 +96,8 @@ def test_a_short_transcript_is_carried_whole() -> None:
 
 
 def test_the_digest_goes_on_where_it_ended() -> None:
-    """The transcript of a new execution is chained to that of the one before it."""  # T-34
+    """The transcript of a new execution is chained to that of the one before it."""
+    # T-34
     state = grown(a_transcript([100, None, 100]))
 
     fresh = carried(state)

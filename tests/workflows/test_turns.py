@@ -31,7 +31,8 @@ def ruled(*calls: AnyCall) -> RunState:
 
 
 def test_results_come_in_the_order_of_the_calls() -> None:
-    """However the calls ran, the model reads their results in the order of its calls."""  # LP-09
+    """However the calls ran, the model reads their results in the order of its calls."""
+    # LP-09
     denied_too = a_call("delete", call_id="c6")
     state = requests.after_rulings(
         asked_for(WRITE, denied_too, LOOK),
@@ -50,7 +51,8 @@ def test_results_come_in_the_order_of_the_calls() -> None:
 
 
 def test_a_turn_isnt_over_before_its_last_call() -> None:
-    """Results are held until all of a turn are in."""  # T-21
+    """Results are held until all of a turn are in."""
+    # T-21
     state = steps.after_tools(ruled(LOOK, WRITE), (a_success(LOOK),), NOW)
 
     assert not isinstance(state.items[-1], ToolTurn)

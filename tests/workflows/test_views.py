@@ -69,7 +69,8 @@ def test_status_says_what_a_person_asks_first() -> None:
 
 
 def test_usage_stands_beside_what_may_be_used() -> None:
-    """What was used is reported with the budget."""  # GF-07
+    """What was used is reported with the budget."""
+    # GF-07
     state = asked_for(a_call(), state=a_state(run={"budget": {"max_steps": 7}}))
 
     report = usage(state)

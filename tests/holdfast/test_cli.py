@@ -1,0 +1,326 @@
+"""The command line as people and scripts use it, against a real server."""
+
+import asyncio
+import json
+import os
+import pty
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from temporalio.client import Client, WorkflowFailureError
+
+from contracts.base import JsonObject
+from holdfast import Agent, App, Budget, call, calls, say
+from tests.sample import TOOLS
+from worker import build_worker
+
+ROOT = Path(__file__).parents[2]
+SEND = call("send", log="/dev/null", text="hello")
+SCRIPTS = {
+    "adder": [call("add", a=2, b=3), say("5")],
+    "looper": [call("look", place="here")] * 9,
+    "sender": [SEND, say("It was sent.")],
+    "asker": [call("ask_user", question="Which?"), say("That one.")],
+    "loser": [calls(call("find", name="x"), call("find", name="y")), say("Found.")],
+}
+APP = App(
+    agents=[
+        Agent(
+            name=name,
+            instructions="Do as you are told.",
+            models=[f"scripted:{name}"],
+            tools=TOOLS,
+            budget=Budget(max_steps=9, max_consecutive_failures=2),
+            escalates=True,
+        )
+        for name in SCRIPTS
+    ],
+    scripts=SCRIPTS,
+)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a command wrote, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> JsonObject:
+        """Standard output as a JSON object."""
+        return json.loads(self.out)
+
+
+@pytest.fixture(autouse=True)
+def _address(client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TEMPORAL_ADDRESS", client.service_client.config.target_host)
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def name() -> str:
+    """An id for a run."""
+    return f"run-{uuid4().hex[:8]}"
+
+
+@asynccontextmanager
+async def working(client: Client) -> AsyncGenerator[None]:
+    """Have a worker while the block lasts."""
+    async with build_worker(client, APP):
+        yield
+
+
+async def started(*arguments: str) -> asyncio.subprocess.Process:
+    """Start a command beside the worker, which needs this event loop."""
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "holdfast.cli.main", *arguments),
+        cwd=ROOT,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+
+
+async def holdfast(*arguments: str) -> Ended:
+    """Run a command to its end."""
+    return await ended(await started(*arguments))
+
+
+async def ended(process: asyncio.subprocess.Process) -> Ended:
+    """Wait for the end of a command."""
+    out, err = await process.communicate()
+    assert process.returncode is not None
+    return Ended(process.returncode, out.decode(), err.decode())
+
+
+async def waiting(run: str) -> JsonObject:
+    """Wait until a run waits for a person, and return the request."""
+    while not (found := json.loads((await holdfast("pending", run, "--json")).out)):
+        pass
+    return found[0]
+
+
+async def test_run_shows_how_it_goes(client: Client) -> None:
+    """`run` prints the transcript while it grows, and the answer."""
+    # OB-05
+    async with working(client):
+        ran = await holdfast("run", "adder", "What is 2 + 3?")
+
+    assert (ran.code, ran.err) == (0, "")
+    first, *rest = ran.out.splitlines()
+    assert first.startswith("run     run-")
+    assert rest[:3] == [
+        "goal    What is 2 + 3?",
+        "turn 1  scripted:adder  -> add",
+        "  call    add(a=2, b=3)",
+    ]
+    assert rest[-2] == "answer  5"
+
+
+@pytest.mark.parametrize(
+    ("agent", "code", "status"),
+    [
+        pytest.param("adder", 0, "completed", id="completed"),
+        pytest.param("looper", 3, "stopped", id="stopped"),
+        pytest.param("nobody", 1, "failed", id="failed"),
+    ],
+)
+async def test_exit_code_is_the_outcome(
+    client: Client, agent: str, code: int, status: str
+) -> None:
+    """A script sees from the exit code how a run ended, and reads the rest as JSON."""
+    async with working(client):
+        ran = await holdfast("run", agent, "go", "--json")
+
+    assert (ran.code, ran.json["status"], ran.err) == (code, status, "")
+
+
+async def test_input_file_and_limits(client: Client, name: str, tmp_path: Path) -> None:
+    """A file's text follows the goal; a limit that is given takes the place of the agent's."""
+    # GF-07
+    page = tmp_path / "page.txt"
+    page.write_text("1\n2\n", encoding="utf-8")
+    async with working(client):
+        ran = await holdfast(
+            *("run", "adder", "Add these:", "--input-file", str(page)),
+            *("--id", name, "--max-steps", "1", "--tenant", "acme", "--actor", "zoe"),
+        )
+        shown = await holdfast("show", name, "--json")
+    history = await client.get_workflow_handle(name).fetch_history()
+    started = history.events[0].workflow_execution_started_event_attributes
+
+    assert (ran.code, shown.json["tenant"], shown.json["actor"]) == (3, "acme", "zoe")
+    assert json.loads(started.input.payloads[0].data)["input"] == "Add these:\n\n1\n2\n"
+    limits = shown.json["budget"]
+    assert isinstance(limits, dict)
+    assert (limits["max_steps"], limits["max_consecutive_failures"]) == (1, 2)
+
+
+async def test_an_id_is_used_once(client: Client, name: str) -> None:
+    """A second run with the same id is refused, also when the first is over."""
+    async with working(client):
+        first = await holdfast("run", "adder", "go", "--id", name)
+        second = await holdfast("run", "adder", "go", "--id", name)
+
+    assert (first.code, second.code) == (0, 1)
+    assert second.err.startswith(f"holdfast: there is a run {name!r} already: ")
+
+
+async def test_approval_without_a_terminal(client: Client, name: str) -> None:
+    """What waits is printed once, with the command that decides it; that command does."""
+    async with working(client):
+        running = await started("run", "sender", "go", "--id", name)
+        request = await waiting(name)
+        command = f"holdfast approve {name} {request['request_id']}"
+        unknown = await holdfast("approve", name, "req-9")
+        approved = await holdfast("approve", name, "--reason", "fine", "--approver", "alice")
+        ran = await ended(running)
+        late = await holdfast("approve", name, str(request["request_id"]))
+
+    assert unknown.code == 1
+    assert unknown.err == "holdfast: refused: no request 'req-9' in this run\n"
+    assert (approved.code, approved.out) == (0, f"approved req-1 of {name} as alice\n")
+    assert (late.code, late.err) == (1, f"holdfast: run {name!r} is over (completed)\n")
+    assert (ran.code, ran.out.count(command)) == (0, 1)
+    assert "wait    approved by alice after" in ran.out
+
+
+async def test_rejection(client: Client, name: str) -> None:
+    """A rejection says why, and the run goes on without the call."""
+    async with working(client):
+        await holdfast("run", "sender", "go", "--id", name, "--detach")
+        await waiting(name)
+        rejected = await holdfast("reject", name, "--reason", "not today", "--approver", "bob")
+        await client.get_workflow_handle(name).result()
+        trace = await holdfast("trace", name)
+
+    assert rejected.code == 0
+    assert "result  denied  permission_denied: rejected by bob: not today" in trace.out
+
+
+async def test_questions_and_escalations(client: Client, name: str) -> None:
+    """`answer` and `resolve` say what the run made of them."""
+    async with working(client):
+        await holdfast("run", "asker", "go", "--id", name, "--detach")
+        await waiting(name)
+        wrong = await holdfast("resolve", name, "req-1", "resume")
+        right = await holdfast("answer", name, "req-1", "the red one")
+        await holdfast("run", "loser", "go", "--id", f"{name}-2", "--detach")
+        await waiting(f"{name}-2")
+        resolved = await holdfast("resolve", f"{name}-2", "req-1", "extend", "--max-steps", "5")
+        await client.get_workflow_handle(f"{name}-2").result()
+        shown = await holdfast("show", f"{name}-2", "--json")
+
+    assert wrong.code == 1
+    assert wrong.err.startswith("holdfast: refused: request 'req-1' waits for an answer")
+    assert (right.code, right.out) == (0, f"{name} took the answer to req-1\n")
+    assert resolved.code == 0
+    limits = shown.json["budget"]
+    assert isinstance(limits, dict)
+    assert limits["max_steps"] == 5
+
+
+async def test_steering(client: Client, name: str) -> None:
+    """A run is held, told something, let go on and cancelled by commands."""
+    async with working(client):
+        await holdfast("run", "sender", "go", "--id", name, "--detach")
+        await waiting(name)
+        told = [
+            await holdfast(*words)
+            for words in (["suspend", name], ["steer", name, "be kind"], ["resume", name])
+        ]
+        cancelled = await holdfast("cancel", name)
+        with pytest.raises(WorkflowFailureError):
+            await client.get_workflow_handle(name).result()
+        again = await holdfast("cancel", name)
+        listed = await holdfast("list", "--status", "cancelled", "--json")
+
+    assert [one.code for one in (*told, cancelled, again)] == [0, 0, 0, 0, 1]
+    assert again.err == f"holdfast: run {name!r} is over (cancelled)\n"
+    assert name in [run["run_id"] for run in json.loads(listed.out)]
+
+
+async def test_history_needs_no_worker(client: Client, name: str, tmp_path: Path) -> None:
+    """A run that is over is shown, traced, exported and replayed without any worker."""
+    # GF-04 OB-04
+    async with working(client):
+        await holdfast("run", "adder", "go", "--id", name)
+    file = tmp_path / "run.json"
+    shown = await holdfast("show", name)
+    exported = await holdfast("export", name, "--output", str(file))
+    trace, from_file = await holdfast("trace", name), await holdfast("trace", str(file))
+    spans = await holdfast("trace", name, "--json")
+    replayed = await holdfast("replay", str(file))
+    again = await holdfast("export", name)
+
+    assert [one.code for one in (shown, exported, trace, spans, replayed)] == [0] * 5
+    assert "answer   5" in shown.out
+    assert trace.out == from_file.out
+    assert spans.json["run_id"] == name
+    assert again.out == file.read_text(encoding="utf-8")
+    assert replayed.out.startswith(f"{name} replays: ")
+
+
+async def test_changed_decisions_do_not_replay(client: Client, name: str, tmp_path: Path) -> None:
+    """A history that today's code would not repeat is reported in one line."""
+    # OB-06
+    async with working(client):
+        await holdfast("run", "adder", "go", "--id", name)
+    file = tmp_path / "run.json"
+    text = (await holdfast("export", name)).out
+    file.write_text(text.replace('"name": "call_model"', '"name": "think"'), encoding="utf-8")
+    replayed = await holdfast("replay", str(file))
+
+    assert (replayed.code, replayed.err.count("\n")) == (1, 1)
+    assert "Nondeterminism" in replayed.err
+
+
+async def test_missing_worker_is_named(client: Client, name: str) -> None:
+    """Without a worker `run` says so once, and goes on as soon as there is one."""
+    running = await started("run", "adder", "go", "--id", name)
+    assert running.stderr is not None
+    hint = (await running.stderr.readline()).decode()
+    async with working(client):
+        ran = await ended(running)
+
+    assert hint.startswith("no worker answers on task queue 'holdfast': start one with ")
+    assert (ran.code, ran.err) == (0, "")
+
+
+async def test_person_at_the_terminal_is_asked(client: Client) -> None:
+    """On a terminal `run` asks for the approval, with the exact arguments."""
+    terminal, end = pty.openpty()
+    async with working(client):
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "holdfast.cli.main", "run", "sender", "go"),
+            cwd=ROOT,
+            stdin=end,
+            stdout=end,
+            stderr=end,
+        )
+        os.close(end)
+        asked = await read_until(terminal, b"approve? [y/N]")
+        os.write(terminal, b"y\n")
+        rest = await read_until(terminal, b"used ")
+        code = await process.wait()
+    os.close(terminal)
+
+    assert 'text = "hello"' in asked
+    assert "risk      communication" in asked
+    assert "It was sent." in rest
+    assert code == 0
+
+
+async def read_until(terminal: int, words: bytes) -> str:
+    """Read what a terminal shows, up to some words."""
+    shown = b""
+    while words not in shown:
+        shown += await asyncio.to_thread(os.read, terminal, 4096)
+    return shown.decode()
