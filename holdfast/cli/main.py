@@ -11,6 +11,7 @@ from temporalio.service import RPCError
 
 from contracts.errors import HoldfastError
 from holdfast.cli import approvals, apps, dev, history, runs
+from holdfast.trace.transcript import plain
 
 app = typer.Typer(
     name="holdfast",
@@ -81,7 +82,7 @@ def main() -> NoReturn:
 
 
 def _fail(message: str, code: int) -> int:
-    print(f"holdfast: {' '.join(message.split())}", file=sys.stderr)  # noqa: T201 -- the error
+    print(f"holdfast: {plain(' '.join(message.split()))}", file=sys.stderr)  # noqa: T201 -- the error
     return code
 
 

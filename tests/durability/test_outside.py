@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 from temporalio.client import Client, WorkflowHistory
 from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.worker import Replayer
+from temporalio.worker import Replayer, WorkflowRunner
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 from temporalio.workflow import NondeterminismError
 
 import worker
 from examples.reconcile.app import app as reconcile
-from holdfast import call, say
+from holdfast import call, calls, say
+from holdfast.trace.reader import read_trace
+from holdfast.trace.transcript import lines
 from tests.durability.changed_run import ChangedRun
 from tests.running import Runs
 from tests.sample import scripted
@@ -94,10 +97,52 @@ async def test_an_exported_history_replays(runs: Runs) -> None:
         await replayer(ChangedRun).replay_workflow(history)
 
 
-def replayer(workflow: type) -> Replayer:
+async def test_workflow_code_passes_the_sandbox(runs: Runs) -> None:
+    """The SDK's sandbox, which workers do without for speed, finds nothing non-deterministic."""
+    # T-12
+    async with runs.working(scripted([call("delete", record="x"), call("look", place="y")])):
+        run = await runs.start("it")
+        await run.result()
+        history = await run.handle.fetch_history()
+    passed = ("pydantic", "rfc8785", "contracts", "activities", "adapters", "tools")
+    sandboxed = SandboxedWorkflowRunner(
+        restrictions=SandboxRestrictions.default.with_passthrough_modules(*passed)
+    )
+
+    await replayer(AgentRun, sandboxed).replay_workflow(history)
+
+
+async def test_the_export_alone_tells_an_auditor_everything(runs: Runs) -> None:
+    """Who asked, what was called and why, who approved, what came of it, why it stopped."""
+    # SS-05 LP-12 TC-03 HG-19
+    turn = calls(call("send", log="/dev/null", text="hi"), call("nope"))
+    async with runs.working(scripted([turn], instructions="Nothing about permissions here.")):
+        run = await runs.start("it", "tell them", actor="bob", tenant="acme")
+        request = await run.asked_for_approval()
+        await run.approve("req-9", "mallory")
+        await run.approve(request.request_id, "dana", reason="fine")
+        await run.result()
+        exported = [WorkflowHistory.from_json("x", (await run.handle.fetch_history()).to_json())]
+    said = "\n".join(str(line) for line in lines(read_trace(exported)))
+
+    for words in (
+        "tell them",
+        'send(log="/dev/null", text="hi")',
+        "approval_required (communication)",
+        "mallory",
+        "no request 'req-9'",
+        "approved by dana",
+        "fine",
+        "unknown_tool",
+        "no model answered",
+    ):
+        assert words in said, (words, said)
+
+
+def replayer(workflow: type, runner: WorkflowRunner = worker.WORKFLOW_RUNNER) -> Replayer:
     """A replayer as the product has it, for this workflow class."""
     return Replayer(
         workflows=[workflow],
-        workflow_runner=worker.WORKFLOW_RUNNER,
+        workflow_runner=runner,
         data_converter=pydantic_data_converter,
     )

@@ -23,7 +23,7 @@ def endless(turn: ScriptTurn) -> Reply:
 
 async def test_the_step_budget_is_exact(runs: Runs) -> None:
     """max_steps N means N model calls; then the run completes as stopped, with its trace."""
-    # HG-01 HG-02 TS-06 LP-10 PI-01
+    # HG-01 HG-02 TS-06 LP-10 PI-01 LP-11
     async with runs.working(scripted(endless, instructions="x")):
         run = await runs.start("it", budget={"max_steps": 3})
         result = await run.result()
@@ -88,7 +88,7 @@ async def test_one_identical_call_too_many_ends_the_run(
     runs: Runs, threshold: int, ran: int
 ) -> None:
     """The call after so many identical ones in a row isn't executed; key order makes no other."""
-    # HG-09 HG-10 TS-04
+    # HG-09 HG-10 TS-04 LP-11
 
     def again(turn: ScriptTurn) -> Reply:
         return call("add", a=1, b=2) if turn.number % 2 else call("add", b=2, a=1)
