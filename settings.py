@@ -28,8 +28,16 @@ class Settings:
         return cls(
             app=os.environ.get("HOLDFAST_APP") or None,
             home=Path(os.environ.get("HOLDFAST_HOME") or ".holdfast"),
-            user=getpass.getuser(),
+            user=_user(),
         )
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        # A container may run under a number that no user has.
+        return f"user {os.getuid()}"
 
 
 def secret(name: str) -> str:

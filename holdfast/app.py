@@ -17,6 +17,11 @@ from tools.tool import Tool
 
 LONGEST_NAME = 100
 
+LONGEST_WAIT = timedelta(days=3650)
+
+SMALLEST_CONTEXT = 1000
+"""Bytes; a goal and a turn or two."""
+
 LARGEST_PREFIX = 400_000
 """Bytes of instructions and tool schemas; with a transcript they must fit into a 2 MB payload."""
 
@@ -117,11 +122,26 @@ class App:
                 found.append(f"model {model!r} is not named provider:name")
             elif provider == "scripted" and name not in self.scripts:
                 found.append(f"model {model!r} has no script in scripts={{...}}")
-        if agent.approval_timeout <= timedelta(0):
-            found.append("its approval_timeout must be longer than nothing")
-        if len(agent.snapshot().prefix.model_dump_json().encode()) > LARGEST_PREFIX:
-            found.append(f"instructions and tools exceed {LARGEST_PREFIX} bytes")
-        return found
+        return [*found, *_limits_that_cant_be(agent)]
+
+
+def _limits_that_cant_be(agent: Agent) -> list[str]:
+    found: list[str] = []
+    if agent.approval_timeout <= timedelta(0):
+        found.append("its approval_timeout must be longer than nothing")
+    if agent.approval_timeout > LONGEST_WAIT:
+        found.append(f"its approval_timeout is {LONGEST_WAIT.days} days at most")
+    if agent.max_context_bytes < SMALLEST_CONTEXT:
+        found.append(f"its max_context_bytes is {SMALLEST_CONTEXT} at least")
+    if agent.max_history_events < 1:
+        found.append("its max_history_events is 1 at least")
+    names = [tool.contract.name for tool in agent.tools]
+    found.extend(
+        f"it has tool {name!r} twice" for name in sorted(set(names)) if names.count(name) > 1
+    )
+    if len(agent.snapshot().prefix.model_dump_json().encode()) > LARGEST_PREFIX:
+        found.append(f"instructions and tools exceed {LARGEST_PREFIX} bytes")
+    return found
 
 
 class _Importing:

@@ -1,10 +1,12 @@
 """An embedded Temporal server: for development, tests and measurements, not for production."""
 
+import fcntl
 import shutil
 import socket
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 from temporalio.contrib.pydantic import pydantic_data_converter
@@ -20,6 +22,11 @@ _SEARCH_ATTRIBUTES = (attributes.NAME, attributes.TENANT, attributes.STATUS, att
 # The server looks for new work 20 times a second unless told otherwise, and a run that is alone on
 # it would wait for that in every step.
 _PROMPT = ("--dynamic-config-value", "history.transferProcessorMaxPollRPS=5000")
+
+# A large database takes its time.
+STARTUP = timedelta(seconds=20)
+
+_SQLITE = b"SQLite format 3\x00"
 
 _NO_BANNER = ("--output", "none")
 
@@ -39,9 +46,18 @@ async def dev_server(
             raise HoldfastError(
                 f"port {number} is taken: stop what listens there or choose another ({option})"
             )
+    with _kept(database):
+        environment = await _started(port, ui_port, database)
+        async with environment:
+            yield environment
+
+
+async def _started(
+    port: int | None, ui_port: int | None, database: Path | None
+) -> WorkflowEnvironment:
     binary = find_temporal_binary()
     try:
-        environment = await WorkflowEnvironment.start_local(  # pyright: ignore[reportUnknownMemberType] -- the SDK leaves a type argument open
+        return await WorkflowEnvironment.start_local(  # pyright: ignore[reportUnknownMemberType] -- the SDK leaves a type argument open
             data_converter=pydantic_data_converter,
             ip=HOST,
             port=port,
@@ -51,13 +67,12 @@ async def dev_server(
             dev_server_existing_path=None if binary is None else str(binary),
             dev_server_database_filename=None if database is None else str(database),
             dev_server_log_level="never",
+            dev_server_startup_timeout=STARTUP,
             dev_server_extra_args=_PROMPT + _NO_BANNER,
         )
     except RuntimeError as error:
-        said = " ".join(str(error).split())
+        said = " ".join(str(error).partition(";")[0].split())
         raise HoldfastError(f"the embedded Temporal server can't start: {said}") from None
-    async with environment:
-        yield environment
 
 
 def find_temporal_binary() -> Path | None:
@@ -69,6 +84,33 @@ def find_temporal_binary() -> Path | None:
     beside = shutil.which("temporal", path=str(Path(sys.executable).parent))
     found = beside or shutil.which("temporal")
     return None if found is None else Path(found)
+
+
+@contextmanager
+def _kept(database: Path | None) -> Generator[None]:
+    """Hold a database: two servers that write into one would destroy it."""
+    if database is None:
+        yield
+        return
+    try:
+        if database.exists() and _beginning(database) != _SQLITE:
+            raise HoldfastError(f"{database} is no database of runs: choose another file (--db)")
+        lock = database.with_name(f"{database.name}.lock").open("w", encoding="utf-8")
+    except OSError as error:
+        raise HoldfastError(f"{error.filename}: {error.strerror}") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise HoldfastError(
+                f"{database} is in use by another server: stop it or choose another file (--db)"
+            ) from None
+        yield
+
+
+def _beginning(file: Path) -> bytes:
+    with file.open("rb") as opened:
+        return opened.read(len(_SQLITE))
 
 
 def _is_taken(port: int) -> bool:

@@ -7,6 +7,9 @@ from urllib.parse import quote
 
 from contracts.tools import ArtifactRef, ToolInvocation
 
+LONGEST_NAME = 100
+"""Characters; file systems end at 255 bytes."""
+
 
 class ArtifactStore(Protocol):
     """Keeps whole results."""
@@ -38,4 +41,7 @@ class FileArtifacts:
 
 
 def _quoted(name: str) -> str:
-    return quote(name, safe="").replace(".", "%2E")
+    quoted = quote(name, safe="").replace(".", "%2E")
+    if len(quoted) <= LONGEST_NAME:
+        return quoted
+    return f"{quoted[:LONGEST_NAME]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"

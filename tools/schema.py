@@ -2,11 +2,20 @@
 
 import inspect
 from collections.abc import Callable, Mapping
+from types import TracebackType
 from typing import get_type_hints
 
 import jsonschema_rs
-from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
-from pydantic.fields import FieldInfo
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    TypeAdapter,
+    ValidationError,
+    create_model,
+)
+from pydantic.errors import PydanticUserError
 
 from contracts.base import JsonObject
 from contracts.errors import AppError
@@ -17,37 +26,84 @@ _MODE_LIMIT = 7
 
 
 class Signature:
-    """What a tool's function takes and gives, read once."""
+    """What a tool's function takes and gives, read once. Raises AppError where that can't be."""
 
     def __init__(self, name: str, function: Callable[..., object]) -> None:
-        hints = get_type_hints(function, include_extras=True)
-        fields: dict[str, tuple[object, object]] = {}
+        with Defining(name):
+            hints = get_type_hints(function, include_extras=True)
         self.context_parameter: str | None = None
+        fields: dict[str, tuple[object, object]] = {}
         for parameter in inspect.signature(function).parameters.values():
-            hint = hints.get(parameter.name)
-            if hint is None:
-                raise AppError(
-                    f"tool {name!r}: argument {parameter.name!r} has no type; annotate it"
-                )
-            if hint is ToolContext:
+            if hints.get(parameter.name) is ToolContext:
                 self.context_parameter = parameter.name
-                continue
-            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-                raise AppError(f"tool {name!r}: name each argument instead of *{parameter.name}")
-            required = parameter.default is parameter.empty
-            fields[parameter.name] = (hint, FieldInfo() if required else parameter.default)
+            else:
+                _check_parameter(name, parameter, hints)
+                # An alias, because a field of a model can't have just any name.
+                fields[f"argument_{len(fields)}"] = (hints[parameter.name], _field(parameter))
         if hints.get("return", None) is None:
             raise AppError(f"tool {name!r}: say what it returns with a return annotation")
-        self.arguments = _arguments_model(name, fields)
-        self.returns: TypeAdapter[object] = TypeAdapter(hints["return"])
+        with Defining(name):
+            self.arguments = _arguments_model(name, fields)
+            self.returns: TypeAdapter[object] = TypeAdapter(hints["return"])
+            self.input_schema: JsonObject = {
+                "required": [],
+                **self.arguments.model_json_schema(by_alias=True),
+            }
+            self.output_schema: JsonObject = self.returns.json_schema(mode="serialization")
 
-    def input_schema(self) -> JsonObject:
-        """Return the schema of the arguments: no unknown ones, required ones listed."""
-        return {"required": [], **self.arguments.model_json_schema()}
+    def values(self, arguments: JsonObject) -> dict[str, object]:
+        """Turn JSON into what the function takes; raises pydantic's ValidationError."""
+        parsed = self.arguments.model_validate(arguments)
+        return {
+            field.alias or name: getattr(parsed, name)
+            for name, field in type(parsed).model_fields.items()
+        }
 
-    def output_schema(self) -> JsonObject:
-        """Return the schema of the result."""
-        return self.returns.json_schema(mode="serialization")
+
+class Defining:
+    """Whatever keeps a tool from being defined becomes one line."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        _: TracebackType | None,
+    ) -> None:
+        if isinstance(error, ValidationError):
+            raise AppError(f"tool {self._name!r}: {objections(error)}") from None
+        if isinstance(error, PydanticUserError | NameError | TypeError):
+            reason = " ".join(str(error).split()).split(" For further information")[0]
+            raise AppError(f"tool {self._name!r}: its types are no JSON: {reason}") from None
+
+
+def objections(error: ValidationError) -> str:
+    """Say on one line what pydantic objects to, field by field."""
+    return "; ".join(
+        f"{'.'.join(str(part) for part in entry['loc'])}: {entry['msg']}"
+        for entry in error.errors(include_url=False, include_input=False)
+    )
+
+
+def _check_parameter(name: str, parameter: inspect.Parameter, hints: Mapping[str, object]) -> None:
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        raise AppError(f"tool {name!r}: name each argument instead of *{parameter.name}")
+    if parameter.kind is parameter.POSITIONAL_ONLY:
+        raise AppError(
+            f"tool {name!r}: argument {parameter.name!r} must go by its name, without /"
+        )
+    if parameter.name not in hints:
+        raise AppError(f"tool {name!r}: argument {parameter.name!r} has no type; annotate it")
+
+
+def _field(parameter: inspect.Parameter) -> object:
+    if parameter.default is parameter.empty:
+        return Field(alias=parameter.name)
+    return Field(default=parameter.default, alias=parameter.name)
 
 
 class ArgumentCheck:
@@ -73,13 +129,13 @@ def flaws(schema: JsonObject) -> tuple[str, ...]:
         found.append("its input schema doesn't list the required arguments")
     if schema.get("additionalProperties") is not False:
         found.append("its input schema lets unknown arguments pass")
-    properties = schema.get("properties")
-    for name, entry in (properties if isinstance(properties, dict) else {}).items():
+    definitions = _object(schema.get("$defs"))
+    for name, entry in _object(schema.get("properties")).items():
         if not isinstance(entry, dict) or not _is_typed(entry):
             found.append(f"argument {name!r} has no type")
-        elif name in _MODE_NAMES and _choices(entry) > _MODE_LIMIT:
+        elif name in _MODE_NAMES and (choices := _choices(entry, definitions)) > _MODE_LIMIT:
             found.append(
-                f"argument {name!r} chooses between {_choices(entry)} things to do; "
+                f"argument {name!r} chooses between {choices} things to do; "
                 "make each a tool of its own"
             )
     return tuple(found)
@@ -95,9 +151,20 @@ def _is_typed(entry: JsonObject) -> bool:
     return any(word in entry for word in words)
 
 
-def _choices(entry: JsonObject) -> int:
+def _choices(entry: JsonObject, definitions: JsonObject) -> int:
+    """Count what an argument chooses from: directly, by reference, or as one of several types."""
+    reference = entry.get("$ref")
+    if isinstance(reference, str):
+        return _choices(_object(definitions.get(reference.rpartition("/")[2])), definitions)
+    alternatives = entry.get("anyOf")
+    if isinstance(alternatives, list):
+        return sum(_choices(_object(one), definitions) for one in alternatives)
     enum = entry.get("enum")
     return len(enum) if isinstance(enum, list) else 0
+
+
+def _object(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}
 
 
 def _place(path: list[str | int]) -> str:

@@ -11,7 +11,7 @@ from contracts.base import JsonObject
 from contracts.errors import AppError, ToolError
 from contracts.tools import ResourceScope, RetryRule, Risk, ToolContract
 from tools.context import ToolContext
-from tools.schema import ArgumentCheck, Signature, flaws
+from tools.schema import ArgumentCheck, Defining, Signature, flaws, objections
 
 ToolFunction: TypeAlias = Callable[..., object] | Callable[..., Awaitable[object]]
 
@@ -75,14 +75,11 @@ class Tool:
         Raises ToolError where a type is stricter than its schema can say.
         """
         try:
-            parsed = self._signature.arguments.model_validate(arguments)
+            values = self._signature.values(arguments)
         except ValidationError as error:
             raise ToolError(
-                "invalid_arguments", _objections(error), ("correct the arguments",)
+                "invalid_arguments", objections(error), ("correct the arguments",)
             ) from None
-        values: dict[str, object] = {
-            name: getattr(parsed, name) for name in type(parsed).model_fields
-        }
         if self._signature.context_parameter is not None:
             values[self._signature.context_parameter] = context
         return values
@@ -118,27 +115,30 @@ def tool(  # noqa: PLR0913 -- each is a field of the contract
     def decorate(function: ToolFunction) -> Tool:
         name = function.__name__
         signature = Signature(name, function)
-        contract = ToolContract(
-            name=name,
-            description=inspect.getdoc(function) or "",
-            input_schema=signature.input_schema(),
-            output_schema=signature.output_schema(),
-            risk=risk,
-            side_effect=_SIDE_EFFECTS[risk],
-            resource_scope=scope or ResourceScope(),
-            permission=permission,
-            timeout=timeout,
-            max_result_chars=max_result_chars,
-            retry=RetryRule(max_retries=max_retries, backoff=retry_backoff),
-            audit="history",
-            error_format="tool_failure",
-            local=local,
-            pollable=pollable,
-            draft=draft,
-            expected_result=expected_result,
-            rollback=rollback,
-        )
-        made = Tool(contract, function, signature)
+        if risk not in _SIDE_EFFECTS:
+            raise AppError(f"tool {name!r}: risk {risk!r} is none of the risk classes")
+        with Defining(name):
+            contract = ToolContract(
+                name=name,
+                description=inspect.getdoc(function) or "",
+                input_schema=signature.input_schema,
+                output_schema=signature.output_schema,
+                risk=risk,
+                side_effect=_SIDE_EFFECTS[risk],
+                resource_scope=scope or ResourceScope(),
+                permission=permission,
+                timeout=timeout,
+                max_result_chars=max_result_chars,
+                retry=RetryRule(max_retries=max_retries, backoff=retry_backoff),
+                audit="history",
+                error_format="tool_failure",
+                local=local,
+                pollable=pollable,
+                draft=draft,
+                expected_result=expected_result,
+                rollback=rollback,
+            )
+            made = Tool(contract, function, signature)
         if holes := _holes(made):
             raise AppError(f"tool {name!r}: {'; '.join(holes)}")
         return made
@@ -152,13 +152,6 @@ def imported(module: str, qualname: str) -> object:
     for part in qualname.split("."):
         found = getattr(found, part)
     return found
-
-
-def _objections(error: ValidationError) -> str:
-    return "; ".join(
-        f"{'.'.join(str(part) for part in entry['loc'])}: {entry['msg']}"
-        for entry in error.errors(include_url=False, include_input=False)
-    )
 
 
 def _holes(made: Tool) -> tuple[str, ...]:
@@ -175,6 +168,8 @@ def _holes(made: Tool) -> tuple[str, ...]:
     scope = contract.resource_scope
     properties = contract.input_schema.get("properties")
     known = properties if isinstance(properties, dict) else {}
+    if scope.kind != "none" and scope.argument is None:
+        found.append(f"its scope {scope.kind!r} must name the argument that is checked")
     if scope.argument is not None and scope.argument not in known:
         found.append(f"its scope names {scope.argument!r}, which is none of its arguments")
     return tuple(found)

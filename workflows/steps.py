@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import NamedTuple, TypeAlias
 
-from contracts.base import JsonObject
+from contracts.base import JsonObject, digest
 from contracts.budget import Ledger
 from contracts.model import ModelCall, ModelReply
 from contracts.run import AgentSnapshot, Brief, RunInput, RunResult, Stop
@@ -243,20 +243,24 @@ def _told_apart(state: RunState, calls: tuple[AnyCall, ...]) -> tuple[AnyCall, .
     Some servers number calls anew in each reply; an approval, a result or an idempotency key must
     never be another call's.
     """
-    seen = {
-        call.call_id
-        for item in state.items
-        if isinstance(item, AssistantTurn)
-        for call in item.calls
-    }
     apart: list[AnyCall] = []
     for place, call in enumerate(calls, start=1):
-        if call.call_id in seen:
-            fresh = f"{call.call_id}-{state.ledger.steps + 1}-{place}"
-            call = call.model_copy(update={"call_id": fresh})  # noqa: PLW2901 -- the one to keep
-        seen.add(call.call_id)
-        apart.append(call)
+        fresh = call.call_id
+        while _is_taken(state, apart, fresh):
+            fresh = f"{fresh}-{state.ledger.steps + 1}-{place}"
+        apart.append(call.model_copy(update={"call_id": fresh}))
     return tuple(apart)
+
+
+def _is_taken(state: RunState, apart: list[AnyCall], call_id: str) -> bool:
+    asked = (
+        call for item in state.items if isinstance(item, AssistantTurn) for call in item.calls
+    )
+    return (
+        any(call.call_id == call_id for call in apart)
+        or any(call.call_id == call_id for call in asked)
+        or digest(call_id)[:8] in state.forgotten_calls
+    )
 
 
 def _take_calls(state: RunState, calls: tuple[AnyCall, ...]) -> RunState:

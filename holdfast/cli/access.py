@@ -56,18 +56,19 @@ async def ask(client: Client, run: str, query: str, type: TypeAdapter[Answer]) -
 
 
 async def signal(client: Client, run: str, name: str, message: Inbound) -> None:
-    """Send a signal; raises HoldfastError when the run takes none."""
-    handle = client.get_workflow_handle(run)
+    """Send a signal; raises HoldfastError when there is no run that would take it."""
+    await describe_open(client, run)
     try:
-        await handle.signal(name, message.model_dump(mode="json", exclude_unset=True))
+        await client.get_workflow_handle(run).signal(
+            name, message.model_dump(mode="json", exclude_unset=True)
+        )
     except RPCError as error:
-        if error.status is RPCStatusCode.NOT_FOUND:
-            await describe_open(client, run)
         raise _explained(error, client, run) from None
 
 
 async def decide(client: Client, run: str, message: ApprovalSignal) -> Disposition:
     """Send the update `decide` and return what became of it."""
+    await describe_open(client, run)
     handle = client.get_workflow_handle(run)
     try:
         return await handle.execute_update(  # pyright: ignore[reportUnknownMemberType] -- an overload of the SDK leaves a type open
@@ -84,8 +85,6 @@ async def decide(client: Client, run: str, message: ApprovalSignal) -> Dispositi
     except WorkflowUpdateFailedError as error:
         raise HoldfastError(f"run {run!r} took no decision: {error.cause}") from None
     except RPCError as error:
-        if error.status is RPCStatusCode.NOT_FOUND:
-            await describe_open(client, run)
         raise _explained(error, client, run) from None
 
 

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from rich.console import Console
 from rich.text import Text
 from temporalio.client import Client
+from temporalio.service import RPCError
 
 from contracts.approvals import (
     AnswerSignal,
@@ -28,6 +29,10 @@ from settings import Settings
 Message: TypeAlias = ApprovalSignal | AnswerSignal | ResolutionSignal
 
 REQUESTS: TypeAdapter[tuple[Request, ...]] = TypeAdapter(tuple[Request, ...])
+
+
+RETRY = 1.0
+"""Seconds until a run that didn't answer is asked again."""
 
 
 class Desk:
@@ -70,13 +75,21 @@ class Desk:
 
     async def _serve(self) -> None:
         while not self._shown.issuperset(self._open):
-            pending = await access.ask(self._client, self._run, "pending", REQUESTS)
+            if (pending := await self._pending()) is None:
+                await asyncio.sleep(RETRY)
+                continue
             # A request that closes before it can be shown isn't shown.
-            self._shown.update(set(self._open) - {request.request_id for request in pending or ()})
-            for request in pending or ():
+            self._shown.update(set(self._open) - {request.request_id for request in pending})
+            for request in pending:
                 if request.request_id not in self._shown:
                     self._shown.add(request.request_id)
                     await self._present(request)
+
+    async def _pending(self) -> tuple[Request, ...] | None:
+        try:
+            return await access.ask(self._client, self._run, "pending", REQUESTS)
+        except RPCError:
+            return None
 
     async def _present(self, request: Request) -> None:
         render.show_request(self._out, self._run, request)
@@ -91,7 +104,7 @@ class Desk:
         elif isinstance(reading.exception(), EOFError):
             self._say(f"\nleft open: {render.command(self._run, request)}")
         else:
-            await self._send(reading.result())
+            await self._send(request, reading.result())
 
     async def _read(self, request: Request) -> Message:
         match request:
@@ -136,7 +149,7 @@ class Desk:
             raise EOFError
         return line.strip()
 
-    async def _send(self, message: Message) -> None:
+    async def _send(self, request: Request, message: Message) -> None:
         """Send a decision, and wait until the run shows it: the next question stands below."""
         try:
             match message:
@@ -149,8 +162,8 @@ class Desk:
                     await access.signal(self._client, self._run, "answer", message)
                 case ResolutionSignal():
                     await access.signal(self._client, self._run, "resolution", message)
-        except HoldfastError as error:
-            self._say(str(error))
+        except (HoldfastError, RPCError) as error:
+            self._say(f"{error}; decide it later: {render.command(self._run, request)}")
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(access.PATIENCE.total_seconds()):

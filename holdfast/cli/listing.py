@@ -37,7 +37,11 @@ _ENDED: dict[WorkflowExecutionStatus, Standing] = {
 
 
 class RunEntry(Contract):
-    """A run in a list. What the server doesn't know, for want of search attributes, is null."""
+    """
+    A run in a list. What the server doesn't know, for want of search attributes, is null.
+
+    A run that went on in a new execution is listed with the times of its latest.
+    """
 
     run_id: str
     agent: str | None

@@ -5,7 +5,7 @@ import secrets
 import sys
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 from pydantic import JsonValue, ValidationError
@@ -33,19 +33,21 @@ _ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
 
 EXIT_STOPPED = 3
 
+InputFile: TypeAlias = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Text that follows the goal, or is the goal.")
+]
+Wait: TypeAlias = Annotated[
+    bool, typer.Option("--wait/--detach", help="Show progress until the end, or just start.")
+]
+
 
 @blocking
 async def run(
     agent: Annotated[str, typer.Argument(metavar="AGENT", help="The name of the agent.")],
     goal: Annotated[str, typer.Argument(metavar="GOAL", help="What it shall do.")] = "",
     *,
-    input_file: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Text that follows the goal, or is the goal."),
-    ] = None,
-    wait: Annotated[
-        bool, typer.Option("--wait/--detach", help="Show progress until the end, or just start.")
-    ] = True,
+    input_file: InputFile = None,
+    wait: Wait = True,
     id: Annotated[str | None, typer.Option(metavar="ID", help="The id of the run.")] = None,
     tenant: Annotated[str | None, typer.Option(help="The tenant that the run acts for.")] = None,
     actor: Annotated[str | None, typer.Option(help="The person that the run acts for.")] = None,
@@ -57,38 +59,43 @@ async def run(
     as_json: options.Json = False,
 ) -> None:
     """Start a run. Exit code: 0 completed, 3 stopped or blocked, 1 failed."""
-    budget = options.budget(max_steps, max_tokens, max_cost, max_wall_time)
-    given = {
-        "agent": agent,
-        "input": _goal(goal, input_file),
-        "tenant": tenant,
-        "actor": actor,
-        "session_id": session,
-        "budget": budget,
-    }
+    brief = _brief(
+        agent=agent,
+        input=_goal(goal, input_file),
+        tenant=tenant,
+        actor=actor,
+        session_id=session,
+        budget=options.budget(max_steps, max_tokens, max_cost, max_wall_time),
+    )
+    client = await connect()
+    handle = await _start(client, brief, id or _fresh_id())
+    if wait:
+        trace = await _watch(client, handle, quiet=as_json)
+        if as_json:
+            render.show_json(_outcome(trace))
+        raise typer.Exit(_exit_code(trace))
+    if as_json:
+        render.show_json({"run_id": handle.id})
+    else:
+        print(handle.id)  # noqa: T201 -- nothing but the id, for scripts
+
+
+def _brief(**given: object) -> RunInput:
     try:
-        brief = RunInput.model_validate(
+        return RunInput.model_validate(
             {name: value for name, value in given.items() if value is not None}
         )
     except ValidationError as error:
         raise HoldfastError(objections(error)) from None
-    client = await connect()
-    handle = await _start(client, brief, id or _fresh_id())
-    if not wait:
-        if as_json:
-            render.show_json({"run_id": handle.id})
-        else:
-            print(handle.id)  # noqa: T201 -- nothing but the id, for scripts
-        return
-    watch = Watch(client, handle.id, quiet=as_json)
+
+
+async def _watch(client: Client, handle: WorkflowHandle[object, object], *, quiet: bool) -> Trace:
+    watch = Watch(client, handle.id, quiet=quiet)
     try:
-        trace = await watch.until_over(handle.result_run_id or "")
+        return await watch.until_over(handle.result_run_id or "")
     except asyncio.CancelledError:
         _warn(f"{handle.id} goes on; see 'holdfast show {handle.id}' or cancel it")
         raise
-    if as_json:
-        render.show_json(_outcome(trace))
-    raise typer.Exit(_exit_code(trace))
 
 
 async def _start(client: Client, brief: RunInput, run_id: str) -> WorkflowHandle[object, object]:

@@ -56,6 +56,7 @@ class Watch:
                     self._tell(line)
         finally:
             coming.cancel()
+            await asyncio.wait({coming})
         return coming.result()
 
     def _show(self, trace: Trace) -> None:

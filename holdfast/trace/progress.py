@@ -37,25 +37,24 @@ class Progress:
         self._growing += range(self._seen, len(trace.entries))
         self._seen = len(trace.entries)
         for place in self._growing:
-            yield from self._news(trace, trace.entries[place])
+            yield from self._news(trace, place)
         self._growing = [
             place for place in self._growing if _may_grow(trace, trace.entries[place])
         ]
         if trace.ended_at is not None:
             yield from ending(trace)
 
-    def _news(self, trace: Trace, entry: Entry) -> Iterator[Line]:
-        match entry:
-            case Turn():
+    def _news(self, trace: Trace, place: int) -> Iterator[Line]:
+        match trace.entries[place]:
+            case Turn() as entry:
                 yield from self._others(entry.key, list(turn_lines(entry)))
                 for call in entry.calls:
                     yield from self._call_news(trace, call, alone=len(entry.calls) == 1)
             case Escalated(request_id=request_id):
                 asked = trace.requests[request_id]
                 yield from self._others(asked.key, list(escalation_lines(asked)))
-            case _:
-                self._latest_call = ""
-                yield from entry_lines(trace, entry)
+            case entry:
+                yield from self._others(f"entry {place}", list(entry_lines(trace, entry)))
 
     def _others(self, key: str, lines: list[Line]) -> list[Line]:
         fresh = self._unwritten(key, lines)

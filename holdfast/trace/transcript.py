@@ -45,7 +45,8 @@ def lines(trace: Trace) -> Iterator[Line]:
 def heading(trace: Trace) -> Iterator[Line]:
     """Write what the run is about."""
     agent = trace.brief.agent if trace.brief else "unknown"
-    yield Line("run", f"{trace.run_id}  agent {agent}  {moment(trace.started_at)}", "quiet")
+    begun = moment(trace.started_at)
+    yield Line("run", plain(f"{trace.run_id}  agent {agent}  {begun}"), "quiet")
     yield Line("goal", _line(trace.goal))
 
 

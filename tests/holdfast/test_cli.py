@@ -102,9 +102,10 @@ async def ended(process: asyncio.subprocess.Process) -> Ended:
 
 async def waiting(run: str) -> JsonObject:
     """Wait until a run waits for a person, and return the request."""
-    while not (found := json.loads((await holdfast("pending", run, "--json")).out)):
-        pass
-    return found[0]
+    while True:
+        asked = await holdfast("pending", run, "--json")
+        if asked.code == 0 and (found := json.loads(asked.out)):
+            return found[0]
 
 
 async def test_run_shows_how_it_goes(client: Client) -> None:

@@ -17,7 +17,8 @@ from contracts.tools import Risk
 from tools.context import ToolContext
 from tools.tool import tool
 
-SLEEP = (sys.executable, "-c", "import signal; signal.pause()")
+SLEEP = (sys.executable, "-c", "import signal; signal.alarm(60); signal.pause()")
+"""A process that would outlive its test, but not the day."""
 
 
 class Colour(StrEnum):

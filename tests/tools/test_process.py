@@ -191,3 +191,17 @@ async def test_a_call_cancelled_at_once_leaves_nothing() -> None:
         await call
 
     assert multiprocessing.active_children() == []
+
+
+async def test_a_call_cancelled_twice_leaves_nothing_either(alive: Alive) -> None:
+    """Impatience doesn't help a process to survive: a second cancellation waits like the first."""
+    call = asyncio.create_task(ran(sample_tools.linger_long, {"alive": alive.path}))
+    for _ in range(2):
+        await asyncio.sleep(0)
+        call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.3):
+            await alive.heard()

@@ -1,24 +1,13 @@
 """Tools that are refused, on one line that says what to change; and what the others promise."""
 
-from collections.abc import AsyncIterator, Callable
-from enum import StrEnum
-from typing import Any, Literal
+from collections.abc import Callable
 
 import pytest
 
 from contracts.errors import AppError
 from contracts.tools import ResourceScope, Risk
+from tests.tools import unfit
 from tools.tool import Tool, ToolFunction, tool
-
-TwelveModes = Literal["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"]
-
-
-class Mode(StrEnum):
-    """Twelve things to do."""
-
-    A, B, C, D, E, F = "a", "b", "c", "d", "e", "f"
-    U, V, W, X, Y, Z = "u", "v", "w", "x", "y", "z"
-
 
 define: Callable[..., Callable[[ToolFunction], Tool]] = tool
 """The decorator as it is used without a type checker."""
@@ -38,137 +27,71 @@ async def good(place: str) -> str:
     return place
 
 
-async def silent(place: str) -> str:
-    return place
-
-
-async def terse(place: str) -> str:
-    """Looks."""
-    return place
-
-
-async def untyped(place: str) -> str:
-    """Look at a place and say what is there."""
-    return place
-
-
-del untyped.__annotations__["place"]
-
-
-async def anything(place: Any) -> str:  # noqa: ANN401 -- what is tested
-    """Look at a place and say what is there."""
-    return str(place)
-
-
-async def open_ended(*places: str) -> str:
-    """Look at places and say what is there."""
-    return str(places)
-
-
-async def open_named(**places: str) -> str:
-    """Look at places and say what is there."""
-    return str(places)
-
-
-async def no_result(place: str):
-    """Look at a place and say what is there."""
-    print(place)  # noqa: T201 -- what it does is no matter
-
-
-async def literal_mode(mode: TwelveModes) -> str:
-    """Do one of twelve things with it."""
-    return mode
-
-
-async def enum_mode(mode: Mode) -> str:
-    """Do one of twelve things with it."""
-    return mode
-
-
-async def optional_mode(mode: TwelveModes | None = None) -> str:
-    """Do one of twelve things with it."""
-    return str(mode)
-
-
-async def unreadable(place: Callable[[], str]) -> str:
-    """Look at a place and say what is there."""
-    return place()
-
-
-async def unwritable(place: str) -> AsyncIterator[str]:
-    """Look at a place and say what is there."""
-    raise NotImplementedError(place)
-
-
-async def undefined(place: str) -> str:
-    """Look at a place and say what is there."""
-    return place
-
-
-undefined.__annotations__["place"] = "Place"
-
-
-async def positional(place: str, /) -> str:
-    """Look at a place and say what is there."""
-    return place
-
-
-async def _private(place: str) -> str:
-    """Look at a place and say what is there."""
-    return place
-
-
 @pytest.mark.parametrize(
     ("function", "message"),
     [
         pytest.param(
-            silent,
+            unfit.silent,
             "tool 'silent': its docstring must say what it does; that is all a model knows of it",
             id="no docstring",
         ),  # LP-06
         pytest.param(
-            terse,
+            unfit.terse,
             "tool 'terse': its docstring must say what it does; that is all a model knows of it",
             id="one word",
         ),  # LP-06
         pytest.param(
-            untyped, "tool 'untyped': argument 'place' has no type; annotate it", id="untyped"
+            unfit.untyped,
+            "tool 'untyped': argument 'place' has no type; annotate it",
+            id="untyped",
         ),
-        pytest.param(anything, "tool 'anything': argument 'place' has no type", id="Any"),
+        pytest.param(unfit.anything, "tool 'anything': argument 'place' has no type", id="Any"),
         pytest.param(
-            open_ended, "tool 'open_ended': name each argument instead of *places", id="*args"
+            unfit.open_ended,
+            "tool 'open_ended': name each argument instead of *places",
+            id="*args",
         ),
         pytest.param(
-            open_named, "tool 'open_named': name each argument instead of *places", id="**kwargs"
+            unfit.open_named,
+            "tool 'open_named': name each argument instead of *places",
+            id="**kwargs",
         ),
         pytest.param(
-            no_result,
+            unfit.no_result,
             "tool 'no_result': say what it returns with a return annotation",
             id="no return type",
         ),
         pytest.param(
-            literal_mode,
+            unfit.literal_mode,
             "tool 'literal_mode': argument 'mode' chooses between 12 things to do; "
             "make each a tool of its own",
             id="mode by literal",
         ),  # PI-03
         pytest.param(
-            enum_mode,
+            unfit.enum_mode,
             "tool 'enum_mode': argument 'mode' chooses between 12 things to do; "
             "make each a tool of its own",
             id="mode by enum",
         ),  # PI-03
         pytest.param(
-            optional_mode,
+            unfit.optional_mode,
             "tool 'optional_mode': argument 'mode' chooses between 12 things to do; "
             "make each a tool of its own",
             id="optional mode",
         ),  # PI-03
-        pytest.param(unreadable, "tool 'unreadable': argument 'place'", id="type without JSON"),
-        pytest.param(unwritable, "tool 'unwritable': ", id="result without JSON"),
-        pytest.param(undefined, "tool 'undefined': ", id="type that isn't there"),
-        pytest.param(positional, "tool 'positional': argument 'place'", id="argument by place"),
-        pytest.param(_private, "tool '_private': ", id="name that is none"),
+        pytest.param(
+            unfit.unreadable, "tool 'unreadable': argument 'place'", id="type without JSON"
+        ),
+        pytest.param(unfit.unwritable, "tool 'unwritable': ", id="result without JSON"),
+        pytest.param(unfit.undefined, "tool 'undefined': ", id="type that isn't there"),
+        pytest.param(
+            unfit.positional, "tool 'positional': argument 'place'", id="argument by place"
+        ),
+        pytest.param(
+            unfit.look_at_a_place_and_say_in_more_letters_than_a_name_may_have_what_is_there,
+            "tool 'look_at_",
+            id="long name",
+        ),
     ],
 )
 def test_a_function_with_holes_is_no_tool(function: ToolFunction, message: str) -> None:
@@ -241,7 +164,7 @@ def test_settings_at_their_bounds_are_accepted(settings: dict[str, object]) -> N
 
 def test_all_holes_are_named_at_once() -> None:
     """Whoever defines a tool reads everything that is to change."""
-    assert refused(terse, risk=Risk.FINANCIAL, local=True, timeout=60).count(";") == 3
+    assert refused(unfit.terse, risk=Risk.FINANCIAL, local=True, timeout=60).count(";") == 3
 
 
 def test_a_risk_class_must_be_chosen() -> None:

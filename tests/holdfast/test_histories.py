@@ -1,0 +1,118 @@
+"""Histories that are fetched, exported, read again and replayed."""
+
+import base64
+import json
+from pathlib import Path
+
+from temporalio.client import WorkflowHistory
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.worker import Replayer
+
+from holdfast import call, say
+from holdfast.histories import fetch, read, write
+from holdfast.trace.reader import read_trace
+from tests.holdfast.traces import finished, outcome, pondering, printed
+from tests.running import Runs
+from tests.sample import scripted
+from worker import WORKFLOW_RUNNER
+from workflows.agent_run import AgentRun
+
+
+async def test_run_in_several_executions_is_one_trace(runs: Runs) -> None:
+    """A run that went on in new executions is one trace, and can be read from any of them."""
+    script = [*(call("look", place=str(place)) for place in range(15)), say("done")]
+    async with runs.working(scripted(script, max_history_events=40)):
+        run = await runs.start("it", "Look around.")
+        await run.result()
+        histories = await fetch(runs.client, run.handle.id)
+
+    trace, latest = read_trace(histories), read_trace(histories[-1:])
+    assert (trace.executions, len(histories) > 2) == (len(histories), True)
+    assert [turn.number for turn in trace.turns] == list(range(1, 17))
+    assert (latest.goal, latest.status, latest.run_id) == (trace.goal, "completed", trace.run_id)
+    assert latest.turns[-1].number == 16
+
+
+async def test_unreadable_payloads_spoil_nothing(runs: Runs) -> None:
+    """Where payloads are encrypted or foreign, the trace has what the events themselves say."""
+    async with runs.working(pondering([call("ponder", about="x"), say("done")])):
+        (history,) = await finished(await runs.start("it"))
+    trace = read_trace([encrypted(history)])
+
+    assert (trace.status, len(trace.turns), trace.brief) == ("completed", 2, None)
+    assert [(made.call.name, made.attempts) for made in trace.calls] == [("ponder", 1)]
+    assert printed(trace)
+
+
+async def test_calls_that_share_an_id_are_told_apart(runs: Runs) -> None:
+    """Where a provider uses an id twice, the run renames the call, and the trace follows it."""
+    async with runs.working(pondering([call("ponder", about="x"), say("done")])):
+        (history,) = await finished(await runs.start("it"))
+    trace = read_trace([twinned(history)])
+
+    assert [(made.call.call_id, outcome(made)) for made in trace.calls] == [("call_1_1", "ok")]
+
+
+async def test_export_is_the_same_again(runs: Runs) -> None:
+    """Exporting a closed run again gives the same bytes, and what was exported reads the same."""
+    # OB-04
+    async with runs.working(pondering([call("ponder", about="x"), say("done")])):
+        run = await runs.start("it")
+        await run.result()
+        first = write(await fetch(runs.client, run.handle.id))
+        second = write(await fetch(runs.client, run.handle.id))
+
+    assert first == second
+
+
+async def test_exports_replay(runs: Runs, tmp_path: Path) -> None:
+    """An exported history, and one that Temporal's own tools wrote, is a test of today's code."""
+    # OB-06
+    async with runs.working(pondering([call("ponder", about="x"), say("done")])):
+        run = await runs.start("it")
+        await run.result()
+        histories = await fetch(runs.client, run.handle.id)
+    ours, theirs = tmp_path / "ours.json", tmp_path / "theirs.json"
+    ours.write_text(write(histories), encoding="utf-8")
+    theirs.write_text(histories[0].to_json(), encoding="utf-8")
+    replayer = Replayer(
+        workflows=[AgentRun],
+        workflow_runner=WORKFLOW_RUNNER,
+        data_converter=pydantic_data_converter,
+    )
+
+    for path in (ours, theirs):
+        (history,) = read(path)
+        await replayer.replay_workflow(history)
+        assert (history.workflow_id, history.run_id) == (run.handle.id, histories[0].run_id)
+
+
+def encrypted(history: WorkflowHistory) -> WorkflowHistory:
+    """The history as it would be if a codec had encrypted every payload of the run."""
+    exported = json.loads(history.to_json())
+    for event in exported["events"]:
+        garble(event.get("workflowExecutionStartedEventAttributes", {}).get("input"))
+        garble(event.get("workflowExecutionCompletedEventAttributes", {}).get("result"))
+        garble(event.get("activityTaskScheduledEventAttributes", {}).get("input"))
+        garble(event.get("activityTaskCompletedEventAttributes", {}).get("result"))
+        garble(event.get("markerRecordedEventAttributes", {}).get("details", {}).get("result"))
+    return WorkflowHistory.from_json(history.workflow_id, exported)
+
+
+def garble(payloads: dict[str, list[dict[str, str]]] | None) -> None:
+    """Replace what payloads hold."""
+    for payload in payloads["payloads"] if payloads else ():
+        payload["data"] = "AP8="
+
+
+def twinned(history: WorkflowHistory) -> WorkflowHistory:
+    """The history as it would be if the model had given its call the id of another."""
+    exported = json.loads(history.to_json())
+    for event in exported["events"]:
+        result = event.get("activityTaskCompletedEventAttributes", {}).get("result")
+        for payload in result["payloads"] if result else ():
+            said = json.loads(base64.b64decode(payload["data"]))
+            for asked in said.get("calls", ()):
+                asked["call_id"] = "twin"
+            payload["data"] = base64.b64encode(json.dumps(said).encode()).decode()
+    return WorkflowHistory.from_json(history.workflow_id, exported)

@@ -1,0 +1,159 @@
+"""The transcript of a run: what people read of it, while it goes on and afterwards."""
+
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+from temporalio.client import WorkflowHistory
+
+from contracts.base import JsonObject
+from contracts.budget import Limits
+from holdfast import Budget, Reply, ask_user, call, calls, say
+from holdfast.trace.progress import Progress
+from holdfast.trace.reader import TraceReader, read_trace
+from holdfast.trace.transcript import lines, plain
+from tests.holdfast.traces import announce, finished, pondering, printed
+from tests.running import Runs
+from tests.sample import scripted
+
+
+async def test_transcript_of_a_supervised_run(runs: Runs) -> None:
+    """A transcript reads as a story: turns, calls, rules, waits, results, the answer."""
+    # OB-05
+    asked = calls(call("ponder", about="it"), call("announce", text="all is well"))
+    async with runs.working(pondering([asked, say("It was announced.\nEverybody knows.")])):
+        run = await runs.start("it", "Tell everybody.")
+        request = await run.asked_for_approval()
+        await run.approve("req-7", "mallory")
+        await run.approve(request.request_id, "alice", reason="they wait for it")
+        trace = read_trace(await finished(run))
+
+    assert printed(trace) == [
+        "goal    Tell everybody.",
+        "turn 1  scripted:it  -> ponder, announce",
+        '  call    ponder(about="it")',
+        '  result  ok  "it is fine" (? ms)',
+        '  call    announce(text="all is well")',
+        "  rule    announce: approval_required (communication)",
+        "  wait    approved by alice after ? ms: they wait for it",
+        '  result  ok  "announced all is well" (? ms)',
+        "refused approval of req-7 by mallory: no request 'req-7' in this run",
+        "turn 2  scripted:it  -> answer",
+        "answer  It was announced.\n        Everybody knows.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "message", "line"),
+    [
+        pytest.param(
+            call("announce", text="x"),
+            ("approval", {"decision": "reject", "approver": "bob", "reason": "not now"}),
+            "  wait    rejected by bob after ? ms: not now",
+            id="rejected",
+        ),
+        pytest.param(
+            call("ask_user", question="Which?"),
+            ("answer", {"text": "the red one"}),
+            "  result  ok  the red one",
+            id="answered",
+        ),
+        pytest.param(
+            call("announce", text="x"),
+            None,
+            "  result  denied  approval_required: nobody decided req-1",
+            id="expired",
+        ),
+    ],
+)
+async def test_ends_of_a_wait(
+    runs: Runs, asked: Reply, message: tuple[str, JsonObject] | None, line: str
+) -> None:
+    """However a wait ends, the transcript says how and what the model was told."""
+    app = scripted(
+        [asked, say("done")],
+        tools=[announce, ask_user],
+        approval_timeout=timedelta(seconds=30 if message else 1),
+    )
+    async with runs.working(app):
+        run = await runs.start("it")
+        request = (await run.asked())[0]
+        if message is not None:
+            name, words = message
+            await run.signal(name, {**words, "request_id": request.request_id})
+        trace = read_trace(await finished(run))
+
+    assert [found for found in printed(trace) if found.startswith(line)]
+
+
+async def test_escalation_is_in_the_trace(runs: Runs) -> None:
+    """That a run waited for help, who gave it and which limits changed, is in its trace."""
+    app = scripted(
+        [call("find", name="a"), call("find", name="b"), call("look", place="c"), say("done")],
+        budget=Budget(max_steps=9, max_consecutive_failures=2),
+        escalates=True,
+    )
+    async with runs.working(app):
+        run = await runs.start("it")
+        request = (await run.asked())[0]
+        await run.signal(
+            "resolution",
+            {
+                "request_id": request.request_id,
+                "action": "extend",
+                "guidance": "look elsewhere",
+                "budget": {"max_steps": 30},
+            },
+        )
+        trace = read_trace(await finished(run))
+
+    assert [found for found in printed(trace) if found.startswith("wait")] == [
+        "wait    escalated: max_consecutive_failures (2) reached (req-1)",
+        "wait    resolved after ? ms: look elsewhere (extend)",
+    ]
+    assert trace.limits == Limits(max_steps=30, max_consecutive_failures=2)
+
+
+async def test_progress_is_the_transcript(runs: Runs) -> None:
+    """Whoever watches a run event by event reads each line of its transcript, once."""
+    together = calls(*(call("ponder", about=about) for about in "ab"), call("announce", text="c"))
+    async with runs.working(pondering([together, call("ponder", about="d"), say("done")])):
+        run = await runs.start("it")
+        request = await run.asked_for_approval()
+        await run.approve(request.request_id)
+        (history,) = await finished(run)
+    watched = watch(history)
+    trace = read_trace([history])
+
+    titles = [line for line in watched if line.startswith("  call")]
+    others = [line for line in watched if not line.startswith("  call")]
+    assert Counter(others) == Counter(str(line) for line in lines(trace) if line.label != "call")
+    assert len(set(titles)) == 4
+    assert watched.index('  call    announce(text="c")') < watched.index(
+        "  rule    announce: approval_required (communication)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("naïve 報告 \u2014 ok", "naïve 報告 \u2014 ok", id="letters"),
+        pytest.param("\x1b[2J\rapproved", "\\x1b[2J\\rapproved", id="escapes"),
+        pytest.param("pay \u202e001\u202c", "pay \\u202e001\\u202c", id="reversed"),
+        pytest.param("a\u200bb\U000e0041", "a\\u200bb\\U000e0041", id="invisible"),
+        pytest.param("नि\u200dष", "नि\u200dष", id="joiner"),
+    ],
+)
+def test_nothing_repaints_the_terminal(text: str, shown: str) -> None:
+    """A character that a terminal would act upon, or hide, is written out."""
+    assert plain(text) == shown
+
+
+def watch(history: WorkflowHistory) -> list[str]:
+    """The lines that somebody reads who watches the run event by event."""
+    reader, progress = TraceReader(), Progress()
+    watched: list[str] = []
+    for event in history.events:
+        reader.read(event)
+        watched += map(str, progress.fresh(reader.trace()))
+    return watched
