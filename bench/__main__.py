@@ -20,7 +20,9 @@ PARTS = ("steps", "many", "cache", "recovery", "replay")
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART")
+    parser.add_argument(
+        "--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART", help=" ".join(PARTS)
+    )
     parser.add_argument(
         "--lengths", nargs="+", type=int, default=[10, 50, 200, 1000], help="steps of lone runs"
     )
@@ -31,10 +33,13 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-async def _measure(given: argparse.Namespace) -> int:
+async def _measure(given: argparse.Namespace) -> None:
     began, tally = time.monotonic(), Tally()
     sdk = importlib.metadata.version("temporalio")
     print(f"temporalio {sdk}, Python {sys.version.split()[0]}, {os.cpu_count()} processors")
+    print(
+        "The raw loop has the SDK's defaults, its sandbox too; python -m bench.variants: without"
+    )
     async with server() as client:
         if "steps" in given.only:
             await steps.one_at_a_time(client, tally, given.lengths, given.repeats)
@@ -48,8 +53,7 @@ async def _measure(given: argparse.Namespace) -> int:
             await replay.replay(client, given.replay_steps)
     tally.close()
     print(f"\n{time.monotonic() - began:.0f} s")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(_measure(_arguments())))
+    asyncio.run(_measure(_arguments()))

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
 from itertools import count
 from typing import NamedTuple
 from uuid import uuid4
@@ -16,9 +15,7 @@ from bench.goals import Tally
 from bench.processes import WorkerProcess, worker_process
 from bench.samples import Handle
 from contracts.run import WORKFLOW_TYPE
-
-TASK_TIMEOUT = timedelta(seconds=3)
-"""As `holdfast run` starts its runs: how long the server waits for a lost workflow task."""
+from holdfast.cli.runs import TASK_TIMEOUT
 
 POLL = 0.02
 """Seconds."""

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerProcess
 from types import TracebackType
 from typing import NamedTuple, TypeAlias
 
@@ -81,10 +82,17 @@ async def run_in_process(
         async with time_limit(job.tool.contract.name, seconds):
             return await _outcome(receiver, heartbeat)
     finally:
-        await starting
-        _kill_with_children(child.pid)
-        await asyncio.to_thread(child.join)
-        receiver.close()
+        # Shielded: a second cancellation must not save the child.
+        await asyncio.shield(asyncio.ensure_future(_end(child, starting, receiver)))
+
+
+async def _end(
+    child: ForkServerProcess, starting: asyncio.Future[None], receiver: Connection
+) -> None:
+    await starting
+    _kill_with_children(child.pid)
+    await asyncio.to_thread(child.join)
+    receiver.close()
 
 
 async def _outcome(receiver: Connection, heartbeat: Callable[[JsonValue], None]) -> bytes:

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import get_type_hints
+from typing import Annotated, get_type_hints
 
 import jsonschema_rs
 from pydantic import (
@@ -39,7 +39,9 @@ class Signature:
             else:
                 _check_parameter(name, parameter, hints)
                 # An alias, because a field of a model can't have just any name.
-                fields[f"argument_{len(fields)}"] = (hints[parameter.name], _field(parameter))
+                named = Annotated[hints[parameter.name], Field(alias=parameter.name)]
+                default = ... if parameter.default is parameter.empty else parameter.default
+                fields[f"argument_{len(fields)}"] = (named, default)
         if hints.get("return", None) is None:
             raise AppError(f"tool {name!r}: say what it returns with a return annotation")
         with Defining(name):
@@ -98,12 +100,6 @@ def _check_parameter(name: str, parameter: inspect.Parameter, hints: Mapping[str
         )
     if parameter.name not in hints:
         raise AppError(f"tool {name!r}: argument {parameter.name!r} has no type; annotate it")
-
-
-def _field(parameter: inspect.Parameter) -> object:
-    if parameter.default is parameter.empty:
-        return Field(alias=parameter.name)
-    return Field(default=parameter.default, alias=parameter.name)
 
 
 class ArgumentCheck:

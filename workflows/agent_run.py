@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from pydantic import JsonValue
 from temporalio import workflow
 from temporalio.common import RawValue
-from temporalio.exceptions import ActivityError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, FailureError, is_cancelled_exception
 
 from activities.model import ModelActivities
 from activities.opening import OpeningActivities
@@ -103,7 +103,7 @@ class AgentRun:
                 OpenRun(agent=given.agent),
                 **options.decision(f"open agent {given.agent}"),
             )
-        except ActivityError as error:
+        except FailureError as error:
             raise InvalidInput(failures.message(error)) from error
         self._state = steps.opened(run_id, given, agent, now)
 

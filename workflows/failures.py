@@ -1,6 +1,6 @@
 """What an activity's failure means for the run. Pure."""
 
-from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.exceptions import ActivityError, ApplicationError, FailureError
 from temporalio.exceptions import TimeoutError as ActivityTimeout
 
 from contracts.tools import AnyCall, ToolContract, ToolFailure
@@ -12,9 +12,9 @@ _CUT_OFF = {TOOL_TIMEOUT, "CancelledError", "ActivityPause", "ActivityReset"}
 _MODEL_ERRORS = {"ModelUnavailable", "ModelRejected"}
 
 
-def message(error: ActivityError) -> str:
+def message(error: FailureError) -> str:
     """Say on one line what failed an activity in the end."""
-    cause = error.cause
+    cause = _cause(error)
     if isinstance(cause, ActivityTimeout):
         kind = cause.type.name.lower().replace("_", "-") if cause.type else "unknown"
         return f"no answer in time ({kind} time-out)"
@@ -23,17 +23,17 @@ def message(error: ActivityError) -> str:
     return " ".join(str(cause or error).split())
 
 
-def is_the_models(error: ActivityError) -> bool:
+def is_the_models(error: FailureError) -> bool:
     """Whether a failed `call_model` is the provider's doing, so that another model may help."""
-    cause = error.cause
+    cause = _cause(error)
     if isinstance(cause, ApplicationError):
         return cause.type in _MODEL_ERRORS
     return isinstance(cause, ActivityTimeout)
 
 
-def tool_failure(call: AnyCall, contract: ToolContract, error: ActivityError) -> ToolFailure:
+def tool_failure(call: AnyCall, contract: ToolContract, error: FailureError) -> ToolFailure:
     """Turn a failed tool into the result that the model reads."""
-    cause = error.cause
+    cause = _cause(error)
     cut_off = isinstance(cause, ActivityTimeout) or (
         isinstance(cause, ApplicationError) and cause.type in _CUT_OFF
     )
@@ -65,6 +65,10 @@ def tool_failure(call: AnyCall, contract: ToolContract, error: ActivityError) ->
     )
 
 
-def _kind(error: ActivityError) -> str:
-    cause = error.cause
+def _kind(error: FailureError) -> str:
+    cause = _cause(error)
     return f"{cause.type}: " if isinstance(cause, ApplicationError) and cause.type else ""
+
+
+def _cause(error: FailureError) -> BaseException | None:
+    return error.cause if isinstance(error, ActivityError) else error

@@ -253,9 +253,8 @@ def _told_apart(state: RunState, calls: tuple[AnyCall, ...]) -> tuple[AnyCall, .
 
 
 def _is_taken(state: RunState, apart: list[AnyCall], call_id: str) -> bool:
-    asked = (
-        call for item in state.items if isinstance(item, AssistantTurn) for call in item.calls
-    )
+    turns = (item for item in state.items if isinstance(item, AssistantTurn))
+    asked = (call for turn in turns for call in turn.calls)
     return (
         any(call.call_id == call_id for call in apart)
         or any(call.call_id == call_id for call in asked)

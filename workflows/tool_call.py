@@ -3,7 +3,7 @@
 from typing import cast
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, is_cancelled_exception
+from temporalio.exceptions import FailureError, is_cancelled_exception
 
 from contracts.state import CallState, RunState
 from contracts.tools import MalformedCall, ToolFailure, ToolInvocation, ToolResult, ToolSuccess
@@ -49,7 +49,7 @@ async def run_tool(state: RunState, asked: CallState, seconds_left: float | None
             result_type=_RESULT,
             **options.tool_call(summary, contract, seconds_left),
         )
-    except ActivityError as error:
+    except FailureError as error:  # a local activity fails without an ActivityError around it
         if is_cancelled_exception(error):
             raise
         return failures.tool_failure(call, contract, error)

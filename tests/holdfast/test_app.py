@@ -71,15 +71,28 @@ LOOK = _look()
             "its approval_timeout must be longer than nothing",
             id="no time to approve",
         ),
-        pytest.param({"approval_timeout": timedelta.max}, "approval_timeout", id="for ever"),
-        pytest.param({"max_context_bytes": 0}, "max_context_bytes", id="no context"),
-        pytest.param({"max_history_events": 0}, "max_history_events", id="no history"),
+        pytest.param(
+            {"approval_timeout": timedelta(days=3650, seconds=1)},
+            "its approval_timeout is 3650 days at most",
+            id="too much time to approve",
+        ),
+        pytest.param(
+            {"approval_timeout": timedelta.max},
+            "its approval_timeout is 3650 days at most",
+            id="for ever",
+        ),
+        pytest.param(
+            {"max_context_bytes": 999}, "its max_context_bytes is 1000 at least", id="no context"
+        ),
+        pytest.param(
+            {"max_history_events": 0}, "its max_history_events is 1 at least", id="no history"
+        ),
         pytest.param(
             {"instructions": "x" * 400_001},
             "instructions and tools exceed 400000 bytes",
             id="too much to say",
         ),
-        pytest.param({"tools": [LOOK, LOOK]}, "'look'", id="a tool twice"),
+        pytest.param({"tools": [LOOK, LOOK]}, "it has tool 'look' twice", id="a tool twice"),
     ],
 )
 def test_an_agent_that_cant_work_is_refused(changes: dict[str, object], flaw: str) -> None:
@@ -90,6 +103,22 @@ def test_an_agent_that_cant_work_is_refused(changes: dict[str, object], flaw: st
 
     assert message.startswith(f"agent {name!r}: ")
     assert flaw in message
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"name": "a" * 100}, id="longest name"),
+        pytest.param({"approval_timeout": timedelta(days=3650)}, id="longest wait"),
+        pytest.param({"approval_timeout": timedelta(microseconds=1)}, id="shortest wait"),
+        pytest.param({"max_context_bytes": 1000}, id="smallest context"),
+        pytest.param({"max_history_events": 1}, id="shortest history"),
+        pytest.param({"models": ["openai:gpt-5.2:beta"]}, id="colon in a model's name"),
+    ],
+)
+def test_limits_at_their_bounds_are_accepted(changes: dict[str, object]) -> None:
+    """What lies on the boundary is an agent."""
+    assert len(app(agent(**changes)).agents) == 1
 
 
 def test_all_flaws_are_named_at_once() -> None:

@@ -139,5 +139,6 @@ def _linger(alive: str) -> str:
         subprocess.Popen(SLEEP, pass_fds=[pipe.fileno()]),
     ):
         pipe.write(b"up\n")
+        signal.alarm(60)
         signal.pause()
     return "never"

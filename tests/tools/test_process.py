@@ -58,6 +58,8 @@ async def alive(tmp_path: Path) -> AsyncGenerator[Alive]:
     pipe = Alive(tmp_path / "alive")
     yield pipe
     pipe.close()
+    for survivor in multiprocessing.active_children():
+        survivor.kill()  # or the interpreter would wait for it at its exit
 
 
 async def test_a_result_comes_from_another_process() -> None:
@@ -202,6 +204,5 @@ async def test_a_call_cancelled_twice_leaves_nothing_either(alive: Alive) -> Non
     with pytest.raises(asyncio.CancelledError):
         await call
 
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.3):
-            await alive.heard()
+    while multiprocessing.active_children():  # noqa: ASYNC110 -- it is another process
+        await asyncio.sleep(0)

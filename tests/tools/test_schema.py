@@ -45,6 +45,11 @@ async def bounded(
     return f"{age}{name}{speed}{ctx.run_id}"
 
 
+async def defaulted(times: int = Field(default=1, ge=1, le=9)) -> str:
+    """Take what has its bounds beside its default."""
+    return str(times)
+
+
 async def shadowing(*, json: str, copy: str, schema: str) -> str:
     """Take what pydantic has names for."""
     return json + copy + schema
@@ -61,7 +66,7 @@ async def hidden(*, _place: str) -> str:
 
 
 def schema(function: Callable[..., object]) -> JsonObject:
-    return Signature("it", function).input_schema()
+    return Signature("it", function).input_schema
 
 
 def test_the_types_of_a_signature_are_the_types_of_the_schema() -> None:
@@ -111,6 +116,23 @@ def test_bounds_descriptions_and_defaults_are_in_the_schema() -> None:
     assert made["required"] == ["age"]
 
 
+def test_bounds_may_stand_with_the_default() -> None:
+    """A default that is a Field says the same as one in the annotation."""
+    made = Signature("it", defaulted)
+
+    properties = made.input_schema["properties"]
+    assert isinstance(properties, dict)
+    assert properties["times"] == {
+        "title": "Times",
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 9,
+        "default": 1,
+    }
+    assert made.input_schema["required"] == []
+    assert made.values({}) == {"times": 1}
+
+
 @pytest.mark.parametrize("function", [typed, bounded, whoami.function, order.function])
 def test_a_made_schema_is_a_contract(function: Callable[..., object]) -> None:
     """No unknown argument passes, and the required ones are listed."""  # PF-03 PF-04
@@ -149,12 +171,12 @@ def test_an_argument_may_have_any_name(function: Callable[..., object], names: l
 
     arguments: dict[str, JsonValue] = dict.fromkeys(names, "x")
     assert schema(function)["required"] == names
-    assert signature.arguments.model_validate(arguments).model_dump(by_alias=True) == arguments
+    assert signature.values(arguments) == arguments
 
 
 def test_the_result_has_a_schema_too() -> None:
     """What a tool returns is described as it is written."""
-    assert Signature("it", bounded).output_schema() == {"type": "string"}
+    assert Signature("it", bounded).output_schema == {"type": "string"}
     assert order.contract.output_schema["additionalProperties"] is not False
 
 

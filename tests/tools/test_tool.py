@@ -80,10 +80,18 @@ async def good(place: str) -> str:
             id="optional mode",
         ),  # PI-03
         pytest.param(
-            unfit.unreadable, "tool 'unreadable': argument 'place'", id="type without JSON"
+            unfit.unreadable, "tool 'unreadable': its types are no JSON: ", id="type without JSON"
         ),
-        pytest.param(unfit.unwritable, "tool 'unwritable': ", id="result without JSON"),
-        pytest.param(unfit.undefined, "tool 'undefined': ", id="type that isn't there"),
+        pytest.param(
+            unfit.unwritable,
+            "tool 'unwritable': its types are no JSON: ",
+            id="result without JSON",
+        ),
+        pytest.param(
+            unfit.undefined,
+            "tool 'undefined': its types are no JSON: ",
+            id="type that isn't there",
+        ),
         pytest.param(
             unfit.positional, "tool 'positional': argument 'place'", id="argument by place"
         ),
