@@ -3,7 +3,7 @@
 import importlib
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypedDict, Unpack
 
 from pydantic import ValidationError
 
@@ -89,27 +89,33 @@ class Tool:
         return self._signature.returns.dump_json(value)
 
 
-def tool(  # noqa: PLR0913 -- each is a field of the contract
-    *,
-    risk: Risk,
-    timeout: float = 30.0,
-    scope: ResourceScope | None = None,
-    local: bool = False,
-    pollable: bool = False,
-    max_retries: int = 2,
-    retry_backoff: float = 1.0,
-    max_result_chars: int = 20_000,
-    draft: str | None = None,
-    expected_result: str = "",
-    rollback: str = "",
-    permission: Literal["by_risk", "ask_user"] = "by_risk",
-) -> Callable[[ToolFunction], Tool]:
+class Terms(TypedDict, total=False):
+    """What a tool may say about itself beside its risk; see `tool`."""
+
+    timeout: float
+    scope: ResourceScope
+    local: bool
+    pollable: bool
+    max_retries: int
+    retry_backoff: float
+    max_result_chars: int
+    draft: str
+    expected_result: str
+    rollback: str
+    permission: Literal["by_risk", "ask_user"]
+
+
+def tool(*, risk: Risk, **terms: Unpack[Terms]) -> Callable[[ToolFunction], Tool]:
     """
     Make a function a tool. Its name, docstring and types become the contract.
 
-    *timeout* is in seconds, for each attempt. *max_retries* and *retry_backoff* (seconds) only
-    matter for tools that change nothing; others never run twice on their own. *expected_result*
-    and *rollback* are what an approver is told. Raises AppError when the contract has holes.
+    *timeout* is in seconds (30), for each attempt. *max_retries* (2) and *retry_backoff* (1 s) only
+    matter for tools that change nothing; others never run twice on their own. A *local* tool
+    runs inside the workflow task, a *pollable* one may be called again with the same arguments.
+    *max_result_chars* (20,000) go to the model, the rest is an artifact. *scope* names the
+    argument that must stay with the tenant or in the workspace, *draft* the tool that prepares
+    what this one commits. *expected_result* and *rollback* are what an approver is told. Raises
+    AppError when the contract has holes.
     """
 
     def decorate(function: ToolFunction) -> Tool:
@@ -118,32 +124,39 @@ def tool(  # noqa: PLR0913 -- each is a field of the contract
         if risk not in _SIDE_EFFECTS:
             raise AppError(f"tool {name!r}: risk {risk!r} is none of the risk classes")
         with Defining(name):
-            contract = ToolContract(
-                name=name,
-                description=inspect.getdoc(function) or "",
-                input_schema=signature.input_schema,
-                output_schema=signature.output_schema,
-                risk=risk,
-                side_effect=_SIDE_EFFECTS[risk],
-                resource_scope=scope or ResourceScope(),
-                permission=permission,
-                timeout=timeout,
-                max_result_chars=max_result_chars,
-                retry=RetryRule(max_retries=max_retries, backoff=retry_backoff),
-                audit="history",
-                error_format="tool_failure",
-                local=local,
-                pollable=pollable,
-                draft=draft,
-                expected_result=expected_result,
-                rollback=rollback,
-            )
-            made = Tool(contract, function, signature)
+            made = Tool(_contract(function, signature, risk, terms), function, signature)
         if holes := _holes(made):
             raise AppError(f"tool {name!r}: {'; '.join(holes)}")
         return made
 
     return decorate
+
+
+def _contract(
+    function: ToolFunction, signature: Signature, risk: Risk, terms: Terms
+) -> ToolContract:
+    return ToolContract(
+        name=function.__name__,
+        description=inspect.getdoc(function) or "",
+        input_schema=signature.input_schema,
+        output_schema=signature.output_schema,
+        risk=risk,
+        side_effect=_SIDE_EFFECTS[risk],
+        resource_scope=terms.get("scope", ResourceScope()),
+        permission=terms.get("permission", "by_risk"),
+        timeout=terms.get("timeout", 30.0),
+        max_result_chars=terms.get("max_result_chars", 20_000),
+        retry=RetryRule(
+            max_retries=terms.get("max_retries", 2), backoff=terms.get("retry_backoff", 1.0)
+        ),
+        audit="history",
+        error_format="tool_failure",
+        local=terms.get("local", False),
+        pollable=terms.get("pollable", False),
+        draft=terms.get("draft"),
+        expected_result=terms.get("expected_result", ""),
+        rollback=terms.get("rollback", ""),
+    )
 
 
 def imported(module: str, qualname: str) -> object:
