@@ -1,6 +1,7 @@
 """The composition root: the only place where concrete classes meet. Run as `worker.py APP`."""
 
 import asyncio
+import os
 import signal
 import sys
 from datetime import timedelta
@@ -111,4 +112,8 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # The SDK's threads may abort an interpreter that is shutting down, and with it the exit code.
+    os._exit(code)

@@ -37,7 +37,9 @@ class Transcripts:
         self._transcripts: OrderedDict[str, tuple[Mark, tuple[TranscriptItem, ...]]] = (
             OrderedDict()
         )
-        self._remains: OrderedDict[str, tuple[int, tuple[TranscriptItem, ...]]] = OrderedDict()
+        self._remains: OrderedDict[str, tuple[tuple[str, int], tuple[TranscriptItem, ...]]] = (
+            OrderedDict()
+        )
         self._prefixes: OrderedDict[str, Prefix] = OrderedDict()
 
     async def prefix(self, call: ModelCall) -> Prefix:
@@ -53,10 +55,11 @@ class Transcripts:
     async def view(self, call: ModelCall) -> tuple[TranscriptItem, ...]:
         """Return what the model is shown of the transcript; raises as `transcript` does."""
         items = await self.transcript(call)
-        before, shown = self._remains.get(call.run_id, (0, ()))
-        if before != call.pruned_before:
+        part = (call.origin, call.pruned_before)
+        known, shown = self._remains.get(call.run_id, (None, ()))
+        if known != part:
             shown = context.remains(items[: call.pruned_before], call.max_context_bytes)
-            self._keep(self._remains, call.run_id, (call.pruned_before, shown))
+            self._keep(self._remains, call.run_id, (part, shown))
         return shown + items[call.pruned_before :]
 
     async def transcript(self, call: ModelCall) -> tuple[TranscriptItem, ...]:

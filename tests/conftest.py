@@ -1,5 +1,6 @@
 """Real Temporal servers, one of each kind for the whole session, and workers for single tests."""
 
+import os
 import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -11,6 +12,8 @@ from temporalio.testing import WorkflowEnvironment
 
 from holdfast.dev_server import dev_server
 from tests.running import Runs
+
+EXIT_STATUS = pytest.StashKey[int]()
 
 
 @pytest.fixture(scope="session")
@@ -47,3 +50,16 @@ def skipping_runs(
 ) -> Runs:
     monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
     return Runs(skipping_server.client)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    session.config.stash[EXIT_STATUS] = int(exitstatus)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End at once: the SDK's threads may abort an interpreter that is shutting down."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(config.stash.get(EXIT_STATUS, 1))

@@ -7,7 +7,7 @@ from contracts.errors import ToolError
 from contracts.tools import ToolFailure, ToolInvocation, ToolSuccess
 from tools.artifacts import ArtifactStore
 
-SUMMARY_CHARS = 80
+SUMMARY_CHARS = 60
 
 
 def success(

@@ -109,8 +109,8 @@ def tool(*, risk: Risk, **terms: Unpack[Terms]) -> Callable[[ToolFunction], Tool
     """
     Make a function a tool. Its name, docstring and types become the contract.
 
-    *timeout* is in seconds (30), for each attempt. *max_retries* (2) and *retry_backoff* (1 s) only
-    matter for tools that change nothing; others never run twice on their own. A *local* tool
+    *timeout* is in seconds (30), for each attempt. *max_retries* (2) and *retry_backoff* (1 s)
+    only matter for tools that change nothing; others never run twice on their own. A *local* tool
     runs inside the workflow task, a *pollable* one may be called again with the same arguments.
     *max_result_chars* (20,000) go to the model, the rest is an artifact. *scope* names the
     argument that must stay with the tenant or in the workspace, *draft* the tool that prepares

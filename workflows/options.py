@@ -10,7 +10,7 @@ from contracts.tools import ToolContract
 
 # A killed worker is noticed when its heartbeat stays out, so this bounds the time to recover.
 # The activities send one every second or two.
-HEARTBEAT = timedelta(seconds=5)
+HEARTBEAT = timedelta(seconds=4)
 
 MODEL_TIMEOUT = timedelta(minutes=10)
 
