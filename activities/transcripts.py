@@ -1,7 +1,7 @@
 """The transcript that a model call means: from memory, or else asked of the run itself."""
 
 from collections import OrderedDict
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from contracts.errors import TranscriptMismatch
 from contracts.model import ModelCall, Prefix
@@ -9,6 +9,7 @@ from contracts.transcript import Mark, TranscriptItem, TranscriptPage
 from policy import context
 
 Kept = TypeVar("Kept")
+_Items: TypeAlias = tuple[TranscriptItem, ...]
 
 
 class RunReader(Protocol):
@@ -37,9 +38,7 @@ class Transcripts:
         self._transcripts: OrderedDict[str, tuple[Mark, tuple[TranscriptItem, ...]]] = (
             OrderedDict()
         )
-        self._remains: OrderedDict[str, tuple[tuple[str, int], tuple[TranscriptItem, ...]]] = (
-            OrderedDict()
-        )
+        self._remains: OrderedDict[str, tuple[_Items, _Items]] = OrderedDict()
         self._prefixes: OrderedDict[str, Prefix] = OrderedDict()
 
     async def prefix(self, call: ModelCall) -> Prefix:
@@ -55,11 +54,11 @@ class Transcripts:
     async def view(self, call: ModelCall) -> tuple[TranscriptItem, ...]:
         """Return what the model is shown of the transcript; raises as `transcript` does."""
         items = await self.transcript(call)
-        part = (call.origin, call.pruned_before)
-        known, shown = self._remains.get(call.run_id, (None, ()))
-        if known != part:
-            shown = context.remains(items[: call.pruned_before], call.max_context_bytes)
-            self._keep(self._remains, call.run_id, (part, shown))
+        old = items[: call.pruned_before]
+        known, shown = self._remains.get(call.run_id, ((), ()))
+        if known != old:  # mostly the very same items, so comparing them costs little
+            shown = context.remains(old, call.max_context_bytes)
+            self._keep(self._remains, call.run_id, (old, shown))
         return shown + items[call.pruned_before :]
 
     async def transcript(self, call: ModelCall) -> tuple[TranscriptItem, ...]:

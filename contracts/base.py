@@ -53,8 +53,6 @@ def _exact(value: JsonValue) -> JsonValue:
             return {key: _exact(entry) for key, entry in value.items()}
         case list():
             return [_exact(entry) for entry in value]
-        case bool():
-            return value
         case int() if abs(value) > _LARGEST_EXACT_INTEGER:
             return str(value)
         case float() if not math.isfinite(value):

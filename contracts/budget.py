@@ -8,8 +8,8 @@ from pydantic import ConfigDict, Field
 from contracts.base import Contract
 from contracts.usage import Money, UsageMetrics
 
-Steps: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000)]
-Count: TypeAlias = Annotated[int, Field(ge=1)]
+Steps: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
+Count: TypeAlias = Annotated[int, Field(strict=True, ge=1)]
 Seconds: TypeAlias = Annotated[float, Field(gt=0, le=10 * 365 * 86400)]
 Dollars: TypeAlias = Annotated[Money, Field(gt=Decimal(0))]
 

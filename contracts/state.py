@@ -34,8 +34,8 @@ class RunState(Contract):
     The goal is the first of `items`. `sent` is the transcript as the model saw it last, `head` as
     it is now; `origin` is the digest that the transcript of an earlier execution ended with.
     `calls` are those of the current turn, `steers` wait for the next model call.
-    `forgotten_calls` are the first 8 digits of the digests of ids whose calls were not carried
-    over: their ids are taken all the same. The run is over when it has an `outcome`.
+    `call_marks` are the first 8 digits of the digest of each call id of the run, those of earlier
+    executions too. The run is over when it has an `outcome`.
     """
 
     run_id: str
@@ -56,7 +56,7 @@ class RunState(Contract):
     closed: tuple[ClosedRequest, ...] = ()
     requests_made: int = 0
     steers: tuple[UserTurn, ...] = ()
-    forgotten_calls: tuple[str, ...] = ()
+    call_marks: tuple[str, ...] = ()
     suspended: bool = False
     refused: tuple[RefusedMessage, ...] = ()
     refused_total: int = 0

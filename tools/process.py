@@ -71,7 +71,7 @@ async def run_in_process(
     Run a job in a child, for at most *seconds*.
 
     Raises ToolTimeout, ToolError or ToolCrashed. However this ends, also by cancellation, the
-    child and everything that it started are gone when it returns.
+    child is killed with everything that it started, save what it moved to a session of its own.
     """
     receiver, sender = _CONTEXT.Pipe(duplex=False)
     child = _CONTEXT.Process(target=_serve, args=(sender, job))
@@ -100,7 +100,7 @@ async def _outcome(receiver: Connection, heartbeat: Callable[[JsonValue], None])
         await _readable(receiver)
         try:
             message: _Message = receiver.recv()
-        except EOFError:
+        except (EOFError, OSError):
             raise ToolCrashed("ProcessDied", "the tool's process ended without a result") from None
         match message:
             case _Progress(value):

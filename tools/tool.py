@@ -85,8 +85,9 @@ class Tool:
         return values
 
     def json(self, value: object) -> bytes:
-        """Turn what the function returned into JSON; raises pydantic's serialization error."""
-        return self._signature.returns.dump_json(value)
+        """Turn what the function returned into JSON; raises when it isn't what was promised."""
+        returns = self._signature.returns
+        return returns.dump_json(returns.validate_python(value))
 
 
 class Terms(TypedDict, total=False):

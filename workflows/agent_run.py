@@ -157,7 +157,7 @@ class AgentRun:
             await workflow.wait_condition(
                 lambda: self.state.requests != waiting or self.state.suspended,
                 timeout=max(until - began, timedelta(0)),
-                timeout_summary="; ".join(summaries.request_line(request) for request in waiting),
+                timeout_summary=summaries.requests_line(waiting),
             )
         except TimeoutError:
             now = workflow.now()

@@ -139,13 +139,14 @@ def after_model(state: RunState, reply: ModelReply) -> RunState:
     ledger = state.ledger.model_copy(
         update={"steps": state.ledger.steps + 1, "usage": state.ledger.usage + reply.usage}
     )
-    asked = _told_apart(state, reply.calls)
+    asked, marks = _told_apart(state, reply.calls)
     turn = AssistantTurn(model=reply.model, text=reply.text, calls=asked)
     state = state.model_copy(
         update={
             "ledger": ledger,
             "sent": state.head,
             "provider_state": _merged(state, reply),
+            "call_marks": marks,
         }
     )
     state = appended(state, turn)
@@ -233,33 +234,29 @@ def _merged(state: RunState, reply: ModelReply) -> JsonObject:
     if reply.provider_state is None:
         return dict(state.provider_state)
     provider = (state.model or "").partition(":")[0]
-    return {**state.provider_state, provider: reply.provider_state}
+    before = state.provider_state.get(provider)
+    known = before if isinstance(before, dict) else {}
+    return {**state.provider_state, provider: {**known, **reply.provider_state}}
 
 
-def _told_apart(state: RunState, calls: tuple[AnyCall, ...]) -> tuple[AnyCall, ...]:
+def _told_apart(
+    state: RunState, calls: tuple[AnyCall, ...]
+) -> tuple[tuple[AnyCall, ...], tuple[str, ...]]:
     """
     Give a call whose id the run has seen before an id of its own.
 
     Some servers number calls anew in each reply; an approval, a result or an idempotency key must
     never be another call's.
     """
+    marks = list(state.call_marks)
     apart: list[AnyCall] = []
     for place, call in enumerate(calls, start=1):
         fresh = call.call_id
-        while _is_taken(state, apart, fresh):
+        while (mark := digest(fresh)[:8]) in marks:
             fresh = f"{fresh}-{state.ledger.steps + 1}-{place}"
+        marks.append(mark)
         apart.append(call.model_copy(update={"call_id": fresh}))
-    return tuple(apart)
-
-
-def _is_taken(state: RunState, apart: list[AnyCall], call_id: str) -> bool:
-    turns = (item for item in state.items if isinstance(item, AssistantTurn))
-    asked = (call for turn in turns for call in turn.calls)
-    return (
-        any(call.call_id == call_id for call in apart)
-        or any(call.call_id == call_id for call in asked)
-        or digest(call_id)[:8] in state.forgotten_calls
-    )
+    return tuple(apart), tuple(marks)
 
 
 def _take_calls(state: RunState, calls: tuple[AnyCall, ...]) -> RunState:
@@ -307,7 +304,7 @@ def _no_answer(reply: ModelReply) -> Stop:
     if reply.stop in ("end_turn", "tool_use"):
         return Stop(
             reason="no_final_answer_or_tool_call",
-            detail="the model's reply was empty",
+            detail="the model ended its turn without saying or asking anything that counts",
             next_safe_action="start the run again, or with another model",
         )
     return Stop(

@@ -53,6 +53,11 @@ def request_line(request: Request) -> str:
             return shortened(f"{request.request_id} · escalated: {request.reason}", LIMIT)
 
 
+def requests_line(requests: tuple[Request, ...]) -> str:
+    """Write on one line what all the requests wait for."""
+    return shortened("; ".join(request_line(request) for request in requests), LIMIT)
+
+
 def message_line(message: ApprovalSignal | AnswerSignal | ResolutionSignal) -> str:
     """Write what a person says about a request, as they say it: nothing of it is proven yet."""
     match message:

@@ -1,12 +1,9 @@
 """The transcript of a run: it only grows; what a model is shown of it may shrink. Pure."""
 
-from collections.abc import Iterator
-
-from contracts.base import digest
 from contracts.run import Stop
 from contracts.state import RunState
 from contracts.tools import AnyCall, ToolFailure
-from contracts.transcript import AssistantTurn, Mark, ToolTurn, TranscriptItem
+from contracts.transcript import Mark, ToolTurn, TranscriptItem
 from policy import context
 
 CARRIED_BYTES = 600_000
@@ -47,8 +44,6 @@ def carried(state: RunState) -> RunState:
         if context.total(items) > CARRIED_BYTES:
             items = context.view(state.items, place, CARRIED_BYTES)
     begun = Mark(digest=state.head.digest)
-    kept = set(_call_ids(items))
-    forgotten = [digest(call_id)[:8] for call_id in _call_ids(state.items) if call_id not in kept]
     fresh = {
         "origin": begun.digest,
         "sent": begun,
@@ -56,15 +51,8 @@ def carried(state: RunState) -> RunState:
         "items": (),
         "context_bytes": 0,
         "pruned_before": 0,
-        "forgotten_calls": (*state.forgotten_calls, *forgotten),
     }
     return appended(state.model_copy(update=fresh), *items)
-
-
-def _call_ids(items: tuple[TranscriptItem, ...]) -> Iterator[str]:
-    for item in items:
-        if isinstance(item, AssistantTurn):
-            yield from (call.call_id for call in item.calls)
 
 
 def _aborted(call: AnyCall, stop: Stop) -> ToolFailure:
