@@ -26,6 +26,10 @@ MAX_BYTES = 20_000_000
 """The server's limit is 50 MB."""
 
 
+REPLAYED_PER_SECOND = 1_500
+"""Events; half of what a loaded machine with two cores replays (docs/performance.md)."""
+
+
 def model_call(summary: str, seconds_left: float | None) -> ActivityConfig:
     """Options of `call_model`; what is left of the wall time bounds all its attempts together."""
     return ActivityConfig(
@@ -78,9 +82,19 @@ def history_is_long(max_events: int) -> bool:
     """Whether the run should go on in a new execution."""
     info = workflow.info()
     return (
-        info.get_current_history_length() > max_events
+        info.get_current_history_length() > events_allowed(max_events, info.task_timeout)
         or info.get_current_history_size() > MAX_BYTES
     )
+
+
+def events_allowed(max_events: int, task_timeout: timedelta) -> int:
+    """
+    Return how many events an execution may have.
+
+    A worker that takes a run over replays its history within one workflow task. If that took
+    longer than the task may, it would be tried for ever.
+    """
+    return min(max_events, round(task_timeout.total_seconds() * REPLAYED_PER_SECOND))
 
 
 def _tool_retry(contract: ToolContract) -> RetryPolicy:
