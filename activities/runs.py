@@ -1,6 +1,7 @@
 """Asking runs what they know, through Temporal."""
 
 import structlog
+from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
@@ -8,7 +9,13 @@ from temporalio.service import RPCError
 from contracts.model import Prefix
 from contracts.transcript import TranscriptPage
 
-SEARCH_ATTRIBUTES = frozenset({"AgentName", "AgentTenant", "AgentStatus", "AgentPending"})
+_KEYWORD = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
+SEARCH_ATTRIBUTES = {
+    "AgentName": _KEYWORD,
+    "AgentTenant": _KEYWORD,
+    "AgentStatus": _KEYWORD,
+    "AgentPending": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST,
+}
 
 log = structlog.get_logger()
 
@@ -49,4 +56,4 @@ class TemporalRuns:
             known = await self._client.operator_service.list_search_attributes(request)
         except RPCError:
             return False  # no such service, or not for this client: runs must work all the same
-        return set(known.custom_attributes) >= SEARCH_ATTRIBUTES
+        return SEARCH_ATTRIBUTES.items() <= dict(known.custom_attributes).items()

@@ -22,6 +22,9 @@ ErrorType = Literal[
     "aborted",
 ]
 
+LONGEST_REASON = 4_000
+"""Characters of a failure's reason; a failure goes to the model whole."""
+
 TOOL_NAME = r"^[a-zA-Z][a-zA-Z0-9_]{0,63}$"
 
 
@@ -129,7 +132,7 @@ class ToolInvocation(Contract):
 
     @property
     def idempotency_key(self) -> str:
-        """The same for every attempt of this call, and for no other call."""
+        """The same for every attempt of this call; no other's, if ids of runs are never reused."""
         return f"{self.run_id}/{self.call_id}"
 
 

@@ -12,7 +12,6 @@ def exhausted(budget: Limits, ledger: Ledger, elapsed: float) -> Stop | None:
 
     *elapsed* is in seconds since the run began, waiting for people included.
     """
-    worked = elapsed - ledger.waited
     cost = ledger.usage.estimated_cost
     if ledger.steps >= budget.max_steps:
         return _stop(f"max_steps ({budget.max_steps}) reached", f"{ledger.steps} model calls")
@@ -26,11 +25,15 @@ def exhausted(budget: Limits, ledger: Ledger, elapsed: float) -> Stop | None:
         )
     if budget.max_cost is not None and cost is not None and cost >= budget.max_cost:
         return _stop(f"max_cost ({budget.max_cost}) reached", f"{cost} US dollars")
-    if budget.max_wall_time is not None and worked >= budget.max_wall_time:
-        return _stop(
-            f"max_wall_time ({budget.max_wall_time:g} s) reached", f"{worked:.0f} s of work"
-        )
-    return None
+    return out_of_time(budget, ledger, elapsed)
+
+
+def out_of_time(budget: Limits, ledger: Ledger, elapsed: float) -> Stop | None:
+    """Say whether the wall time is over, which is asked before tools run too."""
+    worked = elapsed - ledger.waited
+    if budget.max_wall_time is None or worked < budget.max_wall_time:
+        return None
+    return _stop(f"max_wall_time ({budget.max_wall_time:g} s) reached", f"{worked:.0f} s of work")
 
 
 def seconds_left(budget: Limits, ledger: Ledger, elapsed: float) -> float | None:

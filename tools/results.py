@@ -4,10 +4,11 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from contracts.errors import ToolError
-from contracts.tools import ToolFailure, ToolInvocation, ToolSuccess
+from contracts.tools import LONGEST_REASON, ToolFailure, ToolInvocation, ToolSuccess
 from tools.artifacts import ArtifactStore
 
 SUMMARY_CHARS = 60
+MOST_ACTIONS = 10
 
 
 def success(
@@ -43,8 +44,10 @@ def failure(invocation: ToolInvocation, name: str, error: ToolError) -> ToolFail
         call_id=invocation.call_id,
         name=name,
         type=error.type,
-        reason=error.reason,
-        next_valid_actions=error.next_valid_actions,
+        reason=error.reason[:LONGEST_REASON],
+        next_valid_actions=tuple(
+            action[:LONGEST_REASON] for action in error.next_valid_actions[:MOST_ACTIONS]
+        ),
     )
 
 

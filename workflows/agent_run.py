@@ -90,10 +90,14 @@ class AgentRun:
                     return steps.result(self.state)
 
     async def _open(self, arguments: tuple[JsonValue, ...]) -> None:
-        run_id, now = workflow.info().workflow_id, workflow.now()
-        # Only the run itself may hand a state over: a stranger's could have approvals in it.
-        if workflow.info().continued_run_id is not None:
-            self._state = RunState.model_validate(arguments[0])
+        info, now = workflow.info(), workflow.now()
+        run_id = info.workflow_id
+        if info.retry_policy is not None or info.cron_schedule:
+            # What they start again looks like a run that goes on, and would take a stranger's
+            # input for a state: one that could have approvals in it.
+            raise failures.refused("start AgentRun without retry policy and without cron schedule")
+        if info.continued_run_id is not None:
+            self._state = messages.run_state(arguments)
             return
         given = messages.run_input(arguments)
         self._state = steps.opened(run_id, given, AgentSnapshot.unopened(given.agent), now)
@@ -104,6 +108,8 @@ class AgentRun:
                 **options.decision(f"open agent {given.agent}"),
             )
         except FailureError as error:
+            if is_cancelled_exception(error) or not failures.is_refusal(error):
+                raise
             raise InvalidInput(failures.message(error)) from error
         self._state = steps.opened(run_id, given, agent, now)
 
@@ -162,14 +168,14 @@ class AgentRun:
         except TimeoutError:
             now = workflow.now()
             self._state = steps.settled(requests.expired(self.state, now), now)
-        self._state = steps.waited(self.state, workflow.now() - began)
+        self._state = requests.undecided(steps.waited(self.state, workflow.now() - began))
         attributes.show(self.state)
 
     async def _wait_for_resume(self) -> None:
         began = workflow.now()
         attributes.show(self.state)
         await workflow.wait_condition(lambda: not self.state.suspended)
-        self._state = steps.waited(self.state, workflow.now() - began)
+        self._state = requests.undecided(steps.waited(self.state, workflow.now() - began))
         attributes.show(self.state)
 
     async def _run_tools(self, batch: tuple[CallState, ...]) -> None:
@@ -220,6 +226,8 @@ class AgentRun:
             match messages.read(name, payloads):
                 case messages.Garbage(reason):
                     return await self._refuse(name, reason)
+                case SteerSignal() if not requests.hears(self.state):
+                    return await self._refuse(name, "the run is over, or has heard too much")
                 case SteerSignal(text=text):
                     words = UserTurn(text=text, origin="steer")
                     self._state = requests.said(self.state, words)

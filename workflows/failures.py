@@ -3,7 +3,8 @@
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError
 from temporalio.exceptions import TimeoutError as ActivityTimeout
 
-from contracts.tools import AnyCall, ToolContract, ToolFailure
+from contracts.tools import LONGEST_REASON, AnyCall, ToolContract, ToolFailure
+from workflows.summaries import shortened
 
 TOOL_TIMEOUT = "ToolTimeout"
 _CUT_OFF = {TOOL_TIMEOUT, "CancelledError", "ActivityPause", "ActivityReset"}
@@ -19,8 +20,19 @@ def message(error: FailureError) -> str:
         kind = cause.type.name.lower().replace("_", "-") if cause.type else "unknown"
         return f"no answer in time ({kind} time-out)"
     if isinstance(cause, ApplicationError):
-        return " ".join(cause.message.split())
-    return " ".join(str(cause or error).split())
+        return shortened(cause.message, LONGEST_REASON)
+    return shortened(str(cause or error), LONGEST_REASON)
+
+
+def refused(reason: str) -> ApplicationError:
+    """Build the failure of a run that must not begin, and must not be tried again."""
+    return ApplicationError(reason, type="InvalidInput", non_retryable=True)
+
+
+def is_refusal(error: FailureError) -> bool:
+    """Whether an activity says that the input of the run can't be used."""
+    cause = _cause(error)
+    return isinstance(cause, ApplicationError) and cause.type == "InvalidInput"
 
 
 def is_the_models(error: FailureError) -> bool:

@@ -16,6 +16,7 @@ from contracts.approvals import (
 from contracts.base import Inbound
 from contracts.errors import InvalidInput
 from contracts.run import RunInput
+from contracts.state import RunState
 from workflows.summaries import shortened
 
 SIGNALS: Mapping[str, type[Inbound]] = {
@@ -67,6 +68,14 @@ def objections(error: ValidationError) -> str:
         ),
         LONGEST_OBJECTION,
     )
+
+
+def run_state(arguments: Sequence[JsonValue]) -> RunState:
+    """Read the state that the execution before this one handed over."""
+    try:
+        return RunState.model_validate(arguments[0] if arguments else None)
+    except ValidationError as error:
+        raise InvalidInput(f"AgentRun can't go on from this state: {objections(error)}") from None
 
 
 def run_input(arguments: Sequence[JsonValue]) -> RunInput:

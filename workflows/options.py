@@ -60,7 +60,8 @@ def tool_call(summary: str, contract: ToolContract, seconds_left: float | None) 
     """
     return ActivityConfig(
         start_to_close_timeout=timedelta(seconds=contract.timeout),
-        schedule_to_close_timeout=_bound(seconds_left),
+        # A write that has begun is not cut off: nobody would know whether it happened.
+        schedule_to_close_timeout=_bound(seconds_left) if contract.risk.changes_nothing else None,
         heartbeat_timeout=HEARTBEAT,
         retry_policy=_tool_retry(contract),
         cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,

@@ -16,7 +16,7 @@ from contracts.approvals import (
     Request,
     ResolutionSignal,
 )
-from contracts.decisions import ApprovalRequired, AskUser, Decided, Deny, Refused, Ruling
+from contracts.decisions import Allow, ApprovalRequired, AskUser, Decided, Deny, Refused, Ruling
 from contracts.run import Stop
 from contracts.state import CallState, RunState
 from contracts.tools import ToolCall, ToolFailure, ToolResult, ToolSuccess
@@ -29,6 +29,9 @@ KEPT_REFUSALS = 20
 
 KEPT_CLOSED = 100
 """How many closed requests the state keeps, to tell a late message what it missed."""
+
+MOST_WORDS = 100_000
+"""Characters that wait for the next model call; they go there in one payload."""
 
 Message: TypeAlias = ApprovalSignal | AnswerSignal | ResolutionSignal
 
@@ -195,6 +198,25 @@ def _resolved(
         state = state.model_copy(update={"agent": agent})
     ledger = state.ledger.model_copy(update={"failures_in_a_row": 0, "repeats_in_a_row": 0})
     return state.model_copy(update={"ledger": ledger})
+
+
+def undecided(state: RunState) -> RunState:
+    """Have calls that were allowed before a wait decided again: policy may have changed."""
+    calls = tuple(
+        call.model_copy(update={"ruling": None})
+        if call.result is None
+        and isinstance(call.ruling, Decided)
+        and isinstance(call.ruling.decision, Allow)
+        else call
+        for call in state.calls
+    )
+    return state.model_copy(update={"calls": calls})
+
+
+def hears(state: RunState) -> bool:
+    """Whether words for the model still have a place and an effect."""
+    waiting = sum(len(words.text) for words in state.steers)
+    return state.outcome is None and waiting < MOST_WORDS
 
 
 def said(state: RunState, words: UserTurn) -> RunState:

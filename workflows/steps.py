@@ -5,6 +5,7 @@ from typing import NamedTuple, TypeAlias
 
 from contracts.base import JsonObject, digest
 from contracts.budget import Ledger
+from contracts.decisions import Decided
 from contracts.model import ModelCall, ModelReply
 from contracts.run import AgentSnapshot, Brief, RunInput, RunResult, Stop
 from contracts.state import CallState, RunState
@@ -85,13 +86,14 @@ def next_step(state: RunState, now: datetime, *, history_is_long: bool = False) 
         return Finish()
     if state.suspended:
         return AwaitResume()
-    if undecided := tuple(call for call in state.calls if _needs_ruling(call)):
-        return Authorize(undecided)
     if state.requests:
         return AwaitPeople(min(request.expires_at for request in state.requests))
-    if state.calls:
-        return RunTools(_batch(state))
+    if undecided := tuple(call for call in state.calls if _needs_ruling(call)):
+        return Authorize(undecided)
     elapsed = (now - state.started_at).total_seconds()
+    if state.calls:
+        stop = budgets.out_of_time(state.agent.budget, state.ledger, elapsed)
+        return Halt(stop) if stop else RunTools(_batch(state))
     if stop := budgets.exhausted(state.agent.budget, state.ledger, elapsed):
         return Halt(stop)
     if history_is_long and state.sent.length > 0:  # each execution takes at least one turn
@@ -153,6 +155,8 @@ def after_model(state: RunState, reply: ModelReply) -> RunState:
     if asked:
         return _take_calls(state, asked)
     if reply.stop == "end_turn" and reply.text.strip():
+        if state.steers:
+            return state  # somebody said more meanwhile, and the model must read it
         return state.model_copy(update={"answer": reply.text, "outcome": "completed"})
     return halted(state, _no_answer(reply))
 
@@ -290,7 +294,8 @@ def _batch(state: RunState) -> tuple[CallState, ...]:
 
 def _changes_nothing(state: RunState, call: CallState) -> bool:
     tool = state.agent.tool(call.call.name)
-    return tool is not None and tool.risk.changes_nothing
+    ruled = isinstance(call.ruling, Decided) and call.ruling.risk.changes_nothing
+    return tool is not None and tool.risk.changes_nothing and ruled
 
 
 def _prune_point(state: RunState) -> int:

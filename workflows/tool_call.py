@@ -5,6 +5,7 @@ from typing import cast
 from temporalio import workflow
 from temporalio.exceptions import FailureError, is_cancelled_exception
 
+from contracts.decisions import Decided
 from contracts.state import CallState, RunState
 from contracts.tools import MalformedCall, ToolFailure, ToolInvocation, ToolResult, ToolSuccess
 from workflows import failures, options
@@ -26,6 +27,9 @@ async def run_tool(state: RunState, asked: CallState, seconds_left: float | None
             type="internal_error",
             reason="the call was allowed, but this run has no such tool",
         )
+    if isinstance(asked.ruling, Decided) and not asked.ruling.risk.changes_nothing:
+        # What a later deployment calls a write is run as one, whatever the run began with.
+        contract = contract.model_copy(update={"risk": asked.ruling.risk, "local": False})
     invocation = ToolInvocation(
         run_id=state.run_id,
         call_id=call.call_id,
