@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from temporalio.client import WorkflowFailureError, WorkflowHistory
+from temporalio.common import RetryPolicy
 
 from activities.transcripts import Transcripts
 from contracts.errors import TranscriptMismatch
@@ -122,6 +123,21 @@ async def test_nobody_hands_a_run_its_state(runs: Runs) -> None:
         run = await runs.start_with({"run_id": "x", "input": {}, "agent": {}, "calls": []})
         with pytest.raises(WorkflowFailureError):
             await run.result()
+
+
+async def test_no_retry_policy_turns_an_input_into_a_state(runs: Runs) -> None:
+    """A second attempt would look like a run that goes on, so a start with retries is refused."""
+    async with runs.working(scripted([say("no")])):
+        with pytest.raises(WorkflowFailureError) as failure:
+            await runs.client.execute_workflow(
+                "AgentRun",
+                {"run_id": "x", "calls": []},
+                id=f"retried-{runs.queue}",
+                task_queue=runs.queue,
+                retry_policy=RetryPolicy(maximum_attempts=2),
+            )
+
+    assert "without retry policy" in str(failure.value.cause)
 
 
 async def test_cancelling_ends_run_and_tool(runs: Runs) -> None:
