@@ -40,10 +40,15 @@ def _user() -> str:
         return f"user {os.getuid()}"
 
 
+def variable(name: str) -> str | None:
+    """Return a variable of the environment, for a setting that the app names."""
+    return os.environ.get(name) or None
+
+
 def secret(name: str) -> str:
     """Return the secret HOLDFAST_SECRET_<NAME> of this process; the value is never logged."""
-    variable = f"HOLDFAST_SECRET_{name.upper()}"
-    value = os.environ.get(variable)
+    named = f"HOLDFAST_SECRET_{name.upper()}"
+    value = os.environ.get(named)
     if not value:
-        raise HoldfastError(f"no secret {name!r}: set {variable} for the worker")
+        raise HoldfastError(f"no secret {name!r}: set {named} for the worker")
     return value

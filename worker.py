@@ -20,6 +20,7 @@ from activities.transcripts import Transcripts
 from adapters.anthropic import AnthropicAdapter
 from adapters.base import ModelAdapter
 from adapters.openai import OpenAIAdapter
+from adapters.openai_chat import OpenAIChatAdapter
 from adapters.scripted import ScriptedAdapter
 from contracts.errors import HoldfastError
 from contracts.run import TASK_QUEUE
@@ -50,6 +51,7 @@ def adapters(app: App) -> dict[str, ModelAdapter]:
         ScriptedAdapter(app.scripts),
         AnthropicAdapter(),
         OpenAIAdapter(),
+        OpenAIChatAdapter(app.chat_servers, settings.variable),
     )
     return {adapter.provider: adapter for adapter in known}
 

@@ -4,14 +4,18 @@ import time
 from collections.abc import Mapping
 from datetime import timedelta
 
+from pydantic import JsonValue
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities.heartbeats import heartbeating
+from activities import outputs
+from activities.heartbeats import Pulse, heartbeating
 from activities.transcripts import Transcripts
 from adapters.base import ModelAdapter
+from contracts.base import JsonObject
 from contracts.errors import ModelError, ModelRejected, ModelUnavailable
 from contracts.model import ModelCall, ModelReply, ModelRequest
+from contracts.usage import CallUsage
 
 
 class ModelActivities:
@@ -26,43 +30,90 @@ class ModelActivities:
         """
         Ask the model once with the whole transcript, of which *call* brings only what is new.
 
-        Raises ModelUnavailable (retried), ModelRejected (not retried) or TranscriptMismatch.
+        Raises a model's error by its kind (contracts/errors.py), or TranscriptMismatch.
         """
-        async with heartbeating():
-            provider, _, model = call.model.partition(":")
-            request = ModelRequest(
-                run_id=call.run_id,
-                turn=call.turn,
-                attempt=activity.info().attempt,
-                model=model,
-                prefix=await self._transcripts.prefix(call),
-                transcript=await self._transcripts.view(call),
-                provider_state=call.provider_state,
-            )
+        async with heartbeating() as pulse:
+            spent = _Spent(pulse)
+            request = await self._request(call)
             began = time.monotonic()
             try:
-                reply = await self._adapter(provider, call.model).respond(request)
+                adapter = self._adapter(call.model)
+                reply = await adapter.respond(request)
             except ModelError as error:
-                raise as_activity_failure(error) from error
-            spent = round((time.monotonic() - began) * 1000)
-            return reply.model_copy(
-                update={"model": call.model, "latency_ms": reply.latency_ms or max(spent, 1)}
+                raise as_activity_failure(error, spent.add(error.usage)) from error
+            if reply.provider_state is not None:
+                state = adapter.merge_state(request.provider_state, reply.provider_state)
+                reply = reply.model_copy(update={"provider_state": state})
+            took = max(round((time.monotonic() - began) * 1000), 1)
+            return outputs.checked(reply, request.prefix.output_schema).model_copy(
+                update={
+                    "model": call.model,
+                    "latency_ms": reply.latency_ms or took,
+                    "failed_usage": spent.usage,
+                }
             )
 
-    def _adapter(self, provider: str, model: str) -> ModelAdapter:
-        adapter = self._adapters.get(provider)
+    async def _request(self, call: ModelCall) -> ModelRequest:
+        provider, _, model = call.model.partition(":")
+        return ModelRequest(
+            run_id=call.run_id,
+            turn=call.turn,
+            attempt=activity.info().attempt,
+            model=model,
+            prefix=await self._transcripts.prefix(call),
+            transcript=await self._transcripts.view(call),
+            provider_state=_of(provider, call.provider_state),
+            strategy=call.strategy,
+            pruned_before=call.pruned_before,
+        )
+
+    def _adapter(self, model: str) -> ModelAdapter:
+        adapter = self._adapters.get(model.partition(":")[0])
         if adapter is None:
             known = ", ".join(sorted(self._adapters))
-            raise ModelRejected(f"no provider for model {model!r} (known providers: {known})")
+            raise ModelRejected(
+                f"no provider for model {model!r} (known providers: {known})", kind="not_found"
+            )
         return adapter
 
 
-def as_activity_failure(error: ModelError) -> ApplicationError:
-    """Translate once, here: the workflow reads `type`, Temporal reads the rest."""
+class _Spent:
+    """
+    What attempts without a reply have used up.
+
+    It goes with the heartbeats, so that the next attempt knows it, on whatever worker.
+    """
+
+    def __init__(self, pulse: Pulse) -> None:
+        self._pulse = pulse
+        details = activity.info().heartbeat_details
+        self.usage = CallUsage.model_validate(details[0]) if details else None
+        self._report()
+
+    def add(self, usage: CallUsage | None) -> CallUsage | None:
+        """Count a failed attempt, and return what all of them used."""
+        if usage is not None:
+            self.usage = usage if self.usage is None else self.usage + usage
+            self._report()
+        return self.usage
+
+    def _report(self) -> None:
+        if self.usage is not None:
+            self._pulse.report(self.usage.model_dump(mode="json"))
+
+
+def _of(provider: str, state: JsonObject) -> JsonObject:
+    kept: JsonValue = state.get(provider)
+    return kept if isinstance(kept, dict) else {}
+
+
+def as_activity_failure(error: ModelError, used: CallUsage | None) -> ApplicationError:
+    """Translate once, here: the workflow reads type and details, Temporal reads the rest."""
     wait = error.retry_after if isinstance(error, ModelUnavailable) else None
     return ApplicationError(
         str(error),
-        type=type(error).__name__,
+        *(() if used is None else (used,)),
+        type=error.kind,
         non_retryable=not isinstance(error, ModelUnavailable),
         next_retry_delay=None if wait is None else timedelta(seconds=wait),
     )

@@ -6,12 +6,14 @@ from typing import TypeAlias
 
 from pydantic import JsonValue
 
+from adapters.base import merged
 from contracts.base import JsonObject
+from contracts.content import Part
 from contracts.errors import ModelError, ModelRejected
 from contracts.model import ModelReply, ModelRequest, StopCause
 from contracts.tools import AnyCall, MalformedCall, ToolCall, ToolResult, ToolSuccess
 from contracts.transcript import ToolTurn, TranscriptItem, UserTurn
-from contracts.usage import UsageMetrics
+from contracts.usage import CallUsage, UsageMetrics
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,8 @@ class Reply:
     stop: StopCause | None = None
     usage: UsageMetrics = field(default_factory=UsageMetrics)
     provider_state: JsonObject | None = None
+    parts: tuple[Part, ...] = ()
+    notes: tuple[str, ...] = ()
     error: ModelError | None = None
 
 
@@ -39,6 +43,7 @@ class ScriptTurn:
     number: int
     attempt: int
     transcript: tuple[TranscriptItem, ...]
+    provider_state: JsonObject = field(default_factory=dict[str, JsonValue])
 
     @property
     def goal(self) -> str:
@@ -100,12 +105,21 @@ class ScriptedAdapter:
     def __init__(self, scripts: Mapping[str, Script]) -> None:
         self._scripts = scripts
 
+    def merge_state(self, before: JsonObject, fresh: JsonObject) -> JsonObject:
+        return merged(before, fresh)
+
     async def respond(self, request: ModelRequest) -> ModelReply:
         script = self._scripts.get(request.model)
         if script is None:
             known = ", ".join(sorted(self._scripts)) or "none"
             raise ModelRejected(f"no script {request.model!r} in this app (known: {known})")
-        turn = ScriptTurn(request.run_id, request.turn, request.attempt, request.transcript)
+        turn = ScriptTurn(
+            request.run_id,
+            request.turn,
+            request.attempt,
+            request.transcript,
+            request.provider_state,
+        )
         reply = _spoken(script, turn)
         if reply.error is not None:
             raise reply.error
@@ -116,8 +130,10 @@ class ScriptedAdapter:
         return ModelReply(
             text=reply.text,
             calls=asked,
+            parts=reply.parts,
+            notes=reply.notes,
             stop=reply.stop or ("tool_use" if asked else "end_turn"),
-            usage=reply.usage,
+            usage=CallUsage.of(reply.usage),
             model=request.model,
             provider_state=reply.provider_state,
         )

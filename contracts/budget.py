@@ -6,7 +6,7 @@ from typing import Annotated, Self, TypeAlias
 from pydantic import ConfigDict, Field
 
 from contracts.base import Contract
-from contracts.usage import Money, UsageMetrics
+from contracts.usage import CallUsage, Money
 
 Steps: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
 Count: TypeAlias = Annotated[int, Field(strict=True, ge=1)]
@@ -47,12 +47,15 @@ class Ledger(Contract):
     """
     What a run has used. `waited` is in seconds, of waiting for people.
 
-    Only the streaks (`..._in_a_row`) ever go down.
+    `failed_usage` is the part of `usage` that attempts without a reply used up. Only the streaks
+    (`..._in_a_row`) ever go down.
     """
 
     steps: int = 0
     tool_calls: int = 0
-    usage: UsageMetrics = UsageMetrics()
+    hosted_calls: int = 0
+    usage: CallUsage = CallUsage()
+    failed_usage: CallUsage = CallUsage()
     waited: float = 0.0
     failures_in_a_row: int = 0
     last_fingerprint: str = ""

@@ -13,7 +13,28 @@ Everything that Holdfast raises on purpose.
   x TranscriptMismatch      an activity doesn't hold the transcript that the workflow means
 """
 
+from typing import Literal
+
 from contracts.tools import ErrorType
+from contracts.usage import CallUsage
+
+FailureKind = Literal[
+    "rate_limited",
+    "overloaded",
+    "unavailable",  # no connection, or a fault on the other side
+    "timeout",  # no answer in time
+    "stalled",  # a stream that fell silent
+    "cut_off",  # a stream that ended in the middle
+    "unreadable",  # an answer that is no reply of a model
+    "auth",
+    "permission",
+    "not_found",
+    "invalid_request",
+    "context_overflow",
+    "content_filtered",
+    "quota",
+]
+"""Why a call of a model failed; the type of the activity's failure in history."""
 
 
 class HoldfastError(Exception):
@@ -29,19 +50,40 @@ class AppError(HoldfastError):
 
 
 class ModelError(HoldfastError):
-    """One call of a model failed."""
+    """One call of a model failed; `usage` is what the provider says it used all the same."""
+
+    def __init__(self, message: str, kind: FailureKind, usage: CallUsage | None = None) -> None:
+        super().__init__(message)
+        self.kind: FailureKind = kind
+        self.usage = usage
 
 
 class ModelUnavailable(ModelError):
     """Waiting or another model may help; `retry_after` is in seconds, if the provider says so."""
 
-    def __init__(self, message: str, retry_after: float | None = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self,
+        message: str,
+        retry_after: float | None = None,
+        *,
+        kind: FailureKind = "unavailable",
+        usage: CallUsage | None = None,
+    ) -> None:
+        super().__init__(message, kind, usage)
         self.retry_after = retry_after
 
 
 class ModelRejected(ModelError):
     """The provider refused the request as such: asking the same again can't help."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: FailureKind = "invalid_request",
+        usage: CallUsage | None = None,
+    ) -> None:
+        super().__init__(message, kind, usage)
 
 
 class ToolError(HoldfastError):

@@ -1,18 +1,55 @@
 """What a model is asked, and what it answers: no provider's words."""
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from operator import not_
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from contracts.base import Contract, JsonObject, digest
-from contracts.tools import AnyCall
+from contracts.content import Part, words
+from contracts.tools import TOOL_NAME, AnyCall, HostedTool
 from contracts.transcript import Mark, TranscriptItem
-from contracts.usage import UsageMetrics
+from contracts.usage import CallUsage
 
 StopCause = Literal[
-    "end_turn", "tool_use", "max_tokens", "refusal", "content_filter", "context_overflow", "other"
+    "end_turn",
+    "tool_use",
+    "pause",  # the model isn't done: it goes on when it is asked again with what it said
+    "max_tokens",
+    "refusal",
+    "content_filter",
+    "context_overflow",
+    "other",
 ]
+
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+
+Strategy = Literal["stateless", "previous_response_id", "conversation"]
+"""Who keeps the conversation: we alone, or the provider too, as a chain or as an object."""
+
+Tokens: TypeAlias = Annotated[int, Field(strict=True, ge=1)]
+
+
+class ModelSettings(Contract):
+    """
+    What an agent asks of its models beyond words. What is null is left to the provider.
+
+    `reasoning` is how hard a model thinks; `reasoning_tokens` bounds that for models which count
+    tokens instead. `max_output_tokens` bounds a reply, reasoning included. `tool_choice` is for
+    the first turn only, the model is free afterwards: "required" is any tool, a name is that tool.
+    """
+
+    reasoning: Effort | None = None
+    reasoning_tokens: Tokens | None = None
+    max_output_tokens: Tokens | None = None
+    tool_choice: Literal["auto", "required", "none"] | Annotated[str, Field(pattern=TOOL_NAME)] = (
+        "auto"
+    )
+    parallel_calls: bool = True
+
+
+_PLAIN = ModelSettings()
 
 
 class ToolSchema(Contract):
@@ -28,6 +65,9 @@ class Prefix(Contract):
 
     instructions: str
     tools: tuple[ToolSchema, ...]
+    hosted: tuple[HostedTool, ...] = Field(default=(), exclude_if=not_)
+    settings: ModelSettings = Field(default=_PLAIN, exclude_if=lambda value: value == _PLAIN)
+    output_schema: JsonObject | None = Field(default=None, exclude_if=not_)
 
     @property
     def digest(self) -> str:
@@ -54,6 +94,7 @@ class ModelCall(Contract):
     head: Mark
     pruned_before: int = 0
     max_context_bytes: int
+    strategy: Strategy = Field(default="stateless", exclude_if=lambda value: value == "stateless")
     provider_state: JsonObject = Field(default_factory=dict)
 
 
@@ -63,7 +104,8 @@ class ModelRequest:
     What an adapter gets: the whole context of one call.
 
     No pydantic model: it never leaves the process, and validating a long transcript again in every
-    turn would cost more than the call.
+    turn would cost more than the call. `provider_state` is what this provider alone asked to see
+    again; `pruned_before` is another number whenever less of the transcript is shown than before.
     """
 
     run_id: str
@@ -73,6 +115,8 @@ class ModelRequest:
     prefix: Prefix
     transcript: tuple[TranscriptItem, ...]
     provider_state: JsonObject
+    strategy: Strategy = "stateless"
+    pruned_before: int = 0
 
 
 class FinalAnswer(Contract):
@@ -88,21 +132,37 @@ class ModelReply(Contract):
     """
     Output of the activity `call_model`.
 
-    `provider_state` is what the provider wants to see again in the next call; null leaves the
-    state as it is. `latency_ms` is the time until the reply was complete.
+    `text` is what counts of its words: those beside its calls, or else its answer. `stop_detail`
+    is what the provider says of an unusual stop. `output` is the answer as data where the agent
+    declares a shape for it, `objections` say why it doesn't fit. `notes` tell what the adapter had
+    to leave out or couldn't read. `provider_state` is all that the provider wants to see again in
+    the next call (keys that begin with `_` are for the adapter alone); null leaves the state as it
+    is. `failed_usage` is what earlier attempts of this call used up. `latency_ms` is the time
+    until the reply was complete, `first_token_ms` until it began.
     """
 
     text: str = ""
     calls: tuple[AnyCall, ...] = ()
+    parts: tuple[Part, ...] = Field(default=(), exclude_if=not_)
     stop: StopCause
-    usage: UsageMetrics = UsageMetrics()
+    stop_detail: str = Field(default="", exclude_if=not_)
+    output: JsonValue = Field(default=None, exclude_if=lambda value: value is None)
+    objections: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    notes: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    usage: CallUsage = CallUsage()
+    failed_usage: CallUsage | None = Field(default=None, exclude_if=not_)
     model: str
     provider_state: JsonObject | None = None
     latency_ms: int = 0
+    first_token_ms: int = Field(default=0, exclude_if=not_)
+
+    @property
+    def words(self) -> str:
+        """Everything that the model said in words."""
+        return words(self.text, self.parts)
 
     @property
     def events(self) -> tuple[AgentEvent, ...]:
-        """What the reply means for the loop: its calls, or else its final answer."""
-        if self.calls:
-            return self.calls
-        return (FinalAnswer(content=self.text),) if self.text.strip() else ()
+        """What the reply means for the loop, in order: words, then calls."""
+        said = (FinalAnswer(content=self.text),) if self.text.strip() else ()
+        return said + self.calls

@@ -8,9 +8,9 @@ from pydantic import ConfigDict, Field, JsonValue
 from contracts.approvals import RefusedMessage
 from contracts.base import Contract, JsonObject
 from contracts.budget import Budget, Limits
-from contracts.model import Prefix, ToolSchema
-from contracts.tools import ToolContract
-from contracts.usage import UsageMetrics
+from contracts.model import ModelSettings, Prefix, Strategy, ToolSchema
+from contracts.tools import HostedTool, ToolContract
+from contracts.usage import CallUsage, UsageMetrics
 
 WORKFLOW_TYPE = "AgentRun"
 TASK_QUEUE = "holdfast"
@@ -25,7 +25,7 @@ class Brief(Contract):
     tenant: Annotated[str, Field(min_length=1, max_length=200)] = "default"
     actor: Annotated[str, Field(min_length=1, max_length=200)] = "anonymous"
     session_id: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-    strategy: Literal["stateless"] = "stateless"
+    strategy: Strategy = "stateless"
     task_kind: Annotated[str, Field(min_length=1, max_length=100)] | None = None
     domain: Annotated[str, Field(min_length=1, max_length=100)] | None = None
     metadata: JsonObject = Field(default_factory=dict)
@@ -94,6 +94,9 @@ class AgentSnapshot(Contract):
     max_context_bytes: int
     max_history_events: int
     search_attributes: bool
+    hosted: tuple[HostedTool, ...] = ()
+    settings: ModelSettings = ModelSettings()
+    output_schema: JsonObject | None = None
 
     @classmethod
     def unopened(cls, name: str) -> Self:
@@ -123,6 +126,9 @@ class AgentSnapshot(Contract):
                 )
                 for tool in self.tools
             ),
+            hosted=self.hosted,
+            settings=self.settings,
+            output_schema=self.output_schema,
         )
 
     def tool(self, name: str) -> ToolContract | None:
@@ -137,7 +143,12 @@ class OpenRun(Contract):
 
 
 class StatusReport(Contract):
-    """Answer to the query `status`. `refused` are the latest messages that changed nothing."""
+    """
+    Answer to the query `status`.
+
+    `refused` are the latest messages that changed nothing, `notes` what models had to do without
+    or said that nobody could read.
+    """
 
     run_id: str
     agent: str
@@ -154,14 +165,22 @@ class StatusReport(Contract):
     transcript_digest: str
     refused: tuple[RefusedMessage, ...]
     refused_total: int
+    notes: tuple[str, ...] = ()
 
 
 class UsageReport(Contract):
-    """Answer to the query `usage`: what was used, beside what may be."""
+    """
+    Answer to the query `usage`: what was used, beside what may be.
+
+    `failed_usage` is the part of `usage` that attempts without a reply used up. `hosted_calls` ran
+    at providers.
+    """
 
     steps: int
     tool_calls: int
-    usage: UsageMetrics
+    hosted_calls: int = 0
+    usage: CallUsage
+    failed_usage: CallUsage = CallUsage()
     waited_seconds: float
     budget: Limits
 

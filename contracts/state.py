@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from contracts.approvals import (
     ApprovalRecord,
@@ -35,7 +35,9 @@ class RunState(Contract):
     it is now; `origin` is the digest that the transcript of an earlier execution ended with.
     `calls` are those of the current turn, `steers` wait for the next model call.
     `call_marks` are the first 8 digits of the digest of each call id of the run, those of earlier
-    executions too. The run is over when it has an `outcome`.
+    executions too. A `paused` model isn't done with its turn, and people's words wait until it is.
+    `notes` are what the models' adapters reported, each once. The run is over when it has an
+    `outcome`.
     """
 
     run_id: str
@@ -57,10 +59,13 @@ class RunState(Contract):
     requests_made: int = 0
     steers: tuple[UserTurn, ...] = ()
     call_marks: tuple[str, ...] = ()
+    paused: bool = False
+    notes: tuple[str, ...] = ()
     suspended: bool = False
     refused: tuple[RefusedMessage, ...] = ()
     refused_total: int = 0
     answer: str | None = None
+    output: JsonValue = None
     stop: Stop | None = None
     outcome: RunStatus | None = None
 

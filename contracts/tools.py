@@ -52,6 +52,19 @@ class Risk(StrEnum):
         return self in {Risk.READ_ONLY, Risk.SEARCH_ONLY, Risk.COMPUTE_ONLY}
 
 
+class HostedTool(Contract):
+    """
+    A tool that runs at the provider, who is asked for nothing before: only harmless ones may.
+
+    `options` go into the declaration as the provider wants them, for example the domains that a
+    search keeps to.
+    """
+
+    name: str
+    risk: Risk = Risk.SEARCH_ONLY
+    options: JsonObject = Field(default_factory=dict)
+
+
 class ResourceScope(Contract):
     """
     Which resource a call touches, so that the engine can keep it in bounds.

@@ -1,11 +1,13 @@
 """The conversation: append-only items, and the rolling digest that proves which ones are meant."""
 
 import hashlib
+from operator import not_
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
 
 from contracts.base import Contract, canonical_json
+from contracts.content import Part, words
 from contracts.tools import AnyCall, ToolResult
 
 
@@ -18,12 +20,23 @@ class UserTurn(Contract):
 
 
 class AssistantTurn(Contract):
-    """What a model said and asked for, in the order in which it did."""
+    """
+    What a model said and asked for.
+
+    `text` is what counts: the words beside its calls, or its answer. `parts` are empty where text
+    and calls tell it all, in this order.
+    """
 
     kind: Literal["assistant"] = "assistant"
     model: str
     text: str = ""
     calls: tuple[AnyCall, ...] = ()
+    parts: tuple[Part, ...] = Field(default=(), exclude_if=not_)
+
+    @property
+    def words(self) -> str:
+        """Everything that the model said in words."""
+        return words(self.text, self.parts)
 
 
 class ToolTurn(Contract):

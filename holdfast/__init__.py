@@ -1,7 +1,10 @@
 """What user code imports: agents, tools, and the scripted model for tests."""
 
+from adapters.openai_chat.servers import KNOWN as KNOWN_CHAT_SERVERS
+from adapters.openai_chat.servers import ChatServer
 from adapters.scripted import Reply, Script, ScriptTurn, call, calls, fail, say, using
 from contracts.budget import Budget
+from contracts.content import Part
 from contracts.errors import (
     AppError,
     HoldfastError,
@@ -9,21 +12,28 @@ from contracts.errors import (
     ModelUnavailable,
     ToolError,
 )
-from contracts.tools import ResourceScope, Risk
-from contracts.usage import UsageMetrics
+from contracts.model import ModelSettings
+from contracts.tools import HostedTool, ResourceScope, Risk
+from contracts.usage import CallUsage, UsageMetrics
 from holdfast.app import Agent, App
 from tools.builtin import ask_user
 from tools.context import ToolContext
 from tools.tool import Tool, tool
 
 __all__ = [
+    "KNOWN_CHAT_SERVERS",
     "Agent",
     "App",
     "AppError",
     "Budget",
+    "CallUsage",
+    "ChatServer",
     "HoldfastError",
+    "HostedTool",
     "ModelRejected",
+    "ModelSettings",
     "ModelUnavailable",
+    "Part",
     "Reply",
     "ResourceScope",
     "Risk",

@@ -8,14 +8,21 @@ from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 
+from adapters.openai_chat.servers import WORD, ChatServer, checked
 from adapters.scripted import Script
 from contracts.budget import Budget, Limits
 from contracts.errors import AppError
+from contracts.model import ModelSettings
 from contracts.run import AgentSnapshot
+from contracts.tools import HostedTool
 from tools.registry import ToolRegistry
+from tools.schema import output_schema
 from tools.tool import Tool
 
 LONGEST_NAME = 100
+
+HOSTED = ("code_execution", "web_fetch", "web_search")
+"""What providers run themselves; which of them has which is their adapters' business."""
 
 LONGEST_WAIT = timedelta(days=3650)
 
@@ -32,6 +39,9 @@ class Agent:
     An agent: what it is told, which models it asks in order, what it can do, what it may use.
 
     *models* are named `provider:name`; the first is asked, the next only when it fails.
+    *settings* say how they think and how much they may write. *output* is the shape of the answer
+    as data, a pydantic model or a dataclass; what doesn't fit goes back to the model. *hosted* are
+    tools that run at the provider.
     *escalates* says that somebody answers when the agent fails again and again: then the run waits
     for a `resolution` instead of stopping. Requests expire after *approval_timeout*. Old tool
     results are pruned from the model's view beyond *max_context_bytes* of transcript.
@@ -43,6 +53,9 @@ class Agent:
     instructions: str
     models: Sequence[str]
     tools: Sequence[Tool] = ()
+    hosted: Sequence[HostedTool] = ()
+    settings: ModelSettings = field(default_factory=ModelSettings)
+    output: type[object] | None = None
     budget: Budget = field(default_factory=Budget)
     escalates: bool = False
     approval_timeout: timedelta = timedelta(days=7)
@@ -66,6 +79,9 @@ class Agent:
             max_context_bytes=self.max_context_bytes,
             max_history_events=self.max_history_events,
             search_attributes=False,
+            hosted=tuple(sorted(self.hosted, key=lambda tool: tool.name)),
+            settings=self.settings,
+            output_schema=None if self.output is None else output_schema(self.name, self.output),
         )
         return snapshot.model_copy(update={"prefix_digest": snapshot.prefix.digest})
 
@@ -74,7 +90,8 @@ class App:
     """
     Agents and the scripts of their scripted models. Raises AppError for what can't work.
 
-    *scripts* gives the models named `scripted:NAME` their words.
+    *scripts* gives the models named `scripted:NAME` their words, *chat_servers* are where models
+    named `openai-chat:SERVER/NAME` are asked.
     """
 
     def __init__(
@@ -82,6 +99,7 @@ class App:
         *,
         agents: Sequence[Agent],
         scripts: Mapping[str, Script] | None = None,
+        chat_servers: Mapping[str, ChatServer] | None = None,
         policy: str | None = None,
     ) -> None:
         if policy is not None:
@@ -91,6 +109,7 @@ class App:
             )
         self.agents = tuple(agents)
         self.scripts = dict(scripts or {})
+        self.chat_servers = checked(chat_servers or {})
         self.registry = ToolRegistry(tool for agent in self.agents for tool in agent.tools)
         names = [agent.name for agent in self.agents]
         for agent in self.agents:
@@ -108,6 +127,9 @@ class App:
         """Return what runs record of each agent, by name."""
         return {agent.name: agent.snapshot() for agent in self.agents}
 
+    def _serves(self, name: str) -> bool:
+        return name.partition("/")[0] in self.chat_servers
+
     def _flaws(self, agent: Agent) -> list[str]:
         found: list[str] = []
         if not 0 < len(agent.name.strip()) <= LONGEST_NAME:
@@ -122,7 +144,27 @@ class App:
                 found.append(f"model {model!r} is not named provider:name")
             elif provider == "scripted" and name not in self.scripts:
                 found.append(f"model {model!r} has no script in scripts={{...}}")
-        return [*found, *_limits_that_cant_be(agent)]
+            elif provider == WORD and "/" in name and not self._serves(name):
+                found.append(f"model {model!r} has no server in chat_servers={{...}}")
+        if found := [*found, *_hosted_that_cant_be(agent)]:
+            return found
+        return _limits_that_cant_be(agent)
+
+
+def _hosted_that_cant_be(agent: Agent) -> list[str]:
+    """Name what may not be hosted: it has run before anybody can be asked."""
+    found: list[str] = []
+    for tool in agent.hosted:
+        if not isinstance(tool, HostedTool):  # pyright: ignore[reportUnnecessaryIsInstance] -- untyped user code
+            found.append("a tool of your own can't be hosted; put it into tools=[...]")
+        elif tool.name not in HOSTED:
+            found.append(f"no provider hosts {tool.name!r} (known: {', '.join(HOSTED)})")
+        elif not tool.risk.changes_nothing:
+            found.append(
+                f"hosted tool {tool.name!r} is declared {tool.risk}: "
+                "nobody could approve its calls; make it a tool of your own"
+            )
+    return found
 
 
 def _limits_that_cant_be(agent: Agent) -> list[str]:
@@ -139,6 +181,9 @@ def _limits_that_cant_be(agent: Agent) -> list[str]:
     found.extend(
         f"it has tool {name!r} twice" for name in sorted(set(names)) if names.count(name) > 1
     )
+    choice = agent.settings.tool_choice
+    if choice not in {"auto", "required", "none", *names}:
+        found.append(f"its tool_choice names {choice!r}, which is no tool of it")
     if len(agent.snapshot().prefix.model_dump_json().encode()) > LARGEST_PREFIX:
         found.append(f"instructions and tools exceed {LARGEST_PREFIX} bytes")
     return found

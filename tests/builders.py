@@ -39,7 +39,7 @@ from contracts.tools import (
     ToolSuccess,
 )
 from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
-from workflows import steps
+from workflows import replies, steps
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
@@ -118,7 +118,7 @@ def a_state(
 
 def asked_for(*calls: AnyCall, state: RunState | None = None) -> RunState:
     """A run whose model has just asked for these calls."""
-    return steps.after_model(state or a_state(), a_reply(*calls))
+    return replies.after_model(state or a_state(), a_reply(*calls), NOW)
 
 
 def a_reply(*calls: AnyCall, **changes: object) -> ModelReply:

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 
 import pytest
@@ -11,8 +11,16 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 
 from holdfast.dev_server import dev_server
+from tests.adapters.conversations import KEY
+from tests.adapters.provider_server import ProviderServer, serving
 from tests.running import Runs
 
+OTHER_CREDENTIALS = (
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_PROFILE",
+    "ANTHROPIC_CONFIG_DIR",
+    "OPENAI_ADMIN_KEY",
+)
 EXIT_STATUS = pytest.StashKey[int]()
 
 
@@ -50,6 +58,21 @@ def skipping_runs(
 ) -> Runs:
     monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
     return Runs(skipping_server.client)
+
+
+@pytest.fixture
+def provider(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[ProviderServer]:
+    """A provider of models that the SDKs find as they find the real one, workers too."""
+    for variable in OTHER_CREDENTIALS:
+        monkeypatch.delenv(variable, raising=False)
+    with serving() as server:
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.address)
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.address}/v1")
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        yield server
 
 
 @pytest.hookimpl(trylast=True)

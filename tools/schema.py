@@ -102,17 +102,33 @@ def _check_parameter(name: str, parameter: inspect.Parameter, hints: Mapping[str
         raise AppError(f"tool {name!r}: argument {parameter.name!r} has no type; annotate it")
 
 
-class ArgumentCheck:
-    """Validates arguments against a JSON Schema; compiled once, good for any number of calls."""
+def output_schema(agent: str, shape: type[object]) -> JsonObject:
+    """
+    Return the schema of an answer in a declared shape; fields that it doesn't have are refused.
+
+    Raises AppError where the shape is no JSON object: providers take nothing else.
+    """
+    try:
+        schema = TypeAdapter(shape).json_schema()
+    except PydanticUserError as error:
+        reason = " ".join(str(error).split()).split(" For further information")[0]
+        raise AppError(f"agent {agent!r}: its output is no JSON: {reason}") from None
+    if schema.get("type") != "object":
+        raise AppError(f"agent {agent!r}: its output must be an object: a model or a dataclass")
+    return _closed(schema)
+
+
+class SchemaCheck:
+    """Validates JSON against a JSON Schema; compiled once, good for any number of values."""
 
     def __init__(self, schema: JsonObject) -> None:
         self._validator = jsonschema_rs.validator_for(schema)
 
-    def objections(self, arguments: JsonObject) -> tuple[str, ...]:
-        """Say what is wrong with the arguments, one line each; nothing when they are valid."""
+    def objections(self, value: JsonValue) -> tuple[str, ...]:
+        """Say what is wrong with a value, one line each; nothing when it is valid."""
         return tuple(
             f"{_place(error.instance_path)}{error.message}"
-            for error in self._validator.iter_errors(arguments)
+            for error in self._validator.iter_errors(value)
         )
 
 
@@ -157,6 +173,30 @@ def _choices(entry: JsonObject, definitions: JsonObject) -> int:
         return sum(_choices(_object(one), definitions) for one in alternatives)
     enum = entry.get("enum")
     return len(enum) if isinstance(enum, list) else 0
+
+
+def _closed(schema: JsonObject) -> JsonObject:
+    """Let no object of a schema have fields that it doesn't name."""
+    inner = {name: _closed_value(value) for name, value in schema.items()}
+    return {**inner, "additionalProperties": False} if _is_open(schema) else inner
+
+
+def _closed_value(value: JsonValue) -> JsonValue:
+    match value:
+        case dict():
+            return _closed(value)
+        case list():
+            return [_closed_value(entry) for entry in value]
+        case _:
+            return value
+
+
+def _is_open(schema: JsonObject) -> bool:
+    return (
+        schema.get("type") == "object"
+        and isinstance(schema.get("properties"), dict)
+        and "additionalProperties" not in schema
+    )
 
 
 def _object(value: JsonValue) -> JsonObject:

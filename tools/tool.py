@@ -11,7 +11,7 @@ from contracts.base import JsonObject
 from contracts.errors import AppError, ToolError
 from contracts.tools import ResourceScope, RetryRule, Risk, ToolContract
 from tools.context import ToolContext
-from tools.schema import ArgumentCheck, Defining, Signature, flaws, objections
+from tools.schema import Defining, SchemaCheck, Signature, flaws, objections
 
 ToolFunction: TypeAlias = Callable[..., object] | Callable[..., Awaitable[object]]
 
@@ -54,7 +54,7 @@ class Tool:
         self.module = function.__module__
         self.qualname = function.__qualname__
         self._signature = signature
-        self._check = ArgumentCheck(contract.input_schema)
+        self._check = SchemaCheck(contract.input_schema)
 
     def __reduce__(self) -> tuple[Callable[[str, str], object], tuple[str, str]]:
         """Travel between processes as a name: code is imported, never sent."""

@@ -36,7 +36,17 @@ from contracts.run import (
 from contracts.state import CallState, RunState
 from contracts.transcript import TranscriptPage, UserTurn
 from policy import budgets
-from workflows import attributes, failures, messages, options, requests, steps, summaries, views
+from workflows import (
+    attributes,
+    failures,
+    messages,
+    options,
+    replies,
+    requests,
+    steps,
+    summaries,
+    views,
+)
 from workflows.tool_call import run_tool
 from workflows.transcript import carried, halted, pruned
 
@@ -127,11 +137,14 @@ class AgentRun:
             if is_cancelled_exception(error) or not failures.is_the_models(error):
                 raise
             if self._seconds_left() != 0:
-                await self._record("model failed", f"{model}: {failures.message(error)}")
-                self._state = steps.after_model_failure(self.state, failures.message(error))
+                said, used = failures.message(error), failures.usage(error)
+                await self._record("model failed", f"{model}: {said}")
+                self._state = replies.after_failure(self.state, said, used)
             return
+        for line in replies.audited(self.state, reply):
+            await self._record(*line)
         # Read the state only now: a message may have changed it during the await.
-        self._state = steps.after_model(self.state, reply)
+        self._state = replies.after_model(self.state, reply, workflow.now())
         if (stop := self.state.stop) is not None:
             await self._record("stopped", stop.reason)
 

@@ -1,16 +1,21 @@
 """What an activity's failure means for the run. Pure."""
 
+from typing import get_args
+
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError
 from temporalio.exceptions import TimeoutError as ActivityTimeout
 
+from contracts.errors import FailureKind
 from contracts.tools import LONGEST_REASON, AnyCall, ToolContract, ToolFailure
+from contracts.usage import CallUsage
 from workflows.summaries import shortened
 
 TOOL_TIMEOUT = "ToolTimeout"
 _CUT_OFF = {TOOL_TIMEOUT, "CancelledError", "ActivityPause", "ActivityReset"}
 """How an activity ends that its worker or an operator ended, before the tool was done."""
 
-_MODEL_ERRORS = {"ModelUnavailable", "ModelRejected"}
+_MODEL_ERRORS = {*get_args(FailureKind), "ModelUnavailable", "ModelRejected"}
+"""The last two are how an earlier release called all of them."""
 
 
 def message(error: FailureError) -> str:
@@ -41,6 +46,13 @@ def is_the_models(error: FailureError) -> bool:
     if isinstance(cause, ApplicationError):
         return cause.type in _MODEL_ERRORS
     return isinstance(cause, ActivityTimeout)
+
+
+def usage(error: FailureError) -> CallUsage:
+    """Return what a failed `call_model` used up, as far as providers told."""
+    cause = _cause(error)
+    details = cause.details if isinstance(cause, ApplicationError) else ()
+    return CallUsage.model_validate(details[0]) if details else CallUsage()
 
 
 def tool_failure(call: AnyCall, contract: ToolContract, error: FailureError) -> ToolFailure:

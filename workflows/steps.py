@@ -3,14 +3,13 @@
 from datetime import datetime, timedelta
 from typing import NamedTuple, TypeAlias
 
-from contracts.base import JsonObject, digest
-from contracts.budget import Ledger
+from contracts.base import JsonObject
 from contracts.decisions import Decided
-from contracts.model import ModelCall, ModelReply
+from contracts.model import ModelCall
 from contracts.run import AgentSnapshot, Brief, RunInput, RunResult, Stop
 from contracts.state import CallState, RunState
-from contracts.tools import AnyCall, ToolResult
-from contracts.transcript import AssistantTurn, ToolTurn, UserTurn
+from contracts.tools import ToolResult
+from contracts.transcript import ToolTurn, UserTurn
 from policy import budgets, context, repetition
 from workflows import requests
 from workflows.transcript import appended, halted
@@ -114,7 +113,7 @@ def opened(run_id: str, run: RunInput, agent: AgentSnapshot, now: datetime) -> R
 
 def before_model(state: RunState) -> RunState:
     """Put what people said meanwhile behind the transcript, where the model will read it."""
-    if not state.steers:
+    if not state.steers or state.paused:
         return state
     return appended(state, *state.steers).model_copy(update={"steers": ()})
 
@@ -132,47 +131,9 @@ def model_call(state: RunState, model: str) -> ModelCall:
         head=state.head,
         pruned_before=state.pruned_before,
         max_context_bytes=state.agent.max_context_bytes,
+        strategy=state.brief.strategy,
         provider_state=state.provider_state,
     )
-
-
-def after_model(state: RunState, reply: ModelReply) -> RunState:
-    """Bill the reply, keep it, and take its calls or its answer."""
-    ledger = state.ledger.model_copy(
-        update={"steps": state.ledger.steps + 1, "usage": state.ledger.usage + reply.usage}
-    )
-    asked, marks = _told_apart(state, reply.calls)
-    turn = AssistantTurn(model=reply.model, text=reply.text, calls=asked)
-    state = state.model_copy(
-        update={
-            "ledger": ledger,
-            "sent": state.head,
-            "provider_state": _merged(state, reply),
-            "call_marks": marks,
-        }
-    )
-    state = appended(state, turn)
-    if asked:
-        return _take_calls(state, asked)
-    if reply.stop == "end_turn" and reply.text.strip():
-        if state.steers:
-            return state  # somebody said more meanwhile, and the model must read it
-        return state.model_copy(update={"answer": reply.text, "outcome": "completed"})
-    return halted(state, _no_answer(reply))
-
-
-def after_model_failure(state: RunState, error: str) -> RunState:
-    """Go on with the agent's next model; without one the run has failed."""
-    following = state.model_index + 1
-    if following < len(state.agent.models):
-        # What the first model's provider wanted to see again means nothing to another.
-        return state.model_copy(update={"model_index": following, "provider_state": {}})
-    stop = Stop(
-        reason="no model answered",
-        detail=error,
-        next_safe_action="mend what the detail names, then start the run again",
-    )
-    return state.model_copy(update={"stop": stop, "outcome": "failed"})
 
 
 def after_tools(state: RunState, results: tuple[ToolResult, ...], now: datetime) -> RunState:
@@ -225,55 +186,14 @@ def result(state: RunState) -> RunResult:
     return RunResult(
         status=state.outcome or "failed",
         answer=state.answer,
+        output=state.output,
         stop=state.stop,
         steps=state.ledger.steps,
-        usage=state.ledger.usage,
-        provider_state=state.provider_state or None,
+        usage=state.ledger.usage.summary,
+        provider_state=_shown(state.provider_state) or None,
         confidence=None,
         model=state.model,
     )
-
-
-def _merged(state: RunState, reply: ModelReply) -> JsonObject:
-    if reply.provider_state is None:
-        return dict(state.provider_state)
-    provider = (state.model or "").partition(":")[0]
-    before = state.provider_state.get(provider)
-    known = before if isinstance(before, dict) else {}
-    return {**state.provider_state, provider: {**known, **reply.provider_state}}
-
-
-def _told_apart(
-    state: RunState, calls: tuple[AnyCall, ...]
-) -> tuple[tuple[AnyCall, ...], tuple[str, ...]]:
-    """
-    Give a call whose id the run has seen before an id of its own.
-
-    Some servers number calls anew in each reply; an approval, a result or an idempotency key must
-    never be another call's.
-    """
-    marks = list(state.call_marks)
-    apart: list[AnyCall] = []
-    for place, call in enumerate(calls, start=1):
-        fresh = call.call_id
-        while (mark := digest(fresh)[:8]) in marks:
-            fresh = f"{fresh}-{state.ledger.steps + 1}-{place}"
-        marks.append(mark)
-        apart.append(call.model_copy(update={"call_id": fresh}))
-    return tuple(apart), tuple(marks)
-
-
-def _take_calls(state: RunState, calls: tuple[AnyCall, ...]) -> RunState:
-    state = state.model_copy(update={"calls": tuple(CallState(call=call) for call in calls)})
-    ledger: Ledger = state.ledger
-    for call in calls:
-        ledger = repetition.count_call(ledger, call)
-        tool = state.agent.tool(call.name)
-        if tool is not None and tool.pollable:
-            continue
-        if stop := repetition.looping(state.agent.budget, ledger, call):
-            return halted(state.model_copy(update={"ledger": ledger}), stop)
-    return state.model_copy(update={"ledger": ledger})
 
 
 def _needs_ruling(call: CallState) -> bool:
@@ -305,15 +225,11 @@ def _prune_point(state: RunState) -> int:
     return place if place > state.pruned_before else 0
 
 
-def _no_answer(reply: ModelReply) -> Stop:
-    if reply.stop in ("end_turn", "tool_use"):
-        return Stop(
-            reason="no_final_answer_or_tool_call",
-            detail="the model ended its turn without saying or asking anything that counts",
-            next_safe_action="start the run again, or with another model",
-        )
-    return Stop(
-        reason=f"model stopped: {reply.stop}",
-        detail=reply.text[:500],
-        next_safe_action="read the detail; shorten or rephrase the task, or use another model",
-    )
+def _shown(provider_state: JsonObject) -> JsonObject:
+    """Leave out what an adapter keeps for itself."""
+    shown: JsonObject = {}
+    for provider, kept in provider_state.items():
+        known = kept if isinstance(kept, dict) else {}
+        if public := {key: value for key, value in known.items() if not key.startswith("_")}:
+            shown[provider] = public
+    return shown

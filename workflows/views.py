@@ -53,6 +53,7 @@ def status(state: RunState) -> StatusReport:
         transcript_digest=state.head.digest,
         refused=state.refused,
         refused_total=state.refused_total,
+        notes=state.notes,
     )
 
 
@@ -61,7 +62,9 @@ def usage(state: RunState) -> UsageReport:
     return UsageReport(
         steps=state.ledger.steps,
         tool_calls=state.ledger.tool_calls,
+        hosted_calls=state.ledger.hosted_calls,
         usage=state.ledger.usage,
+        failed_usage=state.ledger.failed_usage,
         waited_seconds=state.ledger.waited,
         budget=state.agent.budget,
     )

@@ -81,6 +81,7 @@ class RunView(Contract):
     transcript_digest: str | None
     refused: tuple[RefusedMessage, ...]
     refused_total: int
+    notes: tuple[str, ...]
 
 
 async def runs(client: Client, status: Standing | None, limit: int) -> list[RunEntry]:
@@ -147,6 +148,7 @@ def show_view(out: Console, shown: RunView) -> None:
         ("refused", f"{one.signal} {one.request_id} {one.sender}: {one.reason}")
         for one in shown.refused
     ]
+    fields += [("noted", note) for note in shown.notes]
     if shown.failure is not None:
         fields.append(("failure", shown.failure))
     if shown.answer is not None:
@@ -212,6 +214,7 @@ def _asked(status: StatusReport, usage: UsageReport) -> RunView:
         transcript_digest=status.transcript_digest,
         refused=status.refused,
         refused_total=status.refused_total,
+        notes=status.notes,
     )
 
 
@@ -253,6 +256,7 @@ def _read(trace: Trace) -> RunView:
         transcript_digest=None,
         refused=refused,
         refused_total=len(refused),
+        notes=tuple(entry.text for entry in trace.audits if entry.event == "noted"),
     )
 
 

@@ -12,6 +12,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from contracts.model import ModelCall, ModelReply
 from contracts.tools import MalformedCall, ToolFailure, ToolInvocation
 from contracts.transcript import ToolTurn
+from contracts.usage import CallUsage
 from holdfast.trace.draft import Draft, Readers
 from holdfast.trace.payloads import RESULT, activity_error, at, decoded, summary
 from holdfast.trace.values import Call, Turn
@@ -130,10 +131,14 @@ class ActivityReader:
             replace(
                 turn,
                 model=reply.model,
-                text=reply.text,
+                text=reply.words if calls else reply.text,
+                parts=reply.parts,
                 calls=calls,
+                stop=reply.stop,
                 usage=reply.usage,
+                failed_usage=reply.failed_usage or CallUsage(),
                 latency_ms=reply.latency_ms,
+                first_token_ms=reply.first_token_ms or None,
             )
         )
 
@@ -155,7 +160,8 @@ class ActivityReader:
             return
         error = activity_error(failure)
         if open_.call_id is None:
-            self._change_turn(ended_at=at(event), error=failures.message(error))
+            used = failures.usage(error)
+            self._change_turn(ended_at=at(event), error=failures.message(error), used=used)
         else:
             self._draft.fail_call(open_.call_id, error, at(event))
 
@@ -165,6 +171,7 @@ class ActivityReader:
         ended_at: datetime | None = None,
         attempts: int | None = None,
         error: str | None = None,
+        used: CallUsage | None = None,
     ) -> None:
         if (turn := self._draft.turn) is not None:
             self._draft.change_turn(
@@ -173,5 +180,6 @@ class ActivityReader:
                     ended_at=ended_at or turn.ended_at,
                     attempts=attempts or turn.attempts,
                     error=error or turn.error,
+                    failed_usage=used or turn.failed_usage,
                 )
             )

@@ -131,11 +131,22 @@ def _generation(trace: Trace, turn: Turn, parent: str) -> Span:
             "model": turn.model,
             "tokens_in": turn.usage.input_tokens,
             "tokens_cached": turn.usage.cached_tokens,
+            "tokens_cache_write": turn.usage.cache_write_tokens,
             "tokens_out": turn.usage.output_tokens,
+            "tokens_reasoning": turn.usage.reasoning_tokens,
+            "tokens_failed": turn.failed_usage.total_tokens,
             "estimated_cost": turn.usage.model_dump(mode="json")["estimated_cost"],
             "latency_ms": turn.latency_ms,
+            "first_token_ms": turn.first_token_ms,
             "attempts": turn.attempts,
+            "stop": turn.stop,
             "text": turn.text,
+            "reasoning": [part.text for part in turn.parts if part.kind == "reasoning"],
+            "hosted": [
+                {"name": part.name, "text": part.text}
+                for part in turn.parts
+                if part.kind == "hosted_call"
+            ],
             "calls": [call.call.call_id for call in turn.calls],
             "error": turn.error,
         },

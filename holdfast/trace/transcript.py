@@ -81,7 +81,8 @@ def turn_lines(turn: Turn) -> Iterator[Line]:
         yield Line(label, f"{model}  -> failed{attempts}: {text}", "bad")
         return
     asked = ", ".join(plain(call.call.name) for call in turn.calls)
-    yield Line(label, f"{model}  -> {asked or 'answer'}{_spent(turn)}")
+    came = asked or ("pause" if turn.stop == "pause" else "answer")
+    yield Line(label, f"{model}  -> {came}{_spent(turn)}")
     if turn.calls and turn.text.strip():
         yield Line("says", _line(turn.text), indented=True)
 

@@ -6,9 +6,11 @@ from datetime import datetime, timedelta
 from typing import Literal, TypeAlias
 
 from contracts.budget import Budget, Limits
+from contracts.content import Part
+from contracts.model import StopCause
 from contracts.run import AgentSnapshot, Brief, RunResult
 from contracts.tools import AnyCall, ToolResult
-from contracts.usage import UsageMetrics
+from contracts.usage import CallUsage
 
 Standing: TypeAlias = Literal[
     "running",
@@ -118,7 +120,11 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """A question to a model and its reply, or its failure. `ended_at` is null while it is open."""
+    """
+    A question to a model and its reply, or its failure. `ended_at` is null while it is open.
+
+    `failed_usage` is what attempts without a reply used up.
+    """
 
     key: str
     number: int
@@ -127,9 +133,13 @@ class Turn:
     ended_at: datetime | None = None
     attempts: int = 0
     text: str = ""
+    parts: tuple[Part, ...] = ()
     calls: tuple[Call, ...] = ()
-    usage: UsageMetrics = field(default_factory=UsageMetrics)
+    stop: StopCause | None = None
+    usage: CallUsage = field(default_factory=CallUsage)
+    failed_usage: CallUsage = field(default_factory=CallUsage)
     latency_ms: int | None = None
+    first_token_ms: int | None = None
     error: str | None = None
 
 
@@ -210,6 +220,6 @@ class Trace:
         return tuple(asked for asked in self.requests.values() if asked.outcome is None)
 
     @property
-    def usage(self) -> UsageMetrics:
-        """What all turns used together."""
-        return sum((turn.usage for turn in self.turns), UsageMetrics())
+    def usage(self) -> CallUsage:
+        """What all turns used together, with the attempts that failed."""
+        return sum((turn.usage + turn.failed_usage for turn in self.turns), CallUsage())

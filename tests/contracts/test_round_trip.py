@@ -22,6 +22,7 @@ from contracts.approvals import (
 )
 from contracts.base import Contract
 from contracts.budget import Budget, Ledger, Limits
+from contracts.content import Part
 from contracts.decisions import (
     Allow,
     ApprovalRequired,
@@ -32,7 +33,7 @@ from contracts.decisions import (
     Ruling,
     Rulings,
 )
-from contracts.model import FinalAnswer, Prefix, ToolSchema
+from contracts.model import FinalAnswer, ModelSettings, Prefix, ToolSchema
 from contracts.run import (
     AuditEvent,
     Brief,
@@ -42,9 +43,17 @@ from contracts.run import (
     Stop,
 )
 from contracts.state import CallState
-from contracts.tools import AnyCall, ArtifactRef, ResourceScope, RetryRule, ToolCall, ToolResult
+from contracts.tools import (
+    AnyCall,
+    ArtifactRef,
+    HostedTool,
+    ResourceScope,
+    RetryRule,
+    ToolCall,
+    ToolResult,
+)
 from contracts.transcript import Mark, ToolTurn, TranscriptItem, TranscriptPage, UserTurn
-from contracts.usage import UsageMetrics
+from contracts.usage import CallUsage, UsageMetrics
 from tests.builders import (
     LOOK,
     NOW,
@@ -84,7 +93,7 @@ BUSY = STATE.model_copy(
 )
 STOP = Stop(reason="max_steps (3) reached", detail="3 model calls", next_safe_action="split it")
 REFUSED = RefusedMessage(signal="approval", request_id="req-1", sender="bob", reason="no", at=NOW)
-PRICED = UsageMetrics(input_tokens=3, estimated_cost=Decimal("0.25"))
+PRICED = CallUsage(input_tokens=3, estimated_cost=Decimal("0.25"))
 
 EXAMPLES: list[Contract] = [
     a_call(place="attic", count=3, deep={"list": [1, 2.5, None, True, "ä"]}),
@@ -98,6 +107,11 @@ EXAMPLES: list[Contract] = [
     an_invocation(arguments={"place": "attic"}),
     PRICED,
     UsageMetrics(estimated_cost=None),
+    CallUsage(cache_write_tokens=1, reasoning_tokens=2, native={"other": {"x_tokens": 3}}),
+    Part(kind="text", text="hm"),
+    Part(kind="hosted_call", name="web_search", native={"id": "ws_1", "action": {"q": ["a"]}}),
+    ModelSettings(reasoning="high", max_output_tokens=100, tool_choice="look"),
+    HostedTool(name="web_search", options={"max_uses": 3}),
     Limits(max_steps=3, max_cost=Decimal("0.25")),
     Budget(max_steps=3, max_cost=Decimal("0.25"), max_wall_time=1.5),
     Ledger(steps=2, usage=PRICED, waited=3.5, last_fingerprint="f", repeats_in_a_row=1),
@@ -138,9 +152,25 @@ EXAMPLES: list[Contract] = [
     TranscriptPage(items=STATE.items, total=9, next_offset=2),
     ToolSchema(name="look", description="Look at it.", input_schema={"type": "object"}),
     Prefix(instructions="Do as you are told.", tools=()),
+    Prefix(
+        instructions="Search.",
+        tools=(),
+        hosted=(HostedTool(name="web_search"),),
+        settings=ModelSettings(parallel_calls=False),
+        output_schema={"type": "object"},
+    ),
     steps.model_call(a_state(), "scripted:it"),
     FinalAnswer(content="done"),
     a_reply(a_call(), usage=PRICED, provider_state={"thread_id": "t"}),
+    a_reply(
+        parts=(Part(kind="other", name="new"),),
+        stop_detail="why",
+        output=[1],
+        objections=("no",),
+        notes=("odd",),
+        failed_usage=PRICED,
+        first_token_ms=3,
+    ),
     Brief(agent="it", tenant="acme"),
     RunInput.model_validate({"agent": "it", "input": "go", "metadata": {"k": [1]}}),
     STOP,
@@ -149,7 +179,7 @@ EXAMPLES: list[Contract] = [
         answer=None,
         stop=STOP,
         steps=3,
-        usage=PRICED,
+        usage=PRICED.summary,
         provider_state=None,
         confidence=None,
         model="scripted:it",

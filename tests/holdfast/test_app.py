@@ -6,8 +6,20 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
-from holdfast import Agent, App, AppError, Budget, Risk, ask_user, say, tool
+from holdfast import (
+    Agent,
+    App,
+    AppError,
+    Budget,
+    HostedTool,
+    ModelSettings,
+    Risk,
+    ask_user,
+    say,
+    tool,
+)
 from holdfast.app import load_app
 from tests.tools import sample_tools
 from tools.tool import Tool
@@ -67,6 +79,11 @@ LOOK = _look()
             id="no script",
         ),
         pytest.param(
+            {"models": ["openai-chat:grok/llama"]},
+            "model 'openai-chat:grok/llama' has no server in chat_servers={...}",
+            id="no server",
+        ),
+        pytest.param(
             {"approval_timeout": timedelta(0)},
             "its approval_timeout must be longer than nothing",
             id="no time to approve",
@@ -93,6 +110,19 @@ LOOK = _look()
             id="too much to say",
         ),
         pytest.param({"tools": [LOOK, LOOK]}, "it has tool 'look' twice", id="a tool twice"),
+        pytest.param(
+            {"hosted": [LOOK]}, "a tool of your own can't be hosted", id="a business tool"
+        ),
+        pytest.param(
+            {"hosted": [HostedTool(name="refund")]}, "no provider hosts 'refund'", id="not hosted"
+        ),
+        pytest.param(
+            {"settings": ModelSettings(tool_choice="look")},
+            "its tool_choice names 'look', which is no tool of it",
+            id="a choice that isn't there",
+        ),
+        pytest.param({"output": int}, "its output must be an object", id="output no object"),
+        pytest.param({"output": Tool}, "its output is no JSON", id="output no JSON"),
     ],
 )
 def test_an_agent_that_cant_work_is_refused(changes: dict[str, object], flaw: str) -> None:
@@ -126,6 +156,62 @@ def test_all_flaws_are_named_at_once() -> None:
     assert refusal(agent(instructions="", models=["x"])) == (
         "agent 'it': it has no instructions; model 'x' is not named provider:name"
     )
+
+
+HARMLESS = {Risk.READ_ONLY, Risk.SEARCH_ONLY, Risk.COMPUTE_ONLY}
+
+
+@pytest.mark.parametrize("risk", sorted(set(Risk) - HARMLESS))
+def test_only_harmless_tools_are_hosted(risk: Risk) -> None:
+    """What runs at a provider runs unasked, so nothing that changes anything may."""
+    # HT-02 HT-05 HT-06 HT-07 HT-09 PP-05 T-28
+    assert refusal(agent(hosted=[HostedTool(name="web_search", risk=risk)])) == (
+        f"agent 'it': hosted tool 'web_search' is declared {risk}: "
+        "nobody could approve its calls; make it a tool of your own"
+    )
+
+
+def test_an_output_is_a_closed_schema() -> None:
+    """An answer can't have fields that its shape doesn't name, however deep."""
+    # SV-06
+
+    class Line(BaseModel):
+        text: str
+
+    class Report(BaseModel):
+        lines: list[Line]
+
+    schema = app(agent(output=Report)).snapshots()["it"].output_schema
+
+    assert schema is not None
+    assert schema["additionalProperties"] is False
+    assert schema["$defs"] == {
+        "Line": {
+            "title": "Line",
+            "type": "object",
+            "properties": {"text": {"title": "Text", "type": "string"}},
+            "required": ["text"],
+            "additionalProperties": False,
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tools": [LOOK]},
+        {"hosted": [HostedTool(name="web_search")]},
+        {"settings": ModelSettings(reasoning="high")},
+    ],
+)
+def test_what_a_model_is_told_changes_the_version_of_the_prefix(
+    changes: dict[str, object],
+) -> None:
+    """The digest of the prefix is its version: whatever is added to it changes it."""
+    # PP-08
+    plain, changed = app(agent()), app(agent(**changes))
+
+    assert plain.snapshots()["it"].prefix_digest != changed.snapshots()["it"].prefix_digest
 
 
 def test_two_agents_of_one_name_are_refused() -> None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from temporalio.client import WorkflowHistory
 
-from contracts.usage import UsageMetrics
+from contracts.usage import CallUsage
 from holdfast import Budget, call, calls, say, using
 from holdfast.trace.reader import read_trace
 from holdfast.trace.spans import Span, SpanTree, span_tree
@@ -17,7 +17,7 @@ from tests.sample import scripted
 @pytest.fixture
 async def history(runs: Runs) -> WorkflowHistory:
     """A run with every kind of span: calls that fail, are denied, approved; an escalation."""
-    usage = UsageMetrics(input_tokens=100, cached_tokens=10, output_tokens=7)
+    usage = CallUsage(input_tokens=100, cached_tokens=10, output_tokens=7)
     sending = call("send", log="/dev/null", text="hello")
     first = calls(call("find", name="x"), call("delete", record="y"), sending)
     second = calls(call("find", name="a"), call("find", name="b"))

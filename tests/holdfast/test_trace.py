@@ -5,7 +5,7 @@ from temporalio.client import WorkflowFailureError
 
 from contracts.base import JsonObject
 from contracts.tools import MalformedCall, ToolSuccess
-from contracts.usage import UsageMetrics
+from contracts.usage import CallUsage
 from holdfast import Agent, App, Reply, call, calls, say, using
 from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Trace
@@ -17,7 +17,7 @@ from tests.sample import scripted
 async def test_every_turn_is_in_the_trace(runs: Runs) -> None:
     """A trace has the turns that the model took: their words, their calls and what they cost."""
     # OB-01 TS-11
-    usage = UsageMetrics(input_tokens=120, cached_tokens=20, output_tokens=8)
+    usage = CallUsage(input_tokens=120, cached_tokens=20, output_tokens=8)
     trace = await traced(
         runs,
         [

@@ -6,7 +6,7 @@ import pytest
 from pydantic import JsonValue
 
 from contracts.budget import Budget, Ledger
-from contracts.usage import UsageMetrics
+from contracts.usage import CallUsage
 from policy.budgets import exhausted, seconds_left
 
 LIMITS: dict[str, JsonValue] = {
@@ -17,12 +17,12 @@ LIMITS: dict[str, JsonValue] = {
 }
 
 
-def tokens(input_: int, output: int, cached: int = 0) -> UsageMetrics:
-    return UsageMetrics(input_tokens=input_, output_tokens=output, cached_tokens=cached)
+def tokens(input_: int, output: int, cached: int = 0) -> CallUsage:
+    return CallUsage(input_tokens=input_, output_tokens=output, cached_tokens=cached)
 
 
-def cost(amount: str | None) -> UsageMetrics:
-    return UsageMetrics(estimated_cost=None if amount is None else Decimal(amount))
+def cost(amount: str | None) -> CallUsage:
+    return CallUsage(estimated_cost=None if amount is None else Decimal(amount))
 
 
 @pytest.mark.parametrize(

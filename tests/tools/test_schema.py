@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, JsonValue
 from contracts.base import JsonObject
 from tests.tools.sample_tools import Colour, order, whoami
 from tools.context import ToolContext
-from tools.schema import ArgumentCheck, Signature, flaws
+from tools.schema import SchemaCheck, Signature, flaws
 
 
 class Box(BaseModel):
@@ -153,8 +153,8 @@ def test_a_tool_without_arguments_has_an_empty_schema() -> None:
     made = schema(poll)
 
     assert (made["properties"], made["required"]) == ({}, [])
-    assert ArgumentCheck(made).objections({}) == ()
-    assert ArgumentCheck(made).objections({"x": 1}) != ()
+    assert SchemaCheck(made).objections({}) == ()
+    assert SchemaCheck(made).objections({"x": 1}) != ()
 
 
 @pytest.mark.parametrize(

@@ -336,5 +336,5 @@ def test_the_input_of_call_model_is_a_delta() -> None:
     """The contract of a model call has no place for a whole transcript or for schemas."""
     assert set(ModelCall.model_fields) == {
         *("run_id", "turn", "model", "prefix", "origin", "base", "items", "head"),
-        *("pruned_before", "max_context_bytes", "provider_state"),
+        *("pruned_before", "max_context_bytes", "strategy", "provider_state"),
     }

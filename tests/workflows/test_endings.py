@@ -6,6 +6,7 @@ from contracts.model import StopCause
 from contracts.state import RunState
 from contracts.tools import AnyCall, ToolFailure
 from contracts.transcript import ToolTurn
+from contracts.usage import CallUsage
 from tests.builders import (
     MODEL,
     NOW,
@@ -19,7 +20,7 @@ from tests.builders import (
     denied,
     unknown,
 )
-from workflows import requests, steps
+from workflows import replies, requests, steps
 
 
 def step(state: RunState) -> steps.Step:
@@ -33,7 +34,7 @@ def after(state: RunState, *outcomes: str) -> RunState:
         a_call(call_id=f"c{number}_{place}", n=number, m=place) for place in range(len(outcomes))
     ]
     rule = {"denied": denied, "unknown": unknown}
-    state = steps.after_model(state, a_reply(*calls))
+    state = replies.after_model(state, a_reply(*calls), NOW)
     rulings = tuple(
         rule.get(outcome, allowed)(call) for call, outcome in zip(calls, outcomes, strict=True)
     )
@@ -48,7 +49,7 @@ def after(state: RunState, *outcomes: str) -> RunState:
 
 def asking(state: RunState, call: AnyCall) -> RunState:
     """A run whose model has just asked for a call, with the result of the one before."""
-    state = steps.after_model(state, a_reply(call))
+    state = replies.after_model(state, a_reply(call), NOW)
     if state.outcome is not None:
         return state
     state = requests.after_rulings(state, (allowed(call),), NOW)
@@ -57,7 +58,7 @@ def asking(state: RunState, call: AnyCall) -> RunState:
 
 def test_an_answer_completes_the_run() -> None:
     """Words without calls at the end of a turn are the answer."""
-    result = steps.result(steps.after_model(a_state(), a_reply(text="42")))
+    result = steps.result(replies.after_model(a_state(), a_reply(text="42"), NOW))
 
     assert (result.status, result.answer, result.stop) == ("completed", "42", None)
     assert (result.steps, result.model, result.provider_state) == (1, "scripted:it", None)
@@ -79,7 +80,7 @@ def test_an_answer_completes_the_run() -> None:
 def test_what_is_no_answer_stops_the_run(cause: StopCause, text: str, reason: str) -> None:
     """Only a finished turn with words is an answer; anything else is reported as what it is."""
     # LP-08 T-48
-    state = steps.after_model(a_state(), a_reply(stop=cause, text=text))
+    state = replies.after_model(a_state(), a_reply(stop=cause, text=text), NOW)
 
     assert state.stop is not None
     assert (state.outcome, state.answer, state.stop.reason) == ("stopped", None, reason)
@@ -90,7 +91,7 @@ def test_calls_count_whatever_the_turn_ended_with(cause: StopCause) -> None:
     """A reply holds complete calls only, so they are taken whatever stopped the model."""
     # T-27
     assert isinstance(
-        step(steps.after_model(a_state(), a_reply(a_call(), stop=cause))), steps.Authorize
+        step(replies.after_model(a_state(), a_reply(a_call(), stop=cause), NOW)), steps.Authorize
     )
 
 
@@ -125,7 +126,9 @@ def test_a_loop_within_one_turn_runs_nothing_of_it() -> None:
     """Identical calls beside each other count like those in a row; no call of the turn runs."""
     calls = [a_call(call_id=f"c{number}", place="attic") for number in range(3)]
 
-    state = steps.after_model(a_state(), a_reply(a_call("send", call_id="c9", text="x"), *calls))
+    state = replies.after_model(
+        a_state(), a_reply(a_call("send", call_id="c9", text="x"), *calls), NOW
+    )
 
     last = state.items[-1]
     assert isinstance(last, ToolTurn)
@@ -215,18 +218,21 @@ def test_too_many_failures_escalate_where_somebody_is_asked() -> None:
 
 def test_the_next_model_is_asked_when_one_fails() -> None:
     """The models of an agent are asked in order; the run stays with the one that answers."""
-    state = steps.after_model_failure(a_state(), "overloaded")
+    state = replies.after_failure(a_state(), "overloaded", CallUsage())
 
     assert step(state) == steps.CallModel("other:second")
     assert (
-        steps.after_model(state, a_reply(a_call(), model="other:second")).model == "other:second"
+        replies.after_model(state, a_reply(a_call(), model="other:second"), NOW).model
+        == "other:second"
     )
     assert (state.outcome, state.ledger.steps) == (None, 0)
 
 
 def test_a_run_without_a_model_left_has_failed() -> None:
     """When the last model fails the run ends, and says what the model said."""
-    state = steps.after_model_failure(steps.after_model_failure(a_state(), "a"), "no such key")
+    state = replies.after_failure(
+        replies.after_failure(a_state(), "a", CallUsage()), "no such key", CallUsage()
+    )
 
     assert state.stop is not None
     assert (state.outcome, state.answer) == ("failed", None)
@@ -237,8 +243,10 @@ def test_a_run_without_a_model_left_has_failed() -> None:
 def test_what_a_provider_asks_to_keep_is_kept_under_its_name() -> None:
     """The state of a provider is namespaced, and a reply without one leaves it as it is."""
     # PS-03 T-25
-    kept = steps.after_model(a_state(), a_reply(a_call(), provider_state={"container_id": "x"}))
-    silent = steps.after_model(kept, a_reply(a_call("look", call_id="c2", place="b")))
+    kept = replies.after_model(
+        a_state(), a_reply(a_call(), provider_state={"container_id": "x"}), NOW
+    )
+    silent = replies.after_model(kept, a_reply(a_call("look", call_id="c2", place="b")), NOW)
 
     assert kept.provider_state == {"scripted": {"container_id": "x"}}
     assert silent.provider_state == kept.provider_state
@@ -249,14 +257,16 @@ def test_what_a_provider_asks_to_keep_is_kept_under_its_name() -> None:
 def test_another_provider_begins_without_state() -> None:
     """When the run goes on with another provider, the state of the first is gone."""
     # T-25
-    kept = steps.after_model(a_state(), a_reply(a_call(), provider_state={"container_id": "x"}))
+    kept = replies.after_model(
+        a_state(), a_reply(a_call(), provider_state={"container_id": "x"}), NOW
+    )
 
-    assert steps.after_model_failure(kept, "overloaded").provider_state == {}
+    assert replies.after_failure(kept, "overloaded", CallUsage()).provider_state == {}
 
 
 def test_what_was_used_is_in_every_result() -> None:
     """However a run ends, its result says steps and usage."""
     reply = a_reply(stop="refusal", text="no", usage={"input_tokens": 5})
-    result = steps.result(steps.after_model(a_state(), reply))
+    result = steps.result(replies.after_model(a_state(), reply, NOW))
 
     assert (result.steps, result.usage.input_tokens, result.answer) == (1, 5, None)

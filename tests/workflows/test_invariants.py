@@ -13,6 +13,7 @@ from contracts.decisions import Allow, Decided, Ruling
 from contracts.state import CallState, RunState
 from contracts.tools import AnyCall, MalformedCall, ToolResult
 from contracts.transcript import AssistantTurn, Mark, ToolTurn, UserTurn
+from contracts.usage import CallUsage
 from policy.approvals import judge
 from tests.builders import (
     NOW,
@@ -31,7 +32,7 @@ from tests.builders import (
     to_approve,
     unknown,
 )
-from workflows import requests, steps
+from workflows import replies, requests, steps
 from workflows.transcript import carried, halted, pruned
 
 Message = ApprovalSignal | AnswerSignal | ResolutionSignal
@@ -162,7 +163,7 @@ class Walk:
 
     def _asked(self, state: RunState) -> RunState:
         if self._draw(RARELY):
-            return steps.after_model_failure(state, "overloaded")
+            return replies.after_failure(state, "overloaded", CallUsage())
         turn = state.ledger.steps + 1
         fewest = 0 if self._draw(RARELY) else 1
         names = self._draw(st.lists(st.sampled_from(TOOLS), min_size=fewest, max_size=3))
@@ -172,7 +173,7 @@ class Walk:
             else a_call(name, call_id=f"c{turn}_{place}", n=self._draw(st.integers(0, 2)))
             for place, name in enumerate(names)
         )
-        return steps.after_model(state, a_reply(*calls))
+        return replies.after_model(state, a_reply(*calls), NOW)
 
     def _ruling(self, call: AnyCall) -> Ruling:
         if isinstance(call, MalformedCall) or call.name == "nope":

@@ -27,7 +27,7 @@ from tests.builders import (
     to_answer,
     to_approve,
 )
-from workflows import requests, steps
+from workflows import replies, requests, steps
 
 STOP = Stop(reason="x", detail="", next_safe_action="")
 LOOK_1, LOOK_2 = a_call("look", call_id="c1", place="a"), a_call("look", call_id="c2", place="b")
@@ -212,7 +212,7 @@ def test_a_reply_is_billed() -> None:
     """Each reply is a step, and its tokens are counted."""
     reply = a_reply(LOOK_1, usage={"input_tokens": 5, "output_tokens": 2})
 
-    state = steps.after_model(steps.after_model(a_state(), reply), reply)
+    state = replies.after_model(replies.after_model(a_state(), reply, NOW), reply, NOW)
 
     assert (state.ledger.steps, state.ledger.usage.total_tokens) == (2, 14)
 

@@ -18,7 +18,7 @@ from tests.builders import (
     asked_for,
     denied,
 )
-from workflows import requests, steps
+from workflows import replies, requests, steps
 from workflows.transcript import appended, carried
 
 LOOK = a_call("look", call_id="c1", place="a")
@@ -74,7 +74,7 @@ def test_calls_are_told_apart(turns: list[list[str]]) -> None:
     state = a_state()
     for turn, asked in enumerate(turns):
         calls = [a_call("look", call_id=id_, turn=turn, n=n) for n, id_ in enumerate(asked)]
-        state = steps.after_model(state, a_reply(*calls))
+        state = replies.after_model(state, a_reply(*calls), NOW)
         told = tuple(call.call for call in state.calls)
         ids += [call.call_id for call in told]
         state = requests.after_rulings(state, tuple(map(allowed, told)), NOW)
@@ -88,7 +88,7 @@ def test_calls_are_told_apart_through_all_executions() -> None:
     first = steps.after_tools(ruled(LOOK), (a_success(LOOK),), NOW)
     long = appended(first, *a_transcript([100] * 2000)[1:])
 
-    again = steps.after_model(carried(long), a_reply(LOOK))
+    again = replies.after_model(carried(long), a_reply(LOOK), NOW)
 
     assert again.calls[0].call.call_id != LOOK.call_id
 

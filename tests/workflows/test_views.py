@@ -19,7 +19,7 @@ from tests.builders import (
     a_transcript,
     asked_for,
 )
-from workflows import steps
+from workflows import replies
 from workflows.views import PageQuery, standing, status, transcript_page, usage
 
 STOP = Stop(reason="max_steps (3) reached", detail="", next_safe_action="")
@@ -82,7 +82,7 @@ def test_usage_stands_beside_what_may_be_used() -> None:
 
 def test_an_answer_is_in_the_status_of_a_completed_run() -> None:
     """Whoever asks after the end gets the answer."""
-    report = status(steps.after_model(a_state(), a_reply()))
+    report = status(replies.after_model(a_state(), a_reply(), NOW))
 
     assert (report.status, report.answer) == ("completed", "done")
 

@@ -1,0 +1,34 @@
+"""What a reply holds beyond plain words and calls: its pieces, in their order."""
+
+from operator import not_
+from typing import Literal, TypeAlias
+
+from pydantic import Field
+
+from contracts.base import Contract, JsonObject
+
+PartKind: TypeAlias = Literal["text", "call", "reasoning", "hosted_call", "hosted_result", "other"]
+
+
+class Part(Contract):
+    """
+    One piece of what a model said, in its place.
+
+    A reply has parts only where its text and its calls don't tell it all: reasoning, tools that
+    the provider ran itself (hosted), pieces of a kind that this release doesn't know. `text` is
+    what a person reads of it, `name` that of the hosted tool or of the unknown kind. `native`
+    holds the provider's own fields: they go back unchanged to the model that they came from, and
+    to no other. The parts of kind `call` stand for the calls of the reply, in their order.
+    """
+
+    kind: PartKind
+    text: str = Field(default="", exclude_if=not_)
+    name: str = Field(default="", exclude_if=not_)
+    native: JsonObject = Field(default_factory=dict, exclude_if=not_)
+
+
+def words(text: str, parts: tuple[Part, ...]) -> str:
+    """Return everything that a model said in words; *text* alone may be its final answer only."""
+    if not parts:
+        return text
+    return "\n\n".join(part.text for part in parts if part.kind == "text" and part.text)

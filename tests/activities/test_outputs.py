@@ -1,0 +1,81 @@
+"""An answer in a declared shape is read as data, or goes back with what is wrong with it."""
+
+import pytest
+from pydantic import JsonValue
+
+from activities.outputs import checked
+from contracts.base import JsonObject
+from contracts.model import StopCause
+from tests.builders import a_call, a_reply
+
+VERDICT: JsonObject = {
+    "type": "object",
+    "properties": {"guilty": {"type": "boolean"}, "years": {"type": "integer", "minimum": 0}},
+    "required": ["guilty"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "output"),
+    [
+        pytest.param('{"guilty": false}', {"guilty": False}, id="as asked"),
+        pytest.param(' {"guilty": true, "years": 3}\n', {"guilty": True, "years": 3}, id="space"),
+        pytest.param('```json\n{"guilty": true}\n```', {"guilty": True}, id="in a block"),
+        pytest.param('```\n{"guilty": true}\n```\n', {"guilty": True}, id="in a plain block"),
+    ],
+)
+def test_an_answer_that_fits_is_data(text: str, output: JsonValue) -> None:
+    """JSON that fits the schema is the output, in a block of Markdown too."""
+    # SV-06
+    reply = checked(a_reply(text=text), VERDICT)
+
+    assert (reply.output, reply.objections, reply.text) == (output, (), text)
+
+
+@pytest.mark.parametrize(
+    ("text", "objection"),
+    [
+        pytest.param("not guilty", "it is no JSON", id="words"),
+        pytest.param("", "it is no JSON", id="nothing"),
+        pytest.param('{"guilty": NaN}', "it is no JSON", id="a number that JSON lacks"),
+        pytest.param("{}", '"guilty" is a required property', id="a field is missing"),
+        pytest.param(
+            '{"guilty": true, "years": -1}', "years: -1 is less than the minimum of 0", id="bounds"
+        ),
+        pytest.param(
+            '{"guilty": true, "why": 1}',
+            "Additional properties are not allowed ('why' was unexpected)",
+            id="a field too many",
+        ),
+        pytest.param("[]", '[] is not of type "object"', id="another type"),
+    ],
+)
+def test_an_answer_that_does_not_fit_says_why(text: str, objection: str) -> None:
+    """Whatever the provider promised of its structured output, it is checked here again."""
+    # SV-06 SV-08
+    reply = checked(a_reply(text=text), VERDICT)
+
+    assert (reply.output, reply.objections) == (None, (objection,))
+
+
+@pytest.mark.parametrize("stop", ["max_tokens", "refusal", "pause"])
+def test_only_finished_answers_are_checked(stop: StopCause) -> None:
+    """What isn't an answer has no shape."""
+    reply = a_reply(text="{", stop=stop)
+
+    assert checked(reply, VERDICT) == reply
+
+
+def test_words_beside_calls_are_not_checked() -> None:
+    """A turn with calls isn't the answer yet."""
+    reply = a_reply(a_call(), text="let me see")
+
+    assert checked(reply, VERDICT) == reply
+
+
+def test_without_a_shape_every_answer_fits() -> None:
+    """An agent that declares no output gets words."""
+    reply = a_reply(text="42")
+
+    assert checked(reply, None) == reply

@@ -1,0 +1,116 @@
+"""When a model fails: what is retried, what it costs, and who hears of it."""
+
+from datetime import timedelta
+
+import pytest
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import WorkflowHistory
+
+from contracts.errors import FailureKind
+from contracts.run import UsageReport
+from contracts.usage import CallUsage
+from holdfast import Agent, App, ModelRejected, ModelUnavailable, Reply, ScriptTurn, fail, say
+from tests.histories import activities, names
+from tests.running import Run, Runs
+from tests.sample import scripted
+
+SPENT = CallUsage(input_tokens=7, estimated_cost=None)
+
+
+def last_attempt(history: WorkflowHistory) -> tuple[int, timedelta]:
+    """Which attempt of the first activity brought its end, and how long after it was asked for."""
+    asked = next(
+        event
+        for event in history.events
+        if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
+    )
+    began = next(
+        event
+        for event in history.events
+        if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_STARTED
+    )
+    attempt = began.activity_task_started_event_attributes.attempt
+    return attempt, began.event_time.ToDatetime() - asked.event_time.ToDatetime()
+
+
+def unavailable(failures: int, wait: float | None, kind: FailureKind) -> App:
+    """A model that fails so often before it answers."""
+
+    def answer(turn: ScriptTurn) -> Reply:
+        if turn.attempt <= failures:
+            return fail(ModelUnavailable("busy", wait, kind=kind, usage=SPENT))
+        return say("hello")
+
+    return scripted(answer)
+
+
+async def usage(run: Run) -> UsageReport:
+    return await run.handle.query("usage", result_type=UsageReport)
+
+
+async def test_a_provider_that_names_a_wait_gets_it_once(skipping_runs: Runs) -> None:
+    """`Retry-After: 7` means one more attempt, and not before 7 seconds are over."""
+    # T-02
+    async with skipping_runs.working(unavailable(1, 7.0, "rate_limited")):
+        run = await skipping_runs.start("it")
+        result = await run.result()
+        attempt, waited = last_attempt(await run.handle.fetch_history())
+
+    assert (result.answer, attempt) == ("hello", 2)
+    assert timedelta(seconds=7) <= waited < timedelta(seconds=9)
+
+
+async def test_failed_attempts_are_billed(runs: Runs) -> None:
+    """What the attempts before a reply used is in the run's usage, and shown apart."""
+    # T-24 BY-47
+    async with runs.working(unavailable(2, 0.01, "overloaded")):
+        run = await runs.start("it")
+        result = await run.result()
+        report = await usage(run)
+
+    assert (result.usage.input_tokens, result.usage.estimated_cost) == (14, None)
+    assert report.failed_usage.input_tokens == 14
+
+
+async def test_a_model_that_fails_for_good_is_billed_too(runs: Runs) -> None:
+    """Attempts that led nowhere count all the same when the next model takes over."""
+    # T-24 LP-09
+
+    def gone(turn: ScriptTurn) -> Reply:
+        if turn.attempt == 1:
+            return fail(ModelUnavailable("busy", 0.01, usage=SPENT))
+        return fail(ModelRejected("no such model", kind="not_found", usage=SPENT))
+
+    agent = Agent(name="it", instructions="Go.", models=["scripted:gone", "scripted:it"])
+    app = App(agents=[agent], scripts={"gone": [gone], "it": [say("hello")]})
+    async with runs.working(app):
+        run = await runs.start("it")
+        result = await run.result()
+        report = await usage(run)
+
+    assert (result.answer, result.model) == ("hello", "scripted:it")
+    assert report.failed_usage.input_tokens == 14
+
+
+@pytest.mark.parametrize("kind", ["auth", "quota", "context_overflow", "content_filtered"])
+async def test_what_waiting_can_not_mend_ends_at_once(runs: Runs, kind: FailureKind) -> None:
+    """A failure that comes again however often one asks is asked once, and says what to mend."""
+    error = ModelRejected("set THE_KEY to a valid key", kind=kind)
+    async with runs.working(scripted([fail(error)])):
+        run = await runs.start("it")
+        result = await run.result()
+        history = await run.handle.fetch_history()
+
+    assert result.stop is not None
+    assert (result.status, result.stop.detail) == ("failed", "set THE_KEY to a valid key")
+    failures = [
+        event.activity_task_failed_event_attributes.failure
+        for event in history.events
+        if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_FAILED
+    ]
+    assert [failure.application_failure_info.type for failure in failures] == [kind]
+    assert last_attempt(history)[0] == 1
+    assert names(history) == ["open_run", "call_model", "record"]
+    assert activities(history)[-1].summary == (
+        "model failed: scripted:it: set THE_KEY to a valid key"
+    )

@@ -1,0 +1,249 @@
+"""Whole runs on real SDKs: reasoning, hosted tools, pauses, shapes, chains, other providers."""
+
+from datetime import timedelta
+
+import pytest
+from pydantic import BaseModel, JsonValue
+from temporalio.testing import WorkflowEnvironment
+
+from contracts.base import JsonObject
+from contracts.model import Strategy
+from contracts.run import UsageReport
+from contracts.transcript import AssistantTurn
+from holdfast import Agent, App, HostedTool, ModelSettings
+from tests.adapters.provider_server import ProviderServer
+from tests.histories import activities, names
+from tests.running import Runs
+from tests.sample import add, look
+from tests.workflows.provider_words import (
+    CLAUDE,
+    GPT,
+    anthropic,
+    commentary,
+    function_call,
+    message,
+    openai,
+    reasoning,
+    searched,
+    text,
+    thinking,
+    tool_use,
+)
+
+GONE: JsonObject = {"type": "error", "error": {"type": "not_found_error", "message": "no model"}}
+
+
+def an_app(*models: str, **settings: object) -> App:
+    fields: dict[str, object] = {
+        "name": "it",
+        "instructions": "Do as you are told.",
+        "models": models,
+        "tools": [add, look],
+        **settings,
+    }
+    return App(agents=[Agent(**fields)])  # pyright: ignore[reportArgumentType] -- as a test wants
+
+
+def bodies(provider: ProviderServer, path: str) -> list[JsonObject]:
+    """The requests to one endpoint."""
+    return [received.body for received in provider.requests if received.path.endswith(path)]
+
+
+async def test_a_run_changes_its_provider_both_ways(runs: Runs, provider: ProviderServer) -> None:
+    """With calls and reasoning on either side another provider takes over, and gives back."""
+    # AD-04 T-25 T-35
+    provider.answer(anthropic("tool_use", thinking("2 + 3"), tool_use("toolu_1", a=2, b=3)))
+    provider.answer(GONE, status=404)
+    provider.answer(openai(reasoning("5 + 4"), function_call("call_2", a=5, b=4)))
+    provider.answer(GONE, status=404)
+    provider.answer(anthropic("end_turn", thinking("9"), text("It is 9.")))
+    async with runs.working(an_app(CLAUDE, GPT, CLAUDE)):
+        run = await runs.start("it", "Add 2, 3 and 4.")
+        result = await run.result()
+        found = await run.results()
+
+    assert (result.status, result.answer, result.model) == ("completed", "It is 9.", CLAUDE)
+    assert [one.status for one in found] == ["ok", "ok"]
+    to_openai = str(bodies(provider, "/responses")[0])
+    assert "2 + 3" not in to_openai
+    assert "toolu_1" in to_openai
+    back = str(bodies(provider, "/messages")[-1])
+    assert "2 + 3" in back
+    assert "5 + 4" not in back
+    assert "call_2" in back
+
+
+async def test_a_hosted_tool_is_recorded_and_not_dispatched(
+    runs: Runs, provider: ProviderServer
+) -> None:
+    """What ran at the provider has a line in history, no activity, and no permission to ask."""
+    # HT-01 AD-23 T-28
+    provider.answer(
+        anthropic("tool_use", *searched("weather in Köln"), tool_use("toolu_1", a=9, b=9))
+    )
+    provider.answer(anthropic("end_turn", text("18 degrees.")))
+    async with runs.working(an_app(CLAUDE, hosted=[HostedTool(name="web_search")])):
+        run = await runs.start("it", "How warm is it in Köln, times two?")
+        result = await run.result()
+        history = await run.handle.fetch_history()
+        usage = await run.handle.query("usage", result_type=UsageReport)
+
+    assert result.answer == "18 degrees."
+    assert names(history) == [
+        *("open_run", "call_model", "record", "authorize", "add", "call_model")
+    ]
+    assert activities(history)[2].summary.startswith("hosted tool: web_search")
+    assert "weather in Köln" in activities(history)[2].summary
+    assert (usage.hosted_calls, usage.tool_calls) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("model", "half", "whole"),
+    [
+        pytest.param(
+            CLAUDE,
+            anthropic("pause_turn", *searched("weather in Köln")),
+            anthropic("end_turn", text("18 degrees.")),
+            id="pause_turn",
+        ),
+        pytest.param(
+            GPT,
+            openai(commentary("I'll look it up.")),
+            openai(message("18 degrees.")),
+            id="commentary",
+        ),
+    ],
+)
+async def test_a_model_that_pauses_is_asked_again(
+    runs: Runs, provider: ProviderServer, model: str, half: JsonObject, whole: JsonObject
+) -> None:
+    """A turn that isn't done goes on in the next request, with what was said so far."""
+    # BY-49
+    provider.answer(half)
+    provider.answer(whole)
+    async with runs.working(an_app(model, hosted=[HostedTool(name="web_search")])):
+        run = await runs.start("it", "How warm is it in Köln?")
+        result = await run.result()
+
+    assert (result.status, result.answer, result.steps) == ("completed", "18 degrees.", 2)
+    assert len(provider.requests) == 2
+
+
+class Sum(BaseModel):
+    """A sum with its parts."""
+
+    parts: list[int]
+    total: int
+
+
+@pytest.mark.parametrize(
+    ("model", "wrong", "right"),
+    [
+        pytest.param(
+            CLAUDE,
+            anthropic("end_turn", text('{"parts": [2, 3]}')),
+            anthropic("end_turn", text('{"parts": [2, 3], "total": 5}')),
+            id="anthropic",
+        ),
+        pytest.param(
+            GPT,
+            openai(message('{"parts": [2, 3]}')),
+            openai(message('{"parts": [2, 3], "total": 5}')),
+            id="openai",
+        ),
+    ],
+)
+async def test_an_answer_in_a_shape_is_checked_here(
+    runs: Runs, provider: ProviderServer, model: str, wrong: JsonObject, right: JsonObject
+) -> None:
+    """The provider is told the shape, the answer is checked again, and goes back if it's wrong."""
+    # SV-06 SV-08 BY-45
+    provider.answer(wrong)
+    provider.answer(right)
+    async with runs.working(an_app(model, output=Sum, tools=[])):
+        run = await runs.start("it", "What is 2 + 3?")
+        result = await run.result()
+
+    assert result.output == {"parts": [2, 3], "total": 5}
+    assert '"total" is a required property' in str(provider.requests[1].body)
+    assert "json_schema" in str(provider.requests[0].body)
+
+
+async def test_a_container_is_kept_for_the_next_turn(runs: Runs, provider: ProviderServer) -> None:
+    """What a provider wants to see again goes back in each request, and is in the result."""
+    # AD-10 PS-03 PS-07 PS-13
+    first = anthropic("tool_use", tool_use("toolu_1", a=2, b=3))
+    container: JsonObject = {"id": "container_1", "expires_at": "2027-01-01T00:00:00Z"}
+    provider.answer({**first, "container": container})
+    provider.answer(anthropic("end_turn", text("5")))
+    hosted = [HostedTool(name="code_execution")]
+    async with runs.working(an_app(CLAUDE, hosted=hosted)):
+        result = await (await runs.start("it", "What is 2 + 3?")).result()
+
+    assert "container" not in provider.requests[0].body
+    assert provider.requests[1].body["container"] == "container_1"
+    assert result.provider_state == {"anthropic": {"container_id": "container_1"}}
+
+
+CHAINS: list[Strategy] = ["stateless", "previous_response_id", "conversation"]
+
+
+@pytest.mark.parametrize("events", [1, 15_000], ids=["continued as new", "one execution"])
+async def test_every_strategy_leaves_the_same_record(
+    runs: Runs, provider: ProviderServer, events: int
+) -> None:
+    """Who else keeps the conversation is the provider's business: our record is the same."""
+    # SS-01 SS-02 SS-03 SS-04 PS-24 AD-22
+    records: list[list[tuple[str, tuple[JsonValue, ...]]]] = []
+    inputs: list[list[int]] = []
+    async with runs.working(an_app(GPT, max_history_events=events)):
+        for strategy in CHAINS:
+            before = len(provider.requests)
+            provider.answer(openai(reasoning("sum"), function_call("call_1", a=2, b=3)))
+            provider.answer(openai(function_call("call_2", a=5, b=4)))
+            provider.answer(openai(message("It is 9.")))
+            run = await runs.start("it", "Add 2, 3 and 4.", strategy=strategy)
+            result = await run.result()
+            said = [i for i in (await run.transcript()).items if isinstance(i, AssistantTurn)]
+            records.append([(turn.text, tuple(c.call_id for c in turn.calls)) for turn in said])
+            asked = [
+                received.body["input"]
+                for received in provider.requests[before:]
+                if received.path.endswith("/responses")
+            ]
+            inputs.append([len(sent) for sent in asked if isinstance(sent, list)])
+            assert result.answer == "It is 9."
+
+    assert records[0] == records[1] == records[2]
+    assert inputs == [[1, 4, 6], [1, 1, 1], [1, 1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("model", "answer"),
+    [
+        pytest.param(CLAUDE, anthropic("end_turn", text("hello")), id="anthropic"),
+        pytest.param(GPT, openai(message("hello")), id="openai"),
+    ],
+)
+async def test_the_prefix_is_the_same_a_day_later(
+    skipping_runs: Runs,
+    skipping_server: WorkflowEnvironment,
+    provider: ProviderServer,
+    model: str,
+    answer: JsonObject,
+) -> None:
+    """Nothing before the conversation depends on the run or the time, so caches hold."""
+    # PP-03 PP-08
+    app = an_app(model, settings=ModelSettings(reasoning="low"))
+    async with skipping_runs.working(app):
+        for goal in ("Say hello.", "Say it again."):
+            provider.answer(answer)
+            await (await skipping_runs.start("it", goal)).result()
+            await skipping_server.sleep(timedelta(days=1))
+
+    prefixes = [
+        {name: value for name, value in received.body.items() if name not in ("messages", "input")}
+        for received in provider.requests
+    ]
+    assert len(prefixes) == 2
+    assert str(prefixes[0]) == str(prefixes[1])

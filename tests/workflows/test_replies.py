@@ -1,0 +1,229 @@
+"""What a model's reply means for the run, beyond words and calls."""
+
+import pytest
+
+from contracts.content import Part
+from contracts.model import ModelReply
+from contracts.state import RunState
+from contracts.transcript import AssistantTurn, UserTurn
+from contracts.usage import CallUsage, UsageMetrics
+from tests.builders import MODEL, NOW, a_call, a_reply, a_state
+from workflows import replies, requests, steps, views
+
+SEARCH = Part(kind="hosted_call", name="web_search", text="weather in Köln", native={"id": "s1"})
+THOUGHT = Part(kind="reasoning", text="hm", native={"signature": "abc"})
+HI = UserTurn(text="hurry", origin="steer")
+
+
+def after(state: RunState, *answers: ModelReply) -> RunState:
+    for answer in answers:
+        state = replies.after_model(state, answer, NOW)
+    return state
+
+
+def paused(text: str = "I am searching.") -> ModelReply:
+    return a_reply(stop="pause", text=text, parts=(SEARCH,))
+
+
+def unfit() -> ModelReply:
+    return a_reply(text="nope", objections=("it is no JSON",))
+
+
+def last(state: RunState) -> UserTurn:
+    item = state.items[-1]
+    assert isinstance(item, UserTurn)
+    return item
+
+
+def test_what_a_model_thought_stays_in_its_turn() -> None:
+    """The pieces of a reply are kept whole: the model wants them back, and people read them."""
+    state = after(a_state(), a_reply(a_call(), parts=(THOUGHT, Part(kind="call"))))
+
+    turn = state.items[-1]
+    assert isinstance(turn, AssistantTurn)
+    assert turn.parts == (THOUGHT, Part(kind="call"))
+
+
+def test_a_pause_is_no_answer() -> None:
+    """A model that isn't done is asked again, with what it said so far at the end."""
+    # BY-49
+    state = after(a_state(), paused())
+
+    assert (state.outcome, state.paused) == (None, True)
+    assert steps.next_step(state, NOW) == steps.CallModel(MODEL)
+    assert isinstance(steps.before_model(state).items[-1], AssistantTurn)
+    assert after(state, a_reply(text="18 degrees")).answer == "18 degrees"
+
+
+def test_pauses_count_as_steps() -> None:
+    """A model that never gets done runs into the limit of steps."""
+    state = after(a_state(budget={"max_steps": 2}), paused(), paused())
+
+    step = steps.next_step(state, NOW)
+    assert isinstance(step, steps.Halt)
+    assert step.stop.reason == "max_steps (2) reached"
+
+
+def test_people_are_heard_after_a_pause() -> None:
+    """Words don't come between a model and the rest of its turn; they come behind it."""
+    state = requests.said(after(a_state(), paused()), HI)
+    assert isinstance(steps.before_model(state).items[-1], AssistantTurn)
+
+    done = after(state, a_reply(text="18 degrees"))
+
+    assert done.outcome is None
+    assert last(steps.before_model(done)) == HI
+
+
+def test_another_model_goes_on_where_one_paused() -> None:
+    """A turn that one model began another can't finish, so it is told to go on."""
+    state = replies.after_failure(after(a_state(), paused()), "overloaded", CallUsage())
+
+    assert last(state) == UserTurn(text="Go on.", origin="notice")
+    assert not state.paused
+
+
+def test_an_answer_that_does_not_fit_goes_back() -> None:
+    """The model reads what was wrong, and answers again."""
+    # SV-06 BY-45
+    state = after(a_state(), unfit())
+
+    assert (state.outcome, state.answer) == (None, None)
+    assert last(state).text == (
+        "This answer doesn't fit its JSON Schema: it is no JSON. "
+        "Answer again, with nothing but JSON that fits."
+    )
+    done = after(state, a_reply(text='{"a": 1}', output={"a": 1}))
+    assert steps.result(done).output == {"a": 1}
+    assert done.answer == '{"a": 1}'
+
+
+def test_answers_that_never_fit_stop_the_run() -> None:
+    """Repair is bounded: too many unfit answers in a row are too many failures."""
+    # BY-45
+    state = after(a_state(budget={"max_consecutive_failures": 2}), unfit(), unfit())
+
+    assert state.stop is not None
+    assert (state.outcome, state.answer) == ("stopped", None)
+    assert state.stop.reason == "max_consecutive_failures (2) reached"
+    assert state.stop.detail == "the answer doesn't fit its schema: it is no JSON"
+
+
+def test_answers_that_never_fit_escalate_where_somebody_is_asked() -> None:
+    """With somebody to ask the run waits instead of stopping."""
+    # T-08
+    state = a_state(budget={"max_consecutive_failures": 2}, escalates=True)
+
+    state = after(state, unfit(), unfit())
+
+    assert [request.kind for request in state.requests] == ["escalation"]
+
+
+def test_what_ran_at_the_provider_is_audited_and_counted() -> None:
+    """A hosted call has no activity of its own, so it gets a line, and counts."""
+    # HT-01 AD-23 T-28
+    reply = a_reply(text="18 degrees", parts=(SEARCH, Part(kind="text", text="18 degrees")))
+
+    assert replies.audited(a_state(), reply) == (("hosted tool", "web_search: weather in Köln"),)
+    state = after(a_state(), reply)
+    assert (state.ledger.hosted_calls, state.ledger.tool_calls, state.calls) == (1, 0, ())
+    assert views.usage(state).hosted_calls == 1
+
+
+def test_each_note_of_an_adapter_is_told_once() -> None:
+    """What a server can't do is said when it first shows, not in every turn."""
+    # PP-02
+    reply = a_reply(a_call(), notes=("no strict schemas", "no usage"))
+    state = after(a_state(), reply)
+
+    assert replies.audited(a_state(), reply) == (
+        ("noted", "no strict schemas"),
+        ("noted", "no usage"),
+    )
+    assert replies.audited(state, reply) == ()
+    assert views.status(after(state, reply)).notes == ("no strict schemas", "no usage")
+
+
+def test_notes_are_bounded() -> None:
+    """However much an adapter has to say, the state doesn't grow for ever."""
+    noisy = a_reply(a_call(), notes=tuple(f"note {number}" for number in range(80)))
+
+    assert len(after(a_state(), noisy).notes) == 50
+
+
+def test_failed_attempts_are_billed() -> None:
+    """What attempts without a reply used counts towards the budget, and is shown apart."""
+    # T-24 BY-47
+    spent = CallUsage(input_tokens=7)
+    state = after(
+        a_state(), a_reply(a_call(), usage=CallUsage(input_tokens=10), failed_usage=spent)
+    )
+
+    report = views.usage(replies.after_failure(state, "overloaded", spent))
+
+    assert (report.usage.input_tokens, report.failed_usage.input_tokens) == (24, 14)
+
+
+def test_the_details_of_usage_add_up_by_provider() -> None:
+    """Counters that only one provider has are summed under its name, and need no change here."""
+    # PS-14 PS-15 PP-07 T-26
+    one = CallUsage(cache_write_tokens=12, native={"anthropic": {"cache_read_input_tokens": 34}})
+    two = CallUsage(reasoning_tokens=5, native={"new": {"x_tokens": 3}})
+    state = after(
+        a_state(), *(a_reply(a_call(n=n), usage=u) for n, u in enumerate((one, two, two)))
+    )
+
+    usage = views.usage(state).usage
+
+    assert (usage.cache_write_tokens, usage.reasoning_tokens) == (12, 10)
+    assert usage.native == {"anthropic": {"cache_read_input_tokens": 34}, "new": {"x_tokens": 6}}
+    assert type(steps.result(state).usage) is UsageMetrics
+
+
+def test_an_adapters_own_keys_are_not_shown() -> None:
+    """What begins with an underscore is for the next request, and not in the result."""
+    # PS-11 PS-09
+    kept = after(
+        a_state(), a_reply(a_call(), provider_state={"conversation_id": "c", "_last": "x"})
+    )
+    only_own = after(a_state(), a_reply(a_call(), provider_state={"_last": "x"}))
+
+    assert steps.model_call(kept, MODEL).provider_state["scripted"] == {
+        "conversation_id": "c",
+        "_last": "x",
+    }
+    assert steps.result(kept).provider_state == {"scripted": {"conversation_id": "c"}}
+    assert steps.result(only_own).provider_state is None
+
+
+@pytest.mark.parametrize(
+    ("reply", "detail", "advice"),
+    [
+        pytest.param(
+            a_reply(stop="refusal", stop_detail="cyber", text="I can't."),
+            "cyber: I can't.",
+            "read the detail; rephrase the task, or use another model",
+            id="refusal",
+        ),
+        pytest.param(
+            a_reply(stop="max_tokens", stop_detail="in the middle of a call of send", text=""),
+            "in the middle of a call of send",
+            "raise max_output_tokens in the agent's settings, or ask for less at once",
+            id="cut in a call",
+        ),
+        pytest.param(
+            a_reply(stop="other", stop_detail="steered", text=""),
+            "steered",
+            "read the detail, then start the run again",
+            id="something else",
+        ),
+    ],
+)
+def test_a_stop_says_what_the_provider_said(reply: ModelReply, detail: str, advice: str) -> None:
+    """Each unusual stop ends the run with its cause, its detail, and what to do next."""
+    # BY-49 T-48
+    stop = after(a_state(), reply).stop
+
+    assert stop is not None
+    assert (stop.reason, stop.detail) == (f"model stopped: {reply.stop}", detail)
+    assert stop.next_safe_action == advice

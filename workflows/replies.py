@@ -1,0 +1,199 @@
+"""What a model's reply, or its failure, means for the run. Pure."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from contracts.base import JsonObject, digest
+from contracts.model import ModelReply, StopCause
+from contracts.run import Stop
+from contracts.state import CallState, RunState
+from contracts.tools import AnyCall
+from contracts.transcript import AssistantTurn, UserTurn
+from contracts.usage import CallUsage
+from policy import repetition
+from workflows import requests
+from workflows.summaries import LIMIT, shortened
+from workflows.transcript import appended, halted
+
+KEPT_NOTES = 50
+"""How many different notes of adapters the state keeps."""
+
+
+class Line(NamedTuple):
+    """What a person should find in history at a glance."""
+
+    event: str
+    text: str
+
+
+def audited(state: RunState, reply: ModelReply) -> tuple[Line, ...]:
+    """Return what of a reply deserves a line of its own: what providers ran, what they lack."""
+    ran = [part for part in reply.parts if part.kind == "hosted_call"]
+    hosted = [Line("hosted tool", f"{part.name}: {shortened(part.text, LIMIT)}") for part in ran]
+    return (*hosted, *(Line("noted", note) for note in _fresh_notes(state, reply)))
+
+
+def after_model(state: RunState, reply: ModelReply, now: datetime) -> RunState:
+    """Bill the reply, keep it, and take its calls or its answer."""
+    asked, marks = _told_apart(state, reply.calls)
+    turn = AssistantTurn(model=reply.model, text=reply.text, calls=asked, parts=reply.parts)
+    state = appended(
+        _billed(state, reply).model_copy(
+            update={
+                "sent": state.head,
+                "provider_state": _kept(state, reply),
+                "call_marks": marks,
+                "paused": not asked and reply.stop == "pause",
+                "notes": state.notes + _fresh_notes(state, reply),
+            }
+        ),
+        turn,
+    )
+    if asked:
+        return _take_calls(state, asked)
+    if state.paused:
+        return state
+    if reply.objections and reply.stop == "end_turn":
+        return _sent_back(state, reply, now)
+    if reply.stop == "end_turn" and reply.text.strip():
+        if state.steers:
+            return state  # somebody said more meanwhile, and the model must read it
+        return state.model_copy(
+            update={"answer": reply.text, "output": reply.output, "outcome": "completed"}
+        )
+    return halted(state, _no_answer(reply))
+
+
+def after_failure(state: RunState, error: str, used: CallUsage) -> RunState:
+    """Go on with the agent's next model; without one the run has failed."""
+    state = _billed_failure(state, used)
+    following = state.model_index + 1
+    if following < len(state.agent.models):
+        # What the first model's provider wanted to see again means nothing to another.
+        fresh = state.model_copy(update={"model_index": following, "provider_state": {}})
+        return _unpaused(fresh)
+    stop = Stop(
+        reason="no model answered",
+        detail=error,
+        next_safe_action="mend what the detail names, then start the run again",
+    )
+    return state.model_copy(update={"stop": stop, "outcome": "failed"})
+
+
+def _unpaused(state: RunState) -> RunState:
+    """Let another model go on where the last one left off in the middle of its turn."""
+    if not state.paused:
+        return state
+    go_on = UserTurn(text="Go on.", origin="notice")
+    return appended(state.model_copy(update={"paused": False}), go_on)
+
+
+def _billed(state: RunState, reply: ModelReply) -> RunState:
+    state = _billed_failure(state, reply.failed_usage or CallUsage())
+    hosted = sum(part.kind == "hosted_call" for part in reply.parts)
+    ledger = state.ledger.model_copy(
+        update={
+            "steps": state.ledger.steps + 1,
+            "hosted_calls": state.ledger.hosted_calls + hosted,
+            "usage": state.ledger.usage + reply.usage,
+        }
+    )
+    return state.model_copy(update={"ledger": ledger})
+
+
+def _billed_failure(state: RunState, used: CallUsage) -> RunState:
+    ledger = state.ledger.model_copy(
+        update={
+            "usage": state.ledger.usage + used,
+            "failed_usage": state.ledger.failed_usage + used,
+        }
+    )
+    return state.model_copy(update={"ledger": ledger})
+
+
+def _kept(state: RunState, reply: ModelReply) -> JsonObject:
+    if reply.provider_state is None:
+        return state.provider_state
+    provider = (state.model or "").partition(":")[0]
+    return {**state.provider_state, provider: reply.provider_state}
+
+
+def _fresh_notes(state: RunState, reply: ModelReply) -> tuple[str, ...]:
+    fresh = [note for note in dict.fromkeys(reply.notes) if note not in state.notes]
+    return tuple(fresh[: KEPT_NOTES - len(state.notes)])
+
+
+def _told_apart(
+    state: RunState, calls: tuple[AnyCall, ...]
+) -> tuple[tuple[AnyCall, ...], tuple[str, ...]]:
+    """
+    Give a call whose id the run has seen before an id of its own.
+
+    Some servers number calls anew in each reply; an approval, a result or an idempotency key must
+    never be another call's.
+    """
+    marks = list(state.call_marks)
+    apart: list[AnyCall] = []
+    for place, call in enumerate(calls, start=1):
+        fresh = call.call_id
+        while (mark := digest(fresh)[:8]) in marks:
+            fresh = f"{fresh}-{state.ledger.steps + 1}-{place}"
+        marks.append(mark)
+        apart.append(call.model_copy(update={"call_id": fresh}))
+    return tuple(apart), tuple(marks)
+
+
+def _take_calls(state: RunState, calls: tuple[AnyCall, ...]) -> RunState:
+    state = state.model_copy(update={"calls": tuple(CallState(call=call) for call in calls)})
+    ledger = state.ledger
+    for call in calls:
+        ledger = repetition.count_call(ledger, call)
+        tool = state.agent.tool(call.name)
+        if tool is not None and tool.pollable:
+            continue
+        if stop := repetition.looping(state.agent.budget, ledger, call):
+            return halted(state.model_copy(update={"ledger": ledger}), stop)
+    return state.model_copy(update={"ledger": ledger})
+
+
+def _sent_back(state: RunState, reply: ModelReply, now: datetime) -> RunState:
+    """Tell the model why its answer doesn't fit; too many such answers end the run."""
+    failures = state.ledger.failures_in_a_row + 1
+    ledger = state.ledger.model_copy(update={"failures_in_a_row": failures})
+    objections = shortened("; ".join(reply.objections), 2000)
+    notice = UserTurn(
+        text=f"This answer doesn't fit its JSON Schema: {objections}. "
+        "Answer again, with nothing but JSON that fits.",
+        origin="notice",
+    )
+    state = appended(state.model_copy(update={"ledger": ledger}), notice)
+    stop = repetition.failing(state.agent.budget, ledger)
+    if stop is None:
+        return state
+    stop = stop.model_copy(update={"detail": f"the answer doesn't fit its schema: {objections}"})
+    if state.agent.escalates:
+        return requests.escalated(state, stop, now)
+    return halted(state, stop)
+
+
+_NEXT: dict[StopCause, str] = {
+    "max_tokens": "raise max_output_tokens in the agent's settings, or ask for less at once",
+    "refusal": "read the detail; rephrase the task, or use another model",
+    "content_filter": "read the detail; rephrase the task, or use another model",
+    "context_overflow": "lower max_context_bytes, shorten the task, or use another model",
+}
+
+
+def _no_answer(reply: ModelReply) -> Stop:
+    if reply.stop in ("end_turn", "tool_use"):
+        return Stop(
+            reason="no_final_answer_or_tool_call",
+            detail="the model ended its turn without saying or asking anything that counts",
+            next_safe_action="start the run again, or with another model",
+        )
+    said = (reply.stop_detail, reply.words)
+    return Stop(
+        reason=f"model stopped: {reply.stop}",
+        detail=shortened(": ".join(filter(None, said)), 500),
+        next_safe_action=_NEXT.get(reply.stop, "read the detail, then start the run again"),
+    )
