@@ -11,11 +11,11 @@ import os
 import sys
 import time
 
-from bench import recovery, replay, steps
+from bench import recovery, replay, sdks, steps
 from bench.goals import Tally
 from bench.processes import server
 
-PARTS = ("steps", "many", "cache", "recovery", "replay")
+PARTS = ("steps", "many", "cache", "sdks", "recovery", "replay")
 
 
 def _arguments() -> argparse.Namespace:
@@ -47,6 +47,8 @@ async def _measure(given: argparse.Namespace) -> None:
             await steps.at_once(client, tally, given.runs, given.repeats)
         if "cache" in given.only:
             await steps.without_cache(client, given.cache_steps, given.repeats)
+        if "sdks" in given.only:
+            await sdks.sdks(client, tally, sdks.Lengths(), given.repeats)
         if "recovery" in given.only:
             await recovery.recover(client, tally, given.repeats)
         if "replay" in given.only:

@@ -52,15 +52,16 @@ def answer_slowly(turn: ScriptTurn) -> Reply:
 
 app = App(
     agents=[
-        Agent(
-            name=name, instructions="Read the records.", models=[f"scripted:{name}"], tools=tools
-        )
-        for name, tools in (
-            ("ordinary", [read_record]),
-            ("local", [read_record_locally]),
-            ("asks", [ask_user]),
-            ("slow tool", [read_slowly]),
-            ("slow model", []),
+        Agent(name=name, instructions="Read the records.", models=[model], tools=tools)
+        for name, model, tools in (
+            ("ordinary", "scripted:ordinary", [read_record]),
+            ("local", "scripted:local", [read_record_locally]),
+            ("asks", "scripted:asks", [ask_user]),
+            ("slow tool", "scripted:slow tool", [read_slowly]),
+            ("slow model", "scripted:slow model", []),
+            ("via anthropic", "anthropic:bench", [read_record]),
+            ("via openai", "openai:bench", [read_record]),
+            ("via openai-chat", "openai-chat:bench", [read_record]),
         )
     ],
     scripts={

@@ -2,11 +2,12 @@
 
 import asyncio
 import ctypes
+import os
 import signal
 import sys
 import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from itertools import count
 
@@ -65,7 +66,12 @@ async def server() -> AsyncGenerator[Client]:
 
 @asynccontextmanager
 async def worker_process(
-    address: str, kind: str, *, variant: str = AS_IS, queue: str | None = None
+    address: str,
+    kind: str,
+    *,
+    variant: str = AS_IS,
+    queue: str | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> AsyncGenerator[WorkerProcess]:
     """Have a worker while the block lasts, on a task queue of its own unless one is given."""
     queue = queue or f"bench-{next(_NUMBERS)}"
@@ -74,6 +80,7 @@ async def worker_process(
         *("--address", address, "--queue", queue, "--variant", variant),
         stdin=PIPE,
         stdout=DEVNULL,
+        env={**os.environ, **(environment or {})},  # noqa: TID251 -- to hand it on
     )
     worker = WorkerProcess(process, queue)
     try:
