@@ -4,30 +4,80 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import NamedTuple
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
+from pydantic_core import from_json
 
 from adapters import retry_after
 from contracts.base import Contract
-from contracts.errors import ModelError, ModelRejected, ModelUnavailable
+from contracts.errors import FailureKind, ModelError, ModelRejected, ModelUnavailable
+from contracts.usage import CallUsage
 
 _LONGEST_LINE = 500
+_TOO_LONG = re.compile(
+    r"prompt is too long|maximum context length|context (window|length|size)", re.IGNORECASE
+)
+_BAD_STATUS = re.compile(r"[45]\d\d")
 _LIKE_A_KEY = re.compile(r"\bsk-[\w.*-]+")
-_PASSING = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_MANY_REQUESTS}
+_PASSING: frozenset[FailureKind] = frozenset(
+    {"rate_limited", "overloaded", "unavailable", "timeout", "stalled", "cut_off", "unreadable"}
+)
+_OVERLOADED = 529
+_STATUSES: Mapping[int, FailureKind] = {
+    HTTPStatus.UNAUTHORIZED: "auth",
+    HTTPStatus.PAYMENT_REQUIRED: "quota",
+    HTTPStatus.FORBIDDEN: "permission",
+    HTTPStatus.NOT_FOUND: "not_found",
+    HTTPStatus.REQUEST_TIMEOUT: "timeout",
+    HTTPStatus.CONFLICT: "unavailable",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "context_overflow",
+    HTTPStatus.TOO_MANY_REQUESTS: "rate_limited",
+    HTTPStatus.NOT_IMPLEMENTED: "invalid_request",
+    HTTPStatus.SERVICE_UNAVAILABLE: "overloaded",
+    HTTPStatus.GATEWAY_TIMEOUT: "timeout",
+    _OVERLOADED: "overloaded",
+}
+_CODES: Mapping[str, FailureKind] = {
+    "authentication_error": "auth",
+    "billing_error": "quota",
+    "content_filter": "content_filtered",
+    "context_length_exceeded": "context_overflow",
+    "insufficient_quota": "quota",
+    "invalid_api_key": "auth",
+    "model_not_found": "not_found",
+    "not_found_error": "not_found",
+    "overloaded_error": "overloaded",
+    "permission_error": "permission",
+    "rate_limit_error": "rate_limited",
+    "rate_limit_exceeded": "rate_limited",
+    "request_too_large": "context_overflow",
+    "timeout_error": "timeout",
+}
+"""Words for a cause that providers share."""
+
+_FAINT_CODES: Mapping[str, FailureKind] = {
+    "api_error": "unavailable",
+    "invalid_request_error": "invalid_request",
+    "server_error": "unavailable",
+}
+"""Words that stand beside many a cause: they count only where no HTTP status tells it."""
 
 
 class Provider(NamedTuple):
     """
     A provider in words: its name, and the environment variables that a person can mend.
 
-    `spent` are its error codes for an account that has no money or quota left.
+    `codes` are the words that it has for a cause which its HTTP status doesn't tell, `phrases`
+    what its messages say, in small letters, of a cause for which it has no word at all.
     """
 
     name: str
     key_variable: str
     address_variable: str
-    spent: frozenset[str]
+    codes: Mapping[str, FailureKind]
+    phrases: Mapping[str, FailureKind] = MappingProxyType({})
 
 
 class Answer(NamedTuple):
@@ -43,35 +93,73 @@ class _Problem(Contract):
 
     type: JsonValue = None
     code: JsonValue = None
-    message: str | None = None
+    message: JsonValue = None
     details: JsonValue = None
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """All words for the cause, each once."""
+        """All words for the cause, each once, the most exact one last."""
         named = self.details.get("error_code") if isinstance(self.details, dict) else None
         words = (self.type, self.code, named)
-        return tuple(dict.fromkeys(word for word in words if isinstance(word, str)))
+        return tuple(dict.fromkeys(w for w in words if isinstance(w, str) and w != "error"))
 
+    @property
+    def status(self) -> int:
+        """The HTTP status that the code names, or else a good one."""
+        named = str(self.code)
+        return int(named) if _BAD_STATUS.fullmatch(named) else HTTPStatus.OK
 
-class _Body(Contract):
-    error: _Problem = _Problem()
+    @property
+    def words(self) -> str:
+        """What a person may read of it."""
+        return self.message if isinstance(self.message, str) else ""
 
 
 def answered(provider: Provider, answer: Answer, secret: str | None) -> ModelError:
-    """Sort an answer with an error status; *secret* is the key, which it may quote."""
-    problem = _problem(answer.body)
-    spent = not provider.spent.isdisjoint(problem.codes)
-    status = HTTPStatus.PAYMENT_REQUIRED if spent else answer.status
-    codes = f" ({', '.join(problem.codes)})" if problem.codes else ""
-    text = f"{provider.name} answered HTTP {answer.status}{codes}: {_advice(provider, status)}"
-    # What a provider says of a wrong key quotes it, in part or whole.
-    if problem.message and answer.status != HTTPStatus.UNAUTHORIZED:
-        text = f"{text}; it says: {problem.message}"
-    if not _passes(status):
-        return ModelRejected(one_line(text, secret))
-    wait = retry_after.seconds(answer.headers, datetime.now(UTC))
-    return ModelUnavailable(one_line(text, secret), wait)
+    """Sort an answer that names an error; *secret* is the key, which it may quote."""
+    problem = _from_body(answer.body)
+    kind = _kind(provider, answer.status, problem)
+    text = _told(provider, f"answered HTTP {answer.status}", kind, problem)
+    now = datetime.now(UTC)
+    wait = retry_after.seconds(answer.headers, now)
+    if wait is None and kind == "rate_limited":
+        wait = retry_after.until_reset(answer.headers, now)
+    passes = _passes(kind, answer.headers)
+    return sorted_failure(kind, one_line(text, secret), wait, passes=passes)
+
+
+def reported(
+    provider: Provider,
+    error: JsonValue,
+    secret: str | None = None,
+    usage: CallUsage | None = None,
+    otherwise: FailureKind = "unavailable",
+) -> ModelError:
+    """
+    Sort an error that came inside of a good answer: in its stream, or in a failed response.
+
+    *error* is the provider's object, bare or as the field `error` of another; *otherwise* is what
+    an unknown one means.
+    """
+    inner = error.get("error", error) if isinstance(error, dict) else error
+    problem = _problem(inner)
+    kind = _kind(provider, problem.status, problem, otherwise)
+    text = _told(provider, "broke off its reply", kind, problem)
+    return sorted_failure(kind, one_line(text, secret), usage=usage)
+
+
+def sorted_failure(
+    kind: FailureKind,
+    text: str,
+    wait: float | None = None,
+    usage: CallUsage | None = None,
+    *,
+    passes: bool | None = None,
+) -> ModelError:
+    """Make the error of a kind, which tells whether it passes unless *passes* does."""
+    if kind in _PASSING if passes is None else passes:
+        return ModelUnavailable(text, wait, kind=kind, usage=usage)
+    return ModelRejected(text, kind=kind, usage=usage)
 
 
 def is_key(text: str | None) -> bool:
@@ -83,7 +171,8 @@ def no_key(provider: Provider) -> ModelRejected:
     """Say that there is no key, or none that can be sent."""
     return ModelRejected(
         f"set {provider.key_variable} for the worker: "
-        f"{provider.name} wants a key, without line breaks or special characters"
+        f"{provider.name} wants a key, without line breaks or special characters",
+        kind="auth",
     )
 
 
@@ -103,15 +192,38 @@ def unreachable(provider: Provider, host: str, cause: str) -> ModelUnavailable:
 def too_slow(provider: Provider, host: str) -> ModelUnavailable:
     """Say that no answer came in time; the call may have been billed."""
     return ModelUnavailable(
-        f"{provider.name} at {host} did not answer in time: wait, or use another model"
+        f"{provider.name} at {host} did not answer in time: wait, or use another model",
+        kind="timeout",
     )
 
 
-def unreadable(provider: Provider) -> ModelUnavailable:
+def stalled(provider: Provider, usage: CallUsage | None) -> ModelUnavailable:
+    """Say that a stream fell silent before its end."""
+    return ModelUnavailable(
+        f"{provider.name} stopped in the middle of its reply and said nothing more: "
+        "wait, or use another model",
+        kind="stalled",
+        usage=usage,
+    )
+
+
+def cut_off(provider: Provider, usage: CallUsage | None) -> ModelUnavailable:
+    """Say that a stream ended before its reply did."""
+    return ModelUnavailable(
+        f"the connection to {provider.name} broke in the middle of its reply: "
+        "wait, or use another model",
+        kind="cut_off",
+        usage=usage,
+    )
+
+
+def unreadable(provider: Provider, usage: CallUsage | None = None) -> ModelUnavailable:
     """Say that what came with a good status is no reply of a model."""
     return ModelUnavailable(
         f"{provider.name} answered HTTP 200 with something that is no reply of a model: "
-        f"wait, or check {provider.address_variable}"
+        f"wait, or check {provider.address_variable}",
+        kind="unreadable",
+        usage=usage,
     )
 
 
@@ -122,32 +234,71 @@ def one_line(text: str, secret: str | None = None) -> str:
     return " ".join(_LIKE_A_KEY.sub("[key]", text).split())[:_LONGEST_LINE]
 
 
-def _problem(body: bytes) -> _Problem:
+def _from_body(body: bytes) -> _Problem:
     try:
-        return _Body.model_validate_json(body).error
-    except ValidationError:
+        said: JsonValue = from_json(body)
+    except ValueError:
         return _Problem()
+    return _problem(said.get("error")) if isinstance(said, dict) else _Problem()
 
 
-def _passes(status: int) -> bool:
-    if status == HTTPStatus.NOT_IMPLEMENTED:
-        return False
-    return status in _PASSING or status >= HTTPStatus.INTERNAL_SERVER_ERROR
+def _problem(error: JsonValue) -> _Problem:
+    return _Problem.model_validate(error if isinstance(error, dict) else {"message": error})
 
 
-def _advice(provider: Provider, status: int) -> str:
-    match status:
-        case HTTPStatus.UNAUTHORIZED:
+def _kind(
+    provider: Provider, status: int, problem: _Problem, otherwise: FailureKind = "unavailable"
+) -> FailureKind:
+    exact = _named(problem, provider.codes) or _named(problem, _CODES) or _STATUSES.get(status)
+    if exact:
+        return exact
+    for phrase, kind in provider.phrases.items():
+        if phrase in problem.words.lower():
+            return kind
+    if _TOO_LONG.search(problem.words):
+        return "context_overflow"
+    if status == HTTPStatus.OK:
+        return _named(problem, _FAINT_CODES) or otherwise
+    return "unavailable" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "invalid_request"
+
+
+def _named(problem: _Problem, known: Mapping[str, FailureKind]) -> FailureKind | None:
+    for code in reversed(problem.codes):
+        if code in known:
+            return known[code]
+    return None
+
+
+def _passes(kind: FailureKind, headers: Mapping[str, str]) -> bool | None:
+    """Read whether waiting may help. The provider knows best, but no wait fills an account."""
+    asked = headers.get("x-should-retry")
+    if asked == "true":
+        return kind != "quota"
+    return False if asked == "false" else None
+
+
+def _told(provider: Provider, deed: str, kind: FailureKind, problem: _Problem) -> str:
+    codes = f" ({', '.join(problem.codes)})" if problem.codes else ""
+    text = f"{provider.name} {deed}{codes}: {_advice(provider, kind)}"
+    # What a provider says of a wrong key quotes it, in part or whole.
+    return f"{text}; it says: {problem.words}" if problem.words and kind != "auth" else text
+
+
+def _advice(provider: Provider, kind: FailureKind) -> str:
+    match kind:
+        case "auth":
             return f"set {provider.key_variable} to a valid key"
-        case HTTPStatus.PAYMENT_REQUIRED:
+        case "quota":
             return "see to the account's billing and limits"
-        case HTTPStatus.FORBIDDEN:
+        case "permission":
             return "give the account of this key access to what it asks for"
-        case HTTPStatus.NOT_FOUND:
+        case "not_found":
             return f"correct the agent's models or {provider.address_variable}"
-        case HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        case "context_overflow":
             return "make the request smaller"
-        case HTTPStatus.TOO_MANY_REQUESTS:
+        case "content_filtered":
+            return "rephrase the task, or use another model"
+        case "rate_limited":
             return "wait, or raise the account's rate limit"
         case _:
-            return "wait, or use another model" if _passes(status) else "correct the request"
+            return "wait, or use another model" if kind in _PASSING else "correct the request"

@@ -1,12 +1,18 @@
 """How long a provider asks to wait, as its headers say it."""
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 LONGEST = 366 * 86_400.0
 """Seconds; more is no wait but a mistake, and no timer takes it."""
+
+_LIMIT = re.compile(r"(x|anthropic)-ratelimit-(.+-)?reset(-.+)?")
+_UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_DURATION = re.compile(r"(\d+(\.\d+)?(ms|[dhms]))+")
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)(ms|[dhms])")
 
 
 def seconds(headers: Mapping[str, str], now: datetime) -> float | None:
@@ -20,7 +26,32 @@ def seconds(headers: Mapping[str, str], now: datetime) -> float | None:
         return _plausible(milliseconds / 1000)
     after = headers.get("retry-after", "")
     wait = _number(after)
-    return _plausible(_until(after, now) if wait is None else wait)
+    return _plausible(_until(after, now, parsedate_to_datetime) if wait is None else wait)
+
+
+def until_reset(headers: Mapping[str, str], now: datetime) -> float | None:
+    """
+    Return the seconds until the limit resets that holds longest, of those that are used up.
+
+    Where something is left of each, it is too few tokens for the request. A reset that lies
+    behind us says nothing.
+    """
+    limits = [name for name in headers if _LIMIT.fullmatch(name)]
+    spent = [name for name in limits if not _left(headers, name)]
+    blocking = spent or [name for name in limits if "token" in name]
+    waits = (_plausible(_until_limit(headers[name], now)) for name in blocking)
+    return max(filter(None, waits), default=None)
+
+
+def _left(headers: Mapping[str, str], reset: str) -> float:
+    return _number(headers.get(reset.replace("reset", "remaining"), "")) or 0.0
+
+
+def _until_limit(text: str, now: datetime) -> float | None:
+    if _DURATION.fullmatch(text):
+        return sum(float(number) * _UNITS[unit] for number, unit in _AMOUNT.findall(text))
+    bare = _number(text)
+    return _until(text, now, datetime.fromisoformat) if bare is None else bare
 
 
 def _number(text: str) -> float | None:
@@ -30,9 +61,9 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _until(text: str, now: datetime) -> float | None:
+def _until(text: str, now: datetime, read: Callable[[str], datetime]) -> float | None:
     try:
-        then = parsedate_to_datetime(text)
+        then = read(text)
     except ValueError:
         return None
     # A date without a zone is in UTC, as all dates of HTTP are.

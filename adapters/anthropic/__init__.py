@@ -1,58 +1,75 @@
-"""Anthropic Messages."""
+"""Anthropic Messages, stateless: every turn sends the whole context."""
 
-import time
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from adapters import failures, wire
+from adapters.anthropic import blocks, dialog, stream
 from adapters.anthropic import request as requests
 from adapters.anthropic import response as responses
 from adapters.anthropic.errors import PROVIDER, as_model_error
+from adapters.base import merged
+from adapters.exchange import Exchange
 from adapters.opening import OpenedOnce
 from contracts.base import JsonObject
 from contracts.model import ModelReply, ModelRequest
 from contracts.tools import ToolResult
-from contracts.usage import UsageMetrics
+from contracts.usage import CallUsage
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
+
+_PATH = "/v1/messages"
 
 
 class AnthropicAdapter:
     """
     Speaks Anthropic Messages; everything but `respond` is pure.
 
-    Key and address are the SDK's: ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL and their like.
+    Key and address are the SDK's: ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL and their like. *timeout*
+    is how long a reply may let us wait, for its beginning or for its next word.
     """
 
     provider = PROVIDER.name
+
+    TOOL_BLOCK_TYPES = blocks.TOOL_BLOCK_TYPES
+    TEXT_BLOCK_TYPES = blocks.TEXT_BLOCK_TYPES
 
     def __init__(self, timeout: timedelta = timedelta(minutes=10)) -> None:
         self._client = OpenedOnce(lambda: _open(timeout))
 
     def build_request(self, request: ModelRequest) -> JsonObject:
         """Render the whole context of a call."""
-        return requests.payload(request)
+        return requests.rendered(request).body
 
     def build_tool_result(self, result: ToolResult) -> JsonObject:
         """Render the answer to one call."""
-        return requests.tool_result(result)
+        return dialog.tool_result(result)
+
+    def assemble(self, events: Iterable[JsonObject]) -> JsonObject:
+        """Make of a stream's events the response that would have come unstreamed."""
+        return stream.assemble(events)
 
     def parse_response(self, raw: JsonObject) -> ModelReply:
-        """Read a whole response. Raises ModelUnavailable when it is none."""
-        return responses.reply(raw)
+        """Read a whole response. Raises ModelError when it is none."""
+        return responses.reply(raw, self.TOOL_BLOCK_TYPES, self.TEXT_BLOCK_TYPES)
 
-    def extract_usage(self, raw: JsonObject) -> UsageMetrics:
+    def extract_usage(self, raw: JsonObject) -> CallUsage:
         """Read what a response consumed."""
         return responses.usage(raw)
 
+    def merge_state(self, before: JsonObject, fresh: JsonObject) -> JsonObject:
+        return merged(before, fresh)
+
     async def respond(self, request: ModelRequest) -> ModelReply:
         client = await self._client.get()
-        payload = self.build_request(request)
-        began = time.perf_counter()
-        raw = await _send(client, payload)
-        spent = round((time.perf_counter() - began) * 1000)
-        return self.parse_response(raw).model_copy(update={"latency_ms": max(spent, 1)})
+        rendered = requests.rendered(request)
+        exchange = Exchange()
+        whole = await _ask(client, rendered.body, exchange)
+        reply = self.parse_response(self.assemble(exchange.events) if whole is None else whole)
+        notes = (*rendered.notes, *reply.notes, *stream.notes(exchange.events))
+        return exchange.timed(reply.model_copy(update={"notes": notes}))
 
 
 def _open(timeout: timedelta) -> "AsyncAnthropic":
@@ -66,24 +83,27 @@ def _open(timeout: timedelta) -> "AsyncAnthropic":
             open_telemetry=False,
         )
     except AnthropicError as error:
-        raise as_model_error(error, None) from None
+        raise as_model_error(error) from None
     if client.credentials is None and not failures.is_key(client.api_key or client.auth_token):
         raise failures.no_key(PROVIDER)
     return client
 
 
-async def _send(client: "AsyncAnthropic", payload: JsonObject) -> JsonObject:
-    """Make the one request, and return the JSON of the response as it came."""
-    from anthropic import AnthropicError
+async def _ask(
+    client: "AsyncAnthropic", payload: JsonObject, exchange: Exchange
+) -> JsonObject | None:
+    """Make the one request and read what comes; a whole response where the server won't stream."""
+    import httpx2
+    from anthropic import AnthropicError, AsyncStream
 
+    # As text, because the SDK copies every part of a body that it gets as an object.
+    content = wire.json_text(payload).encode()
     try:
-        # As text, because the SDK copies every part of a body that it gets as an object.
-        content = wire.json_text(payload).encode()
-        body = await client.post("/v1/messages", cast_to=bytes, content=content)
-    except AnthropicError as error:
+        events = await client.post(
+            _PATH, cast_to=object, content=content, stream=True, stream_cls=AsyncStream[object]
+        )
+        return await exchange.read(events, stream.begins)
+    except (AnthropicError, httpx2.HTTPError, httpx2.StreamError, ValueError) as error:
+        secret = client.api_key or client.auth_token
         # Without its cause: that may quote the key, and history keeps causes.
-        raise as_model_error(error, client.api_key or client.auth_token) from None
-    try:
-        return wire.json_object(body)
-    except ValueError:
-        raise failures.unreadable(PROVIDER) from None
+        raise as_model_error(error, secret, stream.usage_so_far(exchange.events)) from None

@@ -1,35 +1,49 @@
 """From failures of Anthropic's SDK to ours."""
 
-from typing import TYPE_CHECKING
+from pydantic import JsonValue, TypeAdapter
 
 from adapters import failures
 from contracts.errors import ModelError
-
-if TYPE_CHECKING:
-    from anthropic import AnthropicError
+from contracts.usage import CallUsage
 
 PROVIDER = failures.Provider(
     name="anthropic",
     key_variable="ANTHROPIC_API_KEY",
     address_variable="ANTHROPIC_BASE_URL",
-    spent=frozenset(
-        {
-            "billing_error",
-            "enforced_spend_limit_reached",
-            "contract_spend_limit_reached",
-            "linked_organization_spend_limit_reached",
-            "linked_organization_billing_unavailable",
-            "organization_on_hold",
-        }
-    ),
+    codes={
+        "contract_spend_limit_reached": "quota",
+        "enforced_spend_limit_reached": "quota",
+        "linked_organization_billing_unavailable": "quota",
+        "linked_organization_spend_limit_reached": "quota",
+        "organization_on_hold": "quota",
+        "user_profile_billing_not_authorized": "quota",
+        "user_profile_not_billable": "quota",
+    },
+    phrases={
+        "credit balance is too low": "quota",
+        "content filtering policy": "content_filtered",
+    },
 )
 
 
-def as_model_error(error: "AnthropicError", secret: str | None = None) -> ModelError:
-    """Sort what the SDK raised; *secret* is the key, which its text may quote."""
+_BODY: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
+
+
+def as_model_error(
+    error: Exception, secret: str | None = None, usage: CallUsage | None = None
+) -> ModelError:
+    """
+    Sort what came of a request in place of a reply: from the SDK, or from below it.
+
+    *secret* is the key, which its text may quote; *usage* is what was used until then.
+    """
     import anthropic
+    import httpx2
 
     match error:
+        # A stream that began well may still bring an error.
+        case anthropic.APIStatusError(response=response, body=body) if response.is_success:
+            return failures.reported(PROVIDER, _BODY.validate_python(body), secret, usage)
         case anthropic.APIStatusError(response=response):
             answer = failures.Answer(response.status_code, response.headers, response.content)
             return failures.answered(PROVIDER, answer, secret)
@@ -38,5 +52,12 @@ def as_model_error(error: "AnthropicError", secret: str | None = None) -> ModelE
         case anthropic.APIConnectionError(request=request):
             cause = type(error.__cause__ or error).__name__
             return failures.unreachable(PROVIDER, request.url.host, cause)
+        # The SDK lets through what breaks a stream that it has begun to read.
+        case httpx2.TimeoutException():
+            return failures.stalled(PROVIDER, usage)
+        case httpx2.HTTPError() | httpx2.StreamError():
+            return failures.cut_off(PROVIDER, usage)
+        case ValueError():
+            return failures.unreadable(PROVIDER, usage)
         case _:
             return failures.unusable(PROVIDER, str(error), secret)

@@ -1,78 +1,153 @@
 """From contracts to a request of Anthropic Messages."""
 
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from adapters import wire
+from adapters.anthropic.dialog import Dialog, cached
+from adapters.anthropic.models import Family, family
+from adapters.anthropic.reasoning import Reasoning, reasoning
+from adapters.anthropic.schemas import Grammar
 from contracts.base import JsonObject
-from contracts.model import ModelRequest, ToolSchema
-from contracts.tools import AnyCall, ToolCall, ToolFailure, ToolResult
-from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
+from contracts.model import ModelRequest, Prefix
+from contracts.tools import HostedTool
 
-MAX_TOKENS = 20_000
-"""Of one reply. The API wants everything beyond 21,333 tokens (ten minutes) streamed."""
-
-
-def payload(request: ModelRequest) -> JsonObject:
-    """Render the whole context of a call."""
-    body: JsonObject = {"model": request.model, "max_tokens": MAX_TOKENS}
-    if request.prefix.instructions.strip():
-        body["system"] = request.prefix.instructions
-    if request.prefix.tools:
-        body["tools"] = [_tool(tool) for tool in request.prefix.tools]
-    body["messages"] = _messages(request.transcript)
-    return body
+MAX_TOKENS = 32_000
+"""Of one reply, thinking included: the most that every model since Claude 4 gives."""
 
 
-def tool_result(result: ToolResult) -> JsonObject:
-    """Render the answer to one call."""
-    block: JsonObject = {
-        "type": "tool_result",
-        "tool_use_id": result.call_id,
-        "content": wire.result_text(result),
+class Rendered(NamedTuple):
+    """A request, and what of it the model or the API doesn't allow."""
+
+    body: JsonObject
+    notes: tuple[str, ...]
+
+
+class _Stable(NamedTuple):
+    """What is the same in all requests of a run to a model."""
+
+    body: JsonObject
+    reasoning: Reasoning
+    notes: tuple[str, ...]
+
+
+def rendered(request: ModelRequest) -> Rendered:
+    """
+    Render the whole context of a call.
+
+    What is the same in every turn comes first, so that its bytes are too.
+    """
+    stable = _stable(request.model, request.prefix)
+    dialog = Dialog(request.model, request.transcript)
+    choice = _tool_choice(request)
+    thinking, notes = _thinking(stable.reasoning, choice, dialog)
+    container = request.provider_state.get("container_id")
+    turn: JsonObject = {
+        "messages": dialog.messages,
+        "thinking": thinking,
+        "tool_choice": choice,
+        "container": container,
     }
-    return block | {"is_error": True} if isinstance(result, ToolFailure) else block
+    body = stable.body | {name: value for name, value in turn.items() if value is not None}
+    return Rendered(body, (*stable.notes, *notes, *dialog.notes))
 
 
-def _tool(tool: ToolSchema) -> JsonObject:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "input_schema": tool.input_schema,
+def _stable(model: str, prefix: Prefix) -> _Stable:
+    known = family(model)
+    max_tokens = prefix.settings.max_output_tokens or MAX_TOKENS
+    asked = reasoning(model, known, prefix.settings, max_tokens)
+    grammar = Grammar()
+    shape, system, shape_notes = _shape(model, known, prefix, grammar)
+    tools = [*_tools(prefix, known, grammar)]
+    hosted, hosted_notes = _hosted(prefix.hosted, known)
+    tools += hosted
+    # A cache is kept of the tools and what follows them: one place marks them all.
+    if tools and not system:
+        tools[-1] = cached(tools[-1])
+    fields: JsonObject = {
+        "model": model,
+        "max_tokens": max_tokens,
+        "stream": True,
+        "tools": [*tools],
+        "system": [cached({"type": "text", "text": system})] if system else None,
+        "output_config": ({"effort": asked.effort} if asked.effort else {}) | shape,
     }
+    body: JsonObject = {name: value for name, value in fields.items() if value}
+    return _Stable(body, asked, (*asked.notes, *shape_notes, *hosted_notes))
 
 
-def _messages(transcript: tuple[TranscriptItem, ...]) -> list[JsonValue]:
-    """Join neighbours of one role: results and the words after them are one message."""
-    turns = [(_role(item), _blocks(item)) for item in transcript]
-    spoken = [turn for turn in turns if turn[1]]  # an empty message is refused
-    return [
-        {"role": role, "content": [block for _, blocks in group for block in blocks]}
-        for role, group in groupby(spoken, key=itemgetter(0))
-    ]
+def _shape(
+    model: str, known: Family, prefix: Prefix, grammar: Grammar
+) -> tuple[JsonObject, str, tuple[str, ...]]:
+    """Return how the answer's shape is asked for, and the instructions that go with it."""
+    said = prefix.instructions if prefix.instructions.strip() else ""
+    schema = prefix.output_schema
+    if schema is None:
+        return {}, said, ()
+    if known.schemas and grammar.takes(schema):
+        return {"format": {"type": "json_schema", "schema": schema}}, said, ()
+    told = f"Your answer is nothing but JSON that fits this JSON Schema: {wire.json_text(schema)}"
+    note = f"{model} can't be held to the answer's schema: it is told in words"
+    return {}, f"{said}\n\n{told}".lstrip(), (note,)
 
 
-def _role(item: TranscriptItem) -> str:
-    return "assistant" if isinstance(item, AssistantTurn) else "user"
+def _tools(prefix: Prefix, known: Family, grammar: Grammar) -> Iterable[JsonObject]:
+    for tool in prefix.tools:
+        declared: JsonObject = {
+            "name": tool.name,
+            "description": tool.description,
+            "input_schema": tool.input_schema,
+        }
+        strict = known.schemas and grammar.takes_tool(tool.input_schema)
+        yield declared | {"strict": True} if strict else declared
 
 
-def _blocks(item: TranscriptItem) -> list[JsonValue]:
-    match item:
-        case UserTurn():
-            return _text(item.text)
-        case AssistantTurn():
-            return [*_text(item.text), *map(_call, item.calls)]
-        case ToolTurn():
-            return [tool_result(result) for result in item.results]
+def _hosted(
+    wanted: Iterable[HostedTool], known: Family
+) -> tuple[list[JsonObject], tuple[str, ...]]:
+    """Declare the tools that run at Anthropic; the options may name another version of a tool."""
+    declared: list[JsonObject] = []
+    notes: list[str] = []
+    for tool in wanted:
+        kind: JsonValue = tool.options.get("type", known.hosted.get(tool.name))
+        if kind is None:
+            notes.append(f"anthropic has no tool {tool.name!r} of its own: it is left out")
+        else:
+            declared.append({"type": kind, "name": tool.name} | tool.options)
+    return declared, tuple(notes)
 
 
-def _text(text: str) -> list[JsonValue]:
-    return [{"type": "text", "text": text}] if text.strip() else []
+def _tool_choice(request: ModelRequest) -> JsonObject | None:
+    """Render which tools the model may or must use; it is free after its first turn."""
+    settings = request.prefix.settings
+    if not (request.prefix.tools or request.prefix.hosted):
+        return None
+    choice = _choice(settings.tool_choice if request.turn == 1 else "auto")
+    if not settings.parallel_calls and choice["type"] != "none":
+        choice["disable_parallel_tool_use"] = True
+    return None if choice == {"type": "auto"} else choice
 
 
-def _call(call: AnyCall) -> JsonObject:
-    # The API takes nothing but an object here; the result says what was wrong.
-    arguments = call.arguments if isinstance(call, ToolCall) else {}
-    return {"type": "tool_use", "id": call.call_id, "name": call.name, "input": arguments}
+def _choice(wanted: str) -> JsonObject:
+    match wanted:
+        case "required":
+            return {"type": "any"}
+        case "auto" | "none":
+            return {"type": wanted}
+        case _:
+            return {"type": "tool", "name": wanted}
+
+
+def _thinking(
+    asked: Reasoning, choice: JsonObject | None, dialog: Dialog
+) -> tuple[JsonObject | None, tuple[str, ...]]:
+    """Return the field about thinking; a budget can't begin everywhere."""
+    if not asked.by_budget:
+        return asked.thinking, ()
+    if choice is not None and choice["type"] in ("any", "tool"):
+        return None, ("no thinking in the first turn: it must call a tool",)
+    if dialog.thinks_late:
+        return None, ("no thinking amid calls that began without it",)
+    return asked.thinking, ()

@@ -1,63 +1,57 @@
 """From a response of Anthropic Messages to contracts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 from itertools import groupby
-from typing import Annotated, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
-from pydantic import Discriminator, Field, JsonValue, Tag, ValidationError
+from pydantic import Field, JsonValue, ValidationError
 
 from adapters import failures, pricing, wire
+from adapters.anthropic import blocks
 from adapters.anthropic.errors import PROVIDER
+from adapters.base import final_text
 from contracts.base import Contract, JsonObject
+from contracts.content import Part
 from contracts.model import ModelReply, StopCause
-from contracts.tools import AnyCall
-from contracts.usage import UsageMetrics
+from contracts.tools import AnyCall, MalformedCall
+from contracts.usage import CallUsage
 
 Count: TypeAlias = Annotated[int, Field(ge=0)]
 
-_STOPS: dict[str | None, StopCause] = {
+_STOPS: Mapping[str | None, StopCause] = {
     "end_turn": "end_turn",
     "stop_sequence": "end_turn",
     "tool_use": "tool_use",
     "max_tokens": "max_tokens",
+    "pause_turn": "pause",
+    "compaction": "pause",
     "refusal": "refusal",
     "model_context_window_exceeded": "context_overflow",
 }
-_CUT_SHORT = ("max_tokens", "context_overflow")
+_CUT_SHORT: frozenset[StopCause] = frozenset({"max_tokens", "context_overflow", "other"})
+_TEXT = frozenset({"type", "text"})
+_TOOL_USE = frozenset({"type", "id", "name", "input"})
 
 
-class _Text(Contract):
-    text: str
+class _Piece(NamedTuple):
+    """A block of a message, and the call that it stands for, if any."""
 
-
-class _ToolUse(Contract):
-    id: str
-    name: str
-    input: JsonValue = None
-
-
-class _Other(Contract):
-    """A block that this adapter has no use for."""
-
-
-def _kind(block: JsonValue) -> str:
-    match block:
-        case {"type": "text" | "tool_use" as kind}:
-            return kind
-        case _:
-            return "other"
-
-
-_Block: TypeAlias = Annotated[
-    Annotated[_Text, Tag("text")]
-    | Annotated[_ToolUse, Tag("tool_use")]
-    | Annotated[_Other, Tag("other")],
-    Discriminator(_kind),
-]
+    type: str
+    part: Part
+    call: AnyCall | None = None
 
 
 class _StopDetails(Contract):
+    category: str | None = None
     explanation: str | None = None
+
+
+class _Container(Contract):
+    id: str
+
+
+class _OutputDetails(Contract):
+    thinking_tokens: Count | None = None
 
 
 class _Usage(Contract):
@@ -67,69 +61,157 @@ class _Usage(Contract):
     output_tokens: Count
     cache_read_input_tokens: Count | None = None
     cache_creation_input_tokens: Count | None = None
+    output_tokens_details: _OutputDetails | None = None
+    server_tool_use: JsonObject | None = None
 
 
 class _Message(Contract):
     model: str
-    content: tuple[_Block, ...]
+    content: tuple[JsonObject, ...]
     stop_reason: str | None = None
     stop_details: _StopDetails | None = None
+    container: _Container | None = None
     usage: _Usage | None = None
 
 
-def reply(raw: JsonObject) -> ModelReply:
-    """Read a whole message. Raises ModelUnavailable when it is none."""
+def reply(raw: JsonObject, tools: frozenset[str], texts: frozenset[str]) -> ModelReply:
+    """
+    Read a whole message. Raises ModelError when it is none.
+
+    *tools* are the types of blocks that a final answer stands behind, *texts* those that hold it.
+    """
     message = _message(raw)
     stop = _STOPS.get(message.stop_reason, "other")
-    text = _text(message.content)
-    if stop == "refusal" and message.stop_details:
-        text = text or message.stop_details.explanation or ""
+    pieces = tuple(_piece(block) for block in message.content)
+    kept, notes = _complete(pieces, stop)
+    calls = tuple(piece.call for piece in kept if piece.call)
     return ModelReply(
-        text=text,
-        calls=tuple(_calls(message.content, stop)),
-        stop=stop,
+        text=_beside(kept) if calls else _answer(kept, tools, texts),
+        calls=calls,
+        parts=() if _is_plain(kept) else tuple(piece.part for piece in kept),
+        stop="tool_use" if calls and stop == "end_turn" else stop,
+        stop_detail=_stop_detail(message, stop),
+        notes=(*_unread(kept), *notes),
         usage=_metrics(message),
         model=f"{PROVIDER.name}:{message.model}",
+        provider_state={"container_id": message.container.id} if message.container else None,
     )
 
 
-def usage(raw: JsonObject) -> UsageMetrics:
-    """Read what a message consumed. Raises ModelUnavailable when it is no message."""
+def usage(raw: JsonObject) -> CallUsage:
+    """Read what a message consumed. Raises ModelError when it is no message."""
     return _metrics(_message(raw))
 
 
 def _message(raw: JsonObject) -> _Message:
+    if raw.get("type") == "error":
+        raise failures.reported(PROVIDER, raw)
     try:
         return _Message.model_validate(raw)
     except ValidationError:
         raise failures.unreadable(PROVIDER) from None
 
 
-def _text(content: tuple[_Block, ...]) -> str:
-    """Join neighbours as they are, a citation splits a sentence; all else are paragraphs."""
-    runs = groupby(content, key=type)
-    pieces = ("".join(b.text for b in run if isinstance(b, _Text)) for _, run in runs)
-    return "\n\n".join(filter(None, pieces))
+def _piece(block: JsonObject) -> _Piece:
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return _Piece("text", Part(kind="text", text=text, native=_extras(block, _TEXT)))
+        case {"type": "tool_use", "id": str(call_id), "name": str(name)}:
+            part = Part(kind="call", native=_extras(block, _TOOL_USE))
+            return _Piece("tool_use", part, _call(call_id, name, block.get("input")))
+        case {"type": "text" | "tool_use"}:
+            raise failures.unreadable(PROVIDER)
+        case _:
+            kind = str(block.get("type", ""))
+            return _Piece(kind, _native_part(kind, block))
 
 
-def _calls(content: tuple[_Block, ...], stop: StopCause) -> Iterator[AnyCall]:
-    """Read the calls that are complete: a reply that was cut short may end inside of one."""
+def _native_part(block_type: str, block: JsonObject) -> Part:
+    kind = blocks.kind_of(block_type)
+    if kind == "reasoning":
+        return Part(kind=kind, native=block)
+    asked = wire.json_text(block.get("input")) if kind == "hosted_call" else ""
+    return Part(kind=kind, name=str(block.get("name", block_type)), text=asked, native=block)
+
+
+def _extras(block: JsonObject, told: frozenset[str]) -> JsonObject:
+    """Return the fields of a block that we have no place for of our own."""
+    return {key: value for key, value in block.items() if key not in told and value is not None}
+
+
+def _call(call_id: str, name: str, arguments: JsonValue) -> AnyCall:
+    if isinstance(arguments, str):
+        return MalformedCall(call_id=call_id, name=name, raw_arguments=arguments)
+    return wire.call(call_id, name, arguments)
+
+
+def _complete(
+    pieces: tuple[_Piece, ...], stop: StopCause
+) -> tuple[tuple[_Piece, ...], tuple[str, ...]]:
+    """
+    Leave out what asks for a tool but may not count.
+
+    A reply that was cut short may end inside of a call; one that was refused has none.
+    """
+    kept = tuple(p for p in pieces if p.part.kind != "text" or p.part.text or p.part.native)
     if stop == "refusal":
-        return
-    for block in content[:-1] if stop in _CUT_SHORT else content:
-        if isinstance(block, _ToolUse):
-            yield wire.call(block.id, block.name, block.input)
+        return tuple(p for p in kept if p.part.kind not in ("call", "hosted_call")), ()
+    if stop in _CUT_SHORT and kept and kept[-1].part.kind in ("call", "hosted_call"):
+        return kept[:-1], ("a call at the end of a reply that was cut short is left out",)
+    return kept, ()
 
 
-def _metrics(message: _Message) -> UsageMetrics:
-    if message.usage is None:
-        return UsageMetrics(estimated_cost=None)
-    read = message.usage.cache_read_input_tokens or 0
-    written = message.usage.cache_creation_input_tokens or 0
+def _beside(pieces: Iterable[_Piece]) -> str:
+    """Join neighbours as they are, a citation splits a sentence; all else are paragraphs."""
+    runs = groupby((piece.part for piece in pieces), key=lambda part: part.kind)
+    said = ("".join(part.text for part in run) for kind, run in runs if kind == "text")
+    return "\n\n".join(filter(None, said))
+
+
+def _answer(pieces: Iterable[_Piece], tools: frozenset[str], texts: frozenset[str]) -> str:
+    hosted = {p.type for p in pieces if p.part.kind in ("hosted_call", "hosted_result")}
+    return final_text(((p.type, p.part.text) for p in pieces), tools | hosted, texts)
+
+
+def _is_plain(pieces: Iterable[_Piece]) -> bool:
+    """Whether text and calls tell it all, in this order."""
+    parts = [piece.part for piece in pieces]
+    order = [kind for kind, _ in groupby(part.kind for part in parts)]
+    in_order = order in ([], ["text"], ["call"], ["text", "call"])
+    return in_order and not any(part.native for part in parts)
+
+
+def _unread(pieces: Iterable[_Piece]) -> Iterable[str]:
+    unknown = (piece.type for piece in pieces if not blocks.is_known(piece.type))
+    for block_type in dict.fromkeys(unknown):
+        yield f"anthropic sent a block of type {block_type!r}, which this release keeps unread"
+
+
+def _stop_detail(message: _Message, stop: StopCause) -> str:
+    details = message.stop_details or _StopDetails()
+    said = ": ".join(filter(None, (details.category, details.explanation)))
+    if stop == "other":
+        return said or f"it stopped for the reason {message.stop_reason!r}"
+    return said
+
+
+def _metrics(message: _Message) -> CallUsage:
+    used = message.usage
+    if used is None:
+        return CallUsage(estimated_cost=None)
+    read, written = used.cache_read_input_tokens or 0, used.cache_creation_input_tokens or 0
+    thought = (used.output_tokens_details or _OutputDetails()).thinking_tokens or 0
     tokens = pricing.Tokens(
-        input=message.usage.input_tokens + read + written,
+        input=used.input_tokens + read + written,
         cache_read=read,
         cache_write=written,
-        output=message.usage.output_tokens,
+        output=used.output_tokens,
+        reasoning=thought,
     )
-    return pricing.metrics(PROVIDER.name, message.model, tokens)
+    asked = (used.server_tool_use or {}).items()
+    native = {
+        "cache_creation_input_tokens": written,
+        "cache_read_input_tokens": read,
+        **{name: count for name, count in asked if isinstance(count, int) and count},
+    }
+    return pricing.metrics(PROVIDER.name, message.model, tokens, native)

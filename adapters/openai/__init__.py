@@ -1,85 +1,95 @@
-"""OpenAI Responses, stateless: nothing is stored there, every turn sends the whole context."""
+"""OpenAI Responses."""
 
-import time
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from adapters import failures, wire
+from adapters.base import merged
+from adapters.exchange import Exchange
+from adapters.openai import connection, conversations, items, output, strategies, stream
 from adapters.openai import request as requests
 from adapters.openai import response as responses
-from adapters.openai.errors import PROVIDER, as_model_error
+from adapters.openai.errors import PROVIDER, Gone
+from adapters.openai.strategies import Scope
 from adapters.opening import OpenedOnce
 from contracts.base import JsonObject
 from contracts.model import ModelReply, ModelRequest
 from contracts.tools import ToolResult
-from contracts.usage import UsageMetrics
+from contracts.usage import CallUsage
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+
+_GONE = (
+    "openai no longer has what came before (strategy {}): "
+    "the whole context was sent, and is referred to from now on"
+)
 
 
 class OpenAIAdapter:
     """
     Speaks OpenAI Responses; everything but `respond` is pure.
 
-    Key and address are the SDK's: OPENAI_API_KEY, OPENAI_BASE_URL and their like.
+    Key and address are the SDK's: OPENAI_API_KEY, OPENAI_BASE_URL and their like. A server that
+    says nothing for as long as *idle* is given up.
     """
 
     provider = PROVIDER.name
+    TOOL_BLOCK_TYPES = output.TOOL_TYPES
+    TEXT_BLOCK_TYPES = output.TEXT_TYPES
 
-    def __init__(self, timeout: timedelta = timedelta(minutes=10)) -> None:
-        self._client = OpenedOnce(lambda: _open(timeout))
+    def __init__(self, idle: timedelta = timedelta(minutes=10)) -> None:
+        self._client = OpenedOnce(lambda: connection.opened(idle))
 
     def build_request(self, request: ModelRequest) -> JsonObject:
-        """Render the whole context of a call."""
-        return requests.payload(request)
+        """Render a call; a conversation that is yet to begin isn't in it."""
+        return requests.payload(request, strategies.scope(request))
 
     def build_tool_result(self, result: ToolResult) -> JsonObject:
         """Render the answer to one call."""
-        return requests.tool_result(result)
+        return items.answer(result)
+
+    def assemble(self, events: Iterable[JsonObject]) -> JsonObject:
+        """Make of a stream's events the whole response. Raises ModelError when it failed."""
+        return stream.assembled(events)
 
     def parse_response(self, raw: JsonObject) -> ModelReply:
         """Read a whole response. Raises ModelError when it is none, or a failed one."""
         return responses.reply(raw)
 
-    def extract_usage(self, raw: JsonObject) -> UsageMetrics:
+    def extract_usage(self, raw: JsonObject) -> CallUsage:
         """Read what a response consumed."""
         return responses.usage(raw)
 
+    def merge_state(self, before: JsonObject, fresh: JsonObject) -> JsonObject:
+        """Return the state after a reply; an empty one forgets what can't be gone on from."""
+        return merged(before, fresh) if fresh else {}
+
     async def respond(self, request: ModelRequest) -> ModelReply:
+        """Ask once; a second time only where nothing is left of what the first referred to."""
         client = await self._client.get()
-        payload = self.build_request(request)
-        began = time.perf_counter()
-        raw = await _send(client, payload)
-        spent = round((time.perf_counter() - began) * 1000)
-        return self.parse_response(raw).model_copy(update={"latency_ms": max(spent, 1)})
+        if request.strategy == "conversation":
+            scope = await conversations.scope(client, request)
+        else:
+            scope = strategies.scope(request)
+        try:
+            return await self._reply(client, request, scope)
+        except Gone:
+            if not scope.reference:
+                raise
+        note = _GONE.format(request.strategy)
+        if request.strategy == "conversation":
+            scope = await conversations.begun(client, note)
+        else:
+            scope = strategies.WHOLE._replace(note=note)
+        return await self._reply(client, request, scope)
 
-
-def _open(timeout: timedelta) -> "AsyncOpenAI":
-    """Make a client; importing the SDK takes a while."""
-    from openai import AsyncOpenAI, OpenAIError, Timeout
-
-    try:
-        client = AsyncOpenAI(timeout=Timeout(timeout.total_seconds(), connect=5.0), max_retries=0)
-    except OpenAIError:
-        raise failures.no_key(PROVIDER) from None
-    # A client is content with the key of an administrator; a call isn't.
-    if not failures.is_key(client.api_key):
-        raise failures.no_key(PROVIDER)
-    return client
-
-
-async def _send(client: "AsyncOpenAI", payload: JsonObject) -> JsonObject:
-    """Make the one request, and return the JSON of the response as it came."""
-    from openai import OpenAIError
-
-    try:
-        # As extra_body, because the SDK spends a millisecond on every item of `input`.
-        response = await client.responses.with_raw_response.create(extra_body=payload)
-    except OpenAIError as error:
-        # Without its cause: that may quote the key, and history keeps causes.
-        raise as_model_error(error, client.api_key) from None
-    try:
-        return wire.json_object(response.content)
-    except ValueError:
-        raise failures.unreadable(PROVIDER) from None
+    async def _reply(
+        self, client: "AsyncOpenAI", request: ModelRequest, scope: Scope
+    ) -> ModelReply:
+        exchange = Exchange()
+        raw = await connection.ask(client, requests.payload(request, scope), exchange)
+        reply = self.parse_response(raw)
+        notes = (*requests.notes(request), *filter(None, (scope.note,)), *reply.notes)
+        state = strategies.state(request, scope, raw, reply)
+        return exchange.timed(reply.model_copy(update={"notes": notes, "provider_state": state}))

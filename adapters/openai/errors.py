@@ -1,10 +1,13 @@
-"""From failures of OpenAI's SDK, and from failed responses, to our errors."""
+"""From failures of OpenAI's SDK, of its streams, and from failed responses, to our errors."""
 
 from typing import TYPE_CHECKING
 
+from pydantic import JsonValue
+
 from adapters import failures
-from contracts.base import Contract
-from contracts.errors import ModelError, ModelRejected, ModelUnavailable
+from contracts.base import JsonObject
+from contracts.errors import ModelError, ModelRejected
+from contracts.usage import CallUsage
 
 if TYPE_CHECKING:
     from openai import OpenAIError
@@ -13,32 +16,57 @@ PROVIDER = failures.Provider(
     name="openai",
     key_variable="OPENAI_API_KEY",
     address_variable="OPENAI_BASE_URL",
-    spent=frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}),
+    codes={
+        "billing_hard_limit_reached": "quota",
+        "billing_not_active": "quota",
+        "usage_limit_reached": "quota",
+        "server_is_overloaded": "overloaded",
+        "slow_down": "overloaded",
+        "conversation_locked": "unavailable",
+        "vector_store_timeout": "timeout",
+        "previous_response_not_found": "not_found",
+        "conversation_not_found": "not_found",
+        "data_residency_mismatch": "permission",
+        "bio_policy": "content_filtered",
+        "cyber_policy": "content_filtered",
+        "misalignment_policy_violation": "content_filtered",
+        "content_policy_violation": "content_filtered",
+        "image_content_policy_violation": "content_filtered",
+    },
 )
-_PASSING = {"server_error", "rate_limit_exceeded", "vector_store_timeout"}
+_GONE = ("previous_response_not_found", "conversation_not_found")
 
 
-class ResponseError(Contract):
-    """Why a response failed although its HTTP status is good."""
-
-    code: str = "server_error"
-    message: str = ""
+class Gone(ModelRejected):
+    """What the request refers to is kept no longer; sent whole, it may go well."""
 
 
-def failed(error: ResponseError) -> ModelError:
-    """Sort a failed response."""
-    text = failures.one_line(f"openai failed the response ({error.code}): {error.message}")
-    return ModelUnavailable(text) if error.code in _PASSING else ModelRejected(text)
+def failed(error: JsonValue, usage: CallUsage) -> ModelError:
+    """Sort the error of a failed response; a cause that nobody knows is the request's."""
+    problem: JsonValue = error or {"code": "server_error"}
+    return failures.reported(PROVIDER, problem, usage=usage, otherwise="invalid_request")
+
+
+def broken_off(event: JsonObject) -> ModelError:
+    """Sort an error that came in the middle of a stream."""
+    error = failures.reported(PROVIDER, event)
+    inner = event.get("error")
+    named = inner if isinstance(inner, dict) else event
+    return Gone(str(error), kind="not_found") if named.get("code") in _GONE else error
 
 
 def as_model_error(error: "OpenAIError", secret: str | None = None) -> ModelError:
-    """Sort what the SDK raised; *secret* is the key, which its text may quote."""
+    """Sort what the SDK raised before a reply began; *secret* is the key, which it may quote."""
     import openai
 
     match error:
-        case openai.APIStatusError(response=response):
+        case openai.APIStatusError(response=response, code=code):
             answer = failures.Answer(response.status_code, response.headers, response.content)
-            return failures.answered(PROVIDER, answer, secret)
+            sorted_out = failures.answered(PROVIDER, answer, secret)
+            # For conversations, 404 is all that is said; a model that is gone has its code.
+            nameless = isinstance(error, openai.NotFoundError) and code is None
+            gone = nameless or code in _GONE
+            return Gone(str(sorted_out), kind="not_found") if gone else sorted_out
         case openai.APITimeoutError(request=request):
             return failures.too_slow(PROVIDER, request.url.host)
         case openai.APIConnectionError(request=request):

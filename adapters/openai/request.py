@@ -1,65 +1,77 @@
-"""From contracts to a request of OpenAI Responses."""
+"""From contracts to a request of OpenAI Responses: all but the context itself."""
 
-from pydantic import JsonValue
-
-from adapters import wire
+from adapters import strict_schema
+from adapters.openai import families, items, tools
+from adapters.openai.strategies import Scope
 from contracts.base import JsonObject
-from contracts.model import ModelRequest, ToolSchema
-from contracts.tools import AnyCall, ToolCall, ToolResult
-from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
+from contracts.model import ModelRequest
+
+_LONGEST_KEY = 64
 
 
-def payload(request: ModelRequest) -> JsonObject:
-    """Render the whole context of a call; the provider keeps nothing of it."""
-    body: JsonObject = {"model": request.model, "store": False}
-    if request.prefix.instructions.strip():
-        body["instructions"] = request.prefix.instructions
-    if request.prefix.tools:
-        body["tools"] = [_tool(tool) for tool in request.prefix.tools]
-    body["input"] = [entry for item in request.transcript for entry in _entries(item)]
+def payload(request: ModelRequest, scope: Scope) -> JsonObject:
+    """
+    Render a call; what changes from turn to turn comes last.
+
+    Instructions and tools are part of every request: the provider carries them over from none.
+    """
+    body = _prefix(request)
+    wanted = tools.choice(request)
+    if wanted is not None and "tools" in body:
+        body["tool_choice"] = wanted
+    body.update(scope.reference)
+    body["input"] = [*items.entries(request, scope.begin)]
     return body
 
 
-def tool_result(result: ToolResult) -> JsonObject:
-    """Render the answer to one call."""
-    return {
-        "type": "function_call_output",
-        "call_id": result.call_id,
-        "output": wire.result_text(result),
+def notes(request: ModelRequest) -> tuple[str, ...]:
+    """Say what of the agent's wishes this provider or model can't fulfil."""
+    settings = request.prefix.settings
+    found = list(tools.notes(request.prefix))
+    if settings.reasoning is not None and families.never_reasons(request.model):
+        found.append(f"{request.model} doesn't reason: the setting `reasoning` is left out")
+    if settings.reasoning_tokens is not None:
+        found.append("openai bounds no reasoning by tokens: `reasoning_tokens` is left out")
+    if request.prefix.output_schema is not None and not _is_object(request.prefix.output_schema):
+        found.append("openai enforces the shape of objects only: this answer's is just checked")
+    return tuple(found)
+
+
+def _prefix(request: ModelRequest) -> JsonObject:
+    """Render what is the same, byte by byte, in every run of an agent with this model."""
+    prefix, settings = request.prefix, request.prefix.settings
+    body: JsonObject = {
+        "model": request.model,
+        "stream": True,
+        "stream_options": {"include_obfuscation": False},
+        "store": request.strategy != "stateless",
+        "prompt_cache_key": prefix.digest[:_LONGEST_KEY],
     }
+    if families.encrypts_reasoning(request.model):
+        body["include"] = ["reasoning.encrypted_content"]
+    if prefix.instructions.strip():
+        body["instructions"] = prefix.instructions
+    if declared := tools.declared(prefix):
+        body["tools"] = declared
+        if not settings.parallel_calls:
+            body["parallel_tool_calls"] = False
+    if settings.reasoning is not None and not families.never_reasons(request.model):
+        body["reasoning"] = {"effort": settings.reasoning, "summary": "auto"}
+    if settings.max_output_tokens is not None:
+        body["max_output_tokens"] = settings.max_output_tokens
+    if prefix.output_schema is not None and _is_object(prefix.output_schema):
+        body["text"] = {"format": _shape(prefix.output_schema)}
+    return body
 
 
-def _tool(tool: ToolSchema) -> JsonObject:
+def _is_object(schema: JsonObject) -> bool:
+    return schema.get("type") == "object"
+
+
+def _shape(schema: JsonObject) -> JsonObject:
     return {
-        "type": "function",
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.input_schema,
-        # Strict takes a part of JSON Schema only, so it would change what a tool promises.
-        "strict": False,
-    }
-
-
-def _entries(item: TranscriptItem) -> list[JsonValue]:
-    match item:
-        case UserTurn():
-            return [{"role": "user", "content": item.text}]
-        case AssistantTurn():
-            return [*_said(item.text), *map(_call, item.calls)]
-        case ToolTurn():
-            return [tool_result(result) for result in item.results]
-
-
-def _said(text: str) -> list[JsonValue]:
-    return [{"role": "assistant", "content": text}] if text else []
-
-
-def _call(call: AnyCall) -> JsonObject:
-    return {
-        "type": "function_call",
-        "call_id": call.call_id,
-        "name": call.name,
-        "arguments": wire.json_text(call.arguments)
-        if isinstance(call, ToolCall)
-        else call.raw_arguments,
+        "type": "json_schema",
+        "name": "answer",
+        "schema": schema,
+        "strict": strict_schema.conforms(schema),
     }

@@ -1,16 +1,20 @@
 """From a response of OpenAI Responses to contracts."""
 
 from collections.abc import Iterator
-from typing import Annotated, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
-from pydantic import Discriminator, Field, JsonValue, Tag, ValidationError
+from pydantic import Field, JsonValue, ValidationError
 
-from adapters import failures, pricing, wire
-from adapters.openai.errors import PROVIDER, ResponseError, failed
+from adapters import failures, pricing
+from adapters.base import final_text
+from adapters.openai import output
+from adapters.openai.errors import PROVIDER, failed
+from adapters.openai.output import Piece
 from contracts.base import Contract, JsonObject
+from contracts.content import Part
 from contracts.model import ModelReply, StopCause
 from contracts.tools import AnyCall
-from contracts.usage import UsageMetrics
+from contracts.usage import CallUsage
 
 Count: TypeAlias = Annotated[int, Field(ge=0)]
 
@@ -18,54 +22,6 @@ _INCOMPLETE: dict[str | None, StopCause] = {
     "max_output_tokens": "max_tokens",
     "content_filter": "content_filter",
 }
-_WITHOUT_END = ("queued", "in_progress", "cancelled")
-
-
-class _Text(Contract):
-    text: str
-
-
-class _Refusal(Contract):
-    refusal: str
-
-
-class _Other(Contract):
-    """An item or a part of one that this adapter has no use for."""
-
-
-def _kind(value: JsonValue) -> str:
-    match value:
-        case {"type": "output_text" | "refusal" | "message" | "function_call" as kind}:
-            return kind
-        case _:
-            return "other"
-
-
-_Part: TypeAlias = Annotated[
-    Annotated[_Text, Tag("output_text")]
-    | Annotated[_Refusal, Tag("refusal")]
-    | Annotated[_Other, Tag("other")],
-    Discriminator(_kind),
-]
-
-
-class _Message(Contract):
-    content: tuple[_Part, ...]
-
-
-class _FunctionCall(Contract):
-    call_id: str
-    name: str
-    arguments: str
-    status: str | None = None
-
-
-_Item: TypeAlias = Annotated[
-    Annotated[_Message, Tag("message")]
-    | Annotated[_FunctionCall, Tag("function_call")]
-    | Annotated[_Other, Tag("other")],
-    Discriminator(_kind),
-]
 
 
 class _IncompleteDetails(Contract):
@@ -77,41 +33,74 @@ class _InputDetails(Contract):
     cache_write_tokens: Count | None = None
 
 
+class _OutputDetails(Contract):
+    reasoning_tokens: Count | None = None
+
+
 class _Usage(Contract):
     """`input_tokens` are all of them, whatever a cache had to do with it."""
 
     input_tokens: Count
     output_tokens: Count
     input_tokens_details: _InputDetails | None = None
+    output_tokens_details: _OutputDetails | None = None
+
+
+class _Removed(Contract):
+    type: str
+    reason: str
 
 
 class _Response(Contract):
     model: str
-    output: tuple[_Item, ...]
+    output: tuple[JsonObject, ...]
     status: str | None = None
-    error: ResponseError | None = None
+    error: JsonValue = None
     incomplete_details: _IncompleteDetails | None = None
     usage: _Usage | None = None
+    tool_usage: JsonObject | None = None
+    input_transformations: tuple[_Removed, ...] | None = None
+
+
+class _Said(NamedTuple):
+    """All pieces of a response, and what they come to."""
+
+    pieces: tuple[Piece, ...]
+    calls: tuple[AnyCall, ...]
+    refusal: str
+
+    @property
+    def words(self) -> str:
+        said = (piece.part.text for piece in self.pieces if piece.type == "message")
+        return "\n\n".join(filter(None, said))
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the model has only said what it is about to do."""
+        messages = [piece for piece in self.pieces if piece.type == "message"]
+        return bool(messages) and all(piece.commentary for piece in messages)
 
 
 def reply(raw: JsonObject) -> ModelReply:
     """Read a whole response. Raises ModelUnavailable when it is none, ModelError if it failed."""
     response = _response(raw)
     if response.status == "failed":
-        raise failed(response.error or ResponseError())
-    messages = [item for item in response.output if isinstance(item, _Message)]
-    refused = any(isinstance(part, _Refusal) for item in messages for part in item.content)
-    calls = () if refused else tuple(_calls(response))
+        raise failed(response.error, _metrics(response))
+    said = _said(response)
+    stop, detail = _stop(response, said)
     return ModelReply(
-        text="\n\n".join(filter(None, map(_words, messages))),
-        calls=calls,
-        stop="refusal" if refused else _stop(response, calls),
+        text=said.words if said.calls or said.refusal else _answer(said.pieces),
+        calls=said.calls,
+        parts=_parts(said),
+        stop=stop,
+        stop_detail=detail,
+        notes=tuple(dict.fromkeys(_notes(response, said))),
         usage=_metrics(response),
         model=f"{PROVIDER.name}:{response.model}",
     )
 
 
-def usage(raw: JsonObject) -> UsageMetrics:
+def usage(raw: JsonObject) -> CallUsage:
     """Read what a response consumed. Raises ModelUnavailable when it is no response."""
     return _metrics(_response(raw))
 
@@ -123,42 +112,81 @@ def _response(raw: JsonObject) -> _Response:
         raise failures.unreadable(PROVIDER) from None
 
 
-def _words(message: _Message) -> str:
-    said = (
-        part.text if isinstance(part, _Text) else part.refusal
-        for part in message.content
-        if isinstance(part, _Text | _Refusal)
-    )
-    return "".join(said)
+def _said(response: _Response) -> _Said:
+    whole = response.status not in output.CUT_SHORT
+    try:
+        pieces = tuple(output.pieces(response.output, whole=whole))
+    except ValidationError:
+        raise failures.unreadable(PROVIDER, _metrics(response)) from None
+    refusal = "".join(piece.refusal for piece in pieces)
+    if refusal:
+        pieces = tuple(piece for piece in pieces if piece.call is None)
+    return _Said(pieces, tuple(piece.call for piece in pieces if piece.call), refusal)
 
 
-def _calls(response: _Response) -> Iterator[AnyCall]:
-    """Read the calls that are complete: a response that was cut short may end inside of one."""
-    cut_short = response.status == "incomplete"
-    for item in response.output:
-        if not isinstance(item, _FunctionCall) or item.status in ("incomplete", "in_progress"):
-            continue
-        if item.status == "completed" or not cut_short:
-            yield wire.call_from_text(item.call_id, item.name, item.arguments)
+def _answer(pieces: tuple[Piece, ...]) -> str:
+    """Return the words behind the last tool; what was said on the way is no part of them."""
+    return final_text(_answering(pieces), output.TOOL_TYPES, output.TEXT_TYPES)
 
 
-def _stop(response: _Response, calls: tuple[AnyCall, ...]) -> StopCause:
+def _answering(pieces: tuple[Piece, ...]) -> Iterator[tuple[str, str]]:
+    between = ""
+    for piece in pieces:
+        if piece.type != "message":
+            yield piece.type, ""
+            between = "" if piece.type in output.TOOL_TYPES else between
+        elif piece.part.text and not piece.commentary:
+            yield "output_text", between + piece.part.text
+            between = "\n\n"
+
+
+def _parts(said: _Said) -> tuple[Part, ...]:
+    """Return the pieces in their order, or none where text and calls tell it all."""
+    parts = tuple(piece.part for piece in said.pieces)
+    kinds = [part.kind for part in parts]
+    plain = kinds[:1] in ([], ["text"], ["call"]) and set(kinds[1:]) <= {"call"}
+    return () if plain and not any(part.native for part in parts) else parts
+
+
+def _stop(response: _Response, said: _Said) -> tuple[StopCause, str]:
+    if said.refusal:
+        return "refusal", said.refusal
     if response.status == "incomplete":
         details = response.incomplete_details or _IncompleteDetails()
-        return _INCOMPLETE.get(details.reason, "other")
-    if response.status in _WITHOUT_END:
-        return "other"
-    return "tool_use" if calls else "end_turn"
+        return _INCOMPLETE.get(details.reason, "other"), details.reason or "incomplete"
+    if response.status in output.CUT_SHORT:
+        return "other", response.status or ""
+    if said.calls:
+        return "tool_use", ""
+    return ("pause", "commentary") if said.unfinished else ("end_turn", "")
 
 
-def _metrics(response: _Response) -> UsageMetrics:
+def _notes(response: _Response, said: _Said) -> Iterator[str]:
+    yield from (piece.unread for piece in said.pieces if piece.unread)
+    for removed in response.input_transformations or ():
+        yield f"{PROVIDER.name} left out {removed.type} that it was sent again ({removed.reason})"
+
+
+def _metrics(response: _Response) -> CallUsage:
     if response.usage is None:
-        return UsageMetrics(estimated_cost=None)
-    details = response.usage.input_tokens_details or _InputDetails()
+        return CallUsage(estimated_cost=None)
+    into = response.usage.input_tokens_details or _InputDetails()
+    out = response.usage.output_tokens_details or _OutputDetails()
     tokens = pricing.Tokens(
         input=response.usage.input_tokens,
-        cache_read=details.cached_tokens or 0,
-        cache_write=details.cache_write_tokens or 0,
+        cache_read=into.cached_tokens or 0,
+        cache_write=into.cache_write_tokens or 0,
         output=response.usage.output_tokens,
+        reasoning=out.reasoning_tokens or 0,
     )
-    return pricing.metrics(PROVIDER.name, response.model, tokens)
+    counters = into.model_dump() | out.model_dump() | _searches(response.tool_usage or {})
+    native = {name: count for name, count in counters.items() if count is not None}
+    return pricing.metrics(PROVIDER.name, response.model, tokens, native)
+
+
+def _searches(tool_usage: JsonObject) -> dict[str, int]:
+    match tool_usage.get("web_search"):
+        case {"num_requests": int(requests)} if requests:
+            return {"web_search_requests": requests}
+        case _:
+            return {}

@@ -1,13 +1,17 @@
 """Every adapter, and for each test a server that the SDKs find as they find the real one."""
 
 from collections.abc import Generator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from adapters.base import ProviderAdapter
 from tests.adapters.conversations import KEY
-from tests.adapters.dialects import ADAPTERS, Dialect, DialectType
+from tests.adapters.dialects import ADAPTERS, Dialect, Samples
 from tests.adapters.provider_server import ProviderServer, serving
+
+PATIENCE = timedelta(seconds=30)
 
 OTHER_CREDENTIALS = (
     "ANTHROPIC_AUTH_TOKEN",
@@ -18,13 +22,18 @@ OTHER_CREDENTIALS = (
 
 
 @pytest.fixture(params=ADAPTERS.values(), ids=list(ADAPTERS))
-def adapter_type(request: pytest.FixtureRequest) -> DialectType:
+def dialect(request: pytest.FixtureRequest) -> Dialect:
     return request.param
 
 
 @pytest.fixture
-def adapter(adapter_type: DialectType) -> Dialect:
-    return adapter_type()
+def adapter(dialect: Dialect) -> ProviderAdapter:
+    return dialect.adapter(PATIENCE)
+
+
+@pytest.fixture
+def samples(dialect: Dialect) -> Samples:
+    return dialect.samples
 
 
 @pytest.fixture

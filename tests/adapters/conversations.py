@@ -1,6 +1,10 @@
 """What the tests of all adapters ask."""
 
+import pytest
+
+from adapters.base import ModelAdapter
 from contracts.base import JsonObject
+from contracts.errors import ModelError
 from contracts.model import ModelRequest, Prefix, ToolSchema
 from contracts.tools import ArtifactRef, MalformedCall, ToolCall, ToolFailure, ToolSuccess
 from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
@@ -81,3 +85,10 @@ def request(model: str, *items: TranscriptItem, prefix: Prefix = PREFIX) -> Mode
         transcript=items or (GOAL,),
         provider_state={},
     )
+
+
+async def failure(adapter: ModelAdapter, model: str) -> ModelError:
+    """Ask, and return what that raises."""
+    with pytest.raises(ModelError) as raised:
+        await adapter.respond(request(model))
+    return raised.value

@@ -1,34 +1,77 @@
 """Every adapter that speaks to a provider; a new one joins by one line in ADAPTERS."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from adapters.anthropic import AnthropicAdapter
-from adapters.base import ModelAdapter
+from adapters.base import ProviderAdapter
 from adapters.openai import OpenAIAdapter
+from adapters.openai_chat import OpenAIChatAdapter
 from contracts.base import JsonObject
-from contracts.model import ModelReply, ModelRequest
-from contracts.tools import ToolResult
-from contracts.usage import UsageMetrics
+from tests.adapters.rules.strict import Event
+from tests.adapters.samples import anthropic, openai, openai_chat
 
 
-class Dialect(ModelAdapter, Protocol):
-    """An adapter whose translations can be looked at one by one."""
+class Samples(Protocol):
+    """
+    The same replies in every dialect, whole, and a few things that only a stream can bring.
 
-    def build_request(self, request: ModelRequest) -> JsonObject: ...
+    WORDS say "In Köln.". TWO_CALLS say "Let me see." and ask for order 2**53 + 1 with a `max` of
+    0.1, then for nothing in particular. REASONING asks for order 4 after a thought, of which
+    REASONED must go back as it is,
+    where the API takes thoughts back. CACHED used 1000 tokens of input, 200 of them read from a
+    cache and 50 written to it, and 100 of output, 40 of them for reasoning; CACHE_COUNTERS are
+    the provider's own. UNCOUNTED doesn't say what it used. REFUSAL is one. CUT_SHORT hit its
+    limit inside of the one call. STRANGE holds UNKNOWN, of a kind that nobody knows, and "ok".
 
-    def build_tool_result(self, result: ToolResult) -> JsonObject: ...
+    OVERLOADED is an error event. HALVES is a stream whose only call gets its arguments, an
+    `amount` of 100, in two pieces, of which the first would be JSON with one more brace.
+    """
 
-    def parse_response(self, raw: JsonObject) -> ModelReply: ...
+    MODEL: str
+    WORDS: JsonObject
+    TWO_CALLS: JsonObject
+    REASONING: JsonObject
+    REASONED: JsonObject | None
+    CACHED: JsonObject
+    CACHE_COUNTERS: dict[str, int]
+    UNCOUNTED: JsonObject
+    REFUSAL: JsonObject
+    CUT_SHORT: JsonObject
+    STRANGE: JsonObject
+    UNKNOWN: JsonObject
+    OVERLOADED: Event
+    HALVES: str
 
-    def extract_usage(self, raw: JsonObject) -> UsageMetrics: ...
+
+class Dialect(NamedTuple):
+    """
+    What the contract suite needs of an adapter.
+
+    `adapter` makes one that bears silence for so long; `variables` is what the names of the
+    environment variables for its key and address begin with.
+    """
+
+    adapter: Callable[[timedelta], ProviderAdapter]
+    variables: str
+    samples: Samples
+
+    @property
+    def key_variable(self) -> str:
+        return f"{self.variables}_API_KEY"
+
+    @property
+    def address_variable(self) -> str:
+        return f"{self.variables}_BASE_URL"
 
 
-class DialectType(Protocol):
-    """How an adapter is made."""
-
-    def __call__(self, timeout: timedelta = ...) -> Dialect: ...
+def _chat(idle: timedelta) -> ProviderAdapter:
+    return OpenAIChatAdapter(idle=idle)
 
 
-ADAPTERS: Mapping[str, DialectType] = {"anthropic": AnthropicAdapter, "openai": OpenAIAdapter}
+ADAPTERS: Mapping[str, Dialect] = {
+    "anthropic": Dialect(AnthropicAdapter, "ANTHROPIC", anthropic),
+    "openai": Dialect(OpenAIAdapter, "OPENAI", openai),
+    "openai-chat": Dialect(_chat, "OPENAI", openai_chat),
+}

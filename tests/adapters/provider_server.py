@@ -1,16 +1,37 @@
-"""A local server that speaks Anthropic Messages and OpenAI Responses, and is strict about both."""
+"""A local server that speaks the three wire formats, as strict as the real ones."""
 
 import json
+import select
+import socket
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import islice
+from threading import Event as Flag
 from threading import Thread
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from contracts.base import JsonObject
-from tests.adapters import wire_rules
+from tests.adapters.rules.anthropic import AnthropicRules
+from tests.adapters.rules.chat import ChatRules
+from tests.adapters.rules.responses import ResponsesRules
+from tests.adapters.rules.strict import Event, KeepsMore, Page, Rules
+
+Breaking = Literal["cut", "end", "stall"]
+"""How a stream breaks: the connection drops, the body just ends, or nothing more is said."""
+
+NO_JSON = b'event: content_block_delta\ndata: {"type": "content_block_delta", "ind\n\n'
+NO_UTF8 = b'event: content_block_delta\ndata: {"type": "\xff\xfe"}\n\n'
+NO_OBJECT = b'event: content_block_delta\ndata: ["content_block_delta"]\n\n'
+"""Garbled events, of a name that no SDK skips."""
+
+JSON_TYPE = "application/json"
+JSON = {"content-type": JSON_TYPE}
+STREAM = {"content-type": "text/event-stream; charset=utf-8"}
+LONGEST_SILENCE = 30.0
 
 
 class Received(NamedTuple):
@@ -19,6 +40,20 @@ class Received(NamedTuple):
     path: str
     headers: Mapping[str, str]
     body: JsonObject
+    method: str = "POST"
+    content: bytes = b""
+
+
+class Break(NamedTuple):
+    """
+    A stream goes wrong after so many of its events, with some last words.
+
+    An answer that isn't streamed goes wrong after so many bytes.
+    """
+
+    how: Breaking
+    after: int = 0
+    last: Event | bytes = b""
 
 
 class Answer(NamedTuple):
@@ -26,16 +61,35 @@ class Answer(NamedTuple):
 
     status: int
     headers: Mapping[str, str]
-    body: bytes
-    delay: float
+    body: JsonObject | str
+    delay: float = 0.0
+    breaks: Break | None = None
+
+    def streams(self, asked: JsonObject) -> bool:
+        """Whether it goes out as a stream: a good answer to a request that asks for one."""
+        wanted = asked.get("stream") is True and self.headers.get("x-unstreamed") is None
+        return wanted and self.status == 200 and isinstance(self.body, dict)
 
 
 class ProviderServer:
-    """Answers with what was queued, but only requests that the provider would take."""
+    """
+    Answers with what was queued, but only requests that the provider would take.
+
+    `rules` may be exchanged, for a server with peculiarities. `silent` is set while a client is
+    kept waiting, `disconnected` as soon as one goes away before it has all of its answer.
+    """
 
     def __init__(self, address: str) -> None:
         self.address = address
         self.requests: list[Received] = []
+        self.rules: dict[str, Rules] = {
+            "/messages": AnthropicRules(),
+            "/responses": ResponsesRules(),
+            "/chat/completions": ChatRules(),
+        }
+        self.silent = Flag()
+        self.disconnected = Flag()
+        self.closing = Flag()
         self._answers: deque[Answer] = deque()
 
     def answer(
@@ -44,22 +98,68 @@ class ProviderServer:
         status: int = 200,
         headers: Mapping[str, str] | None = None,
         delay: float = 0.0,
+        breaks: Break | None = None,
     ) -> None:
-        """Queue an answer: an object as JSON, text as it is."""
-        text = body if isinstance(body, str) else json.dumps(body)
-        kind = "text/html" if isinstance(body, str) else "application/json"
-        queued = {"content-type": kind} | dict(headers or {})
-        self._answers.append(Answer(status, queued, text.encode(), delay))
+        """
+        Queue an answer: a whole response as an object, or text as it is.
+
+        A request that asks for a stream gets the object as the provider would stream it, except
+        with the header `x-unstreamed`. Text is sent with the content type of *headers*.
+        """
+        kind = {"content-type": "text/html"} if isinstance(body, str) else JSON
+        self._answers.append(Answer(status, kind | dict(headers or {}), body, delay, breaks))
+
+    def stream(self, text: str, content_type: str = STREAM["content-type"]) -> None:
+        """Queue a stream of events as it was recorded."""
+        self._answers.append(Answer(200, {"content-type": content_type}, text))
 
     def take(self, received: Received) -> Answer:
         """Note a request, and find its answer."""
         self.requests.append(received)
-        problem = wire_rules.problem(received.path, received.headers, received.body)
-        if problem:
-            error = {"type": "invalid_request_error", "code": None, "message": problem}
-            body = json.dumps({"type": "error", "error": error}).encode()
-            return Answer(400, {"content-type": "application/json"}, body, 0.0)
-        return self._answers.popleft()
+        if page := self._page(received):
+            return Answer(page.status, JSON, page.body)
+        if not self._answers:
+            return Answer(418, JSON, _error("the test has queued no answer to this request"))
+        answer = self._answers.popleft()
+        if answer.status == 200 and isinstance(answer.body, dict):
+            self._rules_of(received.path).issued(answer.body)
+        return answer
+
+    def events(self, path: str, response: JsonObject) -> Iterable[Event]:
+        """Return a response as the events that stream it."""
+        return self._rules_of(path).events(response)
+
+    def _page(self, received: Received) -> Page | None:
+        """Answer what no queued answer is for: a bad request, or one that isn't for a reply."""
+        if not received.headers.get("authorization", "").startswith("Bearer "):
+            return _refusal("no key")
+        if received.method == "POST" and received.headers.get("content-type") != JSON_TYPE:
+            return _refusal("not JSON")
+        for rules in self.rules.values():
+            if isinstance(rules, KeepsMore):
+                page = rules.page(received.method, received.path, received.body)
+                if page:
+                    return page
+        if received.method != "POST" or not self._serves(received.path):
+            return Page(_error(f"nothing at {received.method} {received.path}"), 404)
+        rules = self._rules_of(received.path)
+        problem = rules.problem(received.path, received.headers, received.body)
+        return _refusal(problem) if isinstance(problem, str) else problem
+
+    def _serves(self, path: str) -> bool:
+        return any(path.endswith(end) for end in self.rules)
+
+    def _rules_of(self, path: str) -> Rules:
+        return next(rules for end, rules in self.rules.items() if path.endswith(end))
+
+
+def _refusal(problem: str) -> Page:
+    return Page(_error(problem), 400)
+
+
+def _error(message: str) -> JsonObject:
+    error: JsonObject = {"type": "invalid_request_error", "message": message}
+    return {"type": "error", "error": error}
 
 
 @contextmanager
@@ -67,32 +167,102 @@ def serving() -> Generator[ProviderServer]:
     """Serve on a free port while the block lasts."""
     with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as http:
         server = ProviderServer(f"http://127.0.0.1:{http.server_port}")
-        http.RequestHandlerClass = _speaking(server.take)
+        http.RequestHandlerClass = partial(Speaker, server)
         http.daemon_threads = True
         thread = Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
             yield server
         finally:
+            server.closing.set()
             http.shutdown()
             thread.join()
 
 
-def _speaking(take: Callable[[Received], Answer]) -> type[BaseHTTPRequestHandler]:
-    class Speaker(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            answer = take(Received(self.path, headers, json.loads(body)))
-            time.sleep(answer.delay)
-            self.send_response(answer.status)
-            for name, value in answer.headers.items():
-                self.send_header(name, value)
-            self.send_header("content-length", str(len(answer.body)))
-            self.end_headers()
-            self.wfile.write(answer.body)
+class Speaker(BaseHTTPRequestHandler):
+    """Speaks HTTP for the server, one connection for each request."""
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing: the tests look at `requests`."""
+    protocol_version = "HTTP/1.1"
 
-    return Speaker
+    def __init__(
+        self,
+        provider: ProviderServer,
+        connection: socket.socket,
+        address: tuple[str, int],
+        http: ThreadingHTTPServer,
+    ) -> None:
+        self.provider = provider
+        super().__init__(connection, address, http)
+
+    def do_GET(self) -> None:
+        self._answer(b"")
+
+    def do_DELETE(self) -> None:
+        self._answer(b"")
+
+    def do_POST(self) -> None:
+        self._answer(self.rfile.read(int(self.headers["content-length"])))
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing: the tests look at `requests`."""
+
+    def _answer(self, content: bytes) -> None:
+        body: JsonObject = json.loads(content or b"{}")
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        answer = self.provider.take(Received(self.path, headers, body, self.command, content))
+        try:
+            self._keep_silent(answer.delay)
+            if isinstance(answer.body, dict) and answer.streams(body):
+                self._stream(answer, self.provider.events(self.path, answer.body))
+            else:
+                self._whole(answer)
+        except ConnectionError:
+            self.provider.disconnected.set()
+
+    def _whole(self, answer: Answer) -> None:
+        text = answer.body if isinstance(answer.body, str) else json.dumps(answer.body)
+        content = text.encode()
+        self._begin(answer, {**answer.headers, "content-length": str(len(content))})
+        self.wfile.write(content[: answer.breaks.after] if answer.breaks else content)
+        self._break(answer.breaks)
+
+    def _stream(self, answer: Answer, events: Iterable[Event]) -> None:
+        self._begin(answer, {**answer.headers, **STREAM, "transfer-encoding": "chunked"})
+        breaks = answer.breaks
+        for event in islice(events, breaks.after if breaks else None):
+            self._chunk(_sse(event))
+        if breaks:
+            self._chunk(_sse(breaks.last) if isinstance(breaks.last, Event) else breaks.last)
+        if not breaks or breaks.how == "end":
+            self.wfile.write(b"0\r\n\r\n")
+        self._break(breaks)
+
+    def _break(self, breaks: Break | None) -> None:
+        if breaks and breaks.how == "stall":
+            self._keep_silent(LONGEST_SILENCE)
+
+    def _begin(self, answer: Answer, headers: Mapping[str, str]) -> None:
+        self.send_response(answer.status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("connection", "close")
+        self.end_headers()
+
+    def _chunk(self, data: bytes) -> None:
+        if data:
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+
+    def _keep_silent(self, seconds: float) -> None:
+        """Wait, until the client has enough of it."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and not self.provider.closing.is_set():
+            self.provider.silent.set()
+            heard, _, _ = select.select([self.connection], [], [], 0.01)
+            if heard and not self.connection.recv(1, socket.MSG_PEEK):
+                raise ConnectionAbortedError
+
+
+def _sse(event: Event) -> bytes:
+    name = f"event: {event.name}\n" if event.name else ""
+    data = json.dumps(event.data) if event.text is None else event.text
+    return f"{name}data: {data}\n\n".encode()

@@ -30,3 +30,67 @@ NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 def test_wait_is_read_from_headers(headers: dict[str, str], seconds: float | None) -> None:
     """A wait that makes no sense counts as none, so that the retry policy decides."""
     assert retry_after.seconds(headers, NOW) == seconds
+
+
+SOON = "2026-11-21T12:00:30Z"
+LATER = "2026-11-21T13:00:00+00:00"
+PAST = "2026-11-21T11:59:00Z"
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        pytest.param({}, None, id="no limits"),
+        pytest.param({"x-ratelimit-reset-requests": "20ms"}, 0.02, id="milliseconds"),
+        pytest.param({"x-ratelimit-reset-requests": "1.5s"}, 1.5, id="seconds"),
+        pytest.param({"x-ratelimit-reset-requests": "6m0s"}, 360.0, id="minutes"),
+        pytest.param({"x-ratelimit-reset-requests": "1h2m"}, 3720.0, id="hours"),
+        pytest.param({"x-ratelimit-reset-requests": "1d0h0m1.5s"}, 86_401.5, id="days"),
+        pytest.param({"x-ratelimit-reset": "12"}, 12.0, id="a bare number is seconds"),
+        pytest.param({"x-ratelimit-reset": "1795262430"}, None, id="but no date"),
+        pytest.param({"x-ratelimit-reset-requests": "soon"}, None, id="words"),
+        pytest.param({"x-ratelimit-reset-requests": "0s"}, None, id="nothing to wait for"),
+        pytest.param({"anthropic-ratelimit-tokens-reset": SOON}, 30.0, id="a date"),
+        pytest.param({"anthropic-ratelimit-tokens-reset": PAST}, None, id="a past date"),
+        pytest.param(
+            {"anthropic-ratelimit-tokens-reset": "2026-11-21T12:00:30"}, 30.0, id="without zone"
+        ),
+        pytest.param(
+            {"x-ratelimit-reset-requests": "1s", "x-ratelimit-reset-tokens": "6m0s"},
+            360.0,
+            id="the longest",
+        ),
+        pytest.param(
+            {
+                "x-ratelimit-remaining-requests": "0",
+                "x-ratelimit-reset-requests": "1s",
+                "x-ratelimit-remaining-tokens": "100",
+                "x-ratelimit-reset-tokens": "6m0s",
+            },
+            1.0,
+            id="only what is used up",
+        ),
+        pytest.param(
+            {
+                "anthropic-ratelimit-requests-remaining": "9",
+                "anthropic-ratelimit-requests-reset": LATER,
+                "anthropic-ratelimit-input-tokens-remaining": "2000",
+                "anthropic-ratelimit-input-tokens-reset": SOON,
+            },
+            30.0,
+            id="or else too few tokens",
+        ),
+        pytest.param(
+            {
+                "x-ratelimit-remaining-requests": "9",
+                "x-ratelimit-reset-requests": "1s",
+            },
+            None,
+            id="nothing is used up",
+        ),
+        pytest.param({"x-ratelimit-limit-requests": "60"}, None, id="a limit alone"),
+    ],
+)
+def test_wait_is_reckoned_from_limits(headers: dict[str, str], seconds: float | None) -> None:
+    """Of the limits that stand in the way, the one that resets last decides."""
+    assert retry_after.until_reset(headers, NOW) == seconds

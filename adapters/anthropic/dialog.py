@@ -1,0 +1,204 @@
+"""
+From a transcript to the messages of a request.
+
+What the API wants: roles alternate. All results of a turn stand in the next user message, before
+any words. Where a tool of Anthropic's own waits, for a result or to go on, words would be in its
+way: they are held back until the next message that may carry them. Nobody puts words into the
+model's mouth: unless it goes on with a turn that it paused, the last message is the user's.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable
+
+from pydantic import JsonValue
+
+from adapters import wire
+from contracts.base import JsonObject
+from contracts.content import Part
+from contracts.tools import AnyCall, ToolCall, ToolFailure, ToolResult
+from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
+
+GO_ON = "Go on."
+HELD_BACK = "what was said last waits until a tool of anthropic's own is done"
+
+_CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
+_NO_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+_LONGEST_NAME = 64
+
+
+class Dialog:
+    """The messages of a request to *model*, in the making."""
+
+    def __init__(self, model: str, transcript: Iterable[TranscriptItem]) -> None:
+        self._model = f"anthropic:{model}"
+        self._messages: list[tuple[str, list[JsonObject]]] = []
+        self._held: list[JsonObject] = []
+        self._results_only = self._goes_on = False
+        self._toolsets: dict[str, JsonValue] = {}
+        items = tuple(transcript)
+        self._answered = _answered(part for item in items for part in self._own_parts(item))
+        turns = [item for item in items if isinstance(item, AssistantTurn)]
+        self._last = turns[-1] if turns else None
+        for item in items:
+            self._add(item)
+        if self._ends_with("assistant") and not self._goes_on:
+            self._hear(_text(GO_ON))
+
+    @property
+    def messages(self) -> list[JsonValue]:
+        """
+        The messages. The last two of the user end in a place up to which a cache is kept.
+
+        The one before the last is where the cache of the request before ends, however many blocks
+        have come since.
+        """
+        shown: list[JsonValue] = []
+        users = [place for place, (role, _) in enumerate(self._messages) if role == "user"]
+        for place, (role, blocks) in enumerate(self._messages):
+            marked = [*blocks[:-1], cached(blocks[-1])] if place in users[-2:] else blocks
+            shown.append({"role": role, "content": [*marked]})
+        return shown
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What can't be said yet."""
+        return (HELD_BACK,) if self._held else ()
+
+    @property
+    def thinks_late(self) -> bool:
+        """Whether results are to be read in a turn that the model didn't begin with thinking."""
+        if len(self._messages) < 2:  # noqa: PLR2004 -- a call and its results
+            return False
+        (_, said), (_, heard) = self._messages[-2:]
+        return heard[0]["type"] == "tool_result" and "thinking" not in str(said[0]["type"])
+
+    def _add(self, item: TranscriptItem) -> None:
+        match item:
+            case UserTurn():
+                self._hear(_text(item.text))
+            case AssistantTurn():
+                self._say(item)
+            case ToolTurn():
+                self._answer(item)
+
+    def _hear(self, words: list[JsonObject]) -> None:
+        self._held += words
+        if not self._results_only and self._held:
+            self._extend("user", self._held)
+            self._held = []
+
+    def _answer(self, turn: ToolTurn) -> None:
+        results = [tool_result(result) for result in turn.results]
+        for result in results:
+            if toolset := self._toolsets.get(str(result["tool_use_id"])):
+                result["toolset_name"] = toolset
+        self._extend("user", results)
+        self._hear([])
+
+    def _say(self, turn: AssistantTurn) -> None:
+        own = tuple(self._own_parts(turn))
+        blocks = self._own_blocks(turn) if own else [*_text(turn.words), *map(_call, turn.calls)]
+        if not blocks:
+            return
+        waits = any(self._waits(part, turn) for part in own)
+        hosted = any(part.kind in ("hosted_call", "hosted_result", "other") for part in own)
+        self._results_only = waits or any(_is_programmatic(part) for part in own)
+        self._goes_on = hosted and not turn.calls
+        self._extend("assistant", blocks)
+
+    def _own_parts(self, item: TranscriptItem) -> tuple[Part, ...]:
+        """Return the parts of a turn of this very model; another's mean nothing to it."""
+        if isinstance(item, AssistantTurn) and item.model == self._model:
+            return item.parts
+        return ()
+
+    def _own_blocks(self, turn: AssistantTurn) -> list[JsonObject]:
+        calls = iter(turn.calls)
+        blocks: list[JsonObject] = []
+        for part in turn.parts:
+            match part.kind:
+                case "text":
+                    blocks += [{**block, **part.native} for block in _text(part.text)]
+                case "call":
+                    block = {**_call(next(calls)), **part.native}
+                    self._toolsets[str(block["id"])] = block.get("toolset_name")
+                    blocks.append(block)
+                case "hosted_call" if self._is_orphan(part, turn):
+                    pass
+                case _:
+                    blocks.append(part.native)
+        return _sendable(blocks)
+
+    def _waits(self, part: Part, turn: AssistantTurn) -> bool:
+        """Whether a hosted call has no result in its own turn."""
+        is_open = str(part.native.get("id")) not in _answered(turn.parts)
+        return part.kind == "hosted_call" and is_open and not self._is_orphan(part, turn)
+
+    def _is_orphan(self, part: Part, turn: AssistantTurn) -> bool:
+        """Whether a hosted call was left for good: another model went on in its place."""
+        return turn is not self._last and str(part.native.get("id")) not in self._answered
+
+    def _extend(self, role: str, blocks: Iterable[JsonObject]) -> None:
+        if self._ends_with(role):
+            self._messages[-1][1].extend(blocks)
+        else:
+            self._messages.append((role, list(blocks)))
+
+    def _ends_with(self, role: str) -> bool:
+        return bool(self._messages) and self._messages[-1][0] == role
+
+
+def tool_result(result: ToolResult) -> JsonObject:
+    """Render the answer to one call."""
+    block: JsonObject = {
+        "type": "tool_result",
+        "tool_use_id": _call_id(result.call_id),
+        "content": wire.result_text(result),
+    }
+    return block | {"is_error": True} if isinstance(result, ToolFailure) else block
+
+
+def cached(block: JsonObject) -> JsonObject:
+    """Ask for a cache of everything up to a block."""
+    return {**block, "cache_control": {"type": "ephemeral"}}
+
+
+def _text(text: str) -> list[JsonObject]:
+    return [{"type": "text", "text": text}] if text.strip() else []
+
+
+def _call(call: AnyCall) -> JsonObject:
+    # The API takes nothing but an object here; the result says what was wrong.
+    return {
+        "type": "tool_use",
+        "id": _call_id(call.call_id),
+        "name": _NO_NAME.sub("_", call.name)[:_LONGEST_NAME] or "_",
+        "input": call.arguments if isinstance(call, ToolCall) else {},
+    }
+
+
+def _call_id(call_id: str) -> str:
+    """Return an id that the API takes: another provider's may have characters that it doesn't."""
+    if _CALL_ID.fullmatch(call_id):
+        return call_id
+    return f"call_{hashlib.sha256(call_id.encode()).hexdigest()[:24]}"
+
+
+def _answered(parts: Iterable[Part]) -> frozenset[str]:
+    """Return the ids of the hosted calls whose results are here."""
+    return frozenset(str(part.native.get("tool_use_id")) for part in parts)
+
+
+def _is_programmatic(part: Part) -> bool:
+    """Whether a call comes from code that runs at Anthropic."""
+    caller = part.native.get("caller")
+    return part.kind == "call" and isinstance(caller, dict) and caller.get("type") != "direct"
+
+
+def _sendable(blocks: list[JsonObject]) -> list[JsonObject]:
+    """Leave out the thinking that the API doesn't take back: without signature, or at the end."""
+    kept = [b for b in blocks if b["type"] != "thinking" or b.get("signature")]
+    while kept and str(kept[-1]["type"]).endswith("thinking"):
+        kept.pop()
+    return kept

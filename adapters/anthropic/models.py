@@ -1,0 +1,68 @@
+"""What the families of Anthropic's models take: the first that a model's name fits is its own."""
+
+import re
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from contracts.model import Effort
+
+_UP_TO_MAX: tuple[Effort, ...] = ("low", "medium", "high", "max")
+_ALL: tuple[Effort, ...] = ("low", "medium", "high", "xhigh", "max")
+
+_HOSTED: Mapping[str, str] = {
+    "web_search": "web_search_20260318",
+    "web_fetch": "web_fetch_20260318",
+    "code_execution": "code_execution_20260521",
+}
+_FIRST_HOSTED: Mapping[str, str] = {
+    "web_search": "web_search_20250305",
+    "web_fetch": "web_fetch_20250910",
+    "code_execution": "code_execution_20250825",
+}
+"""Before models could filter what a search finds with code of their own."""
+
+
+class Family(NamedTuple):
+    """
+    What the models of one family take.
+
+    `adaptive`: they decide themselves how much to think. `budgets`: they take a number of tokens
+    to think with. `silence` is how they are kept from thinking: by saying nothing, by saying so,
+    or not at all. `schemas`: they can be held to a JSON Schema, in calls and in answers. `hosted`
+    are the types of the tools that run at Anthropic, by name.
+    """
+
+    name: re.Pattern[str]
+    adaptive: bool = True
+    budgets: bool = False
+    silence: Literal["unsaid", "said", "never"] = "unsaid"
+    efforts: tuple[Effort, ...] = _ALL
+    schemas: bool = True
+    hosted: Mapping[str, str] = _HOSTED
+
+
+_PLAIN = Family(
+    re.compile(r"claude-(instant|[123])"),
+    adaptive=False,
+    efforts=(),
+    schemas=False,
+    hosted=_FIRST_HOSTED,
+)
+_BUDGETED = _PLAIN._replace(name=re.compile(r"-4(-[01])?([-@]20\d{6})?(-v\d.*)?$"), budgets=True)
+_FAMILIES = (
+    _PLAIN,
+    _BUDGETED,
+    _BUDGETED._replace(
+        name=re.compile("opus-4-5"), schemas=True, efforts=("low", "medium", "high")
+    ),
+    _BUDGETED._replace(name=re.compile("(sonnet|haiku)-4-5"), schemas=True),
+    Family(re.compile("(opus|sonnet)-4-6"), budgets=True, efforts=_UP_TO_MAX),
+    Family(re.compile("opus-4-[78]")),
+    Family(re.compile("fable|mythos"), silence="never"),
+)
+_NEWEST = Family(re.compile(""), silence="said")
+
+
+def family(model: str) -> Family:
+    """Return what is known of a model; a name that is new here takes what the newest take."""
+    return next((known for known in _FAMILIES if known.name.search(model)), _NEWEST)

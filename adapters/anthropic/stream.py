@@ -1,0 +1,156 @@
+"""From the events of a stream to the response that would have come unstreamed."""
+
+from collections.abc import Iterable
+
+from pydantic import JsonValue
+
+from adapters import failures, wire
+from adapters.anthropic import response as responses
+from adapters.anthropic.errors import PROVIDER
+from contracts.base import JsonObject
+from contracts.errors import ModelError
+from contracts.usage import CallUsage
+
+_PARTS = frozenset(
+    {"message_start", "content_block_start", "content_block_delta", "content_block_stop"}
+    | {"message_delta", "message_stop", "error"}
+)
+
+
+def assemble(events: Iterable[JsonObject]) -> JsonObject:
+    """
+    Put a message together.
+
+    Raises ModelError: `cut_off` when the stream ends before the message does, `unreadable` for
+    events that make no sense, and what an error event means.
+    """
+    message = _Message()
+    for event in events:
+        message.take(event)
+        if message.whole is not None:
+            return message.whole
+    raise failures.cut_off(PROVIDER, message.usage)
+
+
+def usage_so_far(events: Iterable[JsonObject]) -> CallUsage | None:
+    """Read what a message had consumed before its stream broke; null where nobody knows."""
+    message = _Message()
+    for event in events:
+        if event.get("type") in ("message_start", "message_delta"):
+            message.take(event)
+    return message.usage
+
+
+def begins(event: JsonObject) -> bool:
+    """Whether an event brings the first of what the model says."""
+    return event.get("type") == "content_block_start"
+
+
+def notes(events: Iterable[JsonObject]) -> tuple[str, ...]:
+    """Say which events this release can't read."""
+    types = dict.fromkeys(str(event.get("type")) for event in events)
+    return tuple(
+        f"anthropic sent an event of type {name!r}, which this release doesn't read"
+        for name in types
+        if name not in _PARTS | {"ping"}
+    )
+
+
+class _Message:
+    """A message that grows with each event; `whole` once it is."""
+
+    def __init__(self) -> None:
+        self.whole: JsonObject | None = None
+        self._fields: JsonObject = {}
+        self._open: dict[int, _Block] = {}
+        self._closed: dict[int, JsonObject] = {}
+
+    @property
+    def usage(self) -> CallUsage | None:
+        """What was used, as far as it was said."""
+        if not self._fields.get("usage"):
+            return None
+        try:
+            return responses.usage({**self._fields, "content": []})
+        except ModelError:
+            return None
+
+    def take(self, event: JsonObject) -> None:
+        match event:
+            case {"type": "message_start", "message": dict(fields)}:
+                self._fields = dict(fields)
+            case {"type": "message_delta"}:
+                self._change(event)
+            case {"type": "content_block_start", "index": int(at), "content_block": dict(block)}:
+                self._open[at] = _Block(block)
+            case {"type": "content_block_delta", "index": int(at), "delta": dict(delta)} if (
+                at in self._open
+            ):
+                self._open[at].grow(delta)
+            case {"type": "content_block_stop", "index": int(at)} if at in self._open:
+                self._closed[at] = self._open.pop(at).whole()
+            case {"type": "message_stop"} if self._fields and not self._open:
+                content: list[JsonValue] = [self._closed[at] for at in sorted(self._closed)]
+                self.whole = {**self._fields, "content": content}
+            case {"type": "error"}:
+                raise failures.reported(PROVIDER, event, usage=self.usage)
+            case {"type": str(kind)} if kind not in _PARTS:
+                pass  # `notes` tells of it
+            case _:
+                raise failures.unreadable(PROVIDER, self.usage)
+
+    def _change(self, event: JsonObject) -> None:
+        """Take what is known only at the end; counts are totals, and null says nothing."""
+        delta, used = event.get("delta"), event.get("usage")
+        before = self._fields.get("usage")
+        self._fields |= _said({k: v for k, v in event.items() if k not in ("type", "delta")})
+        self._fields |= _said(delta if isinstance(delta, dict) else {})
+        if isinstance(before, dict) and isinstance(used, dict):
+            self._fields["usage"] = before | _said(used)
+
+
+class _Block:
+    """A block that grows with each delta."""
+
+    def __init__(self, start: JsonObject) -> None:
+        self._fields = dict(start)
+        self._arguments: list[str] = []
+        self._texts: dict[str, list[str]] = {}
+
+    def grow(self, delta: JsonObject) -> None:
+        """Add a piece; a kind of delta that is new here grows the fields that it names."""
+        match delta:
+            case {"type": "input_json_delta", "partial_json": str(piece)}:
+                self._arguments.append(piece)
+            case {"type": "citations_delta", "citation": citation}:
+                before = self._fields.get("citations")
+                cited = before if isinstance(before, list) else []
+                self._fields["citations"] = [*cited, citation]
+            case {"type": "signature_delta", "signature": signature}:
+                self._fields["signature"] = signature
+            case _:
+                self._grow_fields(_said({k: v for k, v in delta.items() if k != "type"}))
+
+    def whole(self) -> JsonObject:
+        """Return the block; arguments that are no JSON object stay the text that they were."""
+        for name, pieces in self._texts.items():
+            self._fields[name] = "".join(pieces)
+        if arguments := "".join(self._arguments):
+            try:
+                self._fields["input"] = wire.json_object(arguments)
+            except ValueError:
+                self._fields["input"] = arguments
+        return self._fields
+
+    def _grow_fields(self, delta: JsonObject) -> None:
+        for name, value in delta.items():
+            if isinstance(value, str):
+                begun = self._fields.get(name)
+                first = [begun] if isinstance(begun, str) else []
+                self._texts.setdefault(name, first).append(value)
+            else:
+                self._fields[name] = value
+
+
+def _said(fields: JsonObject) -> JsonObject:
+    return {name: value for name, value in fields.items() if value is not None}

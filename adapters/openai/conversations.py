@@ -1,0 +1,59 @@
+"""Conversations that OpenAI keeps: begun, and looked at before an attempt is repeated."""
+
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from adapters import failures
+from adapters.openai import connection, strategies
+from adapters.openai.errors import PROVIDER, Gone
+from adapters.openai.strategies import Scope
+from contracts.model import ModelRequest
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+_GHOST = (
+    "a failed attempt may have left a turn in the conversation at openai: "
+    "a new conversation was begun with the whole context"
+)
+
+
+async def scope(client: "AsyncOpenAI", request: ModelRequest) -> Scope:
+    """
+    Say what is sent in which conversation; begins one where none can be gone on with.
+
+    What a failed attempt has left in it can't be taken back: a conversation is given up when it
+    ends with anything but the item that it ended with when the last reply came.
+    """
+    known = strategies.scope(request)
+    if not known.reference:
+        return await begun(client)
+    if request.attempt == 1:
+        return known
+    last = await _last_item(client, str(known.reference["conversation"]))
+    if last is not None and last == request.provider_state.get("_last_item"):
+        return known
+    return await begun(client, _GHOST)
+
+
+async def begun(client: "AsyncOpenAI", note: str = "") -> Scope:
+    """Begin a conversation, to which everything is sent."""
+    match await connection.make(client, "/conversations"):
+        case {"id": str(made)}:
+            return Scope({"conversation": made}, 0, note)
+        case _:
+            raise failures.unreadable(PROVIDER)
+
+
+async def _last_item(client: "AsyncOpenAI", conversation: str) -> str | None:
+    """Return the id of the last item; null without one, or without the conversation."""
+    path = f"/conversations/{quote(conversation, safe='')}/items?limit=1&order=desc"
+    try:
+        listed = await connection.look(client, path)
+    except Gone:
+        return None
+    match listed:
+        case {"data": [{"id": str(last)}, *_]}:
+            return last
+        case _:
+            return None

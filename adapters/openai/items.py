@@ -1,0 +1,142 @@
+"""From the transcript to input items of OpenAI Responses."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+
+from adapters import wire
+from adapters.openai.errors import PROVIDER
+from contracts.base import JsonObject
+from contracts.content import Part
+from contracts.model import ModelRequest
+from contracts.tools import AnyCall, ToolCall, ToolResult, ToolSuccess
+from contracts.transcript import AssistantTurn, ToolTurn, UserTurn
+
+_LONGEST_ID = 64
+_LONGEST_NAME = 64
+_NO_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+def entries(request: ModelRequest, begin: int = 0) -> Iterator[JsonObject]:
+    """Render the transcript from place *begin* on, which is its start or behind a model's turn."""
+    own = f"{PROVIDER.name}:{request.model}"
+    asked: Mapping[str, JsonObject] = {}
+    # The calls of the turn before say how their results look.
+    for place, item in enumerate(request.transcript[max(begin - 1, 0) :], max(begin - 1, 0)):
+        match item:
+            case UserTurn():
+                rendered: list[JsonObject] = [{"role": "user", "content": item.text}]
+            case AssistantTurn():
+                native = item.model == own and _goes_back(item)
+                rendered = [*_unchanged(item)] if native else [*_anew(item)]
+                asked = _forms(item) if native else {}
+            case ToolTurn():
+                rendered = [answer(result, asked.get(result.call_id)) for result in item.results]
+        if place >= begin:
+            yield from rendered
+
+
+def answer(result: ToolResult, form: JsonObject | None = None) -> JsonObject:
+    """Render the answer to a call; *form* is what the call had beyond name and arguments."""
+    form = form or {}
+    if form.get("type") == "mcp_approval_request":
+        return _approval(result)
+    custom = form.get("type") == "custom_tool_call"
+    rendered: JsonObject = {
+        "type": "custom_tool_call_output" if custom else "function_call_output",
+        "call_id": _id(result.call_id),
+        "output": wire.result_text(result),
+    }
+    return rendered | {name: form[name] for name in ("caller",) if name in form}
+
+
+def _approval(result: ToolResult) -> JsonObject:
+    """Approve nothing but what the run itself has done: all else says why not."""
+    rendered: JsonObject = {
+        "type": "mcp_approval_response",
+        "approval_request_id": result.call_id,
+        "approve": isinstance(result, ToolSuccess),
+    }
+    return rendered if isinstance(result, ToolSuccess) else rendered | {"reason": result.reason}
+
+
+def _goes_back(turn: AssistantTurn) -> bool:
+    """
+    Whether the pieces of a turn can be sent as they came.
+
+    Reasoning that is neither encrypted nor open can't, and what came with it not without it.
+    """
+    return bool(turn.parts) and all(
+        part.native.get("encrypted_content") or part.native.get("content")
+        for part in turn.parts
+        if part.kind == "reasoning"
+    )
+
+
+def _forms(turn: AssistantTurn) -> dict[str, JsonObject]:
+    parts = (part for part in turn.parts if part.kind == "call")
+    return {call.call_id: part.native for call, part in zip(turn.calls, parts, strict=False)}
+
+
+def _unchanged(turn: AssistantTurn) -> Iterator[JsonObject]:
+    """Render a turn of the same model, piece by piece; reasoning only with what came of it."""
+    calls = iter(turn.calls)
+    parts = list(turn.parts)
+    while parts and parts[-1].kind == "reasoning":
+        parts.pop()
+    for part in parts:
+        match part.kind:
+            case "text":
+                yield _message(part)
+            case "call":
+                yield _call(next(calls), part.native)
+            case _:
+                yield part.native
+
+
+def _anew(turn: AssistantTurn) -> Iterator[JsonObject]:
+    """Render a turn of another model: what it said and what it asked for."""
+    if words := turn.words:
+        yield {"role": "assistant", "content": words}
+    for call in turn.calls:
+        yield _call(call, {})
+
+
+def _message(part: Part) -> JsonObject:
+    if "id" not in part.native:
+        short: JsonObject = {"role": "assistant", "content": part.text}
+        return short | {name: part.native[name] for name in ("phase",) if name in part.native}
+    piece: JsonObject = {
+        "type": "output_text",
+        "text": part.text,
+        "annotations": part.native.get("annotations", []),
+    }
+    message: JsonObject = {"type": "message", "role": "assistant", "status": "completed"}
+    message["content"] = [piece]
+    return message | {n: value for n, value in part.native.items() if n != "annotations"}
+
+
+def _call(call: AnyCall, form: JsonObject) -> JsonObject:
+    arguments = (
+        wire.json_text(call.arguments) if isinstance(call, ToolCall) else call.raw_arguments
+    )
+    match form.get("type"):
+        case "mcp_approval_request":
+            return {**form, "id": call.call_id}
+        case "custom_tool_call":
+            return {**form, "call_id": _id(call.call_id)}
+        case _:
+            return {
+                "type": "function_call",
+                "call_id": _id(call.call_id),
+                "name": _NO_NAME.sub("_", call.name)[:_LONGEST_NAME],
+                "arguments": arguments,
+                **form,
+            }
+
+
+def _id(call_id: str) -> str:
+    """Return the id, or for one that is refused another which is always the same."""
+    if 1 <= len(call_id) <= _LONGEST_ID:
+        return call_id
+    return f"call_{hashlib.sha256(call_id.encode()).hexdigest()[:32]}"

@@ -1,0 +1,42 @@
+"""From the events of a stream to the response that would have come unstreamed."""
+
+from collections.abc import Iterable
+
+from adapters import failures
+from adapters.openai.errors import PROVIDER, broken_off
+from contracts.base import JsonObject
+
+_ENDS = ("response.completed", "response.incomplete", "response.failed")
+
+
+def begins(event: JsonObject) -> bool:
+    """Whether an event brings the first of what the model puts out."""
+    return event.get("type") == "response.output_item.added"
+
+
+def ends(event: JsonObject) -> bool:
+    """Whether an event is the last one, with the response as a whole."""
+    return event.get("type") in _ENDS
+
+
+def assembled(events: Iterable[JsonObject]) -> JsonObject:
+    """
+    Return the response that the last event holds.
+
+    Some servers leave its output empty; it is then what the items were when they were done. What
+    no such event told of was cut, and nobody acts on it.
+    """
+    done: dict[int, JsonObject] = {}
+    for event in events:
+        match event:
+            case {"type": "response.output_item.done", "item": dict(item)}:
+                place = event.get("output_index")
+                done[place if isinstance(place, int) else len(done)] = item
+            case {"type": "error"} | {"error": dict()}:
+                raise broken_off(event)
+            case {"response": dict(response)} if ends(event):
+                items: JsonObject = {"output": [done[place] for place in sorted(done)]}
+                return response if response.get("output") else response | items
+            case _:
+                pass
+    raise failures.cut_off(PROVIDER, None)

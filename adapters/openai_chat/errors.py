@@ -1,0 +1,78 @@
+"""From failures of a server, or of OpenAI's SDK on the way to it, to our errors."""
+
+from pydantic import JsonValue
+from pydantic_core import from_json
+
+from adapters import failures, wire
+from contracts.base import JsonObject
+from contracts.errors import ModelError
+from contracts.usage import CallUsage
+
+
+def before_reply(provider: failures.Provider, error: Exception, secret: str | None) -> ModelError:
+    """Sort what the SDK raised in place of a reply; *secret* is the key, which it may quote."""
+    import openai
+
+    match error:
+        case openai.APIStatusError(response=response):
+            body = _as_openai(response.content)
+            answer = failures.Answer(response.status_code, response.headers, body)
+            return failures.answered(provider, answer, secret)
+        case openai.APITimeoutError(request=request):
+            return failures.too_slow(provider, request.url.host)
+        case openai.APIConnectionError(request=request):
+            cause = type(error.__cause__ or error).__name__
+            return failures.unreachable(provider, request.url.host, cause)
+        case _:
+            return failures.unusable(provider, str(error), secret)
+
+
+def inside_reply(provider: failures.Provider, error: Exception, usage: CallUsage) -> ModelError:
+    """Sort what ended a reply that had begun; *usage* is what it used until then."""
+    import httpx2
+    import openai
+
+    match error:
+        case openai.APITimeoutError() | httpx2.TimeoutException():
+            return failures.stalled(provider, usage)
+        case ValueError():
+            return failures.unreadable(provider, usage)
+        case _:
+            return failures.cut_off(provider, usage)
+
+
+def found(raw: JsonObject) -> JsonObject | None:
+    """Return the error that came inside of a good answer, or null."""
+    match raw:
+        case {"error": problem} if problem:
+            return _problem(raw)
+        case {"choices": [{"error": problem} as choice, *_]} if problem:
+            return _problem(choice)
+        case {"choices": _}:
+            return None
+        case {"message": _} | {"detail": _}:
+            return _problem(raw)
+        case _:
+            return None
+
+
+def _as_openai(body: bytes) -> bytes:
+    """Write an error the way OpenAI does: every server has a shape of its own."""
+    try:
+        value: JsonValue = from_json(body)
+    except ValueError:
+        return body
+    if isinstance(value, list) and value:
+        value = value[0]
+    return wire.json_text({"error": _problem(value)}).encode() if isinstance(value, dict) else body
+
+
+def _problem(raw: JsonObject) -> JsonObject:
+    inner = raw.get("error")
+    problem = inner if isinstance(inner, dict) else raw
+    said = [inner if isinstance(inner, str) else problem.get("message"), problem.get("detail")]
+    behind = problem.get("metadata")
+    if isinstance(behind, dict):
+        said += [behind.get("provider_name"), behind.get("raw")]
+    texts = [part if isinstance(part, str) else wire.json_text(part) for part in said if part]
+    return problem | {"message": ": ".join(texts)}

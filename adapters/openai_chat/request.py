@@ -1,0 +1,146 @@
+"""From contracts to a request of Chat Completions, as far as the server can take it."""
+
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from adapters import strict_schema, wire
+from adapters.openai_chat import messages
+from adapters.openai_chat.servers import WORD, Feature, Target
+from contracts.base import JsonObject
+from contracts.errors import ModelRejected
+from contracts.model import Effort, ModelRequest, ModelSettings, ToolSchema
+
+
+class Rendered(NamedTuple):
+    """A request, and what had to be left out of it."""
+
+    body: JsonObject
+    notes: tuple[str, ...]
+
+
+class _Draft:
+    """A request that grows: what its server lacks is left out, with a note."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.body: JsonObject = {"model": target.model, "stream": True}
+        self.notes: list[str] = []
+
+    def lacks(self, feature: Feature, otherwise: str) -> bool:
+        """Whether the server lacks a feature that is wanted; says what happens *otherwise*."""
+        if self.target.has(feature):
+            return False
+        self.note(otherwise)
+        return True
+
+    def note(self, text: str) -> None:
+        self.notes.append(f"{self.target.label} {text}")
+
+
+def rendered(request: ModelRequest, target: Target) -> Rendered:
+    """Render the whole context of a call; what stays the same in a run comes first."""
+    draft = _Draft(target)
+    prefix = request.prefix
+    if target.has("stream_usage"):
+        draft.body["stream_options"] = {"include_usage": True}
+    if target.has("prompt_cache_key"):
+        draft.body["prompt_cache_key"] = prefix.digest
+    _limit(draft, prefix.settings)
+    _reason(draft, prefix.settings, with_tools=bool(prefix.tools))
+    _equip(draft, request)
+    instructions = prefix.instructions
+    if prefix.output_schema is not None:
+        instructions += _shape(draft, prefix.output_schema)
+    if request.strategy != "stateless":
+        draft.note("keeps no conversation: every turn sends all of it")
+    if messages.thought(request):
+        draft.lacks("reasoning_history", "takes no reasoning of earlier turns: it isn't sent back")
+    draft.body["messages"] = messages.rendered(request, target, instructions)
+    if prefix.tools and request.turn == 1:
+        _choose(draft, prefix.settings)
+    return Rendered(draft.body, tuple(draft.notes))
+
+
+def _limit(draft: _Draft, settings: ModelSettings) -> None:
+    if settings.max_output_tokens is not None:
+        newer = draft.target.has("max_completion_tokens")
+        draft.body["max_completion_tokens" if newer else "max_tokens"] = settings.max_output_tokens
+
+
+def _reason(draft: _Draft, settings: ModelSettings, *, with_tools: bool) -> None:
+    if settings.reasoning_tokens is not None:
+        draft.note("doesn't count thinking tokens: their limit is off")
+    effort = settings.reasoning
+    if with_tools and draft.target.reasons_only_without_tools:
+        effort = _none_beside_tools(draft, effort)
+    if effort is not None and not draft.lacks(
+        "reasoning_effort", "can't be told how hard to think: the reasoning effort is off"
+    ):
+        draft.body["reasoning_effort"] = effort
+
+
+def _none_beside_tools(draft: _Draft, effort: Effort | None) -> Effort:
+    """Switch reasoning off for a model that refuses it beside tools, or say who can do both."""
+    model = draft.target.model
+    if effort is None:
+        draft.note(f"lets {model} use tools only unthinking: openai:{model} thinks beside tools")
+    elif effort != "none":
+        raise ModelRejected(
+            f"{WORD}:{model} can't use tools with reasoning effort {effort!r} in Chat "
+            f"Completions: use openai:{model}, or set reasoning to 'none'"
+        )
+    return "none"
+
+
+def _equip(draft: _Draft, request: ModelRequest) -> None:
+    prefix = request.prefix
+    for tool in prefix.hosted:
+        draft.note(f"runs no tools of its own here: {tool.name} is off")
+    if not prefix.tools:
+        return
+    strict = not draft.lacks(
+        "strict", "has no strict schemas: arguments are checked by Holdfast alone"
+    )
+    if not prefix.settings.parallel_calls and not draft.lacks(
+        "parallel_tool_calls",
+        "can't be kept from calling several tools at once: parallel calls stay on",
+    ):
+        draft.body["parallel_tool_calls"] = False
+    draft.body["tools"] = [_tool(tool, strict=strict) for tool in prefix.tools]
+
+
+def _tool(tool: ToolSchema, *, strict: bool) -> JsonObject:
+    function: JsonObject = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.input_schema,
+    }
+    if strict and strict_schema.conforms(tool.input_schema):
+        function["strict"] = True
+    return {"type": "function", "function": function}
+
+
+def _shape(draft: _Draft, schema: JsonObject) -> str:
+    """Ask for an answer in a shape; returns what has to be said in words for it."""
+    if draft.lacks(
+        "json_schema", "can't be held to the shape of an answer: the instructions ask for it"
+    ):
+        return "\n\nAnswer with nothing but JSON that fits this JSON Schema:\n" + wire.json_text(
+            schema
+        )
+    answer: JsonObject = {"name": "answer", "schema": schema}
+    if draft.target.has("strict") and strict_schema.conforms(schema):
+        answer["strict"] = True
+    draft.body["response_format"] = {"type": "json_schema", "json_schema": answer}
+    return ""
+
+
+def _choose(draft: _Draft, settings: ModelSettings) -> None:
+    choice = settings.tool_choice
+    if choice == "auto" or draft.lacks(
+        "tool_choice", "can't be told which tool to use: the choice is the model's"
+    ):
+        return
+    named: JsonValue = {"type": "function", "function": {"name": choice}}
+    draft.body["tool_choice"] = choice if choice in ("required", "none") else named

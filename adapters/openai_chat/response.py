@@ -1,0 +1,114 @@
+"""From a response of Chat Completions to contracts."""
+
+from collections.abc import Iterator, Mapping
+
+from adapters import failures
+from adapters.base import TEXT_BLOCK_TYPES, TOOL_BLOCK_TYPES, final_text
+from adapters.openai_chat import errors, pieces
+from adapters.openai_chat import usage as usages
+from adapters.openai_chat.pieces import Asked
+from adapters.openai_chat.servers import Target
+from contracts.base import JsonObject
+from contracts.content import Part, words
+from contracts.model import ModelReply, StopCause
+from contracts.usage import CallUsage
+
+TOOL_TYPES = TOOL_BLOCK_TYPES | {"function_call", "function_result"}
+TEXT_TYPES = TEXT_BLOCK_TYPES | {"output_text"}
+
+_STOPS: Mapping[str, StopCause] = {
+    "": "end_turn",
+    "stop": "end_turn",
+    "stop_sequence": "end_turn",
+    "end_turn": "end_turn",
+    "eos": "end_turn",
+    "eos_token": "end_turn",
+    "tool_calls": "tool_use",
+    "tool_use": "tool_use",
+    "function_call": "tool_use",
+    "length": "max_tokens",
+    "max_tokens": "max_tokens",
+    "model_length": "max_tokens",
+    "content_filter": "content_filter",
+}
+
+
+def reply(raw: JsonObject, target: Target, turn: int = 0) -> ModelReply:
+    """Read a whole response. Raises ModelError when it is none, or reports an error."""
+    used = usages.usage(raw, target)
+    if problem := errors.found(raw):
+        raise failures.reported(target.provider, problem, usage=used)
+    choice, message = _first(raw, target, used)
+    reason = pieces.word(choice.get("finish_reason"))
+    if reason == "error":
+        raise failures.reported(target.provider, {}, usage=used)
+    said = tuple(pieces.parts(message))
+    stop = "refusal" if _refused(said) else _STOPS.get(reason.lower(), "other")
+    calls = _counting(tuple(pieces.asked(message, turn)), stop)
+    parts = (*said, *(Part(kind="call", native=call.native) for call in calls))
+    if stop == "end_turn" and calls:
+        stop = "tool_use"
+    told = stop not in ("end_turn", "tool_use")
+    return ModelReply(
+        text=_text(parts, everything=bool(calls)),
+        calls=tuple(asked.call for asked in calls),
+        parts=parts if any(_tells_more(part) for part in parts) else (),
+        stop=stop,
+        stop_detail=pieces.word(choice.get("native_finish_reason")) or reason if told else "",
+        notes=tuple(_notes(raw, message, parts, target)),
+        usage=used,
+        model=target.path + (pieces.word(raw.get("model")) or target.model),
+    )
+
+
+def _first(raw: JsonObject, target: Target, used: CallUsage) -> tuple[JsonObject, JsonObject]:
+    """Return the choice that counts, and its message."""
+    match raw.get("choices"):
+        case [{"message": dict(message)} as choice, *_]:
+            return choice, message
+        case _:
+            raise failures.unreadable(target.provider, used)
+
+
+def _refused(parts: tuple[Part, ...]) -> bool:
+    return any(part.name == pieces.REFUSAL for part in parts)
+
+
+def _counting(calls: tuple[Asked, ...], stop: StopCause) -> tuple[Asked, ...]:
+    """Return the calls that count: a reply that was cut short may end inside of one."""
+    if stop in ("refusal", "content_filter"):
+        return ()
+    cut_short = stop in ("max_tokens", "other")
+    return calls[:-1] if cut_short and calls and not calls[-1].complete else calls
+
+
+def _text(parts: tuple[Part, ...], *, everything: bool) -> str:
+    """Return the answer: the words behind the last tool; beside calls all words there are."""
+    if everything:
+        return words("", parts)
+    return final_text(((_type(part), part.text) for part in parts), TOOL_TYPES, TEXT_TYPES)
+
+
+def _type(part: Part) -> str:
+    return part.kind if part.kind == "text" else part.name
+
+
+def _tells_more(part: Part) -> bool:
+    """Whether text and calls alone don't tell what this piece does."""
+    return part.kind not in ("text", "call") or bool(part.native)
+
+
+def _notes(
+    raw: JsonObject, message: JsonObject, parts: tuple[Part, ...], target: Target
+) -> Iterator[str]:
+    """Say what the server didn't say, and what of its reply nobody reads."""
+    if not usages.known(raw):
+        yield f"{target.label} doesn't say what a call used: tokens and cost are unknown"
+    choices = raw.get("choices")
+    if isinstance(choices, list) and len(choices) > 1:
+        yield f"{target.label} sent several choices: the first one counts"
+    if any(not entry.get("id") for entry in pieces.entries(message)):
+        yield f"{target.label} gives its calls no ids: they are numbered here"
+    for part in parts:
+        if part.kind == "other":
+            yield f"{target.label} sent {part.name!r}, which this release keeps unread"

@@ -1,0 +1,181 @@
+"""The servers that speak Chat Completions, and what each of them can do."""
+
+import re
+from collections.abc import Mapping
+from typing import Literal, NamedTuple, TypeAlias
+
+from adapters import failures
+from contracts.base import Inbound
+from contracts.errors import AppError, FailureKind, ModelRejected
+
+WORD = "openai-chat"
+
+Feature: TypeAlias = Literal[
+    "strict",  # schemas of tools and answers that are enforced while the model writes
+    "json_schema",  # answers in a declared shape
+    "tool_choice",
+    "parallel_tool_calls",  # the switch that turns them off
+    "reasoning_effort",
+    "reasoning_history",  # takes the reasoning of earlier turns back
+    "stream_usage",
+    "max_completion_tokens",  # the newer name of max_tokens
+    "prompt_cache_key",
+]
+
+_SERVER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_FIRST_WITHOUT_REASONING = (5, 4)
+_GPT = re.compile(r"(?:ft:)?gpt-(?P<major>\d+)(?:\.(?P<minor>\d+))?")
+
+_CODES: Mapping[str, FailureKind] = {
+    "billing_hard_limit_reached": "quota",
+    "billing_not_active": "quota",
+    "exceeded_current_quota_error": "quota",
+    "content_policy_violation": "content_filtered",
+    "model_decommissioned": "not_found",
+    # The model wrote a call or an answer that its server refuses: it may do better next time.
+    "tool_use_failed": "unavailable",
+    "json_validate_failed": "unavailable",
+}
+
+
+class ChatServer(Inbound):
+    """
+    A server that speaks Chat Completions: its address, its key and what it can do.
+
+    `key_variable` names the environment variable of the worker that holds the key; null for a
+    server without keys. Nothing that isn't in `supports` is ever asked of the server: it is left
+    out, and the run reports it. `call_ids` is what the ids of calls must look like that another
+    server issued.
+    """
+
+    base_url: str
+    key_variable: str | None = None
+    supports: frozenset[Feature] = frozenset()
+    call_ids: str = r"[A-Za-z0-9_-]{1,40}"
+
+
+OPENAI = ChatServer(
+    base_url="https://api.openai.com/v1",
+    key_variable="OPENAI_API_KEY",
+    supports=frozenset(
+        {
+            "strict",
+            "json_schema",
+            "tool_choice",
+            "parallel_tool_calls",
+            "reasoning_effort",
+            "stream_usage",
+            "max_completion_tokens",
+            "prompt_cache_key",
+        }
+    ),
+)
+"""OpenAI's own; address and key are what the SDK finds in the environment."""
+
+KNOWN: Mapping[str, ChatServer] = {
+    "cerebras": ChatServer(
+        base_url="https://api.cerebras.ai/v1",
+        key_variable="CEREBRAS_API_KEY",
+        supports=frozenset({"reasoning_effort", "tool_choice"}),
+    ),
+    "deepseek": ChatServer(
+        base_url="https://api.deepseek.com",
+        key_variable="DEEPSEEK_API_KEY",
+        supports=frozenset({"stream_usage"}),
+    ),
+    "groq": ChatServer(
+        base_url="https://api.groq.com/openai/v1",
+        key_variable="GROQ_API_KEY",
+        supports=frozenset({"json_schema", "reasoning_effort", "tool_choice"}),
+    ),
+    "mistral": ChatServer(
+        base_url="https://api.mistral.ai/v1",
+        key_variable="MISTRAL_API_KEY",
+        supports=frozenset({"reasoning_effort", "reasoning_history", "tool_choice"}),
+        call_ids=r"[A-Za-z0-9]{9}",
+    ),
+    "ollama": ChatServer(
+        base_url="https://ollama.com/v1",
+        key_variable="OLLAMA_API_KEY",
+        supports=frozenset({"reasoning_history", "tool_choice"}),
+    ),
+    "openrouter": ChatServer(
+        base_url="https://openrouter.ai/api/v1",
+        key_variable="OPENROUTER_API_KEY",
+        supports=frozenset({"strict", "stream_usage", "tool_choice"}),
+    ),
+    "zai": ChatServer(
+        base_url="https://api.z.ai/api/paas/v4",
+        key_variable="ZAI_API_KEY",
+        supports=frozenset({"reasoning_effort", "reasoning_history"}),
+    ),
+}
+"""Well-known servers, with what each was seen to take. To use one, name it in the app."""
+
+
+class Target(NamedTuple):
+    """Whom a call goes to: a server, by its name in the app, and one of its models."""
+
+    name: str
+    server: ChatServer
+    model: str
+
+    @property
+    def label(self) -> str:
+        """How the server is called in sentences."""
+        return self.name or WORD
+
+    @property
+    def path(self) -> str:
+        """What comes before the names of its models."""
+        return f"{WORD}:{self.name}/" if self.name else f"{WORD}:"
+
+    def has(self, feature: Feature) -> bool:
+        """Whether the server can do this."""
+        return feature in self.server.supports
+
+    @property
+    def reasons_only_without_tools(self) -> bool:
+        """Whether this is one of OpenAI's models that don't reason beside tools in this API."""
+        version = _GPT.match(self.model)
+        if self.server.base_url.rstrip("/") != OPENAI.base_url or version is None:
+            return False
+        numbers = (int(version["major"]), int(version["minor"] or 0))
+        return numbers >= _FIRST_WITHOUT_REASONING
+
+    @property
+    def provider(self) -> failures.Provider:
+        """The server in words."""
+        configured = f"of chat server {self.name!r}"
+        return failures.Provider(
+            name=self.label,
+            key_variable=self.server.key_variable or f"a key_variable {configured}",
+            address_variable=f"the base_url {configured}" if self.name else "OPENAI_BASE_URL",
+            codes=_CODES,
+        )
+
+
+DEFAULT = Target("", OPENAI, "")
+
+
+def checked(servers: Mapping[str, ChatServer]) -> Mapping[str, ChatServer]:
+    """Return the servers. Raises AppError where a model can't be named by the server's name."""
+    for name in servers:
+        if not _SERVER_NAME.fullmatch(name):
+            raise AppError(f"chat server {name!r}: use letters, digits and . _ - in its name")
+    return dict(servers)
+
+
+def target(servers: Mapping[str, ChatServer], model: str) -> Target:
+    """Find the server of `SERVER/NAME`; a name alone is a model of OpenAI's own server."""
+    name, slash, rest = model.partition("/")
+    if not slash:
+        return Target("", OPENAI, model)
+    if name not in servers:
+        known = ", ".join(sorted(servers)) or "none"
+        raise ModelRejected(
+            f"no chat server {name!r} for model {WORD}:{model} (known servers: {known}): "
+            f"name it in the app's chat_servers",
+            kind="not_found",
+        )
+    return Target(name, servers[name], rest)

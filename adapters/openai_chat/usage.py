@@ -1,0 +1,64 @@
+"""What a response of Chat Completions consumed."""
+
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from adapters import pricing
+from adapters.openai_chat.servers import Target
+from contracts.base import JsonObject
+from contracts.usage import CallUsage
+
+
+def known(raw: JsonObject) -> bool:
+    """Whether the server says what a response consumed; many servers don't."""
+    return isinstance(raw.get("usage"), dict)
+
+
+def usage(raw: JsonObject, target: Target) -> CallUsage:
+    """Read what a response consumed; nothing, at an unknown price, where the server is silent."""
+    if not known(raw):
+        return CallUsage(estimated_cost=None)
+    counts = _object(raw.get("usage"))
+    prompt = _counters(_object(counts.get("prompt_tokens_details")))
+    completion = _counters(_object(counts.get("completion_tokens_details")))
+    native = {**completion, **prompt, **_counters(counts)}
+    cached = native.get("cached_tokens") or native.get("num_cached_tokens") or 0
+    tokens = pricing.Tokens(
+        input=native.get("prompt_tokens", 0),
+        cache_read=cached or native.get("prompt_cache_hit_tokens", 0),
+        cache_write=native.get("cache_write_tokens", 0),
+        output=native.get("completion_tokens", 0),
+        reasoning=native.get("reasoning_tokens", 0),
+    )
+    model = raw.get("model")
+    used = pricing.metrics(
+        _seller(target), model if isinstance(model, str) and model else target.model, tokens
+    )
+    return used.model_copy(update={"native": {target.path.rstrip(":/"): native}})
+
+
+def _seller(target: Target) -> str:
+    """Return the word that the price library has for a server; an empty one if it has none."""
+    if not target.name:
+        return "openai"
+    # Imported late: it loads the prices of all providers.
+    from genai_prices.data_snapshot import get_snapshot
+
+    try:
+        return get_snapshot().find_provider(None, None, target.server.base_url).id
+    except LookupError:
+        return ""
+
+
+def _object(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _counters(values: Mapping[str, JsonValue]) -> dict[str, int]:
+    """Return the counters that count something, under the server's own names."""
+    return {
+        name: value
+        for name, value in values.items()
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0
+    }

@@ -1,0 +1,99 @@
+"""The recorded exchanges with the real APIs, where they are at hand."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import pytest
+
+WIRE = Path(__file__).parents[4] / "shared" / "wire"
+
+Body: TypeAlias = dict[str, Any]
+Format: TypeAlias = Literal["anthropic", "openai", "openai-chat"]
+"""A wire format goes by the name of the adapter that speaks it."""
+
+ENDINGS: tuple[tuple[str, Format], ...] = (
+    ("/messages", "anthropic"),
+    ("/responses", "openai"),
+    ("/chat/completions", "openai-chat"),
+)
+FILES: tuple[tuple[str, Format], ...] = (
+    ("anthropic", "anthropic"),
+    ("responses", "openai"),
+    ("chat", "openai-chat"),
+)
+
+
+class Exchange(NamedTuple):
+    """One request and what came back: a JSON object, or text as it is."""
+
+    name: str
+    format: Format
+    host: str
+    source: str
+    index: int
+    request: Body
+    status: int
+    content_type: str
+    body: Body | str
+    retry_after: str | None
+
+    @property
+    def good(self) -> bool:
+        return 200 <= self.status < 300
+
+    @property
+    def streamed(self) -> bool:
+        return "event-stream" in self.content_type
+
+    @property
+    def raw(self) -> bytes:
+        """The body as it goes over the wire."""
+        return (self.body if isinstance(self.body, str) else json.dumps(self.body)).encode()
+
+    def unstreamed(self, body: Body) -> "Exchange":
+        """The same with this answer, which comes at once."""
+        name, kind = f"{self.name}-unstreamed", "application/json"
+        return self._replace(name=name, content_type=kind, body=body)
+
+
+def recorded(wire: Path = WIRE) -> Iterator[Exchange]:
+    for path in sorted(wire.glob("*.jsonl")):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for number, line in enumerate(filter(None, lines), start=1):
+            yield _exchange(path.stem, number, json.loads(line))
+
+
+def conversations(exchanges: list[Exchange]) -> Iterator[tuple[Exchange, Exchange]]:
+    """Neighbours: an exchange, and the next one of the same source."""
+    for one, following in zip(exchanges, exchanges[1:], strict=False):
+        same = (one.source, one.format) == (following.source, following.format)
+        if same and following.index == one.index + 1:
+            yield one, following
+
+
+def each(exchanges: list[Exchange]) -> pytest.MarkDecorator:
+    """Run a test once for each exchange."""
+    return pytest.mark.parametrize("exchange", exchanges, ids=[e.name for e in exchanges])
+
+
+def _exchange(stem: str, number: int, line: Body) -> Exchange:
+    return Exchange(
+        name=f"{stem}-{number}",
+        format=_format(stem, line["path"]),
+        host=line["host"],
+        source=line["source"],
+        index=line["index"],
+        request=line["request"],
+        status=line["status"],
+        content_type=line["content_type"] or "",
+        body=line["body"],
+        retry_after=line.get("retry_after"),
+    )
+
+
+def _format(stem: str, path: str) -> Format:
+    by_path = (name for ending, name in ENDINGS if path.endswith(ending))
+    by_file = (name for word, name in FILES if word in stem)
+    return next(by_path, None) or next(by_file)

@@ -1,0 +1,34 @@
+"""Reading JSON so that no field is overlooked: what nobody takes is an error."""
+
+from typing import Any
+
+from tests.adapters.recordings.exchanges import Body
+
+
+class Unread(AssertionError):
+    """A request says something that our items have no place for."""
+
+
+class Fields:
+    """The fields of an object; each is taken once. A field that is null is none."""
+
+    def __init__(self, body: Body) -> None:
+        self._body = {name: value for name, value in body.items() if value is not None}
+
+    def take(self, name: str, default: Any = None) -> Any:
+        return self._body.pop(name, default)
+
+    def need(self, name: str, *allowed: object) -> None:
+        """Take a field that must be one of these, or absent."""
+        value = self.take(name, allowed[0])
+        if value not in allowed:
+            raise Unread(f"{name} is {value!r}")
+
+    def rest(self) -> Body:
+        """Take all other fields."""
+        left, self._body = self._body, {}
+        return left
+
+    def close(self, where: str) -> None:
+        if self._body:
+            raise Unread(f"{where}: {sorted(self._body)}")

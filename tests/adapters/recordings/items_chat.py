@@ -1,0 +1,181 @@
+"""From a request of Chat Completions to our items."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+from contracts.content import Part
+from contracts.model import ModelRequest, ModelSettings, Prefix, ToolSchema
+from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
+from tests.adapters.recordings import expected, results
+from tests.adapters.recordings.exchanges import Body
+from tests.adapters.recordings.fields import Fields, Unread
+from tests.adapters.recordings.speakers import SERVER
+from tests.adapters.recordings.turns import Saying, asking, leading
+
+PROVIDER = "openai-chat"
+THOUGHTS = ("reasoning", "reasoning_content", "reasoning_details")
+
+
+def arranged(request: Body) -> Body:
+    """Set the instructions apart, which come before the conversation; name each tool's kind."""
+    instructions, messages = leading(request["messages"])
+    tools = [{"type": "function", **tool} for tool in request.get("tools") or []]
+    return request | {"instructions": instructions, "messages": messages, "tools": tools}
+
+
+def read(request: Body) -> ModelRequest:
+    """Take a request in. Raises Unread for what our items have no place for."""
+    fields = Fields(request)
+    model = f"{SERVER}/{fields.take('model')}"
+    tools = tuple(map(_tool, fields.take("tools", [])))
+    asked = asking(
+        model,
+        prefix=Prefix(
+            instructions="\n\n".join(
+                text for m in fields.take("instructions") for text in _message(m)
+            ).strip(),
+            tools=tools,
+            output_schema=_output_schema(fields.take("response_format", {"type": "text"})),
+            settings=_settings(fields, with_tools=bool(tools)),
+        ),
+        transcript=tuple(_transcript(f"{PROVIDER}:{model}", fields.take("messages"))),
+    )
+    fields.close("request")
+    return asked
+
+
+def _settings(fields: Fields, *, with_tools: bool) -> ModelSettings:
+    older: int | None = fields.take("max_tokens")
+    return ModelSettings(
+        reasoning=fields.take("reasoning_effort"),
+        max_output_tokens=fields.take("max_completion_tokens", older),
+        **_choice(fields, with_tools=with_tools),
+    )
+
+
+def _choice(fields: Fields, *, with_tools: bool) -> dict[str, Any]:
+    """Read which tools may be called, which is something to say only where there are any."""
+    choice: Any = fields.take("tool_choice", "auto")
+    several: bool = fields.take("parallel_tool_calls", default=True)
+    named = choice if isinstance(choice, str) else _named(choice)
+    return {"tool_choice": named, "parallel_calls": several} if with_tools else {}
+
+
+def _named(choice: Body) -> str:
+    fields = Fields(choice)
+    fields.need("type", "function")
+    name: str = fields.take("function")["name"]
+    fields.close("tool_choice")
+    return name
+
+
+def _output_schema(shape: Body) -> Body | None:
+    fields = Fields(shape)
+    kind = fields.take("type")
+    declared = Fields(fields.take("json_schema", {}))
+    schema: Body | None = declared.take("schema")
+    declared.close("json_schema")
+    fields.close("response_format")
+    if kind != "text" and schema is None:
+        raise Unread(kind)
+    return schema
+
+
+def _tool(tool: Body) -> ToolSchema:
+    fields = Fields(tool)
+    fields.need("type", "function")
+    function = Fields(fields.take("function"))
+    schema = ToolSchema(
+        name=function.take("name"),
+        description=function.take("description", ""),
+        input_schema=function.take("parameters"),
+    )
+    function.close("function")
+    fields.close("tool")
+    return schema
+
+
+def _transcript(model: str, messages: list[Body]) -> Iterator[TranscriptItem]:
+    for role, group in groupby(messages, key=lambda message: message["role"]):
+        match role:
+            case "user":
+                for message in group:
+                    yield from (UserTurn(text=text) for text in _message(message))
+            case "tool":
+                yield ToolTurn(results=tuple(map(_result, group)))
+            case "assistant":
+                yield from (assistant(model, message) for message in group)
+            case _:
+                raise Unread(role)
+
+
+def _message(message: Body) -> list[str]:
+    fields = Fields(message)
+    fields.take("role")
+    texts = list(_texts(fields.take("content")))
+    fields.close("message")
+    return texts
+
+
+def _texts(content: str | list[Body]) -> Iterator[str]:
+    for block in [{"type": "text", "text": content}] if isinstance(content, str) else content:
+        fields = Fields(block)
+        fields.need("type", "text")
+        yield fields.take("text")
+        fields.close("text")
+
+
+def _result(message: Body) -> Any:
+    fields = Fields(message)
+    fields.take("role")
+    text = "".join(_texts(fields.take("content", "")))
+    result = results.taken(fields.take("tool_call_id"), text)
+    fields.close("tool message")
+    return result
+
+
+def assistant(model: str, message: Body) -> AssistantTurn:
+    saying = Saying(model)
+    fields = Fields(message)
+    fields.take("role")
+    for name in THOUGHTS:
+        if thought := fields.take(name):
+            text = thought if isinstance(thought, str) else ""
+            saying.add(Part(kind="reasoning", text=text, native={name: thought}))
+    _say(saying, fields.take("content", ""))
+    for call in fields.take("tool_calls", []):
+        _call(saying, call)
+    fields.close("assistant message")
+    return saying.turn
+
+
+def _say(saying: Saying, content: str | list[Body]) -> None:
+    """Content is text, or blocks: neighbours of text are one text, thoughts stand in between."""
+    if isinstance(content, str):
+        saying.text(content, {})
+        return
+    for kind, group in groupby(content, key=lambda block: block["type"]):
+        if kind == "text":
+            saying.text("".join(_texts(list(group))), {})
+        elif kind == "thinking":
+            for block in group:
+                text = "".join(piece["text"] for piece in block["thinking"])
+                saying.add(Part(kind="reasoning", text=text, native=block))
+        else:
+            raise Unread(kind)
+
+
+def _call(saying: Saying, call: Body) -> None:
+    fields = Fields(call)
+    fields.need("type", "function")
+    fields.take("index")
+    function = Fields(fields.take("function"))
+    arguments = function.take("arguments")
+    saying.call(
+        fields.take("id"),
+        function.take("name"),
+        expected.arguments(arguments) if isinstance(arguments, str) else arguments,
+        fields.rest(),
+    )
+    function.close("function")

@@ -1,0 +1,176 @@
+"""Whatever goes wrong on the way, for every adapter: one request, one kind, no key."""
+
+import asyncio
+import subprocess
+import sys
+import traceback
+from datetime import timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from adapters.base import ProviderAdapter
+from contracts.base import JsonObject
+from contracts.errors import FailureKind, ModelUnavailable
+from contracts.model import AgentEvent
+from tests.adapters import conversations as say
+from tests.adapters.dialects import ADAPTERS, Dialect, Samples
+from tests.adapters.provider_server import (
+    NO_JSON,
+    NO_OBJECT,
+    NO_UTF8,
+    Break,
+    Breaking,
+    ProviderServer,
+)
+
+ROOT = Path(__file__).parents[2]
+IMPATIENCE = timedelta(seconds=0.2)
+
+
+class Fault(NamedTuple):
+    """What the server does to a reply of two calls, and what becomes of it."""
+
+    kind: FailureKind
+    breaks: Break | None = None
+    status: int = 200
+    delay: float = 0.0
+    unstreamed: bool = False
+
+
+FAULTS = {
+    "invalid request": Fault("invalid_request", status=400),
+    "wrong key": Fault("auth", status=401),
+    "no money": Fault("quota", status=402),
+    "not allowed": Fault("permission", status=403),
+    "no such model": Fault("not_found", status=404),
+    "too long": Fault("context_overflow", status=413),
+    "rate limit": Fault("rate_limited", status=429),
+    "fault": Fault("unavailable", status=500),
+    "overload": Fault("overloaded", status=503),
+    "gateway": Fault("timeout", status=504),
+    "silence at first": Fault("timeout", delay=10),
+    "silence before the first event": Fault("stalled", Break("stall")),
+    "silence in the middle": Fault("stalled", Break("stall", 4)),
+    "connection drops at once": Fault("cut_off", Break("cut")),
+    "connection drops in the middle": Fault("cut_off", Break("cut", 4)),
+    "stream ends at once": Fault("cut_off", Break("end")),
+    "stream ends in the middle": Fault("cut_off", Break("end", 4)),
+    "event is no JSON": Fault("unreadable", Break("stall", 4, NO_JSON)),
+    "event is no object": Fault("unreadable", Break("stall", 4, NO_OBJECT)),
+    "event is no UTF-8": Fault("unreadable", Break("stall", 4, NO_UTF8)),
+    "whole answer drops": Fault("cut_off", Break("cut", 40), unstreamed=True),
+    "whole answer stalls": Fault("stalled", Break("stall", 40), unstreamed=True),
+}
+
+
+async def outcome(
+    adapter: ProviderAdapter, samples: Samples
+) -> FailureKind | tuple[AgentEvent, ...]:
+    try:
+        return (await adapter.respond(say.request(samples.MODEL))).events
+    except ModelUnavailable as error:
+        return error.kind
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=list(FAULTS))
+async def test_each_fault_has_its_kind_after_one_request(
+    provider: ProviderServer, dialect: Dialect, fault: Fault
+) -> None:
+    """A call that fails made one request; its kind is the same for every adapter."""
+    # T-02, SM-01, PP-04
+    error_body: JsonObject = {"error": {"message": say.KEY}}
+    body = dialect.samples.TWO_CALLS if fault.status == 200 else error_body
+    headers = {"x-unstreamed": "yes"} if fault.unstreamed else {}
+    provider.answer(body, fault.status, headers, fault.delay, fault.breaks)
+
+    error = await say.failure(dialect.adapter(IMPATIENCE), dialect.samples.MODEL)
+
+    assert error.kind == fault.kind
+    assert len(provider.requests) == 1
+    assert say.KEY not in "".join(traceback.format_exception(error))
+    assert "\n" not in str(error)
+
+
+async def test_error_event_is_sorted_like_its_status(
+    provider: ProviderServer, adapter: ProviderAdapter, samples: Samples
+) -> None:
+    """An error in the middle of a good stream means what it says, and its tokens count."""
+    provider.answer(samples.TWO_CALLS, breaks=Break("end", 4, samples.OVERLOADED))
+
+    error = await say.failure(adapter, samples.MODEL)
+
+    assert isinstance(error, ModelUnavailable)
+    assert error.kind == "overloaded"
+    assert "Overloaded" in str(error)
+    assert len(provider.requests) == 1
+
+
+@pytest.mark.parametrize("how", ["cut", "end"])
+async def test_part_of_a_reply_is_none(
+    provider: ProviderServer, adapter: ProviderAdapter, samples: Samples, how: Breaking
+) -> None:
+    """Wherever a stream breaks, there are all calls of the reply, or none and an error."""
+    # SM-01, SM-02
+    provider.answer(samples.TWO_CALLS)
+    whole = await outcome(adapter, samples)
+    length = len(list(provider.events(provider.requests[0].path, samples.TWO_CALLS)))
+    came: list[FailureKind | tuple[AgentEvent, ...]] = []
+
+    for after in range(length):
+        provider.answer(samples.TWO_CALLS, breaks=Break(how, after))
+        came.append(await outcome(adapter, samples))
+
+    broken = came.count("cut_off")
+    # A reply can do without the last events of some streams.
+    assert broken >= length - 2
+    assert came == ["cut_off"] * broken + [whole] * (length - broken)
+
+
+@pytest.mark.parametrize("breaks", [None, Break("stall", 4)], ids=["before", "inside"])
+async def test_cancelling_ends_the_request(
+    provider: ProviderServer, adapter: ProviderAdapter, samples: Samples, breaks: Break | None
+) -> None:
+    """Who is cancelled leaves at once and hangs up, before a reply or inside of one."""
+    provider.answer(samples.TWO_CALLS, delay=0.0 if breaks else 20.0, breaks=breaks)
+    asking = asyncio.create_task(adapter.respond(say.request(samples.MODEL)))
+    await asyncio.to_thread(provider.silent.wait, 10)
+
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+
+    assert await asyncio.to_thread(provider.disconnected.wait, 10)
+
+
+async def test_garbled_stream_is_hung_up(
+    provider: ProviderServer, adapter: ProviderAdapter, samples: Samples
+) -> None:
+    """A server that goes on after nonsense isn't listened to any longer."""
+    provider.answer(samples.TWO_CALLS, breaks=Break("stall", 4, NO_OBJECT))
+
+    # As long as the error is held, the garbage collector closes nothing, and the SDK doesn't know.
+    error = await say.failure(adapter, samples.MODEL)
+
+    assert await asyncio.to_thread(provider.disconnected.wait, 5)
+    assert error.kind == "unreadable"
+
+
+def test_sdks_are_imported_when_first_asked() -> None:
+    """A worker that asks no provider never pays for an SDK."""
+    # TS-01
+    program = (
+        "import sys\n"
+        "from datetime import timedelta\n"
+        "from tests.adapters.dialects import ADAPTERS\n"
+        "made = [dialect.adapter(timedelta(1)) for dialect in ADAPTERS.values()]\n"
+        "heavy = {'anthropic', 'openai', 'genai_prices', 'httpx2'}\n"
+        "print(len(made), heavy & set(sys.modules))"
+    )
+
+    ran = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+
+    assert ran.stdout == f"{len(ADAPTERS)} set()\n"

@@ -1,0 +1,182 @@
+"""
+What the real APIs answered, served again over HTTP to the real SDKs.
+
+What each answer says is read a second time, without the adapters, in `recordings/read_*.py`.
+"""
+
+import json
+from collections.abc import Generator
+
+import pytest
+
+from contracts.content import Part
+from contracts.errors import ModelUnavailable
+from contracts.model import ModelReply
+from contracts.tools import AnyCall, ToolCall
+from tests.adapters.recordings.exchanges import WIRE, Exchange, each, recorded
+from tests.adapters.recordings.expected import Call, Counts
+from tests.adapters.recordings.lossless import UNKEPT, Unkept, excused, lost
+from tests.adapters.recordings.readers import READERS, answered, failed, said, whole
+from tests.adapters.recordings.replies import KEY, Replies, replies
+from tests.adapters.recordings.speakers import own_name
+
+pytestmark = pytest.mark.skipif(not WIRE.is_dir(), reason="the recorded exchanges are not here")
+
+EXCHANGES = list(recorded())
+SAID = answered(EXCHANGES)
+FAILED = [exchange for exchange in EXCHANGES if exchange not in SAID]
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> Generator[Replies]:
+    with replies(tmp_path_factory.mktemp("home")) as served:
+        yield served
+
+
+def dense(text: str) -> str:
+    """The text without the white space that keeps its parts apart."""
+    return "".join(text.split())
+
+
+def shape(call: AnyCall) -> Call:
+    given = call.arguments if isinstance(call, ToolCall) else call.raw_arguments
+    return call.call_id, call.name, given
+
+
+def parts(reply: ModelReply, *kinds: str) -> list[Part]:
+    return [part for part in reply.parts if part.kind in kinds]
+
+
+def untimed(reply: ModelReply) -> ModelReply:
+    return reply.model_copy(update={"latency_ms": 0, "first_token_ms": 0})
+
+
+def test_every_format_was_recorded() -> None:
+    """An empty folder proves nothing."""
+    assert {exchange.format for exchange in SAID} == set(READERS)
+
+
+@each(SAID)
+async def test_every_word_is_kept_in_its_order(exchange: Exchange, recordings: Replies) -> None:
+    """All words are there; the answer is those behind the last tool, or beside the calls."""
+    # PS-20, PS-21, PS-22, PS-23
+    expected = said(exchange)
+
+    reply = await recordings.to(exchange)
+
+    everything = dense("".join(expected.pieces))
+    assert dense(reply.words) == everything
+    assert dense(reply.text) == (everything if reply.calls else dense(expected.answer))
+
+
+@each(SAID)
+async def test_every_call_is_kept_with_its_arguments(
+    exchange: Exchange, recordings: Replies
+) -> None:
+    """Calls have their ids, names and arguments, in order; what is no object stays as it came."""
+    # AD-07, AD-13, AD-16
+    expected = said(exchange).calls
+
+    reply = await recordings.to(exchange)
+
+    calls = [shape(call) for call in reply.calls]
+    assert [(name, given) for _, name, given in calls] == [(n, given) for _, n, given in expected]
+    assert all(
+        call_id == own for (call_id, *_), (own, *_) in zip(expected, calls, strict=True) if call_id
+    )
+    assert len({call_id for call_id, *_ in calls if call_id}) == len(calls)
+    assert len(parts(reply, "call")) in {0, len(calls)}
+
+
+@each(SAID)
+async def test_every_stop_is_known(exchange: Exchange, recordings: Replies) -> None:
+    """Why a model stopped, and which model it was."""
+    # T-48
+    expected = said(exchange)
+
+    reply = await recordings.to(exchange)
+
+    assert reply.stop == expected.stop
+    assert reply.model == f"{exchange.format}:{own_name(exchange, expected.model)}"
+
+
+@each(SAID)
+async def test_every_token_is_counted(exchange: Exchange, recordings: Replies) -> None:
+    """Tokens in and out, those of caches and of reasoning apart; unknown ones cost unknown."""
+    # AD-11, AD-15, AD-19, PP-07, T-26
+    expected = said(exchange)
+
+    reply = await recordings.to(exchange)
+
+    used = reply.usage
+    assert expected.counts == Counts(
+        input=used.input_tokens,
+        cached=used.cached_tokens,
+        cache_write=used.cache_write_tokens,
+        output=used.output_tokens,
+        reasoning=used.reasoning_tokens,
+    )
+    assert any(expected.counts) or not used.estimated_cost
+
+
+@each(SAID)
+async def test_nothing_is_lost(exchange: Exchange, recordings: Replies) -> None:
+    """Reasoning, hosted tools and unknown kinds are kept whole, all else field by field."""
+    # AD-03, AD-23, T-27, T-28
+    expected = said(exchange)
+
+    reply = await recordings.to(exchange)
+
+    native = [part.native for part in reply.parts]
+    assert [block for block in expected.verbatim if block not in native] == []
+    thoughts = dense(json.dumps([p.model_dump() for p in parts(reply, "reasoning")]))
+    assert [t for t in expected.thoughts if dense(json.dumps(t)[1:-1]) not in thoughts] == []
+    assert [s for s in expected.state if s not in json.dumps(reply.provider_state)] == []
+    assert lost(exchange.format, expected.output, reply) == []
+
+
+@each(SAID)
+async def test_unknown_kinds_are_reported(exchange: Exchange, recordings: Replies) -> None:
+    """What this release can't read is named in the notes; a hosted tool by its name."""
+    # T-27, T-28
+    reply = await recordings.to(exchange)
+
+    notes = "\n".join(reply.notes)
+    assert [
+        part for part in parts(reply, "other") if not part.name or part.name not in notes
+    ] == []
+    assert [part for part in parts(reply, "hosted_call") if not part.name] == []
+
+
+@each(FAILED)
+async def test_what_is_no_reply_is_an_error_of_its_kind(
+    exchange: Exchange, recordings: Replies
+) -> None:
+    """Error statuses, errors in streams, and good answers that are no reply of a model."""
+    expected = failed(exchange)
+
+    error = await recordings.failing(exchange)
+
+    assert error.kind in expected.kinds
+    assert len(str(error).splitlines()) == 1
+    assert KEY not in str(error)
+    if exchange.retry_after and isinstance(error, ModelUnavailable):
+        assert error.retry_after == float(exchange.retry_after)
+
+
+@pytest.mark.parametrize("row", UNKEPT, ids=str)
+def test_no_field_is_excused_in_vain(row: Unkept) -> None:
+    """Every row of the table of fields that aren't kept is needed by a recording."""
+    assert any(row in excused(exchange.format, said(exchange).output) for exchange in SAID)
+
+
+@each([exchange for exchange in SAID if exchange.streamed])
+async def test_a_stream_reads_as_the_whole_answer_would(
+    exchange: Exchange, recordings: Replies
+) -> None:
+    """The reply to a stream is the one to its events put together by somebody else."""
+    # AD-09
+    reply = await recordings.to(exchange)
+
+    unstreamed = await recordings.to(exchange.unstreamed(whole(exchange)))
+    assert untimed(reply) == untimed(unstreamed)
