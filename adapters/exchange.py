@@ -48,11 +48,15 @@ class Exchange:
         self._first: float | None = None
 
     async def read(
-        self, stream: EventStream, begins: Callable[[JsonObject], bool]
+        self,
+        stream: EventStream,
+        begins: Callable[[JsonObject], bool],
+        fails: Callable[[JsonObject], bool] = lambda _: False,
     ) -> JsonObject | None:
         """
         Read the stream into `events`; *begins* says which event brings the first token.
 
+        An event that *fails* says enough: what comes behind an error is no longer waited for.
         Returns the whole response instead where the server doesn't stream. Raises what the SDK
         raises, and ValueError for what is no JSON object. The connection is closed in any case.
         """
@@ -66,6 +70,8 @@ class Exchange:
                 if self._first is None and begins(event):
                     self._first = time.perf_counter()
                 self.events.append(event)
+                if fails(event):
+                    break
         finally:
             # The SDKs close it when they have read it, or when the garbage collector comes by.
             await stream.close()

@@ -1,7 +1,8 @@
 """What a provider's failure means to us, and one line for a person about it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from http import HTTPStatus
 from types import MappingProxyType
@@ -160,6 +161,16 @@ def sorted_failure(
     if kind in _PASSING if passes is None else passes:
         return ModelUnavailable(text, wait, kind=kind, usage=usage)
     return ModelRejected(text, kind=kind, usage=usage)
+
+
+@contextmanager
+def discreet(secret: str | None) -> Generator[None]:
+    """Keep the key out of what is said of a failure, wherever in the block it comes from."""
+    try:
+        yield
+    except ModelError as error:
+        error.args = (one_line(str(error), secret),)
+        raise
 
 
 def is_key(text: str | None) -> bool:

@@ -2,9 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Generic, TypeVar
 
 Client = TypeVar("Client")
+
+
+IDLE = timedelta(minutes=5)
+"""How long a provider may say nothing, before its reply or within it; a call has twice as long."""
 
 
 class OpenedOnce(Generic[Client]):

@@ -16,7 +16,8 @@ class Part(Contract):
 
     A reply has parts only where its text and its calls don't tell it all: reasoning, tools that
     the provider ran itself (hosted), pieces of a kind that this release doesn't know. `text` is
-    what a person reads of it, `name` that of the hosted tool or of the unknown kind. `native`
+    what a person reads of it, `name` that of the hosted tool or of the unknown kind. A text that
+    `continues` goes on in the sentence of the piece before it. `native`
     holds the provider's own fields: they go back unchanged to the model that they came from, and
     to no other. The parts of kind `call` stand for the calls of the reply, in their order.
     """
@@ -24,6 +25,7 @@ class Part(Contract):
     kind: PartKind
     text: str = Field(default="", exclude_if=not_)
     name: str = Field(default="", exclude_if=not_)
+    continues: bool = Field(default=False, exclude_if=not_)
     native: JsonObject = Field(default_factory=dict, exclude_if=not_)
 
 
@@ -31,4 +33,8 @@ def words(text: str, parts: tuple[Part, ...]) -> str:
     """Return everything that a model said in words; *text* alone may be its final answer only."""
     if not parts:
         return text
-    return "\n\n".join(part.text for part in parts if part.kind == "text" and part.text)
+    said = ""
+    for part in parts:
+        if part.kind == "text" and part.text:
+            said += ("" if part.continues or not said else "\n\n") + part.text
+    return said

@@ -21,7 +21,7 @@ from tools.tool import Tool
 
 LONGEST_NAME = 100
 
-HOSTED = ("code_execution", "web_fetch", "web_search")
+HOSTED = ("code_execution", "file_search", "web_fetch", "web_search")
 """What providers run themselves; which of them has which is their adapters' business."""
 
 LONGEST_WAIT = timedelta(days=3650)

@@ -11,7 +11,7 @@ from adapters.anthropic import response as responses
 from adapters.anthropic.errors import PROVIDER, as_model_error
 from adapters.base import merged
 from adapters.exchange import Exchange
-from adapters.opening import OpenedOnce
+from adapters.opening import IDLE, OpenedOnce
 from contracts.base import JsonObject
 from contracts.model import ModelReply, ModelRequest
 from contracts.tools import ToolResult
@@ -27,8 +27,8 @@ class AnthropicAdapter:
     """
     Speaks Anthropic Messages; everything but `respond` is pure.
 
-    Key and address are the SDK's: ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL and their like. *timeout*
-    is how long a reply may let us wait, for its beginning or for its next word.
+    Key and address are the SDK's: ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL and their like. *idle* is
+    how long a reply may let us wait, for its beginning or for its next word.
     """
 
     provider = PROVIDER.name
@@ -36,8 +36,8 @@ class AnthropicAdapter:
     TOOL_BLOCK_TYPES = blocks.TOOL_BLOCK_TYPES
     TEXT_BLOCK_TYPES = blocks.TEXT_BLOCK_TYPES
 
-    def __init__(self, timeout: timedelta = timedelta(minutes=10)) -> None:
-        self._client = OpenedOnce(lambda: _open(timeout))
+    def __init__(self, idle: timedelta = IDLE) -> None:
+        self._client = OpenedOnce(lambda: _open(idle))
 
     def build_request(self, request: ModelRequest) -> JsonObject:
         """Render the whole context of a call."""
@@ -66,19 +66,20 @@ class AnthropicAdapter:
         client = await self._client.get()
         rendered = requests.rendered(request)
         exchange = Exchange()
-        whole = await _ask(client, rendered.body, exchange)
-        reply = self.parse_response(self.assemble(exchange.events) if whole is None else whole)
+        with failures.discreet(client.api_key or client.auth_token):
+            whole = await _ask(client, rendered.body, exchange)
+            reply = self.parse_response(self.assemble(exchange.events) if whole is None else whole)
         notes = (*rendered.notes, *reply.notes, *stream.notes(exchange.events))
         return exchange.timed(reply.model_copy(update={"notes": notes}))
 
 
-def _open(timeout: timedelta) -> "AsyncAnthropic":
+def _open(idle: timedelta) -> "AsyncAnthropic":
     """Make a client; importing the SDK takes a second."""
     from anthropic import AnthropicError, AsyncAnthropic, Timeout
 
     try:
         client = AsyncAnthropic(
-            timeout=Timeout(timeout.total_seconds(), connect=5.0),
+            timeout=Timeout(idle.total_seconds(), connect=5.0),
             max_retries=0,
             open_telemetry=False,
         )

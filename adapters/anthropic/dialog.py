@@ -71,7 +71,7 @@ class Dialog:
         if len(self._messages) < 2:  # noqa: PLR2004 -- a call and its results
             return False
         (_, said), (_, heard) = self._messages[-2:]
-        return heard[0]["type"] == "tool_result" and "thinking" not in str(said[0]["type"])
+        return heard[0].get("type") == "tool_result" and not _is_thinking(said[0])
 
     def _add(self, item: TranscriptItem) -> None:
         match item:
@@ -93,11 +93,12 @@ class Dialog:
         for result in results:
             if toolset := self._toolsets.get(str(result["tool_use_id"])):
                 result["toolset_name"] = toolset
-        self._extend("user", results)
+        if results:
+            self._extend("user", results)
         self._hear([])
 
     def _say(self, turn: AssistantTurn) -> None:
-        own = tuple(self._own_parts(turn))
+        own = self._own_parts(turn)
         blocks = self._own_blocks(turn) if own else [*_text(turn.words), *map(_call, turn.calls)]
         if not blocks:
             return
@@ -124,6 +125,8 @@ class Dialog:
                     block = {**_call(next(calls)), **part.native}
                     self._toolsets[str(block["id"])] = block.get("toolset_name")
                     blocks.append(block)
+                case "reasoning" if part.native.get("type") == "thinking":
+                    blocks.append({**part.native, "thinking": part.text})
                 case "hosted_call" if self._is_orphan(part, turn):
                     pass
                 case _:
@@ -198,7 +201,11 @@ def _is_programmatic(part: Part) -> bool:
 
 def _sendable(blocks: list[JsonObject]) -> list[JsonObject]:
     """Leave out the thinking that the API doesn't take back: without signature, or at the end."""
-    kept = [b for b in blocks if b["type"] != "thinking" or b.get("signature")]
-    while kept and str(kept[-1]["type"]).endswith("thinking"):
+    kept = [b for b in blocks if b.get("type") != "thinking" or b.get("signature")]
+    while kept and _is_thinking(kept[-1]):
         kept.pop()
     return kept
+
+
+def _is_thinking(block: JsonObject) -> bool:
+    return block.get("type") in ("thinking", "redacted_thinking")

@@ -17,6 +17,8 @@ from contracts.tools import HostedTool
 MAX_TOKENS = 32_000
 """Of one reply, thinking included: the most that every model since Claude 4 gives."""
 
+_KEEPS_NOTHING = "anthropic keeps no conversation: every turn sends all of it"
+
 
 class Rendered(NamedTuple):
     """A request, and what of it the model or the API doesn't allow."""
@@ -41,7 +43,7 @@ def rendered(request: ModelRequest) -> Rendered:
     """
     stable = _stable(request.model, request.prefix)
     dialog = Dialog(request.model, request.transcript)
-    choice = _tool_choice(request)
+    choice = _tool_choice(request) if "tools" in stable.body else None
     thinking, notes = _thinking(stable.reasoning, choice, dialog)
     container = request.provider_state.get("container_id")
     turn: JsonObject = {
@@ -51,7 +53,8 @@ def rendered(request: ModelRequest) -> Rendered:
         "container": container,
     }
     body = stable.body | {name: value for name, value in turn.items() if value is not None}
-    return Rendered(body, (*stable.notes, *notes, *dialog.notes))
+    kept = () if request.strategy == "stateless" else (_KEEPS_NOTHING,)
+    return Rendered(body, (*stable.notes, *notes, *dialog.notes, *kept))
 
 
 def _stable(model: str, prefix: Prefix) -> _Stable:
@@ -122,8 +125,6 @@ def _hosted(
 def _tool_choice(request: ModelRequest) -> JsonObject | None:
     """Render which tools the model may or must use; it is free after its first turn."""
     settings = request.prefix.settings
-    if not (request.prefix.tools or request.prefix.hosted):
-        return None
     choice = _choice(settings.tool_choice if request.turn == 1 else "auto")
     if not settings.parallel_calls and choice["type"] != "none":
         choice["disable_parallel_tool_use"] = True

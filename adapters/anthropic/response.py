@@ -1,6 +1,6 @@
 """From a response of Anthropic Messages to contracts."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Annotated, NamedTuple, TypeAlias
 
@@ -11,7 +11,7 @@ from adapters.anthropic import blocks
 from adapters.anthropic.errors import PROVIDER
 from adapters.base import final_text
 from contracts.base import Contract, JsonObject
-from contracts.content import Part
+from contracts.content import Part, words
 from contracts.model import ModelReply, StopCause
 from contracts.tools import AnyCall, MalformedCall
 from contracts.usage import CallUsage
@@ -28,7 +28,10 @@ _STOPS: Mapping[str | None, StopCause] = {
     "refusal": "refusal",
     "model_context_window_exceeded": "context_overflow",
 }
-_CUT_SHORT: frozenset[StopCause] = frozenset({"max_tokens", "context_overflow", "other"})
+_CUT_SHORT: frozenset[StopCause] = frozenset(
+    {"max_tokens", "context_overflow", "refusal", "other"}
+)
+_LEFT_OUT = "a call at the end of a reply that was cut short is left out"
 _TEXT = frozenset({"type", "text"})
 _TOOL_USE = frozenset({"type", "id", "name", "input"})
 
@@ -82,13 +85,13 @@ def reply(raw: JsonObject, tools: frozenset[str], texts: frozenset[str]) -> Mode
     """
     message = _message(raw)
     stop = _STOPS.get(message.stop_reason, "other")
-    pieces = tuple(_piece(block) for block in message.content)
-    kept, notes = _complete(pieces, stop)
+    kept, notes = _complete(tuple(_pieces(message.content)), stop)
     calls = tuple(piece.call for piece in kept if piece.call)
+    parts = tuple(piece.part for piece in kept)
     return ModelReply(
-        text=_beside(kept) if calls else _answer(kept, tools, texts),
+        text=words("", parts) if calls else _answer(kept, tools, texts),
         calls=calls,
-        parts=() if _is_plain(kept) else tuple(piece.part for piece in kept),
+        parts=() if _is_plain(parts) else parts,
         stop="tool_use" if calls and stop == "end_turn" else stop,
         stop_detail=_stop_detail(message, stop),
         notes=(*_unread(kept), *notes),
@@ -112,6 +115,17 @@ def _message(raw: JsonObject) -> _Message:
         raise failures.unreadable(PROVIDER) from None
 
 
+def _pieces(content: tuple[JsonObject, ...]) -> Iterator[_Piece]:
+    """Read the blocks; a text behind a text goes on with it, for a citation splits a sentence."""
+    before = ""
+    for block in content:
+        piece = _piece(block)
+        if before == piece.type == "text":
+            piece = piece._replace(part=piece.part.model_copy(update={"continues": True}))
+        before = piece.type
+        yield piece
+
+
 def _piece(block: JsonObject) -> _Piece:
     match block:
         case {"type": "text", "text": str(text)}:
@@ -129,7 +143,9 @@ def _piece(block: JsonObject) -> _Piece:
 def _native_part(block_type: str, block: JsonObject) -> Part:
     kind = blocks.kind_of(block_type)
     if kind == "reasoning":
-        return Part(kind=kind, native=block)
+        thought = block.get("thinking")
+        native = _extras(block, frozenset({"thinking"}))
+        return Part(kind=kind, text=thought if isinstance(thought, str) else "", native=native)
     asked = wire.json_text(block.get("input")) if kind == "hosted_call" else ""
     return Part(kind=kind, name=str(block.get("name", block_type)), text=asked, native=block)
 
@@ -154,18 +170,12 @@ def _complete(
     A reply that was cut short may end inside of a call; one that was refused has none.
     """
     kept = tuple(p for p in pieces if p.part.kind != "text" or p.part.text or p.part.native)
+    ends_early = stop in _CUT_SHORT and kept and kept[-1].part.kind in ("call", "hosted_call")
+    if ends_early:
+        kept = kept[:-1]
     if stop == "refusal":
-        return tuple(p for p in kept if p.part.kind not in ("call", "hosted_call")), ()
-    if stop in _CUT_SHORT and kept and kept[-1].part.kind in ("call", "hosted_call"):
-        return kept[:-1], ("a call at the end of a reply that was cut short is left out",)
-    return kept, ()
-
-
-def _beside(pieces: Iterable[_Piece]) -> str:
-    """Join neighbours as they are, a citation splits a sentence; all else are paragraphs."""
-    runs = groupby((piece.part for piece in pieces), key=lambda part: part.kind)
-    said = ("".join(part.text for part in run) for kind, run in runs if kind == "text")
-    return "\n\n".join(filter(None, said))
+        return tuple(piece for piece in kept if piece.call is None), ()
+    return kept, (_LEFT_OUT,) if ends_early else ()
 
 
 def _answer(pieces: Iterable[_Piece], tools: frozenset[str], texts: frozenset[str]) -> str:
@@ -173,9 +183,8 @@ def _answer(pieces: Iterable[_Piece], tools: frozenset[str], texts: frozenset[st
     return final_text(((p.type, p.part.text) for p in pieces), tools | hosted, texts)
 
 
-def _is_plain(pieces: Iterable[_Piece]) -> bool:
+def _is_plain(parts: tuple[Part, ...]) -> bool:
     """Whether text and calls tell it all, in this order."""
-    parts = [piece.part for piece in pieces]
     order = [kind for kind, _ in groupby(part.kind for part in parts)]
     in_order = order in ([], ["text"], ["call"], ["text", "call"])
     return in_order and not any(part.native for part in parts)

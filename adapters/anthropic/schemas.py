@@ -1,5 +1,7 @@
 """Which JSON Schemas Anthropic can hold a model to."""
 
+from collections.abc import Iterator
+
 from pydantic import JsonValue
 
 from contracts.base import JsonObject
@@ -12,6 +14,7 @@ _TYPES = frozenset({"object", "array", "string", "integer", "number", "boolean",
 _FORMATS = frozenset(
     {"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"}
 )
+_TYPED_BY = frozenset({"type", "enum", "const", "anyOf", "allOf"})
 _DEFINITION = "#/$defs/"
 
 _MOST_TOOLS = 20
@@ -54,9 +57,8 @@ class _Reading:
     """One schema, and what was counted of it so far."""
 
     def __init__(self, schema: JsonObject) -> None:
-        definitions = schema.get("$defs")
-        self._definitions = definitions if isinstance(definitions, dict) else {}
-        self._inside: tuple[str, ...] = ()
+        self._definitions = _entries(schema, "$defs")
+        self._inside: list[str] = []
         self.optional = 0
         self.unions = 0
 
@@ -65,46 +67,58 @@ class _Reading:
         if not isinstance(schema, dict) or not _KEYWORDS.issuperset(schema):
             return False
         if "$ref" in schema:
-            return self._refers(schema["$ref"])
+            return self._refers(str(schema["$ref"]))
+        self._count(schema)
         return (
-            self._is_typed(schema)
-            and self._is_closed(schema)
+            _is_typed(schema)
+            and _is_closed(schema)
             and _lists_plain_values(schema)
             and schema.get("format", "date") in _FORMATS
             and schema.get("minItems", 0) in (0, 1)
-            and all(self.fits(schema[key]) for key in ("items",) if key in schema)
+            and all(map(self.fits, _inner(schema)))
         )
 
-    def _refers(self, reference: JsonValue) -> bool:
+    def _refers(self, reference: str) -> bool:
         """Follow a reference within the schema; what refers to itself has no end."""
-        name = str(reference).removeprefix(_DEFINITION)
+        name = reference.removeprefix(_DEFINITION)
         if name in self._inside or name not in self._definitions:
             return False
-        self._inside += (name,)
+        self._inside.append(name)
         fits = self.fits(self._definitions[name])
-        self._inside = self._inside[:-1]
+        self._inside.pop()
         return fits
 
-    def _is_typed(self, schema: JsonObject) -> bool:
-        kind, variants = schema.get("type"), schema.get("anyOf") or schema.get("allOf")
-        self.unions += isinstance(kind, list) or "anyOf" in schema
-        if isinstance(variants, list):
-            return all(map(self.fits, variants))
-        kinds = kind if isinstance(kind, list) else [kind]
-        literal = "enum" in schema or "const" in schema
-        return all(k in _TYPES for k in kinds) or (literal and kind is None)
+    def _count(self, schema: JsonObject) -> None:
+        required = schema.get("required")
+        named = required if isinstance(required, list) else []
+        self.optional += sum(name not in named for name in _entries(schema, "properties"))
+        self.unions += isinstance(schema.get("type"), list) or "anyOf" in schema
 
-    def _is_closed(self, schema: JsonObject) -> bool:
-        properties, required = schema.get("properties", {}), schema.get("required", [])
-        if not isinstance(properties, dict) or not isinstance(required, list):
-            return False
-        if schema.get("type") == "object" and schema.get("additionalProperties") is not False:
-            return False
-        self.optional += len(properties.keys() - set(map(str, required)))
-        return all(map(self.fits, properties.values()))
+
+def _is_typed(schema: JsonObject) -> bool:
+    kind = schema.get("type", [])
+    known = all(each in _TYPES for each in (kind if isinstance(kind, list) else [kind]))
+    return known and not _TYPED_BY.isdisjoint(schema)
+
+
+def _is_closed(schema: JsonObject) -> bool:
+    return schema.get("type") != "object" or schema.get("additionalProperties") is False
 
 
 def _lists_plain_values(schema: JsonObject) -> bool:
     values = schema.get("enum", [])
     listed = values if isinstance(values, list) else [values]
     return not any(isinstance(value, dict | list) for value in [*listed, schema.get("const")])
+
+
+def _inner(schema: JsonObject) -> Iterator[JsonValue]:
+    """Return the schemas that stand directly in a schema."""
+    yield from _entries(schema, "properties").values()
+    for keyword in ("items", "anyOf", "allOf"):
+        value = schema.get(keyword, [])
+        yield from value if isinstance(value, list) else [value]
+
+
+def _entries(schema: JsonObject, keyword: str) -> JsonObject:
+    value = schema.get(keyword)
+    return value if isinstance(value, dict) else {}

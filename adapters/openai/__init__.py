@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from adapters import failures
 from adapters.base import merged
 from adapters.exchange import Exchange
 from adapters.openai import connection, conversations, items, output, strategies, stream
@@ -11,7 +12,7 @@ from adapters.openai import request as requests
 from adapters.openai import response as responses
 from adapters.openai.errors import PROVIDER, Gone
 from adapters.openai.strategies import Scope
-from adapters.opening import OpenedOnce
+from adapters.opening import IDLE, OpenedOnce
 from contracts.base import JsonObject
 from contracts.model import ModelReply, ModelRequest
 from contracts.tools import ToolResult
@@ -38,7 +39,7 @@ class OpenAIAdapter:
     TOOL_BLOCK_TYPES = output.TOOL_TYPES
     TEXT_BLOCK_TYPES = output.TEXT_TYPES
 
-    def __init__(self, idle: timedelta = timedelta(minutes=10)) -> None:
+    def __init__(self, idle: timedelta = IDLE) -> None:
         self._client = OpenedOnce(lambda: connection.opened(idle))
 
     def build_request(self, request: ModelRequest) -> JsonObject:
@@ -75,7 +76,7 @@ class OpenAIAdapter:
         try:
             return await self._reply(client, request, scope)
         except Gone:
-            if not scope.reference:
+            if scope.begin == 0:
                 raise
         note = _GONE.format(request.strategy)
         if request.strategy == "conversation":
@@ -88,8 +89,9 @@ class OpenAIAdapter:
         self, client: "AsyncOpenAI", request: ModelRequest, scope: Scope
     ) -> ModelReply:
         exchange = Exchange()
-        raw = await connection.ask(client, requests.payload(request, scope), exchange)
-        reply = self.parse_response(raw)
+        with failures.discreet(client.api_key):
+            raw = await connection.ask(client, requests.payload(request, scope), exchange)
+            reply = self.parse_response(raw)
         notes = (*requests.notes(request), *filter(None, (scope.note,)), *reply.notes)
         state = strategies.state(request, scope, raw, reply)
         return exchange.timed(reply.model_copy(update={"notes": notes, "provider_state": state}))

@@ -51,7 +51,7 @@ async def ask(client: "AsyncOpenAI", payload: JsonObject, exchange: Exchange) ->
         # Without its cause: that may quote the key, and history keeps causes.
         raise as_model_error(error, client.api_key) from None
     try:
-        whole = await exchange.read(sent, stream.begins)
+        whole = await exchange.read(sent, stream.begins, stream.fails)
     except (openai.OpenAIError, httpx2.HTTPError, ValueError) as error:
         # Behind its last event a stream may break as it likes.
         if not any(map(stream.ends, exchange.events)):

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from adapters import wire
 from adapters.openai.errors import PROVIDER
@@ -18,22 +18,22 @@ _NO_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def entries(request: ModelRequest, begin: int = 0) -> Iterator[JsonObject]:
-    """Render the transcript from place *begin* on, which is its start or behind a model's turn."""
+    """Render the transcript from *begin* on, which is its start or right behind a model's turn."""
     own = f"{PROVIDER.name}:{request.model}"
-    asked: Mapping[str, JsonObject] = {}
-    # The calls of the turn before say how their results look.
-    for place, item in enumerate(request.transcript[max(begin - 1, 0) :], max(begin - 1, 0)):
+    before = request.transcript[begin - 1] if begin else None
+    forms = _forms(before) if isinstance(before, AssistantTurn) else {}
+    for item in request.transcript[begin:]:
         match item:
             case UserTurn():
-                rendered: list[JsonObject] = [{"role": "user", "content": item.text}]
+                yield {"role": "user", "content": item.text}
+            case AssistantTurn() if item.model == own and _goes_back(item):
+                forms = _forms(item)
+                yield from _unchanged(item)
             case AssistantTurn():
-                native = item.model == own and _goes_back(item)
-                rendered = [*_unchanged(item)] if native else [*_anew(item)]
-                asked = _forms(item) if native else {}
+                forms = {}
+                yield from _anew(item)
             case ToolTurn():
-                rendered = [answer(result, asked.get(result.call_id)) for result in item.results]
-        if place >= begin:
-            yield from rendered
+                yield from (answer(one, forms.get(one.call_id)) for one in item.results)
 
 
 def answer(result: ToolResult, form: JsonObject | None = None) -> JsonObject:
@@ -74,6 +74,7 @@ def _goes_back(turn: AssistantTurn) -> bool:
 
 
 def _forms(turn: AssistantTurn) -> dict[str, JsonObject]:
+    """Return what each call had beyond name and arguments: it says how its result looks."""
     parts = (part for part in turn.parts if part.kind == "call")
     return {call.call_id: part.native for call, part in zip(turn.calls, parts, strict=False)}
 

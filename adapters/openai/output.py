@@ -51,7 +51,8 @@ CUT_SHORT = ("incomplete", "in_progress", "queued", "cancelled")
 """What has one of these states may end in the middle."""
 
 _NAMES = {"code_interpreter_call": "code_execution"}
-_SPOKEN = {"output_text": "text", "text": "text", "refusal": "refusal"}
+_WORDS = {"output_text": "text", "text": "text", "refusal": "refusal"}
+"""The pieces of a message that hold words, and under which name."""
 
 
 class Message(Contract):
@@ -87,7 +88,7 @@ def pieces(items: tuple[JsonObject, ...], *, whole: bool) -> Iterator[Piece]:
     call that is none.
     """
     for item in items:
-        kind = str(item.get("type"))
+        kind = _type(item)
         if kind == "message":
             yield _message(item)
         elif kind == "reasoning":
@@ -100,26 +101,28 @@ def pieces(items: tuple[JsonObject, ...], *, whole: bool) -> Iterator[Piece]:
 
 def _message(item: JsonObject) -> Piece:
     content = Message.model_validate(item).content
-    words = [str(piece.get(_SPOKEN[kind], "")) for piece in content if (kind := _spoken(piece))]
     native = _without(item, "type", "role", "content")
     match content:
         case ({"type": "output_text", **rest},) if not rest.get("logprobs"):
             native |= {"annotations": rest["annotations"]} if rest.get("annotations") else {}
         case _:
             native["content"] = [*content]
-    unread = [str(piece.get("type")) for piece in content if not _spoken(piece)]
+    unread = [_type(piece) for piece in content if _type(piece) not in _WORDS]
     return Piece(
         "message",
-        Part(kind="text", text="".join(words), native=native),
-        refusal="".join(str(p["refusal"]) for p in content if p.get("type") == "refusal"),
+        Part(kind="text", text="".join(map(_words, content)), native=native),
+        refusal="".join(_words(piece) for piece in content if _type(piece) == "refusal"),
         commentary=item.get("phase") == "commentary",
-        unread=_unread("a message with a part", unread[0]) if unread else "",
+        unread=_unread("a message with a piece", unread[0]) if unread else "",
     )
 
 
-def _spoken(piece: JsonObject) -> str:
-    kind = str(piece.get("type"))
-    return kind if kind in _SPOKEN else ""
+def _type(thing: JsonObject) -> str:
+    return str(thing.get("type"))
+
+
+def _words(piece: JsonObject) -> str:
+    return str(piece.get(_WORDS.get(_type(piece), ""), ""))
 
 
 def _thoughts(item: JsonObject) -> str:
@@ -166,11 +169,11 @@ def _unread(what: str, kind: str) -> str:
 
 
 def _without(item: JsonObject, *names: str) -> JsonObject:
-    """Return what else an item has, but for what every finished item has."""
+    """Return what else an item has, but for what says nothing."""
     return {
         name: value
         for name, value in item.items()
-        if name not in names and (name, value) != ("status", "completed")
+        if name not in names and value is not None and (name, value) != ("status", "completed")
     }
 
 

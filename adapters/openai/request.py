@@ -1,12 +1,12 @@
 """From contracts to a request of OpenAI Responses: all but the context itself."""
 
+from functools import lru_cache
+
 from adapters import strict_schema
 from adapters.openai import families, items, tools
 from adapters.openai.strategies import Scope
 from contracts.base import JsonObject
-from contracts.model import ModelRequest
-
-_LONGEST_KEY = 64
+from contracts.model import ModelRequest, Prefix
 
 
 def payload(request: ModelRequest, scope: Scope) -> JsonObject:
@@ -15,7 +15,8 @@ def payload(request: ModelRequest, scope: Scope) -> JsonObject:
 
     Instructions and tools are part of every request: the provider carries them over from none.
     """
-    body = _prefix(request)
+    stored = request.strategy != "stateless"
+    body = dict(_prefix(request.prefix.model_dump_json(), request.model, stored=stored))
     wanted = tools.choice(request)
     if wanted is not None and "tools" in body:
         body["tool_choice"] = wanted
@@ -37,17 +38,23 @@ def notes(request: ModelRequest) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _prefix(request: ModelRequest) -> JsonObject:
-    """Render what is the same, byte by byte, in every run of an agent with this model."""
-    prefix, settings = request.prefix, request.prefix.settings
+@lru_cache(maxsize=64)
+def _prefix(written: str, model: str, *, stored: bool) -> JsonObject:
+    """
+    Render what is the same, byte by byte, in every run of an agent with this model.
+
+    Once for all their turns: *written* is the prefix as JSON, by which it is found again.
+    """
+    prefix = Prefix.model_validate_json(written)
+    settings = prefix.settings
     body: JsonObject = {
-        "model": request.model,
+        "model": model,
         "stream": True,
         "stream_options": {"include_obfuscation": False},
-        "store": request.strategy != "stateless",
-        "prompt_cache_key": prefix.digest[:_LONGEST_KEY],
+        "store": stored,
+        "prompt_cache_key": prefix.digest,  # 64 characters, and it may have no more
     }
-    if families.encrypts_reasoning(request.model):
+    if families.encrypts_reasoning(model):
         body["include"] = ["reasoning.encrypted_content"]
     if prefix.instructions.strip():
         body["instructions"] = prefix.instructions
@@ -55,7 +62,7 @@ def _prefix(request: ModelRequest) -> JsonObject:
         body["tools"] = declared
         if not settings.parallel_calls:
             body["parallel_tool_calls"] = False
-    if settings.reasoning is not None and not families.never_reasons(request.model):
+    if settings.reasoning is not None and not families.never_reasons(model):
         body["reasoning"] = {"effort": settings.reasoning, "summary": "auto"}
     if settings.max_output_tokens is not None:
         body["max_output_tokens"] = settings.max_output_tokens

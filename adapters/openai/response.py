@@ -47,8 +47,10 @@ class _Usage(Contract):
 
 
 class _Removed(Contract):
-    type: str
-    reason: str
+    """Something of the input that the model wasn't shown."""
+
+    type: str = "an item"
+    reason: str = "it doesn't say why"
 
 
 class _Response(Contract):
@@ -58,7 +60,7 @@ class _Response(Contract):
     error: JsonValue = None
     incomplete_details: _IncompleteDetails | None = None
     usage: _Usage | None = None
-    tool_usage: JsonObject | None = None
+    tool_usage: JsonValue = None
     input_transformations: tuple[_Removed, ...] | None = None
 
 
@@ -179,14 +181,14 @@ def _metrics(response: _Response) -> CallUsage:
         output=response.usage.output_tokens,
         reasoning=out.reasoning_tokens or 0,
     )
-    counters = into.model_dump() | out.model_dump() | _searches(response.tool_usage or {})
+    counters = into.model_dump() | out.model_dump() | _searches(response.tool_usage)
     native = {name: count for name, count in counters.items() if count is not None}
     return pricing.metrics(PROVIDER.name, response.model, tokens, native)
 
 
-def _searches(tool_usage: JsonObject) -> dict[str, int]:
-    match tool_usage.get("web_search"):
-        case {"num_requests": int(requests)} if requests:
+def _searches(tool_usage: JsonValue) -> dict[str, int]:
+    match tool_usage:
+        case {"web_search": {"num_requests": int(requests)}} if requests:
             return {"web_search_requests": requests}
         case _:
             return {}

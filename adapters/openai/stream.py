@@ -14,6 +14,11 @@ def begins(event: JsonObject) -> bool:
     return event.get("type") == "response.output_item.added"
 
 
+def fails(event: JsonObject) -> bool:
+    """Whether an event is an error, behind which nothing counts."""
+    return event.get("type") == "error" or isinstance(event.get("error"), dict)
+
+
 def ends(event: JsonObject) -> bool:
     """Whether an event is the last one, with the response as a whole."""
     return event.get("type") in _ENDS
@@ -32,7 +37,7 @@ def assembled(events: Iterable[JsonObject]) -> JsonObject:
             case {"type": "response.output_item.done", "item": dict(item)}:
                 place = event.get("output_index")
                 done[place if isinstance(place, int) else len(done)] = item
-            case {"type": "error"} | {"error": dict()}:
+            case _ if fails(event):
                 raise broken_off(event)
             case {"response": dict(response)} if ends(event):
                 items: JsonObject = {"output": [done[place] for place in sorted(done)]}

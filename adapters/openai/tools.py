@@ -10,6 +10,7 @@ from contracts.model import ModelRequest, Prefix, ToolSchema
 
 _HOSTED: Mapping[str, JsonObject] = {
     "web_search": {"type": "web_search"},
+    "file_search": {"type": "file_search"},
     "code_execution": {"type": "code_interpreter", "container": {"type": "auto"}},
 }
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
+from adapters import failures
 from adapters.base import merged
 from adapters.exchange import Exchange
 from adapters.openai_chat import connection, messages, stream
@@ -11,7 +12,7 @@ from adapters.openai_chat import response as responses
 from adapters.openai_chat import servers as addresses
 from adapters.openai_chat import usage as usages
 from adapters.openai_chat.servers import DEFAULT, WORD, ChatServer, Target
-from adapters.opening import OpenedOnce
+from adapters.opening import IDLE, OpenedOnce
 from contracts.base import JsonObject
 from contracts.model import ModelReply, ModelRequest
 from contracts.tools import ToolResult
@@ -22,10 +23,10 @@ class OpenAIChatAdapter:
     """
     Speaks Chat Completions; everything but `respond` is pure.
 
-    `openai-chat:NAME` is a model of OpenAI's own server, whose key and address are the SDK's:
-    OPENAI_API_KEY, OPENAI_BASE_URL and their like. `openai-chat:SERVER/NAME` is one of *servers*,
-    and *key* looks up the environment variable that holds its key. *idle* bounds the silence
-    before and inside of a reply.
+    `openai-chat:NAME` is a model of OpenAI's own server, or of a gateway to it: key and address
+    are the SDK's, OPENAI_API_KEY, OPENAI_BASE_URL and their like. `openai-chat:SERVER/NAME` is one
+    of *servers*, and *key* looks up the environment variable that holds its key. *idle* bounds the
+    silence before and inside of a reply.
     """
 
     provider = WORD
@@ -36,7 +37,7 @@ class OpenAIChatAdapter:
         self,
         servers: Mapping[str, ChatServer] | None = None,
         key: connection.Environment = lambda _: None,
-        idle: timedelta = timedelta(minutes=10),
+        idle: timedelta = IDLE,
     ) -> None:
         self._servers = addresses.checked(servers or {})
         self._key = key
@@ -71,8 +72,9 @@ class OpenAIChatAdapter:
         body, notes = requests.rendered(request, target)
         line = await self._line(target).get()
         exchange = Exchange()
-        raw = await connection.ask(line, target, body, exchange)
-        reply = exchange.timed(responses.reply(raw, target, request.turn))
+        with failures.discreet(line.client.api_key):
+            raw = await connection.ask(line, target, body, exchange)
+            reply = exchange.timed(responses.reply(raw, target, request.turn))
         return reply.model_copy(update={"notes": notes + reply.notes})
 
     def _target(self, request: ModelRequest) -> Target:

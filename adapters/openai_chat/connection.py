@@ -11,17 +11,19 @@ from adapters.openai_chat.servers import Target
 from contracts.base import JsonObject
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI, Omit
+    from openai import AsyncOpenAI, Omit, Timeout
 
 _CONNECT_SECONDS = 5.0
-_OPENAIS_OWN = ("OpenAI-Organization", "OpenAI-Project")
+_FOR_ANYBODY = frozenset({"Accept", "Authorization", "Content-Type", "User-Agent"})
+_NO_KEY = "this-server-wants-no-key"
+"""Without one the SDK would look for OpenAI's."""
 
 Environment = Callable[[str], str | None]
 """Looks up a variable of the environment."""
 
 
 class Line(NamedTuple):
-    """A client, and the headers that it must not send to this server."""
+    """A client, and the headers of the SDK's that are nothing for this server."""
 
     client: "AsyncOpenAI"
     withheld: Mapping[str, "Omit"]
@@ -33,32 +35,44 @@ def opened(target: Target, environment: Environment, idle: timedelta) -> Line:
 
     Importing the SDK takes a while. Raises ModelRejected where a key is missing.
     """
-    from openai import AsyncOpenAI, Omit, OpenAIError, Timeout
+    from openai import Timeout
 
     patience = Timeout(idle.total_seconds(), connect=_CONNECT_SECONDS)
-    if not target.name:
-        try:
-            client = AsyncOpenAI(timeout=patience, max_retries=0)
-        except OpenAIError:
-            raise failures.no_key(target.provider) from None
-        # A client is content with the key of an administrator; a call isn't.
-        if not failures.is_key(client.api_key):
-            raise failures.no_key(target.provider)
-        return Line(client, {})
+    return _other(target, environment, patience) if target.name else _openai(target, patience)
+
+
+def _openai(target: Target, patience: "Timeout") -> Line:
+    """Open the line to OpenAI's own server, as the SDK finds it."""
+    from openai import AsyncOpenAI, OpenAIError
+
+    try:
+        client = AsyncOpenAI(timeout=patience, max_retries=0)
+    except OpenAIError:
+        raise failures.no_key(target.provider) from None
+    # A client is content with the key of an administrator; a call isn't.
+    if not failures.is_key(client.api_key):
+        raise failures.no_key(target.provider)
+    return Line(client, {})
+
+
+def _other(target: Target, environment: Environment, patience: "Timeout") -> Line:
+    """Open the line to another server; what the environment has for OpenAI isn't sent there."""
+    from openai import AsyncOpenAI, Omit
+
     variable = target.server.key_variable
-    key = environment(variable) if variable else ""
-    if variable and not failures.is_key(key):
+    key = (environment(variable) or "") if variable else _NO_KEY
+    if not failures.is_key(key):
         raise failures.no_key(target.provider)
     client = AsyncOpenAI(
-        # Without one the SDK would look for OpenAI's, which is no other server's business.
-        api_key=key or "none",
+        api_key=key,
+        # Said twice, or OPENAI_CUSTOM_HEADERS might say something else.
+        default_headers={"Authorization": f"Bearer {key}"},
         base_url=target.server.base_url,
         timeout=patience,
         max_retries=0,
     )
-    ambient = (line.partition(":")[0].strip() for line in _custom_headers(environment))
-    withheld = (*_OPENAIS_OWN, *ambient, *(() if variable else ("Authorization",)))
-    return Line(client, {name: Omit() for name in withheld if name})
+    allowed = _FOR_ANYBODY if variable else _FOR_ANYBODY - {"Authorization"}
+    return Line(client, {name: Omit() for name in client.default_headers.keys() - allowed})
 
 
 async def ask(line: Line, target: Target, payload: JsonObject, exchange: Exchange) -> JsonObject:
@@ -80,15 +94,10 @@ async def ask(line: Line, target: Target, payload: JsonObject, exchange: Exchang
         # Without its cause: that may quote the key, and history keeps causes.
         raise errors.before_reply(target.provider, error, line.client.api_key) from None
     try:
-        whole = await exchange.read(sent, stream.begins)
+        whole = await exchange.read(sent, stream.begins, stream.fails)
     except (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, ValueError) as error:
         if not stream.is_whole(exchange.events):
             used = stream.usage_so_far(exchange.events, target)
             raise errors.inside_reply(target.provider, error, used) from None
         whole = None
     return stream.assembled(exchange.events, target) if whole is None else whole
-
-
-def _custom_headers(environment: Environment) -> list[str]:
-    """Return the headers that a person has the SDK send to OpenAI, one on each line."""
-    return (environment("OPENAI_CUSTOM_HEADERS") or "").splitlines()

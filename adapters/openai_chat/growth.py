@@ -43,16 +43,11 @@ def is_whole(arguments: JsonValue) -> bool:
 
 
 def _arguments(before: JsonValue, more: JsonValue) -> JsonValue:
-    """Add a piece of a call's arguments, unless it is all of them once more."""
-    match before, more:
-        case "{}", str() if more.lstrip().startswith("{"):
-            return more
-        case str(), str():
-            return more if is_whole(before) and is_whole(more) else before + more
-        case dict(), dict():
-            return before | more
-        case _:
-            return more
+    """Add a piece of a call's arguments; what begins behind their end is all of them anew."""
+    if not isinstance(before, str) or not isinstance(more, str):
+        return more
+    ended = more.lstrip().startswith("{") and before.endswith("}") and is_whole(before)
+    return more if ended else before + more
 
 
 def _content(before: JsonValue, more: JsonValue) -> JsonValue:

@@ -17,10 +17,8 @@ from contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 
 def rendered(request: ModelRequest, target: Target, instructions: str) -> list[JsonValue]:
     """Render instructions and transcript."""
-    system: list[JsonValue] = []
-    if instructions.strip():
-        system.append({"role": "system", "content": instructions.strip()})
-    return [*system, *_conversation(request, target)]
+    spoken: list[JsonValue] = [*_conversation(request, target)]
+    return [{"role": "system", "content": instructions}, *spoken] if instructions else spoken
 
 
 def thought(request: ModelRequest) -> bool:

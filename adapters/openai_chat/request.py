@@ -5,11 +5,14 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from adapters import strict_schema, wire
+from adapters.openai import families
 from adapters.openai_chat import messages
 from adapters.openai_chat.servers import WORD, Feature, Target
 from contracts.base import JsonObject
 from contracts.errors import ModelRejected
 from contracts.model import Effort, ModelRequest, ModelSettings, ToolSchema
+
+_SHAPE_IN_WORDS = "Answer with nothing but JSON that fits this JSON Schema:"
 
 
 class Rendered(NamedTuple):
@@ -49,13 +52,14 @@ def rendered(request: ModelRequest, target: Target) -> Rendered:
     _limit(draft, prefix.settings)
     _reason(draft, prefix.settings, with_tools=bool(prefix.tools))
     _equip(draft, request)
-    instructions = prefix.instructions
+    said = [prefix.instructions]
     if prefix.output_schema is not None:
-        instructions += _shape(draft, prefix.output_schema)
+        said.append(_shape(draft, prefix.output_schema))
     if request.strategy != "stateless":
         draft.note("keeps no conversation: every turn sends all of it")
     if messages.thought(request):
         draft.lacks("reasoning_history", "takes no reasoning of earlier turns: it isn't sent back")
+    instructions = "\n\n".join(text for text in said if text.strip())
     draft.body["messages"] = messages.rendered(request, target, instructions)
     if prefix.tools and request.turn == 1:
         _choose(draft, prefix.settings)
@@ -72,7 +76,12 @@ def _reason(draft: _Draft, settings: ModelSettings, *, with_tools: bool) -> None
     if settings.reasoning_tokens is not None:
         draft.note("doesn't count thinking tokens: their limit is off")
     effort = settings.reasoning
-    if with_tools and draft.target.reasons_only_without_tools:
+    target = draft.target
+    if target.is_openai and families.never_reasons(target.model):
+        if effort is not None:
+            draft.note(f"knows no reasoning of {target.model}: the reasoning effort is off")
+        return
+    if with_tools and target.reasons_only_without_tools:
         effort = _none_beside_tools(draft, effort)
     if effort is not None and not draft.lacks(
         "reasoning_effort", "can't be told how hard to think: the reasoning effort is off"
@@ -123,12 +132,14 @@ def _tool(tool: ToolSchema, *, strict: bool) -> JsonObject:
 
 def _shape(draft: _Draft, schema: JsonObject) -> str:
     """Ask for an answer in a shape; returns what has to be said in words for it."""
+    in_words = f"{_SHAPE_IN_WORDS}\n{wire.json_text(schema)}"
     if draft.lacks(
         "json_schema", "can't be held to the shape of an answer: the instructions ask for it"
     ):
-        return "\n\nAnswer with nothing but JSON that fits this JSON Schema:\n" + wire.json_text(
-            schema
-        )
+        return in_words
+    if schema.get("type") != "object":
+        draft.note("holds objects alone to their shape: for this answer the instructions ask")
+        return in_words
     answer: JsonObject = {"name": "answer", "schema": schema}
     if draft.target.has("strict") and strict_schema.conforms(schema):
         answer["strict"] = True

@@ -31,6 +31,7 @@ _STOPS: Mapping[str, StopCause] = {
     "model_length": "max_tokens",
     "content_filter": "content_filter",
 }
+_BROKEN_OFF = ("error", "insufficient_system_resource")
 
 
 def reply(raw: JsonObject, target: Target, turn: int = 0) -> ModelReply:
@@ -40,7 +41,7 @@ def reply(raw: JsonObject, target: Target, turn: int = 0) -> ModelReply:
         raise failures.reported(target.provider, problem, usage=used)
     choice, message = _first(raw, target, used)
     reason = pieces.word(choice.get("finish_reason"))
-    if reason == "error":
+    if reason in _BROKEN_OFF:
         raise failures.reported(target.provider, {}, usage=used)
     said = tuple(pieces.parts(message))
     stop = "refusal" if _refused(said) else _STOPS.get(reason.lower(), "other")

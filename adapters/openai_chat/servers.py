@@ -135,10 +135,15 @@ class Target(NamedTuple):
         return feature in self.server.supports
 
     @property
+    def is_openai(self) -> bool:
+        """Whether the server is OpenAI's own, by whatever name."""
+        return self.server.base_url.rstrip("/") == OPENAI.base_url
+
+    @property
     def reasons_only_without_tools(self) -> bool:
         """Whether this is one of OpenAI's models that don't reason beside tools in this API."""
         version = _GPT.match(self.model)
-        if self.server.base_url.rstrip("/") != OPENAI.base_url or version is None:
+        if version is None or not self.is_openai:
             return False
         numbers = (int(version["major"]), int(version["minor"] or 0))
         return numbers >= _FIRST_WITHOUT_REASONING

@@ -48,6 +48,11 @@ def begins(event: JsonObject) -> bool:
     )
 
 
+def fails(event: JsonObject) -> bool:
+    """Whether a chunk is an error, behind which nothing counts."""
+    return errors.found(event) is not None
+
+
 def _read(events: Iterable[JsonObject]) -> "_Response":
     response = _Response()
     for event in events:
@@ -59,9 +64,14 @@ class _Response:
     """A response while its chunks come in."""
 
     def __init__(self) -> None:
-        self.ended = False
+        self._reasoned = False
+        self._billed = False
         self._fields: JsonObject = {}
         self._choices: dict[int, _Choice] = {}
+
+    @property
+    def ended(self) -> bool:
+        return bool(self._choices) and (self._reasoned or self._billed)
 
     def add(self, chunk: JsonObject) -> None:
         choices = _objects(chunk.get("choices"))
@@ -70,9 +80,9 @@ class _Response:
             place = choice.get("index")
             number = place if isinstance(place, int) else 0
             self._choices.setdefault(number, _Choice()).add(choice)
+        self._reasoned |= any(choice.get("finish_reason") for choice in choices)
         # Some servers never say why they end, but what it cost comes last.
-        closing = not choices and isinstance(chunk.get("usage"), dict)
-        self.ended |= closing or any(choice.get("finish_reason") for choice in choices)
+        self._billed = not choices and (self._billed or isinstance(chunk.get("usage"), dict))
 
     def raw(self) -> JsonObject:
         choices = [self._choices[place].raw() for place in sorted(self._choices)]

@@ -42,9 +42,8 @@ def provider(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[Provi
         monkeypatch.delenv(variable, raising=False)
     with serving() as server:
         monkeypatch.setenv("HOME", str(tmp_path))
-        monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.address)
-        monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.address}/v1")
+        for dialect in ADAPTERS.values():
+            monkeypatch.setenv(dialect.key_variable, KEY)
+            monkeypatch.setenv(dialect.address_variable, server.address + dialect.root)
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         yield server

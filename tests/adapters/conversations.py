@@ -1,11 +1,12 @@
 """What the tests of all adapters ask."""
 
 import pytest
+from pydantic import JsonValue
 
 from adapters.base import ModelAdapter
 from contracts.base import JsonObject
 from contracts.errors import ModelError
-from contracts.model import ModelRequest, Prefix, ToolSchema
+from contracts.model import ModelReply, ModelRequest, Prefix, ToolSchema
 from contracts.tools import ArtifactRef, MalformedCall, ToolCall, ToolFailure, ToolSuccess
 from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 
@@ -92,3 +93,34 @@ async def failure(adapter: ModelAdapter, model: str) -> ModelError:
     with pytest.raises(ModelError) as raised:
         await adapter.respond(request(model))
     return raised.value
+
+
+def turn(model: str, reply: ModelReply) -> AssistantTurn:
+    """A reply as a run keeps it."""
+    return AssistantTurn(model=model, text=reply.text, calls=reply.calls, parts=reply.parts)
+
+
+def answered(said: AssistantTurn) -> ToolTurn:
+    """A result for each call."""
+    return ToolTurn(
+        results=tuple(
+            ToolSuccess(call_id=call.call_id, name=call.name, summary=f"result of {call.call_id}")
+            for call in said.calls
+        )
+    )
+
+
+def objects(value: JsonValue) -> list[JsonObject]:
+    """Every object inside of a value, and itself."""
+    match value:
+        case dict():
+            return [value, *(inner for part in value.values() for inner in objects(part))]
+        case list():
+            return [inner for part in value for inner in objects(part)]
+        case _:
+            return []
+
+
+def holds(value: JsonValue, part: JsonObject) -> bool:
+    """Whether an object inside of a value has all fields of *part*, as they are there."""
+    return any(part.items() <= found.items() for found in objects(value))

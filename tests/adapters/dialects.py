@@ -50,12 +50,13 @@ class Dialect(NamedTuple):
     What the contract suite needs of an adapter.
 
     `adapter` makes one that bears silence for so long; `variables` is what the names of the
-    environment variables for its key and address begin with.
+    environment variables for its key and address begin with, `root` what the address ends with.
     """
 
     adapter: Callable[[timedelta], ProviderAdapter]
     variables: str
     samples: Samples
+    root: str = ""
 
     @property
     def key_variable(self) -> str:
@@ -72,6 +73,6 @@ def _chat(idle: timedelta) -> ProviderAdapter:
 
 ADAPTERS: Mapping[str, Dialect] = {
     "anthropic": Dialect(AnthropicAdapter, "ANTHROPIC", anthropic),
-    "openai": Dialect(OpenAIAdapter, "OPENAI", openai),
-    "openai-chat": Dialect(_chat, "OPENAI", openai_chat),
+    "openai": Dialect(OpenAIAdapter, "OPENAI", openai, "/v1"),
+    "openai-chat": Dialect(_chat, "OPENAI", openai_chat, "/v1"),
 }

@@ -91,7 +91,10 @@ async def test_what_it_said_goes_back_as_it_was(
 
 async def test_plain_turns_need_no_parts(provider: ProviderServer) -> None:
     """Words and then calls tell it all; nothing is kept twice."""
-    reply, said = await went_on(provider, text("Let me"), text(" see."), call("c1", {}))
+    uncited: JsonObject = {**text("Let me"), "citations": None}
+    unnamed: JsonObject = {**call("c1", {}), "toolset_name": None}
+
+    reply, said = await went_on(provider, uncited, text(" see."), unnamed)
 
     assert (reply.text, reply.parts) == ("Let me see.", ())
     assert said == [text("Let me see."), call("c1", {})]

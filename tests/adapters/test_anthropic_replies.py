@@ -89,7 +89,7 @@ def test_pieces_are_kept_in_order() -> None:
     content = [thinking("Hm."), searching(), found(), cited, programmed("c1")]
 
     assert read(*content).parts == (
-        Part(kind="reasoning", native=content[0]),
+        Part(kind="reasoning", text="Hm.", native={"type": "thinking", "signature": "c2lnbmVk"}),
         Part(kind="hosted_call", name="web_search", text='{"query":"Köln"}', native=content[1]),
         Part(kind="hosted_result", name="web_search_tool_result", native=content[2]),
         Part(kind="text", text="Old.", native={"citations": cited["citations"]}),
@@ -132,12 +132,20 @@ def test_stop_reasons_become_ours(word: str | None, stop: str, detail: str) -> N
 def test_refusal_says_why_and_asks_for_nothing(details: JsonValue, detail: str) -> None:
     """A refused reply has no calls, whatever it began to ask for."""
     # BY-49
-    raw = message(text("I"), searching(), call("c1", {}), stop="refusal", stop_details=details)
+    raw = message(text("I"), call("c1", {}), searching(), stop="refusal", stop_details=details)
 
     reply = AnthropicAdapter().parse_response(raw)
 
     assert (reply.stop, reply.stop_detail) == ("refusal", detail)
     assert (reply.text, reply.calls, reply.parts) == ("I", (), ())
+
+
+def test_what_ran_before_a_refusal_is_kept() -> None:
+    """A search that had its result is counted, whatever came of it."""
+    # AD-23, T-28
+    reply = read(searching(), found(), text("I"), call("c1", {}), stop="refusal")
+
+    assert [part.kind for part in reply.parts] == ["hosted_call", "hosted_result", "text"]
 
 
 @pytest.mark.parametrize("stop", ["end_turn", "stop_sequence", "pause_turn", "tool_use"])

@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 from adapters.anthropic import AnthropicAdapter
+from adapters.anthropic.request import rendered as rendered_request
 from contracts.base import JsonObject
-from contracts.model import Prefix
-from contracts.transcript import AssistantTurn
+from contracts.model import Prefix, Strategy
+from contracts.transcript import AssistantTurn, ToolTurn
 from tests.adapters import conversations as say
 from tests.adapters.anthropic_talk import (
     CACHED,
@@ -90,8 +91,9 @@ async def test_requests_are_taken(provider: ProviderServer) -> None:
 def test_empty_turns_are_left_out() -> None:
     """The API refuses empty messages, so a turn without words and calls isn't sent."""
     silent = AssistantTurn(model=f"anthropic:{MODEL}", text=" ")
+    turns = (say.GOAL, silent, ToolTurn(results=()), say.STEERED)
 
-    body = rendered(say.GOAL, silent, say.STEERED, prefix=Prefix(instructions=" ", tools=()))
+    body = rendered(*turns, prefix=Prefix(instructions=" ", tools=()))
 
     assert body == {
         "model": MODEL,
@@ -187,3 +189,15 @@ async def test_container_is_asked_for_again(provider: ProviderServer) -> None:
         None,
         "container_1",
     ]
+
+
+@pytest.mark.parametrize("strategy", ["previous_response_id", "conversation"])
+def test_anthropic_keeps_no_conversation(strategy: Strategy) -> None:
+    """Whoever asks for a chain is told that there is none; everything is sent all the same."""
+    # PP-02
+    request = say.request(MODEL)
+
+    chained = rendered_request(replace(request, strategy=strategy))
+
+    assert chained.body == rendered_request(request).body
+    assert chained.notes == ("anthropic keeps no conversation: every turn sends all of it",)

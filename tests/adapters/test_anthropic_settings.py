@@ -59,13 +59,13 @@ async def test_choice_of_tools(
     assert provider.requests[0].body.get("tool_choice") == choice
 
 
-def test_without_tools_there_is_no_choice() -> None:
+@pytest.mark.parametrize("hosted", [(), (HostedTool(name="telepathy"),)], ids=["none", "unknown"])
+def test_without_tools_there_is_no_choice(hosted: tuple[HostedTool, ...]) -> None:
     """The API refuses a choice among no tools."""
     settings = ModelSettings(tool_choice="required", parallel_calls=False)
+    prefix = Prefix(instructions="", tools=(), hosted=hosted, settings=settings)
 
-    assert "tool_choice" not in rendered(
-        prefix=Prefix(instructions="", tools=(), settings=settings)
-    )
+    assert "tool_choice" not in rendered(prefix=prefix)
 
 
 BUDGET: JsonObject = {"type": "enabled", "budget_tokens": 2000}

@@ -37,6 +37,7 @@ RICH = message(
     call("c2", {}),
     stop="tool_use",
     container={"id": "container_1", "expires_at": "2026-11-21T12:00:00Z"},
+    context_management={"applied_edits": []},
     usage={
         "input_tokens": 700,
         "cache_creation_input_tokens": 12,

@@ -230,6 +230,26 @@ def test_schema_that_cant_be_strict_stays_as_it_is() -> None:
     }
 
 
+async def test_answer_that_is_no_object_is_asked_for_in_words(provider: ProviderServer) -> None:
+    """The API holds objects alone to their shape; any other answer is checked by Holdfast."""
+    # SV-06
+    provider.answer(WORDS)
+    prefix = Prefix(instructions="", tools=(), output_schema={"type": "array"})
+
+    reply = await OpenAIChatAdapter().respond(say.request(MODEL, prefix=prefix))
+
+    messages = provider.requests[0].body["messages"]
+    assert isinstance(messages, list)
+    assert messages[0] == {
+        "role": "system",
+        "content": 'Answer with nothing but JSON that fits this JSON Schema:\n{"type":"array"}',
+    }
+    assert "response_format" not in provider.requests[0].body
+    assert reply.notes == (
+        "openai-chat holds objects alone to their shape: for this answer the instructions ask",
+    )
+
+
 @pytest.mark.parametrize("model", ["gpt-5.4", "gpt-5.6-mini", "gpt-6", "ft:gpt-5.4:acme::1"])
 async def test_newest_models_use_tools_without_reasoning(
     provider: ProviderServer, model: str
@@ -293,6 +313,13 @@ async def test_other_reasoning_goes_as_it_is_asked(
             "stateless",
             "openai-chat doesn't count thinking tokens: their limit is off",
             id="thinking tokens",
+        ),
+        pytest.param(
+            {"reasoning": "low"},
+            (),
+            "stateless",
+            "openai-chat knows no reasoning of gpt-4.1: the reasoning effort is off",
+            id="a model without reasoning",
         ),
         pytest.param(
             {},

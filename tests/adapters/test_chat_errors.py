@@ -7,7 +7,9 @@ from adapters.openai_chat import OpenAIChatAdapter
 from contracts.base import JsonObject
 from contracts.errors import ModelError, ModelRejected
 from tests.adapters import conversations as say
-from tests.adapters.provider_server import ProviderServer
+from tests.adapters.provider_server import Break, ProviderServer
+from tests.adapters.rules.strict import Event
+from tests.adapters.samples.openai_chat import WORDS
 
 MODEL = "gpt-4.1"
 
@@ -134,6 +136,58 @@ async def test_error_inside_of_a_good_answer_is_an_error(
     provider.answer(body, headers={"x-unstreamed": "yes"})
 
     with pytest.raises(ModelError, match="broke off its reply") as failure:
+        await OpenAIChatAdapter().respond(say.request(MODEL))
+
+    assert failure.value.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("event", "kind"),
+    [
+        pytest.param(
+            Event({"error": {"code": 502, "message": "Bad gateway"}, "choices": []}),
+            "unavailable",
+            id="openrouter",
+        ),
+        pytest.param(
+            Event({"error": {"code": 429, "message": "slow"}}), "rate_limited", id="a number"
+        ),
+        pytest.param(
+            Event({"error": {"type": "overloaded_error"}}, name="error"),
+            "overloaded",
+            id="a named event",
+        ),
+        pytest.param(Event({"message": "out of memory"}, name="error"), "unavailable", id="bare"),
+        pytest.param(Event({"error": "out of memory"}), "unavailable", id="a word"),
+        pytest.param(
+            Event({"error": {"code": "tool_use_failed", "status_code": 400}}),
+            "unavailable",
+            id="groq",
+        ),
+        pytest.param(
+            Event({"error": {"code": "context_length_exceeded"}}),
+            "context_overflow",
+            id="too long",
+        ),
+        pytest.param(
+            Event({"choices": [{"delta": {"content": ""}, "finish_reason": "error"}]}),
+            "unavailable",
+            id="a reason",
+        ),
+        pytest.param(
+            Event({"choices": [{"delta": {}, "finish_reason": "insufficient_system_resource"}]}),
+            "unavailable",
+            id="deepseek",
+        ),
+    ],
+)
+async def test_error_inside_of_a_stream_is_sorted(
+    provider: ProviderServer, event: Event, kind: str
+) -> None:
+    """A good status promises nothing: the error counts, not the words before it."""
+    provider.answer(WORDS, breaks=Break("end", after=2, last=event))
+
+    with pytest.raises(ModelError, match="openai-chat broke off its reply") as failure:
         await OpenAIChatAdapter().respond(say.request(MODEL))
 
     assert failure.value.kind == kind

@@ -76,26 +76,30 @@ async def test_thoughts_go_back_as_they_came(
 
 
 @pytest.mark.parametrize(
-    ("model", "features"),
+    ("model", "features", "told"),
     [
-        pytest.param("local/other", ("reasoning_history",), id="another model"),
-        pytest.param("local/m", (), id="a server that takes none"),
+        pytest.param("local/other", ("reasoning_history",), False, id="another model"),
+        pytest.param("local/m", (), True, id="a server that takes none"),
     ],
 )
 async def test_thoughts_are_dropped_whole_elsewhere(
-    provider: ProviderServer, model: str, features: tuple[Feature, ...]
+    provider: ProviderServer, model: str, features: tuple[Feature, ...], *, told: bool
 ) -> None:
-    """To another model, or to a server that refuses it, no reasoning goes; words and calls do."""
+    """No reasoning goes to another model, or to a server that refuses it, which is reported."""
     # T-25
     provider.rules["/chat/completions"] = ChatRules(takes=BASE)
     provider.answer(WORDS)
     turn = thinker(Part(kind="reasoning", native=THINKING), SAID)
 
-    await adapter(provider, *features).respond(say.request(model, say.GOAL, turn, say.STEERED))
+    reply = await adapter(provider, *features).respond(
+        say.request(model, say.GOAL, turn, say.STEERED)
+    )
 
     messages = provider.requests[0].body["messages"]
     assert isinstance(messages, list)
     assert messages[2] == {"role": "assistant", "content": "Köln."}
+    lost = "local takes no reasoning of earlier turns: it isn't sent back"
+    assert (lost in reply.notes) is told
 
 
 async def test_what_a_server_adds_to_its_calls_goes_back(provider: ProviderServer) -> None:
@@ -137,3 +141,16 @@ def _ids(body: JsonObject) -> tuple[list[str], list[str]]:
     messages: Any = body["messages"]
     calls = [call["id"] for message in messages for call in message.get("tool_calls", ())]
     return calls, [message["tool_call_id"] for message in messages if message["role"] == "tool"]
+
+
+def test_turn_without_words_and_calls_is_left_out() -> None:
+    """Servers refuse a message that says nothing."""
+    silent = AssistantTurn(model="openai-chat:m", text="")
+
+    body = OpenAIChatAdapter().build_request(say.request("m", say.GOAL, silent, say.STEERED))
+
+    assert body["messages"] == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Where are my orders?"},
+        {"role": "user", "content": "Hurry."},
+    ]

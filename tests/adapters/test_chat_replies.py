@@ -302,9 +302,11 @@ def test_empty_fields_are_nothing_to_report() -> None:
     """Some servers send every field there is; one that holds nothing says nothing."""
     audio: JsonObject = {"data": "", "expires_at": 0, "id": "", "transcript": ""}
 
-    reply = read({"content": "ok", "annotations": [], "audio": audio, "tool_calls": None})
+    older: JsonObject = {"arguments": "", "name": ""}
 
-    assert (reply.parts, reply.notes) == ((), ())
+    reply = read({"content": "ok", "annotations": [], "audio": audio, "function_call": older})
+
+    assert (reply.calls, reply.parts, reply.notes) == ((), (), ())
 
 
 def test_words_behind_the_last_tool_are_the_answer() -> None:

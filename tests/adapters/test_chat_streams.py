@@ -8,12 +8,11 @@ from pydantic import JsonValue
 
 from adapters.openai_chat import OpenAIChatAdapter
 from contracts.base import JsonObject
-from contracts.errors import ModelError, ModelUnavailable
+from contracts.errors import ModelUnavailable
 from contracts.model import ModelReply
 from contracts.tools import ToolCall
 from tests.adapters import conversations as say
 from tests.adapters.provider_server import Break, Breaking, ProviderServer
-from tests.adapters.rules.strict import Event
 from tests.adapters.samples.openai_chat import TWO_CALLS, WORDS, completion
 
 MODEL = "gpt-4.1"
@@ -48,6 +47,10 @@ def assembled(*chunks: JsonObject) -> ModelReply:
 
 def pay(call_id: str, amount: int) -> ToolCall:
     return ToolCall(call_id=call_id, name="pay", arguments={"amount": amount})
+
+
+def look(call_id: str) -> ToolCall:
+    return ToolCall(call_id=call_id, name="look", arguments={})
 
 
 async def test_reply_is_the_same_streamed_or_not(provider: ProviderServer) -> None:
@@ -95,6 +98,16 @@ async def test_reply_is_the_same_streamed_or_not(provider: ProviderServer) -> No
             id="id and name always",
         ),
         pytest.param(
+            [piece('{"amount":1', call_id="c1", name="pay"), piece("00}", call_id="", name="")],
+            (pay("c1", 100),),
+            id="id and name empty afterwards",
+        ),
+        pytest.param(
+            [piece(part, call_id=part, name="pay") for part in ('{"amount":1', "00}")],
+            (pay("00}", 100),),
+            id="another id for each piece",
+        ),
+        pytest.param(
             [
                 piece('{"amount":1', call_id="c1", name="pay"),
                 piece('{"amount":2', index=1, call_id="c2", name="pay"),
@@ -107,10 +120,16 @@ async def test_reply_is_the_same_streamed_or_not(provider: ProviderServer) -> No
         pytest.param(
             [
                 piece('{"amount":1}', call_id="c1", name="pay"),
-                piece('{"amount":2}', call_id="c2", name="pay"),
+                piece('{"amount":', call_id="c2", name="pay"),
+                piece("2}"),
             ],
             (pay("c1", 1), pay("c2", 2)),
             id="all of them number 0",
+        ),
+        pytest.param(
+            [piece("", call_id="c1", name="look"), piece("", call_id="c2", name="look")],
+            (look("c1"), look("c2")),
+            id="all of them number 0, and without arguments",
         ),
         pytest.param(
             [
@@ -279,6 +298,8 @@ def test_stream_of_one_message_is_read() -> None:
         pytest.param([chunk({"content": "so far"})], 0, id="words"),
         pytest.param([piece('{"amount":1}', call_id="c1", name="pay")], 0, id="a whole call"),
         pytest.param([chunk({"content": "so far"}, usage=USAGE)], 1000, id="counted"),
+        pytest.param([COUNTED, chunk({"content": "so far"})], 1000, id="counted before"),
+        pytest.param([COUNTED], 1000, id="counted alone"),
     ],
 )
 def test_stream_without_an_end_is_cut_off(chunks: list[JsonObject], used: int) -> None:
@@ -317,49 +338,6 @@ async def test_reply_that_has_ended_counts(provider: ProviderServer, how: Breaki
     reply = await OpenAIChatAdapter(idle=timedelta(seconds=0.3)).respond(say.request(MODEL))
 
     assert (reply.text, reply.stop, reply.usage.estimated_cost) == ("ok", "end_turn", None)
-
-
-@pytest.mark.parametrize(
-    ("event", "kind"),
-    [
-        pytest.param(
-            Event({"error": {"code": 502, "message": "Bad gateway"}, "choices": []}),
-            "unavailable",
-            id="openrouter",
-        ),
-        pytest.param(
-            Event({"error": {"code": 429, "message": "slow"}}), "rate_limited", id="a number"
-        ),
-        pytest.param(
-            Event({"error": {"type": "overloaded_error"}}, name="error"),
-            "overloaded",
-            id="a named event",
-        ),
-        pytest.param(Event({"message": "out of memory"}, name="error"), "unavailable", id="bare"),
-        pytest.param(Event({"error": "out of memory"}), "unavailable", id="a word"),
-        pytest.param(
-            Event({"error": {"code": "tool_use_failed", "status_code": 400}}),
-            "unavailable",
-            id="groq",
-        ),
-        pytest.param(
-            Event({"error": {"code": "context_length_exceeded"}}),
-            "context_overflow",
-            id="too long",
-        ),
-        pytest.param(Event(chunk({"content": ""}, "error")), "unavailable", id="a reason"),
-    ],
-)
-async def test_error_inside_of_a_stream_is_sorted(
-    provider: ProviderServer, event: Event, kind: str
-) -> None:
-    """A good status promises nothing: the error counts, not the words before it."""
-    provider.answer(WORDS, breaks=Break("end", after=2, last=event))
-
-    with pytest.raises(ModelError, match="openai-chat broke off its reply") as failure:
-        await OpenAIChatAdapter().respond(say.request(MODEL))
-
-    assert failure.value.kind == kind
 
 
 async def test_comments_and_pings_are_no_events(provider: ProviderServer) -> None:

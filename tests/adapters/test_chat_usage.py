@@ -59,7 +59,7 @@ from tests.adapters.samples.openai_chat import completion
                 "prompt_tokens_details": None,
                 "completion_tokens": None,
                 "queue_time": 0.2,
-                "is_byok": False,
+                "is_byok": True,
             },
             (1000, 0, 0, 0, 0),
             {"prompt_tokens": 1000},

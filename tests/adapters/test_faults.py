@@ -1,6 +1,7 @@
 """Whatever goes wrong on the way, for every adapter: one request, one kind, no key."""
 
 import asyncio
+import json
 import subprocess
 import sys
 import traceback
@@ -93,18 +94,35 @@ async def test_each_fault_has_its_kind_after_one_request(
     assert "\n" not in str(error)
 
 
+@pytest.mark.parametrize("how", ["cut", "end", "stall"])
 async def test_error_event_is_sorted_like_its_status(
-    provider: ProviderServer, adapter: ProviderAdapter, samples: Samples
+    provider: ProviderServer, dialect: Dialect, how: Breaking
 ) -> None:
-    """An error in the middle of a good stream means what it says, and its tokens count."""
-    provider.answer(samples.TWO_CALLS, breaks=Break("end", 4, samples.OVERLOADED))
+    """An error in the middle of a good stream means what it says, however the stream ends."""
+    samples = dialect.samples
+    provider.answer(samples.TWO_CALLS, breaks=Break(how, 4, samples.OVERLOADED))
 
-    error = await say.failure(adapter, samples.MODEL)
+    error = await say.failure(dialect.adapter(IMPATIENCE), samples.MODEL)
 
     assert isinstance(error, ModelUnavailable)
     assert error.kind == "overloaded"
     assert "Overloaded" in str(error)
     assert len(provider.requests) == 1
+
+
+async def test_error_event_may_quote_a_key(
+    provider: ProviderServer, adapter: ProviderAdapter, samples: Samples
+) -> None:
+    """A server that repeats the key in the middle of a stream isn't repeated."""
+    # PP-04
+    quoting = json.dumps(samples.OVERLOADED.data).replace("Overloaded", f"Bearer {say.KEY}")
+    event = samples.OVERLOADED._replace(data=json.loads(quoting))
+    provider.answer(samples.TWO_CALLS, breaks=Break("end", 4, event))
+
+    error = await say.failure(adapter, samples.MODEL)
+
+    assert "Bearer [key]" in str(error)
+    assert say.KEY not in "".join(traceback.format_exception(error))
 
 
 @pytest.mark.parametrize("how", ["cut", "end"])

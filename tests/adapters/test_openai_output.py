@@ -76,7 +76,7 @@ def test_answer_stands_behind_the_last_tool(items: list[JsonObject], answer: str
     # PS-20, PS-22, PS-23
     reply = read(*items)
 
-    assert reply.text == answer
+    assert (reply.text, reply.stop) == (answer, "end_turn")
     assert "A" in reply.words or "Well." in reply.words
 
 
@@ -273,7 +273,24 @@ def test_message_keeps_what_isnt_text() -> None:
     assert reply.text == reply.parts[0].text == "It says."
 
 
-def test_message_with_a_part_of_an_unknown_kind() -> None:
+def test_message_keeps_that_it_was_cut() -> None:
+    """A state that isn't the usual one goes back with the message."""
+    cut = message("So far", status="incomplete")
+
+    assert read(cut, status="incomplete").parts[0].native["status"] == "incomplete"
+    assert "status" not in read(message("All.")).parts[0].native
+
+
+def test_message_keeps_its_probabilities() -> None:
+    """What can't be made anew of the words is kept with the pieces that it stood in."""
+    odds: JsonObject = {"logprobs": [{"token": "So", "logprob": -0.1}]}
+
+    native = read(said(text("So") | odds)).parts[0].native
+
+    assert native["content"] == [text("So") | odds]
+
+
+def test_message_with_a_piece_of_an_unknown_kind() -> None:
     """It is kept as it came, and reported."""
     # T-27
     hologram: JsonObject = {"type": "output_hologram", "data": "x"}
@@ -281,7 +298,7 @@ def test_message_with_a_part_of_an_unknown_kind() -> None:
     reply = read(said(text("Look."), hologram))
 
     assert reply.parts[0].native["content"] == [text("Look."), hologram]
-    assert "a message with a part of type 'output_hologram'" in reply.notes[0]
+    assert "a message with a piece of type 'output_hologram'" in reply.notes[0]
     assert reply.text == "Look."
 
 
@@ -294,7 +311,7 @@ def test_calls_keep_what_isnt_theirs_alone() -> None:
         "async": True,
     }
 
-    reply = read(call(1, '{"order_id": 4}') | extras)
+    reply = read(call(1, '{"order_id": 4}') | extras | {"nothing": None})
 
     assert reply.calls == (
         ToolCall(call_id="call_1", name="find_order", arguments={"order_id": 4}),

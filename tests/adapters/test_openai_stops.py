@@ -62,6 +62,12 @@ def test_call_that_was_cut_short_is_dropped(status: str | None) -> None:
     assert reply.stop == "max_tokens"
 
 
+def test_call_that_says_it_is_cut_is_dropped_from_any_response() -> None:
+    """A call's own word counts, whatever the response says of itself."""
+    # SM-02
+    assert read(call(1, "{}", "incomplete")).calls == ()
+
+
 def test_refusal_says_why_and_calls_nothing() -> None:
     """A refused reply has the refusal as its text, and no calls."""
     # BY-49

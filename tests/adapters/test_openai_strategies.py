@@ -20,6 +20,7 @@ from tests.adapters.samples.openai_items import (
     found,
     message,
     response,
+    said,
     thought,
     turn,
 )
@@ -124,6 +125,17 @@ async def test_chain_sends_only_what_is_new(chain: Run) -> None:
     assert entries(three)[1:] == [{"role": "user", "content": "Go on."}]
     assert {"instructions", "tools"} <= two.keys() & three.keys()
     assert all(body["store"] is True for body in chain.asked)
+
+
+async def test_chain_knows_what_kind_of_call_it_holds(chain: Run) -> None:
+    """The call itself isn't sent again, yet its output is of the kind that it wants."""
+    await chain.step(
+        {"type": "custom_tool_call", "id": "ctc_1", "call_id": "c1", "name": "x", "input": "y"}
+    )
+
+    await chain.step(message("done"), number=2)
+
+    assert [entry["type"] for entry in entries(chain.sent)] == ["custom_tool_call_output"]
 
 
 async def test_chain_goes_on_in_another_process(chain: Run) -> None:
@@ -231,22 +243,26 @@ async def test_paused_model_is_sent_everything(chain: Run) -> None:
     assert is_whole(chain)
 
 
+REFUSAL: JsonObject = {"type": "refusal", "refusal": "not this"}
+
+
+@pytest.mark.parametrize(
+    ("items", "status"),
+    [
+        pytest.param([message("So far")], "incomplete", id="cut in its words"),
+        pytest.param([call(2, '{"or', "incomplete")], "incomplete", id="cut in a call"),
+        pytest.param([said(REFUSAL), call(2, "{}")], "completed", id="refused beside a call"),
+    ],
+)
 @pytest.mark.parametrize("strategy", [CHAIN, CONVERSATION])
-async def test_cut_reply_cant_be_gone_on_from(
-    provider: ProviderServer, strategy: Strategy
+async def test_some_replies_cant_be_gone_on_from(
+    provider: ProviderServer, strategy: Strategy, items: list[JsonObject], status: str
 ) -> None:
-    """What the provider keeps of it may end with a call that nobody will ever answer."""
+    """What the provider keeps of them may hold a call that nobody will ever answer."""
     # SM-02
     run = Run(provider, strategy)
     await run.step(call(1, "{}"))
-    cut = response(
-        message("Let me see."),
-        call(2, '{"order') | {"call_id": "call_2", "status": "incomplete"},
-        id="resp_2",
-        status="incomplete",
-        incomplete_details={"reason": "max_output_tokens"},
-    )
-    provider.answer(cut)
+    provider.answer(response(*items, status=status))
 
     reply = await run.adapter.respond(run.next)
 
@@ -322,6 +338,16 @@ async def test_lost_conversation_is_begun_anew(talk: Run, attempt: int) -> None:
     assert is_whole(talk)
     assert len(reply.notes) == 1
     assert (reply.provider_state or {})["conversation_id"] == "conv_2"
+
+
+async def test_new_conversation_isnt_begun_twice(talk: Run) -> None:
+    """Where a conversation is unknown that has just been begun, another one won't help."""
+    talk.provider.answer({"error": {"message": "no such thing"}}, 404)
+
+    with pytest.raises(ModelRejected, match="no such thing"):
+        await talk.adapter.respond(talk.next)
+
+    assert len(talk.asked) == 1
 
 
 async def test_failure_to_begin_a_conversation_is_sorted(talk: Run) -> None:

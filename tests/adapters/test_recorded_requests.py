@@ -10,15 +10,17 @@ around the instructions, and a choice among no tools at all.
 """
 
 from collections.abc import Generator, Iterable, Mapping
+from dataclasses import replace
 from types import ModuleType
 
 import pytest
 
-from contracts.model import ModelRequest
+from contracts.base import JsonObject
+from contracts.model import ModelRequest, ModelSettings, Prefix, ToolSchema
+from contracts.transcript import UserTurn
 from tests.adapters.recordings import items_anthropic, items_chat, items_responses, readers
 from tests.adapters.recordings.exchanges import (
     WIRE,
-    Body,
     Exchange,
     Format,
     conversations,
@@ -38,6 +40,8 @@ from tests.adapters.recordings.not_carried import ADDED, DOCUMENTED, NOT_CARRIED
 from tests.adapters.recordings.replies import Replies, replies
 from tests.adapters.recordings.speakers import speaker
 from tests.adapters.recordings.stripping import Row, stripped
+from tests.adapters.recordings.turns import asking
+from tests.adapters.recordings.values import Body
 
 pytestmark = pytest.mark.skipif(not WIRE.is_dir(), reason="the recorded exchanges are not here")
 
@@ -51,6 +55,24 @@ EXCHANGES = list(recorded())
 TAKEN = [exchange for exchange in EXCHANGES if exchange.status != REFUSED]
 SAID = readers.answered(EXCHANGES)
 ALL = (*NOT_CARRIED, *DOCUMENTED)
+
+CLOSED: JsonObject = {
+    "type": "object",
+    "properties": {"place": {"type": "string"}},
+    "required": ["place"],
+    "additionalProperties": False,
+}
+EVERYTHING = Prefix(
+    instructions="Be brief.",
+    tools=(ToolSchema(name="find", description="Find it.", input_schema=CLOSED),),
+    settings=ModelSettings(reasoning="high"),
+    output_schema=CLOSED,
+)
+MODELS: Mapping[Format, str] = {
+    "anthropic": "claude-opus-4-6",
+    "openai": "gpt-5.4",
+    "openai-chat": "recorded/any",
+}
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +91,15 @@ def taken(format_: Format, request: Body, rows: Iterable[Row]) -> ModelRequest:
     return asked
 
 
+def meaning(format_: Format, asked: ModelRequest) -> ModelRequest:
+    """The request; not to think and not to be asked to are the same where that is the default."""
+    settings = asked.prefix.settings
+    if settings.reasoning != "none" or format_ != "anthropic":
+        return asked
+    silent = settings.model_copy(update={"reasoning": None})
+    return replace(asked, prefix=asked.prefix.model_copy(update={"settings": silent}))
+
+
 def sent(format_: Format, asked: ModelRequest) -> ModelRequest:
     return taken(format_, speaker(format_).build_request(asked), ADDED)
 
@@ -79,7 +110,9 @@ def test_a_recorded_request_means_the_same_when_we_send_it(exchange: Exchange) -
     # AD-05, AD-06, AD-08
     asked = taken(exchange.format, exchange.request, ALL)
 
-    assert sent(exchange.format, asked) == asked
+    again = sent(exchange.format, asked)
+
+    assert meaning(exchange.format, again) == meaning(exchange.format, asked)
 
 
 @each([exchange for exchange in EXCHANGES if exchange.status == REFUSED])
@@ -94,7 +127,9 @@ def test_a_refused_request_can_be_sent(exchange: Exchange) -> None:
 def test_no_row_hides_what_is_carried(row: Row) -> None:
     """Without the row a recording has something that is lost on the way."""
     others = [other for other in NOT_CARRIED if other != row]
-    concerned = (e for e in EXCHANGES if row in without(e.format, e.request, NOT_CARRIED)[1])
+    concerned = [e for e in EXCHANGES if row in without(e.format, e.request, NOT_CARRIED)[1]]
+    if not concerned:
+        pytest.skip("no recording at hand has it")
 
     assert any(is_lost(exchange, others) for exchange in concerned)
 
@@ -102,17 +137,16 @@ def test_no_row_hides_what_is_carried(row: Row) -> None:
 @pytest.mark.parametrize("row", ADDED, ids=str)
 def test_every_row_of_what_we_add_is_added(row: Row) -> None:
     """A field that we don't send needs no excuse."""
-    requests = (
-        (e.format, speaker(e.format).build_request(taken(e.format, e.request, ALL)))
-        for e in EXCHANGES
-    )
+    asked = asking(MODELS[row.format], EVERYTHING, (UserTurn(text="Where is it?"),))
 
-    assert any(row in without(format_, body, ADDED)[1] for format_, body in requests)
+    body = speaker(row.format).build_request(asked)
+
+    assert row in without(row.format, body, ADDED)[1]
 
 
 def said(exchange: Exchange) -> list[Piece]:
     """What the model said, piece by piece, read from the recording alone."""
-    answer = as_request(exchange.format, readers.whole(exchange))
+    answer = as_request(exchange.format, readers.said(exchange))
     return list(pieces(taken(exchange.format, answer, ALL).transcript))
 
 
@@ -152,6 +186,7 @@ async def test_we_send_back_what_the_recorded_client_did(
 def is_lost(exchange: Exchange, rows: Iterable[Row]) -> bool:
     try:
         asked = taken(exchange.format, exchange.request, rows)
-        return sent(exchange.format, asked) != asked
+        again = sent(exchange.format, asked)
+        return meaning(exchange.format, again) != meaning(exchange.format, asked)
     except (Unread, ValueError):
         return True

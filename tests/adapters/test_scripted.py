@@ -20,7 +20,7 @@ from contracts.errors import ModelRejected, ModelUnavailable
 from contracts.model import ModelReply, ModelRequest, Prefix, StopCause
 from contracts.tools import MalformedCall, ToolCall
 from contracts.transcript import ToolTurn, TranscriptItem, UserTurn
-from contracts.usage import UsageMetrics
+from contracts.usage import CallUsage
 from tests.builders import a_call, a_failure, a_success, a_transcript
 
 GOAL = (UserTurn(text="reach the goal"),)
@@ -155,7 +155,7 @@ async def test_a_script_may_say_why_a_turn_ended(stop: StopCause) -> None:
 
 async def test_a_reply_may_cost_something_and_keep_something() -> None:
     """Usage and the provider's state are part of the script."""
-    spent = UsageMetrics(input_tokens=7, output_tokens=3)
+    spent = CallUsage(input_tokens=7, output_tokens=3)
     reply = await spoken([using(Reply(text="x", provider_state={"thread_id": "t"}), spent)])
 
     assert (reply.usage, reply.provider_state) == (spent, {"thread_id": "t"})

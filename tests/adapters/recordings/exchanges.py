@@ -2,14 +2,16 @@
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import pytest
 
+from tests.adapters.recordings.values import Body
+
 WIRE = Path(__file__).parents[4] / "shared" / "wire"
 
-Body: TypeAlias = dict[str, Any]
 Format: TypeAlias = Literal["anthropic", "openai", "openai-chat"]
 """A wire format goes by the name of the adapter that speaks it."""
 
@@ -32,7 +34,7 @@ class Exchange(NamedTuple):
     format: Format
     host: str
     source: str
-    index: int
+    place: int
     request: Body
     status: int
     content_type: str
@@ -67,9 +69,9 @@ def recorded(wire: Path = WIRE) -> Iterator[Exchange]:
 
 def conversations(exchanges: list[Exchange]) -> Iterator[tuple[Exchange, Exchange]]:
     """Neighbours: an exchange, and the next one of the same source."""
-    for one, following in zip(exchanges, exchanges[1:], strict=False):
+    for one, following in pairwise(exchanges):
         same = (one.source, one.format) == (following.source, following.format)
-        if same and following.index == one.index + 1:
+        if same and following.place == one.place + 1:
             yield one, following
 
 
@@ -84,7 +86,7 @@ def _exchange(stem: str, number: int, line: Body) -> Exchange:
         format=_format(stem, line["path"]),
         host=line["host"],
         source=line["source"],
-        index=line["index"],
+        place=line["index"],
         request=line["request"],
         status=line["status"],
         content_type=line["content_type"] or "",
@@ -94,6 +96,7 @@ def _exchange(stem: str, number: int, line: Body) -> Exchange:
 
 
 def _format(stem: str, path: str) -> Format:
-    by_path = (name for ending, name in ENDINGS if path.endswith(ending))
-    by_file = (name for word, name in FILES if word in stem)
-    return next(by_path, None) or next(by_file)
+    for ending, name in ENDINGS:
+        if path.endswith(ending):
+            return name
+    return next(name for word, name in FILES if word in stem)

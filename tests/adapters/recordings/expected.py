@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from tests.adapters.recordings.exchanges import Body, Exchange
+from tests.adapters.recordings.exchanges import Exchange
+from tests.adapters.recordings.values import Body, Value, fields, is_object
 
-Call: TypeAlias = tuple[str | None, str, Any]
+Call: TypeAlias = tuple[str | None, str, Value]
 """Id (null where the server gave none), name, and arguments: an object, or text that is none."""
 
 
@@ -35,7 +36,7 @@ class Said(NamedTuple):
     stop: str
     counts: Counts
     model: str
-    output: Any
+    output: Value
     thoughts: tuple[str, ...] = ()
     verbatim: tuple[Body, ...] = ()
     state: tuple[str, ...] = ()
@@ -51,6 +52,7 @@ Outcome: TypeAlias = Said | Failed
 
 UNREADABLE = Failed(frozenset({"unreadable"}))
 CUT_OFF = Failed(frozenset({"cut_off"}))
+NOTHING = Failed(frozenset({"cut_off", "unreadable"}))
 
 STATUSES = {
     400: {"invalid_request"},
@@ -79,12 +81,24 @@ HINTS = {
     "timeout": ("timeout", "timed out"),
     "unavailable": ("api_error", "server_error", "internal", "failed_generation"),
     "unreadable": ("failed_generation",),
-    "invalid_request": ("invalid_request",),
+    "invalid_request": ("invalid_",),
 }
 """Words of a provider that may say more than the status does."""
 
 VAGUE = {400, 403, 422, 429}
 """Statuses that providers use for more than one cause, as they do those from 500 on."""
+
+
+def received(exchange: Exchange) -> Body | list[Body] | Failed:
+    """A whole answer, or the events of one, or neither."""
+    if not exchange.good:
+        return failure(exchange.status, exchange.body)
+    if "json" in exchange.content_type:
+        return _object(exchange.raw) or UNREADABLE
+    try:
+        return list(events(exchange.raw.decode())) or NOTHING
+    except ValueError:
+        return NOTHING
 
 
 def events(text: str) -> Iterator[Body]:
@@ -118,23 +132,20 @@ def arguments(text: str) -> object:
         value = json.loads(text, parse_constant=refuse)
     except ValueError:
         return text
-    return value if isinstance(value, dict) else text
+    return value if is_object(value) else text
 
 
 def count(usage: Body | None, *path: str) -> int:
     """A counter; 0 where the server doesn't count this."""
-    value: Any = usage
+    value: Value = usage
     for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
+        value = fields(value).get(name)
     return value or 0
 
 
-def whole_json(exchange: Exchange) -> Body | None:
-    """The answer as one JSON object, if it is one."""
-    if isinstance(exchange.body, dict):
-        return exchange.body
+def _object(text: bytes) -> Body:
+    """The object that a text is; an empty one if it is none."""
     try:
-        value = json.loads(exchange.body)
+        return fields(json.loads(text))
     except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
+        return {}

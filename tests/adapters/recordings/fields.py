@@ -1,8 +1,6 @@
 """Reading JSON so that no field is overlooked: what nobody takes is an error."""
 
-from typing import Any
-
-from tests.adapters.recordings.exchanges import Body
+from tests.adapters.recordings.values import Body, Value
 
 
 class Unread(AssertionError):
@@ -15,7 +13,7 @@ class Fields:
     def __init__(self, body: Body) -> None:
         self._body = {name: value for name, value in body.items() if value is not None}
 
-    def take(self, name: str, default: Any = None) -> Any:
+    def take(self, name: str, default: Value = None) -> Value:
         return self._body.pop(name, default)
 
     def need(self, name: str, *allowed: object) -> None:
@@ -23,6 +21,11 @@ class Fields:
         value = self.take(name, allowed[0])
         if value not in allowed:
             raise Unread(f"{name} is {value!r}")
+
+    def drop(self, name: str, value: object) -> None:
+        """Take a field if it has this value, which says nothing."""
+        if self._body.get(name) == value:
+            del self._body[name]
 
     def rest(self) -> Body:
         """Take all other fields."""

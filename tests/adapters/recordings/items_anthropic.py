@@ -2,23 +2,22 @@
 
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Any
 
 from contracts.content import Part
 from contracts.model import ModelRequest, ModelSettings, Prefix, ToolSchema
-from contracts.tools import HostedTool
+from contracts.tools import HostedTool, ToolResult
 from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 from tests.adapters.recordings import results
-from tests.adapters.recordings.exchanges import Body
 from tests.adapters.recordings.fields import Fields, Unread
-from tests.adapters.recordings.turns import Kept, Saying, asking
+from tests.adapters.recordings.turns import Kept, Saying, asking, says_anything
+from tests.adapters.recordings.values import Body, entries
 
 PROVIDER = "anthropic"
 
 
 def arranged(request: Body) -> Body:
     """Name the kind of every tool, and set apart a reply that was begun for the model."""
-    tools = [{"type": "custom", **tool} for tool in request.get("tools") or []]
+    tools = [{"type": "custom", **tool} for tool in entries(request.get("tools"))]
     messages: list[Body] = request["messages"]
     begun = messages[-1:] if messages and _is_begun(messages[-1]) else []
     kept = messages[: len(messages) - len(begun)]
@@ -67,7 +66,7 @@ def _settings(fields: Fields, *, with_tools: bool) -> ModelSettings:
     return settings
 
 
-def _choice(choice: Body, *, with_tools: bool) -> dict[str, Any]:
+def _choice(choice: Body, *, with_tools: bool) -> Body:
     """Read which tools may be called, which is something to say only where there are any."""
     fields = Fields(choice)
     kind = fields.take("type")
@@ -108,7 +107,8 @@ def _transcript(model: str, messages: list[Body]) -> Iterator[TranscriptItem]:
     for role, group in groupby(messages, key=lambda message: message["role"]):
         blocks = [block for message in group for block in _blocks(message)]
         if role == "assistant":
-            yield assistant(model, blocks)
+            turn = assistant(model, blocks)
+            yield from [turn] if says_anything(turn) else []
         elif role == "user":
             yield from _user(blocks)
         else:
@@ -134,7 +134,7 @@ def _user(blocks: list[Body]) -> Iterator[TranscriptItem]:
                 raise Unread(kind)
 
 
-def _result(block: Body) -> Any:
+def _result(block: Body) -> ToolResult:
     fields = Fields(block)
     fields.take("type")
     content = fields.take("content", "")
@@ -142,6 +142,7 @@ def _result(block: Body) -> Any:
         fields.take("tool_use_id"),
         content if isinstance(content, str) else "".join(_texts(content)),
         failed=fields.take("is_error", default=False),
+        of=fields.take("toolset_name", ""),
     )
     fields.close("tool_result")
     return result

@@ -2,25 +2,26 @@
 
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Any
 
 from contracts.content import Part
 from contracts.model import ModelRequest, ModelSettings, Prefix, ToolSchema
+from contracts.tools import ToolResult
 from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 from tests.adapters.recordings import expected, results
-from tests.adapters.recordings.exchanges import Body
 from tests.adapters.recordings.fields import Fields, Unread
 from tests.adapters.recordings.speakers import SERVER
-from tests.adapters.recordings.turns import Saying, asking, leading
+from tests.adapters.recordings.turns import Saying, asking, leading, says_anything
+from tests.adapters.recordings.values import Body, Value, entries
 
 PROVIDER = "openai-chat"
+NO_ARGUMENTS: Body = {"type": "object", "properties": {}}
 THOUGHTS = ("reasoning", "reasoning_content", "reasoning_details")
 
 
 def arranged(request: Body) -> Body:
     """Set the instructions apart, which come before the conversation; name each tool's kind."""
     instructions, messages = leading(request["messages"])
-    tools = [{"type": "function", **tool} for tool in request.get("tools") or []]
+    tools = [{"type": "function", **tool} for tool in entries(request.get("tools"))]
     return request | {"instructions": instructions, "messages": messages, "tools": tools}
 
 
@@ -54,9 +55,9 @@ def _settings(fields: Fields, *, with_tools: bool) -> ModelSettings:
     )
 
 
-def _choice(fields: Fields, *, with_tools: bool) -> dict[str, Any]:
+def _choice(fields: Fields, *, with_tools: bool) -> Body:
     """Read which tools may be called, which is something to say only where there are any."""
-    choice: Any = fields.take("tool_choice", "auto")
+    choice: Value = fields.take("tool_choice", "auto")
     several: bool = fields.take("parallel_tool_calls", default=True)
     named = choice if isinstance(choice, str) else _named(choice)
     return {"tool_choice": named, "parallel_calls": several} if with_tools else {}
@@ -89,7 +90,7 @@ def _tool(tool: Body) -> ToolSchema:
     schema = ToolSchema(
         name=function.take("name"),
         description=function.take("description", ""),
-        input_schema=function.take("parameters"),
+        input_schema=function.take("parameters", NO_ARGUMENTS),
     )
     function.close("function")
     fields.close("tool")
@@ -105,7 +106,8 @@ def _transcript(model: str, messages: list[Body]) -> Iterator[TranscriptItem]:
             case "tool":
                 yield ToolTurn(results=tuple(map(_result, group)))
             case "assistant":
-                yield from (assistant(model, message) for message in group)
+                turns = (assistant(model, message) for message in group)
+                yield from (turn for turn in turns if says_anything(turn))
             case _:
                 raise Unread(role)
 
@@ -126,7 +128,7 @@ def _texts(content: str | list[Body]) -> Iterator[str]:
         fields.close("text")
 
 
-def _result(message: Body) -> Any:
+def _result(message: Body) -> ToolResult:
     fields = Fields(message)
     fields.take("role")
     text = "".join(_texts(fields.take("content", "")))

@@ -1,19 +1,21 @@
 """From a request of OpenAI Responses to our items."""
 
+import json
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Any
 
 from contracts.content import Part
 from contracts.model import ModelRequest, ModelSettings, Prefix, ToolSchema
-from contracts.tools import HostedTool
+from contracts.tools import HostedTool, ToolResult
 from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 from tests.adapters.recordings import expected, results
-from tests.adapters.recordings.exchanges import Body
 from tests.adapters.recordings.fields import Fields, Unread
-from tests.adapters.recordings.turns import Kept, Saying, asking, leading
+from tests.adapters.recordings.turns import Kept, Saying, asking, leading, says_anything
+from tests.adapters.recordings.values import Body, Value, entries, is_object
 
 PROVIDER = "openai"
+NO_ARGUMENTS: Body = {"type": "object", "properties": {}}
+RESULTS = {"function_call_output", "custom_tool_call_output", "mcp_approval_response"}
 HOSTED = {"web_search": "web_search", "code_interpreter": "code_execution"}
 
 _BEFORE = (UserTurn(text="A goal."), AssistantTurn(model=f"{PROVIDER}:before", text="A reply."))
@@ -63,13 +65,13 @@ def read(request: Body) -> ModelRequest:
 def _kept(fields: Fields) -> Kept:
     """What the provider keeps of the conversation, by its id."""
     chain: str | None = fields.take("previous_response_id")
-    conversation: Any = fields.take("conversation")
-    if isinstance(conversation, dict):
+    conversation: Value = fields.take("conversation")
+    if is_object(conversation):
         conversation = conversation["id"]
     if conversation:
         return Kept("conversation", {"conversation_id": conversation, "_pruned_before": 0})
     if chain:
-        state = {"previous_response_id": chain, "_pruned_before": 0}
+        state: Body = {"previous_response_id": chain, "_pruned_before": 0}
         return Kept("previous_response_id", state)
     return Kept()
 
@@ -85,9 +87,9 @@ def _settings(fields: Fields, *, with_tools: bool) -> ModelSettings:
     return settings
 
 
-def _choice(fields: Fields, *, with_tools: bool) -> dict[str, Any]:
+def _choice(fields: Fields, *, with_tools: bool) -> Body:
     """Read which tools may be called, which is something to say only where there are any."""
-    choice: Any = fields.take("tool_choice", "auto")
+    choice: Value = fields.take("tool_choice", "auto")
     several: bool = fields.take("parallel_tool_calls", default=True)
     named = choice if isinstance(choice, str) else _named(choice)
     return {"tool_choice": named, "parallel_calls": several} if with_tools else {}
@@ -95,7 +97,7 @@ def _choice(fields: Fields, *, with_tools: bool) -> dict[str, Any]:
 
 def _named(choice: Body) -> str:
     fields = Fields(choice)
-    kind = fields.take("type")
+    kind: str = fields.take("type")
     name: str = fields.take("name") if kind == "function" else HOSTED[kind]
     fields.close("tool_choice")
     return name
@@ -120,7 +122,7 @@ def _tools(request: Body) -> Iterator[ToolSchema]:
             yield ToolSchema(
                 name=fields.take("name"),
                 description=fields.take("description", ""),
-                input_schema=fields.take("parameters"),
+                input_schema=fields.take("parameters", NO_ARGUMENTS),
             )
             fields.close("tool")
 
@@ -128,7 +130,7 @@ def _tools(request: Body) -> Iterator[ToolSchema]:
 def _hosted(request: Body) -> Iterator[HostedTool]:
     for tool in request.get("tools", []):
         fields = Fields(tool)
-        kind = fields.take("type")
+        kind: str = fields.take("type")
         if kind != "function":
             yield HostedTool(name=HOSTED.get(kind, kind), options=fields.rest())
 
@@ -142,14 +144,15 @@ def _transcript(model: str, items: list[Body]) -> Iterator[TranscriptItem]:
             case "tool":
                 yield ToolTurn(results=tuple(map(_result, group)))
             case "assistant":
-                yield assistant(model, list(group))
+                turn = assistant(model, list(group))
+                yield from [turn] if says_anything(turn) else []
             case _:
                 raise Unread(side)
 
 
 def _side(item: Body) -> str:
     """Who an item comes from: what is neither a message nor a result is the model's."""
-    if item.get("type") == "function_call_output":
+    if item.get("type") in RESULTS:
         return "tool"
     return item.get("role", "assistant")
 
@@ -172,14 +175,19 @@ def _text(part: Body, kind: str) -> str:
     return text
 
 
-def _result(item: Body) -> Any:
+def _result(item: Body) -> ToolResult:
     fields = Fields(item)
-    fields.take("type")
-    output = fields.take("output")
-    if not isinstance(output, str):
-        output = "".join(_text(part, "input_text") for part in output)
-    result = results.taken(fields.take("call_id"), output)
-    fields.close("function_call_output")
+    if fields.take("type") == "mcp_approval_response":
+        asked = fields.take("approval_request_id")
+        said = {"approve": fields.take("approve"), "reason": fields.take("reason", "")}
+        result = results.approved(asked, **said)
+    else:
+        output = fields.take("output")
+        if not isinstance(output, str):
+            output = "".join(_text(part, "input_text") for part in output)
+        caller = json.dumps(fields.take("caller"))
+        result = results.taken(fields.take("call_id"), output, of=caller)
+    fields.close("result")
     return result
 
 
@@ -189,15 +197,10 @@ def assistant(model: str, items: list[Body]) -> AssistantTurn:
         match item.get("type", "message"):
             case "message":
                 _say(saying, item)
-            case "function_call":
-                fields = Fields(item)
-                call_id, name = fields.take("call_id"), fields.take("name")
-                arguments = expected.arguments(fields.take("arguments"))
-                fields.take("type")
-                fields.need("status", "completed")
-                saying.call(call_id, name, arguments, fields.rest())
+            case "function_call" | "custom_tool_call" | "mcp_approval_request":
+                _ask(saying, item)
             case "reasoning":
-                said = [*(item.get("summary") or []), *(item.get("content") or [])]
+                said = entries(item.get("summary")) + entries(item.get("content"))
                 text = "\n\n".join(piece["text"] for piece in said)
                 saying.add(Part(kind="reasoning", text=text, native=item))
             case kind if kind.endswith("_call"):
@@ -207,11 +210,27 @@ def assistant(model: str, items: list[Body]) -> AssistantTurn:
     return saying.turn
 
 
+def _ask(saying: Saying, item: Body) -> None:
+    """Read a call. Of the rarer kinds the whole item goes back."""
+    fields = Fields(item)
+    match fields.take("type"):
+        case "custom_tool_call":
+            saying.call(item["call_id"], item["name"], {"input": item["input"]}, item)
+        case "mcp_approval_request":
+            name = f"mcp.{item['server_label']}.{item['name']}"
+            saying.call(item["id"], name, expected.arguments(item["arguments"]), item)
+        case _:
+            call_id, name = fields.take("call_id"), fields.take("name")
+            arguments = expected.arguments(fields.take("arguments"))
+            fields.drop("status", "completed")
+            saying.call(call_id, name, arguments, fields.rest())
+
+
 def _say(saying: Saying, item: Body) -> None:
-    """Read a message: text, one piece of text, or other pieces, which stay as they are."""
+    """Read a message; pieces other than one text stay as they are, if it can go back by its id."""
     fields = Fields(item)
     fields.take("role")
-    fields.need("status", "completed")
+    fields.drop("status", "completed")
     match fields.take("content"):
         case str(text):
             extras: Body = {}
@@ -219,5 +238,5 @@ def _say(saying: Saying, item: Body) -> None:
             extras = {"annotations": rest["annotations"]} if rest.get("annotations") else {}
         case pieces:
             text = "".join(piece.get("text") or piece.get("refusal") or "" for piece in pieces)
-            extras = {"content": pieces}
+            extras = {"content": pieces} if "id" in item else {}
     saying.text(text, fields.rest() | extras)

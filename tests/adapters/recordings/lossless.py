@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from contracts.model import ModelReply
 from tests.adapters.recordings import expected
 from tests.adapters.recordings.exchanges import Format
 from tests.adapters.recordings.paths import Leaf, leaves, matches
+from tests.adapters.recordings.values import Value
 
 SHORTEST = 9
 """Characters of a text that can't be found somewhere else by chance."""
@@ -33,22 +34,26 @@ UNKEPT: tuple[Unkept, ...] = (
 )
 
 
-def lost(format_: Format, output: Any, reply: ModelReply) -> list[str]:
+def lost(
+    format_: Format, output: Value, reply: ModelReply, rows: tuple[Unkept, ...] = UNKEPT
+) -> list[str]:
     """The paths of all texts that the reply doesn't hold, in their order."""
     pool = _pool(reply)
+    mine = [row for row in rows if row.format == format_]
     return [
         path
         for path, leaf in _texts(output)
-        if not _rows(format_, f"{path}={leaf}") and not any(_dense(leaf) in kept for kept in pool)
+        if not any(matches(row.pattern, f"{path}={leaf}") for row in mine)
+        and not any(_dense(leaf) in kept for kept in pool)
     ]
 
 
-def excused(format_: Format, output: Any) -> set[Unkept]:
-    """The rows of the table that this output has need of."""
-    return {row for path, leaf in _texts(output) for row in _rows(format_, f"{path}={leaf}")}
+def concerns(row: Unkept, output: Value) -> bool:
+    """Whether the output has the field of a row."""
+    return any(matches(row.pattern, f"{path}={leaf}") for path, leaf in _texts(output))
 
 
-def _texts(output: Any) -> Iterator[tuple[str, str]]:
+def _texts(output: Value) -> Iterator[tuple[str, str]]:
     """All longer texts; arguments that came as JSON are looked into."""
     for path, leaf in leaves(output):
         for place, text in _inside(path, leaf):
@@ -71,7 +76,3 @@ def _pool(reply: ModelReply) -> list[str]:
 def _dense(text: str) -> str:
     """The text without the white space that keeps its parts apart."""
     return "".join(text.split())
-
-
-def _rows(format_: Format, place: str) -> list[Unkept]:
-    return [row for row in UNKEPT if row.format == format_ and matches(row.pattern, place)]

@@ -24,7 +24,7 @@ _SERVER = "a server's own word, beside the API that all of them have"
 _BARE = "our tools have a name, a description and a schema"
 _WORDS = "a turn of ours is words: nobody is named, and nothing is marked in them"
 
-_OFFERED = "function|web_search|code_interpreter"
+_OFFERED = "function|web_search|file_search|code_interpreter"
 
 NOT_CARRIED: tuple[Row, ...] = (
     Row("anthropic", "stream", _STREAM),
@@ -85,6 +85,7 @@ DOCUMENTED: tuple[Row, ...] = (
     Row("anthropic", "thinking.!type|budget_tokens", _SETTING),
     Row("anthropic", "output_config.!effort|format", _SETTING),
     Row("anthropic", "tools[]<custom>.!type|name|description|input_schema", _BARE),
+    Row("anthropic", "tools[]<*toolset*>", _HOSTED),
     Row("anthropic", "messages[]<user|assistant>.!role|content", _WORDS),
     Row("anthropic", "messages[]<user>.content[]<text>.!type|text", _WORDS),
     Row("anthropic", "messages[]<user>.content[]<tool_result>.content[].!type|text", _RESULT),

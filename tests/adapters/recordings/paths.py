@@ -10,21 +10,24 @@ a type that it doesn't name may be any, and so may a value.
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
+
+from tests.adapters.recordings.values import Value, is_list, is_object
 
 Leaf: TypeAlias = str | int | float | bool | None
 
 _WORD = re.compile(r"[^.\[\]<>=]+")
 _ANY = r"[^.\[\]<>=]+"
+_SOME = r"[^.\[\]<>=]*"
 _TYPE = r"(?:<[^<>]*>)?"
 _VALUE = r"(?:=.*)?"
 
 
-def labelled(value: Any, path: str) -> str:
+def labelled(value: Value, path: str) -> str:
     """The path of a value with its type; that of a text with the text."""
     if isinstance(value, str):
         return f"{path}={value}"
-    if not isinstance(value, dict):
+    if not is_object(value):
         return path
     kind: object = value.get("type") or value.get("role")
     return f"{path}<{kind}>" if isinstance(kind, str) else path
@@ -34,17 +37,17 @@ def joined(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def below(value: Any, path: str) -> Iterator[tuple[Any, str]]:
+def below(value: Value, path: str) -> Iterator[tuple[Value, str]]:
     """The values right below one, with their paths; *path* is already labelled."""
-    if isinstance(value, dict):
+    if is_object(value):
         for name, entry in value.items():
             yield entry, labelled(entry, joined(path, name))
-    elif isinstance(value, list):
+    elif is_list(value):
         for entry in value:
             yield entry, labelled(entry, f"{path}[]")
 
 
-def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Leaf]]:
+def leaves(value: Value, path: str = "") -> Iterator[tuple[str, Leaf]]:
     """All values that hold no others, with their paths."""
     if isinstance(value, dict | list):
         for entry, place in below(value, path):
@@ -80,5 +83,5 @@ def _translated_word(word: str) -> str:
 
 
 def _one_of(words: str) -> str:
-    escaped = (re.escape(word).replace(r"\*", f"{_ANY}") for word in words.split("|"))
+    escaped = (re.escape(word).replace(r"\*", _SOME) for word in words.split("|"))
     return f"(?:{'|'.join(escaped)})"

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from tests.adapters.recordings import expected
-from tests.adapters.recordings.exchanges import Body, Exchange
+from tests.adapters.recordings.exchanges import Exchange
 from tests.adapters.recordings.expected import Counts, Failed, Outcome, Said, count
+from tests.adapters.recordings.values import Body, Value
 
 STOPS = {
     "end_turn": "end_turn",
@@ -28,37 +28,34 @@ def outcome(exchange: Exchange) -> Outcome:
 
 def whole(exchange: Exchange) -> Body | Failed:
     """The answer as it would have come unstreamed."""
-    if not exchange.good:
-        return expected.failure(exchange.status, exchange.body)
-    if exchange.streamed and isinstance(exchange.body, str):
-        return _assembled(list(expected.events(exchange.body)))
-    return expected.whole_json(exchange) or expected.UNREADABLE
+    answer = expected.received(exchange)
+    return _assembled(answer) if isinstance(answer, list) else answer
 
 
 def said(message: Body) -> Outcome:
     if not isinstance(message.get("content"), list):
         return expected.UNREADABLE
-    blocks: list[Body] = message["content"]
+    blocks = _complete(message)
     container: Body = message.get("container") or {}
     return Said(
         pieces=tuple(block["text"] for block in blocks if block["type"] == "text"),
         answer="".join(_answer(blocks)),
         calls=tuple(
             (block["id"], block["name"], block["input"])
-            for block in _whole(message)
+            for block in blocks
             if block["type"] == "tool_use"
         ),
         stop=STOPS.get(message["stop_reason"], "other"),
         counts=_counts(message.get("usage")),
         model=message["model"],
-        output=_whole(message),
+        output=blocks,
         thoughts=tuple(block["thinking"] for block in blocks if block["type"] == "thinking"),
         verbatim=tuple(b for b in blocks if b["type"] not in {"text", "tool_use"}),
         state=(container["id"],) if container else (),
     )
 
 
-def _whole(message: Body) -> list[Body]:
+def _complete(message: Body) -> list[Body]:
     """The blocks without the call that a limit of length cut in two."""
     blocks: list[Body] = message["content"]
     if message["stop_reason"] == "refusal":
@@ -131,5 +128,5 @@ def _grow(block: Body, delta: Body) -> None:
 
 def _closed(block: Body) -> Body:
     """The block with its input, which came as pieces of JSON."""
-    pieces: Any = block.pop("partial_json", "")
+    pieces: Value = block.pop("partial_json", "")
     return block | {"input": json.loads(pieces)} if pieces else block

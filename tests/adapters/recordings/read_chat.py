@@ -1,20 +1,27 @@
 """What an answer of Chat Completions says, whoever serves it."""
 
 from collections.abc import Iterator
-from typing import Any
+from itertools import groupby
 
 from tests.adapters.recordings import expected
-from tests.adapters.recordings.exchanges import Body, Exchange
+from tests.adapters.recordings.exchanges import Exchange
 from tests.adapters.recordings.expected import Call, Counts, Failed, Outcome, Said, count
+from tests.adapters.recordings.values import Body, Value, entries, fields, is_list, is_object
 
 STOPS = {
     "stop": "end_turn",
+    "end_turn": "end_turn",
+    "eos": "end_turn",
     "length": "max_tokens",
+    "model_length": "max_tokens",
+    "max_tokens": "max_tokens",
     "tool_calls": "tool_use",
     "function_call": "tool_use",
     "content_filter": "content_filter",
     "": "end_turn",
 }
+BROKEN_OFF = {"error", "insufficient_system_resource"}
+CUT_SHORT = {"length", "model_length", "max_tokens", "content_filter"}
 THOUGHTS = ("reasoning", "reasoning_content")
 
 
@@ -25,11 +32,8 @@ def outcome(exchange: Exchange) -> Outcome:
 
 def whole(exchange: Exchange) -> Body | Failed:
     """The answer as it would have come unstreamed."""
-    if not exchange.good:
-        return expected.failure(exchange.status, exchange.body)
-    if exchange.streamed and isinstance(exchange.body, str):
-        return _assembled(list(expected.events(exchange.body)))
-    return expected.whole_json(exchange) or expected.UNREADABLE
+    answer = expected.received(exchange)
+    return _assembled(answer) if isinstance(answer, list) else answer
 
 
 def said(completion: Body) -> Outcome:
@@ -38,17 +42,19 @@ def said(completion: Body) -> Outcome:
     if not completion.get("choices"):
         return expected.UNREADABLE
     choice: Body = completion["choices"][0]
-    message: Body = choice["message"]
+    if choice.get("error") or choice.get("finish_reason") in BROKEN_OFF:
+        return _failed(choice.get("error"))
+    message = _complete(choice)
     words = tuple(_words(message.get("content")))
     refusal: str = message.get("refusal") or ""
-    calls = () if refusal else tuple(map(_call, message.get("tool_calls") or []))
+    calls = () if refusal else tuple(map(_call, _calls(message)))
     return Said(
         pieces=(*words, refusal),
         answer="".join(words) + refusal,
         calls=calls,
         stop="refusal" if refusal else _stop(choice, called=bool(calls)),
         counts=_counts(completion.get("usage")),
-        model=completion["model"],
+        model=completion.get("model") or "",
         output=message,
         thoughts=tuple(_thoughts(message)),
     )
@@ -58,23 +64,38 @@ def _words(content: object) -> Iterator[str]:
     """Content is text, or blocks of which some are text."""
     if isinstance(content, str):
         yield content
-    elif isinstance(content, list):
-        blocks: list[Body] = content
-        yield from (block["text"] for block in blocks if block["type"] == "text")
+    yield from (block["text"] for block in entries(content) if block["type"] == "text")
 
 
 def _thoughts(message: Body) -> Iterator[str]:
     yield from (message[name] for name in THOUGHTS if message.get(name))
-    content: Any = message.get("content")
-    for block in content if isinstance(content, list) else []:
+    for block in entries(message.get("content")):
         if block["type"] == "thinking":
             yield from _words(block["thinking"])
 
 
+def _complete(choice: Body) -> Body:
+    """The message without the calls that a limit of length cut in two."""
+    message: Body = choice["message"]
+    if choice.get("finish_reason") not in CUT_SHORT or not message.get("tool_calls"):
+        return message
+    calls = entries(message["tool_calls"])
+    return message | {"tool_calls": [call for call in calls if is_object(_call(call)[2])]}
+
+
+def _calls(message: Body) -> list[Body]:
+    """All calls; the one of the older kind, which has no id, where there are no others."""
+    older = fields(message.get("function_call"))
+    alone = [{"function": older}] if older.get("name") else []
+    return entries(message.get("tool_calls")) or alone
+
+
 def _call(call: Body) -> Call:
-    given: Any = call["function"]["arguments"]
-    arguments = expected.arguments(given) if isinstance(given, str) else given
-    return call.get("id") or None, call["function"]["name"], arguments
+    custom = fields(call.get("custom"))
+    function = fields(call.get("function")) or {**custom, "arguments": custom["input"]}
+    given: Value = function["arguments"]
+    arguments = expected.arguments(given or "{}") if isinstance(given, str | None) else given
+    return call.get("id") or None, function["name"], arguments
 
 
 def _stop(choice: Body, *, called: bool) -> str:
@@ -108,9 +129,9 @@ def _assembled(chunks: list[Body]) -> Body | Failed:
             return _failed(chunk["error"])
         for name in completion:
             completion[name] = chunk.get(name) or completion[name]
-        for choice in chunk.get("choices") or []:
+        for choice in entries(chunk.get("choices")):
             if choice.get("index", 0) == 0:
-                _grow(message, choice.get("delta") or {})
+                _grow(message, fields(choice.get("delta")))
                 finish = choice.get("finish_reason") or finish
     if finish is None:
         return expected.CUT_OFF
@@ -124,14 +145,28 @@ def _grow(message: Body, delta: Body) -> None:
     """Add a delta: text grows, lists grow longer, calls grow by their index."""
     for name, value in delta.items():
         if name == "tool_calls":
-            for piece in value or []:
+            for piece in entries(value):
                 _grow_call(message.setdefault(name, {}), piece)
-        elif name == "role":
-            message[name] = value
-        elif isinstance(value, str | list):
+        elif name == "content" and (is_list(value) or is_list(message.get(name))):
+            message[name] = list(_joined(_pieces(message.get(name)) + _pieces(value)))
+        elif name != "role" and isinstance(value, str | list):
             message[name] = message[name] + value if message.get(name) else value
         elif value is not None:
             message[name] = value
+
+
+def _pieces(content: Value) -> list[Body]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else entries(content)
+
+
+def _joined(pieces: list[Body]) -> Iterator[Body]:
+    """Neighbours of one kind are one piece, which the stream had cut."""
+    for kind, group in groupby(pieces, key=lambda piece: piece["type"]):
+        inside = [piece[kind] for piece in group]
+        if is_list(inside[0]):
+            yield {"type": kind, kind: list(_joined([one for many in inside for one in many]))}
+        else:
+            yield {"type": kind, kind: "".join(inside)}
 
 
 def _grow_call(calls: dict[int, Body], piece: Body) -> None:
@@ -142,6 +177,6 @@ def _grow_call(calls: dict[int, Body], piece: Body) -> None:
     call["function"]["arguments"] += function.get("arguments") or ""
 
 
-def _failed(error: Any) -> Failed:
-    status = error.get("status_code") or error.get("code") if isinstance(error, dict) else None
+def _failed(error: Value) -> Failed:
+    status = fields(error).get("status_code") or fields(error).get("code")
     return expected.failure(status if isinstance(status, int) else 500, error)

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from tests.adapters.recordings import expected
-from tests.adapters.recordings.exchanges import Body, Exchange
+from tests.adapters.recordings.exchanges import Exchange
 from tests.adapters.recordings.expected import Call, Counts, Failed, Outcome, Said, count
+from tests.adapters.recordings.values import Body, entries, fields
 
 ENDS = {"response.completed", "response.incomplete", "response.failed"}
 INCOMPLETE = {"max_output_tokens": "max_tokens", "content_filter": "content_filter"}
@@ -19,11 +20,8 @@ def outcome(exchange: Exchange) -> Outcome:
 
 def whole(exchange: Exchange) -> Body | Failed:
     """The answer as it would have come unstreamed."""
-    if not exchange.good:
-        return expected.failure(exchange.status, exchange.body)
-    if exchange.streamed and isinstance(exchange.body, str):
-        return _assembled(list(expected.events(exchange.body)))
-    return expected.whole_json(exchange) or expected.UNREADABLE
+    answer = expected.received(exchange)
+    return _assembled(answer) if isinstance(answer, list) else answer
 
 
 def said(response: Body) -> Outcome:
@@ -36,7 +34,7 @@ def said(response: Body) -> Outcome:
     calls = [] if refused else [item for item in items if _is_whole_call(item, response)]
     return Said(
         pieces=tuple(_words(items)),
-        answer="".join(_words(_behind_tools(items))),
+        answer="".join(_words(_answer(items))),
         calls=tuple(map(_call, calls)),
         stop="refusal" if refused else _stop(response, called=bool(calls)),
         counts=_counts(response.get("usage")),
@@ -46,7 +44,7 @@ def said(response: Body) -> Outcome:
             thought["text"]
             for item in items
             if item["type"] == "reasoning"
-            for thought in [*(item.get("summary") or []), *(item.get("content") or [])]
+            for thought in entries(item.get("summary")) + entries(item.get("content"))
         ),
         verbatim=tuple(i for i in items if i["type"] not in {"message", *CALLS}),
     )
@@ -62,10 +60,11 @@ def _words(items: list[Body]) -> Iterator[str]:
             yield part.get("text") or part.get("refusal") or ""
 
 
-def _behind_tools(items: list[Body]) -> list[Body]:
-    """The items behind the last one that has to do with a tool."""
+def _answer(items: list[Body]) -> list[Body]:
+    """The items behind the last one that has to do with a tool; a commentary is no answer."""
     tools = [n for n, item in enumerate(items) if item["type"].endswith(("_call", "_output"))]
-    return items[tools[-1] + 1 :] if tools else items
+    behind = items[tools[-1] + 1 :] if tools else items
+    return [item for item in behind if item.get("phase") != "commentary"]
 
 
 def _call(item: Body) -> Call:
@@ -89,7 +88,7 @@ def _is_whole_call(item: Body, response: Body) -> bool:
 def _stop(response: Body, *, called: bool) -> str:
     status = response.get("status")
     if status == "incomplete":
-        reason = (response.get("incomplete_details") or {}).get("reason")
+        reason: str = fields(response.get("incomplete_details")).get("reason", "")
         return INCOMPLETE.get(reason, "other")
     if status in UNFINISHED:
         return "other"

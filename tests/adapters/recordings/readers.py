@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from types import ModuleType
 
 from tests.adapters.recordings import read_anthropic, read_chat, read_responses
-from tests.adapters.recordings.exchanges import Body, Exchange, Format
+from tests.adapters.recordings.exchanges import Exchange, Format
 from tests.adapters.recordings.expected import Failed, Outcome, Said
+from tests.adapters.recordings.values import Body
 
 READERS: Mapping[Format, ModuleType] = {
     "anthropic": read_anthropic,

@@ -75,7 +75,7 @@ def _request(exchange: Exchange) -> ModelRequest:
         run_id="r1",
         turn=1,
         attempt=1,
-        model=own_name(exchange, exchange.request["model"]),
+        model=own_name(exchange, exchange.request.get("model", "unnamed")),
         prefix=Prefix(instructions="Be brief.", tools=()),
         transcript=(UserTurn(text="Go on."),),
         provider_state={},

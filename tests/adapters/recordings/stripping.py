@@ -1,10 +1,11 @@
 """Taking out of a request what a table says can't be carried."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tests.adapters.recordings.exchanges import Format
 from tests.adapters.recordings.paths import joined, labelled, matches
+from tests.adapters.recordings.values import Value, is_list, is_object
 
 
 class Row(NamedTuple):
@@ -15,21 +16,21 @@ class Row(NamedTuple):
     reason: str
 
 
-def stripped(format_: Format, request: Any, rows: Iterable[Row]) -> tuple[Any, set[Row]]:
+def stripped(format_: Format, request: Value, rows: Iterable[Row]) -> tuple[Value, set[Row]]:
     """Return the request without the places that a row names, and the rows that were needed."""
     mine = [row for row in rows if row.format == format_]
     used: set[Row] = set()
     return _without(request, "", mine, used), used
 
 
-def _without(value: Any, path: str, rows: list[Row], used: set[Row]) -> Any:
-    if isinstance(value, dict):
+def _without(value: Value, path: str, rows: list[Row], used: set[Row]) -> Value:
+    if is_object(value):
         return {
             name: _without(entry, place, rows, used)
             for name, entry in value.items()
             if not _hit(place := labelled(entry, joined(path, name)), rows, used)
         }
-    if isinstance(value, list):
+    if is_list(value):
         return [
             _without(entry, place, rows, used)
             for entry in value

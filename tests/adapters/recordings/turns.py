@@ -1,13 +1,13 @@
 """Our items, made piece by piece."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from contracts.base import JsonObject
 from contracts.content import Part
 from contracts.model import ModelRequest, Prefix, Strategy
 from contracts.tools import AnyCall, MalformedCall, ToolCall
 from contracts.transcript import AssistantTurn, TranscriptItem
-from tests.adapters.recordings.exchanges import Body
+from tests.adapters.recordings.values import Body, Value, is_object
 
 SYSTEM = {"system", "developer"}
 
@@ -24,9 +24,9 @@ class Saying:
         if text:
             self.add(Part(kind="text", text=text, native=native))
 
-    def call(self, call_id: str, name: str, arguments: Any, native: JsonObject) -> None:
+    def call(self, call_id: str, name: str, arguments: Value, native: JsonObject) -> None:
         """Add a call; arguments that are no object stay text."""
-        if isinstance(arguments, dict):
+        if is_object(arguments):
             self._calls.append(ToolCall(call_id=call_id, name=name, arguments=arguments))
         else:
             self._calls.append(MalformedCall(call_id=call_id, name=name, raw_arguments=arguments))
@@ -54,6 +54,10 @@ class Saying:
         )
 
 
+def says_anything(turn: AssistantTurn) -> bool:
+    return bool(turn.text or turn.calls or turn.parts)
+
+
 def leading(messages: list[Body]) -> tuple[list[Body], list[Body]]:
     """Split what the system says first from the conversation."""
     words = (n for n, m in enumerate(messages) if m.get("role") not in SYSTEM or "type" in m)
@@ -78,7 +82,7 @@ def asking(
     transcript: tuple[TranscriptItem, ...],
     kept: Kept = Kept(),  # noqa: B008 -- a constant
 ) -> ModelRequest:
-    """Ask for the reply that follows the transcript, in the first turn: a choice of tool counts."""
+    """Ask for what follows the transcript, in the first turn: there a choice of tool counts."""
     return ModelRequest(
         run_id="r1",
         turn=1,

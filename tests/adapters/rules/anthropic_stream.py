@@ -9,6 +9,7 @@ from contracts.base import JsonObject
 from tests.adapters.rules.strict import Event
 
 _AT_THE_END = ("stop_reason", "stop_sequence", "stop_details", "container")
+_BESIDE_THE_END = "context_management"
 _USED_AT_THE_END = ("output_tokens_details", "server_tool_use")
 _SIZE = 5
 """Characters of a piece: few enough to cut words, strings and escapes."""
@@ -34,13 +35,14 @@ def _data(response: JsonObject) -> Iterator[JsonObject]:
             yield {"type": "content_block_delta", "index": index, "delta": delta}
         yield {"type": "content_block_stop", "index": index}
     end: JsonObject = {key: response[key] for key in _AT_THE_END if key in response}
-    yield {"type": "message_delta", "delta": end, "usage": used}
+    beside: JsonObject = {key: response[key] for key in (_BESIDE_THE_END,) if key in response}
+    yield {"type": "message_delta", "delta": end, "usage": used, **beside}
     yield {"type": "message_stop"}
 
 
 def _start(response: JsonObject, used: JsonValue) -> JsonObject:
     started: JsonObject = {**response, "content": []}
-    started |= {key: None for key in _AT_THE_END if key in response}
+    started |= {key: None for key in (*_AT_THE_END, _BESIDE_THE_END) if key in response}
     if isinstance(used, dict):
         known = {key: count for key, count in used.items() if key not in _USED_AT_THE_END}
         started["usage"] = known | {"output_tokens": 1}

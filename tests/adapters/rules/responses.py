@@ -234,7 +234,8 @@ def _answered_by(kind: str) -> str:
 
 def _sealed(item: JsonObject) -> str:
     """Return what of an item must be as it was given out; its JSON may be written otherwise."""
-    fixed = {name: value for name, value in item.items() if name not in {"status", "call_id"}}
+    free = {"status", "call_id"}
+    fixed = {n: value for n, value in item.items() if n not in free and value is not None}
     if isinstance(arguments := fixed.get("arguments"), str):
         with suppress(ValueError):
             fixed["arguments"] = json.loads(arguments)
