@@ -50,6 +50,7 @@ _PLAIN = Family(
 )
 _BUDGETED = _PLAIN._replace(name=re.compile(r"-4(-[01])?([-@]20\d{6})?(-v\d.*)?$"), budgets=True)
 _FAMILIES = (
+    _BUDGETED._replace(name=re.compile("claude-3-7")),
     _PLAIN,
     _BUDGETED,
     _BUDGETED._replace(

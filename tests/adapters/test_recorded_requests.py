@@ -6,7 +6,8 @@ be in the tables of `recordings/not_carried.py`. The recorded request and the on
 renders are both read in this way, and the items must be equal. So what they may differ in is what
 the readers take for the same: text and a list with one text in it, the order of keys, arguments
 as text and as an object, neighbours of one role and one message, null and nothing, white space
-around the instructions, and a choice among no tools at all.
+around the instructions, a choice among no tools at all, an effort with and without the word that
+thinking is adaptive, and a text that a tool returned and our JSON with this text as its data.
 """
 
 from collections.abc import Generator, Iterable, Mapping
