@@ -18,6 +18,9 @@ class OpenedOnce(Generic[Client]):
 
     Opening imports the provider's SDK, which takes a second. It happens in a thread, so that the
     worker's heartbeats go on; a worker that never asks this provider never pays for it.
+
+    *open_client* gives the SDK a plain HTTP client (`DefaultAsyncHttpxClient`). The SDK's own
+    closes itself when it is collected, by a task in whatever loop runs then, a workflow's too.
     """
 
     def __init__(self, open_client: Callable[[], Client]) -> None:

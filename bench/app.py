@@ -59,9 +59,9 @@ app = App(
             ("asks", "scripted:asks", [ask_user]),
             ("slow tool", "scripted:slow tool", [read_slowly]),
             ("slow model", "scripted:slow model", []),
-            ("via anthropic", "anthropic:bench", [read_record]),
-            ("via openai", "openai:bench", [read_record]),
-            ("via openai-chat", "openai-chat:bench", [read_record]),
+            ("via anthropic", "anthropic:claude-sonnet-5", [read_record]),
+            ("via openai", "openai:gpt-5.2", [read_record]),
+            ("via openai-chat", "openai-chat:gpt-4.1", [read_record]),
         )
     ],
     scripts={

@@ -104,7 +104,7 @@ def _message(call: int | None) -> Iterator[JsonObject]:
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
-        "model": "bench",
+        "model": "claude-sonnet-5",
         "content": [],
         "stop_reason": None,
         "usage": usage,
@@ -143,7 +143,7 @@ def _response(call: int | None) -> Iterator[JsonObject]:
     response: JsonObject = {
         "id": "resp_1",
         "object": "response",
-        "model": "bench",
+        "model": "gpt-5.2",
         "status": "completed",
         "output": [item],
         "usage": {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15},
@@ -177,7 +177,7 @@ def _chunk(choices: list[JsonValue]) -> JsonObject:
         "id": "chatcmpl-1",
         "object": "chat.completion.chunk",
         "created": 0,
-        "model": "bench",
+        "model": "gpt-4.1",
         "choices": choices,
     }
 

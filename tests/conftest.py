@@ -5,6 +5,7 @@ import sys
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
@@ -14,6 +15,10 @@ from holdfast.dev_server import dev_server
 from tests.adapters.conversations import KEY
 from tests.adapters.provider_server import ProviderServer, serving
 from tests.running import Runs
+
+# How long an example takes depends on who else uses the machine, and says nothing about the code.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 OTHER_CREDENTIALS = (
     "ANTHROPIC_AUTH_TOKEN",

@@ -75,12 +75,13 @@ class AnthropicAdapter:
 
 def _open(idle: timedelta) -> "AsyncAnthropic":
     """Make a client; importing the SDK takes a second."""
-    from anthropic import AnthropicError, AsyncAnthropic, Timeout
+    from anthropic import AnthropicError, AsyncAnthropic, DefaultAsyncHttpxClient, Timeout
 
     try:
         client = AsyncAnthropic(
             timeout=Timeout(idle.total_seconds(), connect=5.0),
             max_retries=0,
+            http_client=DefaultAsyncHttpxClient(),
             open_telemetry=False,
         )
     except AnthropicError as error:

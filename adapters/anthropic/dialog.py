@@ -37,8 +37,8 @@ class Dialog:
         self._results_only = self._goes_on = False
         self._toolsets: dict[str, JsonValue] = {}
         items = tuple(transcript)
-        self._answered = _answered(part for item in items for part in self._own_parts(item))
         turns = [item for item in items if isinstance(item, AssistantTurn)]
+        self._answered = _answered(part for turn in turns for part in self._own_parts(turn))
         self._last = turns[-1] if turns else None
         for item in items:
             self._add(item)
@@ -99,8 +99,12 @@ class Dialog:
 
     def _say(self, turn: AssistantTurn) -> None:
         own = self._own_parts(turn)
-        blocks = self._own_blocks(turn) if own else [*_text(turn.words), *map(_call, turn.calls)]
-        if not blocks:
+        if not own:
+            if blocks := [*_text(turn.words), *map(_call, turn.calls)]:
+                self._results_only = self._goes_on = False
+                self._extend("assistant", blocks)
+            return
+        if not (blocks := self._own_blocks(turn)):
             return
         waits = any(self._waits(part, turn) for part in own)
         hosted = any(part.kind in ("hosted_call", "hosted_result", "other") for part in own)
@@ -108,11 +112,9 @@ class Dialog:
         self._goes_on = hosted and not turn.calls
         self._extend("assistant", blocks)
 
-    def _own_parts(self, item: TranscriptItem) -> tuple[Part, ...]:
+    def _own_parts(self, turn: AssistantTurn) -> tuple[Part, ...]:
         """Return the parts of a turn of this very model; another's mean nothing to it."""
-        if isinstance(item, AssistantTurn) and item.model == self._model:
-            return item.parts
-        return ()
+        return turn.parts if turn.parts and turn.model == self._model else ()
 
     def _own_blocks(self, turn: AssistantTurn) -> list[JsonObject]:
         calls = iter(turn.calls)

@@ -19,11 +19,13 @@ _CONNECT_SECONDS = 5.0
 
 def opened(idle: timedelta) -> "AsyncOpenAI":
     """Make a client that waits for so long when nothing comes; importing the SDK takes a while."""
-    from openai import AsyncOpenAI, OpenAIError, Timeout
+    from openai import AsyncOpenAI, DefaultAsyncHttpxClient, OpenAIError, Timeout
 
     patience = Timeout(idle.total_seconds(), connect=_CONNECT_SECONDS)
     try:
-        client = AsyncOpenAI(timeout=patience, max_retries=0)
+        client = AsyncOpenAI(
+            timeout=patience, max_retries=0, http_client=DefaultAsyncHttpxClient()
+        )
     except OpenAIError:
         raise failures.no_key(PROVIDER) from None
     # A client is content with the key of an administrator; a call isn't.

@@ -121,9 +121,14 @@ def _said(response: _Response) -> _Said:
     except ValidationError:
         raise failures.unreadable(PROVIDER, _metrics(response)) from None
     refusal = "".join(piece.refusal for piece in pieces)
-    if refusal:
+    if refusal or _is_filtered(response):
         pieces = tuple(piece for piece in pieces if piece.call is None)
     return _Said(pieces, tuple(piece.call for piece in pieces if piece.call), refusal)
+
+
+def _is_filtered(response: _Response) -> bool:
+    details = response.incomplete_details or _IncompleteDetails()
+    return response.status == "incomplete" and details.reason == "content_filter"
 
 
 def _answer(pieces: tuple[Piece, ...]) -> str:

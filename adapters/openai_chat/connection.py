@@ -43,10 +43,12 @@ def opened(target: Target, environment: Environment, idle: timedelta) -> Line:
 
 def _openai(target: Target, patience: "Timeout") -> Line:
     """Open the line to OpenAI's own server, as the SDK finds it."""
-    from openai import AsyncOpenAI, OpenAIError
+    from openai import AsyncOpenAI, DefaultAsyncHttpxClient, OpenAIError
 
     try:
-        client = AsyncOpenAI(timeout=patience, max_retries=0)
+        client = AsyncOpenAI(
+            timeout=patience, max_retries=0, http_client=DefaultAsyncHttpxClient()
+        )
     except OpenAIError:
         raise failures.no_key(target.provider) from None
     # A client is content with the key of an administrator; a call isn't.
@@ -57,7 +59,7 @@ def _openai(target: Target, patience: "Timeout") -> Line:
 
 def _other(target: Target, environment: Environment, patience: "Timeout") -> Line:
     """Open the line to another server; what the environment has for OpenAI isn't sent there."""
-    from openai import AsyncOpenAI, Omit
+    from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit
 
     variable = target.server.key_variable
     key = (environment(variable) or "") if variable else _NO_KEY
@@ -70,6 +72,7 @@ def _other(target: Target, environment: Environment, patience: "Timeout") -> Lin
         base_url=target.server.base_url,
         timeout=patience,
         max_retries=0,
+        http_client=DefaultAsyncHttpxClient(),
     )
     allowed = _FOR_ANYBODY if variable else _FOR_ANYBODY - {"Authorization"}
     return Line(client, {name: Omit() for name in client.default_headers.keys() - allowed})

@@ -139,11 +139,14 @@ def _piece(piece: JsonValue) -> Part:
 
 def _merged(pieces: Iterable[Part]) -> Iterator[Part]:
     """Join neighbours that are nothing but words: a server may cut them anywhere."""
+    after_words = False
     for plain, group in groupby(pieces, key=_is_plain):
-        if plain:
-            yield Part(kind="text", text="".join(part.text for part in group))
-        else:
-            yield from group
+        text = "".join(part.text for part in group) if plain else ""
+        for part in [Part(kind="text", text=text)] if plain else group:
+            is_words = part.kind == "text"
+            continues = {"continues": True} if is_words and after_words else {}
+            yield part.model_copy(update=continues)
+            after_words = is_words
 
 
 def _is_plain(part: Part) -> bool:

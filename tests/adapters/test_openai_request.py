@@ -93,6 +93,17 @@ async def test_all_settings_are_taken(provider: ProviderServer) -> None:
     assert reply.notes == ()
 
 
+def test_a_file_search_names_its_stores() -> None:
+    """What only the app knows of a hosted tool goes into its declaration."""
+    # HT-01
+    stores: JsonObject = {"vector_store_ids": ["vs_1"]}
+    prefix = with_tools(HostedTool(name="file_search", options=stores))
+
+    tools = OpenAIAdapter().build_request(ask(prefix=prefix))["tools"]
+
+    assert tools == [ORDER_TOOL, {"type": "file_search", "vector_store_ids": ["vs_1"]}]
+
+
 @pytest.mark.parametrize(
     ("wanted", "sent"),
     [

@@ -68,6 +68,17 @@ def test_call_that_says_it_is_cut_is_dropped_from_any_response() -> None:
     assert read(call(1, "{}", "incomplete")).calls == ()
 
 
+def test_filtered_reply_calls_nothing() -> None:
+    """Of a reply that a filter ended no call counts, complete or not."""
+    # BY-49
+    reply = read(
+        call(1, "{}"), status="incomplete", incomplete_details={"reason": "content_filter"}
+    )
+
+    assert (reply.stop, reply.calls) == ("content_filter", ())
+    assert [part for part in reply.parts if part.kind == "call"] == []
+
+
 def test_refusal_says_why_and_calls_nothing() -> None:
     """A refused reply has the refusal as its text, and no calls."""
     # BY-49

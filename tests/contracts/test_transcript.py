@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contracts.content import Part
 from contracts.transcript import AssistantTurn, Mark, ToolTurn, TranscriptItem, UserTurn
 from tests.builders import a_call, a_success
 
@@ -26,6 +27,11 @@ TRANSCRIPTS = st.lists(ITEMS, max_size=6).map(tuple)
 GOAL = UserTurn(text="reach the goal")
 ASKED = AssistantTurn(model="scripted:it", calls=(a_call(place="attic"),))
 TOLD = ToolTurn(results=(a_success(a_call()),))
+THOUGHT = Part(kind="reasoning", text="Hm.")
+
+
+def said(text: str, *, continues: bool = False) -> Part:
+    return Part(kind="text", text=text, continues=continues)
 
 
 def test_the_empty_transcript_has_no_digest() -> None:
@@ -86,3 +92,30 @@ def test_any_change_changes_the_digest(changed: tuple[TranscriptItem, ...]) -> N
 def test_the_digest_goes_on_from_an_origin() -> None:
     """A transcript that continues another has another digest than one that begins with nothing."""
     assert Mark(digest="o" * 64).after((GOAL,)).digest != Mark().after((GOAL,)).digest
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        pytest.param((), "It is 9.", id="no pieces"),
+        pytest.param((said("It is 9."), THOUGHT), "It is 9.", id="a thought is no word"),
+        pytest.param((said("It is "), said("9.", continues=True)), "It is 9.", id="one sentence"),
+        pytest.param((said("I add."), said("It is 9.")), "I add.\n\nIt is 9.", id="two messages"),
+        pytest.param((THOUGHT, said("9.", continues=True)), "9.", id="nothing to go on with"),
+        pytest.param((said(""), said("9.")), "9.", id="an empty piece"),
+    ],
+)
+def test_the_words_of_a_turn_are_all_that_was_said(parts: tuple[Part, ...], words: str) -> None:
+    """Pieces are paragraphs, unless one goes on in the sentence of the one before."""
+    assert AssistantTurn(model="m", text="It is 9.", parts=parts).words == words
+
+
+def test_a_turn_without_pieces_reads_as_it_always_did() -> None:
+    """What an earlier release wrote, and hashed, is what this one writes."""
+    # AD-20
+    assert AssistantTurn(model="m", text="9").model_dump(mode="json") == {
+        "kind": "assistant",
+        "model": "m",
+        "text": "9",
+        "calls": [],
+    }

@@ -235,7 +235,7 @@ def held_is_held(state: RunState) -> bool:
 @pytest.mark.parametrize(
     "rule", [complete, digest_follows, asks_about_open_calls, over_is_over, held_is_held]
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_it_holds_after_every_step(rule: Callable[[RunState], bool], data: st.DataObject) -> None:
     """One result for each call, one digest for each transcript, nothing after the end."""
@@ -247,7 +247,7 @@ def test_it_holds_after_every_step(rule: Callable[[RunState], bool], data: st.Da
     assert all(map(rule, walk.seen))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data())
 def test_no_walk_takes_more_steps_than_its_budget(data: st.DataObject) -> None:
     """No failure, no message and no new execution gives a run more turns than it may have."""
@@ -261,7 +261,7 @@ def test_no_walk_takes_more_steps_than_its_budget(data: st.DataObject) -> None:
     assert counted == sorted(counted)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data())
 def test_only_allowed_calls_run_and_each_runs_once(data: st.DataObject) -> None:
     """What runs was allowed by its latest decision; no call runs twice."""
