@@ -116,7 +116,7 @@ async def test_workflow_code_passes_the_sandbox(runs: Runs) -> None:
 
 async def test_the_export_alone_tells_an_auditor_everything(runs: Runs) -> None:
     """Who asked, what was called and why, who approved, what came of it, why it stopped."""
-    # SS-05 LP-12 TC-03 HG-19
+    # SS-05 LP-12 TC-03 HG-19 HT-08
     turn = calls(call("send", log="/dev/null", text="hi"), call("nope"))
     async with runs.working(scripted([turn], instructions="Nothing about permissions here.")):
         run = await runs.start("it", "tell them", actor="bob", tenant="acme")
@@ -126,6 +126,9 @@ async def test_the_export_alone_tells_an_auditor_everything(runs: Runs) -> None:
         await run.result()
         exported = [WorkflowHistory.from_json("x", (await run.handle.fetch_history()).to_json())]
     said = "\n".join(str(line) for line in lines(read_trace(exported)))
+    raw = b"".join(event.SerializeToString() for event in exported[0].events)
+
+    assert digest({"log": "/dev/null", "text": "hi"}).encode() in raw
 
     for words in (
         "tell them",

@@ -157,7 +157,7 @@ async def test_a_denied_call_is_told_and_the_loop_goes_on(runs: Runs) -> None:
 )
 async def test_a_call_stays_with_its_tenant(runs: Runs, tenant: str, status: str) -> None:
     """A read within the tenant runs without a pause, one outside is denied."""
-    # RK-01
+    # RK-01 HT-03
     async with runs.working(scripted([call("account", tenant=tenant), say("done")])):
         run = await runs.start("it", tenant="acme")
         await run.result()

@@ -42,7 +42,7 @@ async def test_every_provider_drives_the_same_loop(
     runs: Runs, provider: ProviderServer, model: str
 ) -> None:
     """The provider is data: the same script gives the same activities with each of them."""
-    # AD-02 AD-03 SS-04 TS-01
+    # AD-01 AD-02 AD-03 SS-04 TS-01 BY-72
     for answer in ANSWERS[model]:
         provider.answer(answer)
     agent = Agent(name="adder", instructions="Add.", models=[model], tools=[add])

@@ -1,0 +1,38 @@
+"""A run that was recorded, as a script: what its models said, to try it on today's app."""
+
+from pathlib import Path
+
+from adapters.scripted import Reply
+from contracts.base import JsonObject
+from contracts.tools import ToolCall
+from holdfast import histories
+from holdfast.trace.reader import read_trace
+from holdfast.trace.values import Call, Turn
+
+
+def recorded(path: Path) -> list[Reply]:
+    """
+    Read what the models of an exported run replied, turn by turn.
+
+    Give it to a scripted model and run the goal again: tools, policy and limits are today's, the
+    model says what it said then. Raises HoldfastError when the file holds no history.
+    """
+    trace = read_trace(histories.read(path))
+    return [_reply(turn) for turn in trace.turns if turn.ended_at is not None and not turn.error]
+
+
+def _reply(turn: Turn) -> Reply:
+    return Reply(
+        text=turn.text,
+        calls=tuple(_asked(call) for call in turn.calls),
+        parts=turn.parts,
+        stop=turn.stop,
+        usage=turn.usage,
+    )
+
+
+def _asked(call: Call) -> tuple[str, JsonObject | str]:
+    asked = call.call
+    if isinstance(asked, ToolCall):
+        return asked.name, asked.arguments
+    return asked.name, asked.raw_arguments

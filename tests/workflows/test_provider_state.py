@@ -1,0 +1,169 @@
+"""What providers want to see again: kept by their names, in every result, and nobody else's."""
+
+import inspect
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from temporalio.testing import ActivityEnvironment
+
+import contracts
+from activities.model import ModelActivities
+from activities.transcripts import Transcripts
+from adapters.scripted import ScriptedAdapter
+from contracts.base import JsonObject
+from contracts.model import ModelReply, Prefix
+from contracts.run import RunResult
+from contracts.state import RunState
+from contracts.tools import AnyCall
+from contracts.transcript import TranscriptPage
+from contracts.usage import CallUsage
+from holdfast import Reply
+from tests.builders import MODEL, NOW, a_call, a_reply, a_state
+from workflows import replies, steps
+from workflows.transcript import halted
+
+ROOT = Path(__file__).parents[2]
+
+
+class ThisRun:
+    """Answers for the run that the tests ask about."""
+
+    def __init__(self, state: RunState) -> None:
+        self._state = state
+
+    async def prefix(self, run_id: str) -> Prefix:
+        return self._state.agent.prefix
+
+    async def transcript_page(self, run_id: str, offset: int, limit: int) -> TranscriptPage:
+        items = self._state.items
+        return TranscriptPage(items=items[offset:], total=len(items), next_offset=None)
+
+
+class LatestOnly(ScriptedAdapter):
+    """A provider that forgets everything but what it said last."""
+
+    def merge_state(self, before: JsonObject, fresh: JsonObject) -> JsonObject:
+        return fresh
+
+
+async def kept(adapter: ScriptedAdapter, before: JsonObject) -> ModelReply:
+    """Ask a model once, in a run that keeps *before* for its provider."""
+    state = a_state().model_copy(
+        update={"provider_state": {"scripted": before, "other": {"z": 1}}}
+    )
+    agent = state.agent.model_copy(update={"prefix_digest": state.agent.prefix.digest})
+    state = state.model_copy(update={"agent": agent})
+    activities = ModelActivities({"scripted": adapter}, Transcripts(ThisRun(state)))
+    return await ActivityEnvironment().run(
+        activities.call_model, steps.model_call(state, "scripted:it")
+    )
+
+
+@pytest.mark.parametrize(
+    ("adapter", "fresh", "after"),
+    [
+        pytest.param(ScriptedAdapter, {"b": 2}, {"a": 1, "b": 2}, id="added"),
+        pytest.param(ScriptedAdapter, {"a": 3}, {"a": 3}, id="replaced"),
+        pytest.param(ScriptedAdapter, None, None, id="nothing new"),
+        pytest.param(LatestOnly, {"b": 2}, {"b": 2}, id="a provider's own way"),
+    ],
+)
+async def test_the_provider_says_how_its_state_adds_up(
+    adapter: type[ScriptedAdapter], fresh: JsonObject | None, after: JsonObject | None
+) -> None:
+    """After each reply the state of its provider, and no other's, is merged as it wants."""
+    # PS-06 PS-07 PS-08
+    script = [Reply(text="done", provider_state=fresh)]
+
+    assert (await kept(adapter({"it": script}), {"a": 1})).provider_state == after
+
+
+async def test_a_reply_carries_what_the_run_needs() -> None:
+    """What it said, why it stopped, which model it was, what it used, what it wants back."""
+    # PS-01
+    script = [Reply(text="done", provider_state={"b": 2}, usage=CallUsage(input_tokens=7))]
+
+    reply = await kept(ScriptedAdapter({"it": script}), {})
+
+    assert (reply.text, reply.stop, reply.model) == ("done", "end_turn", "scripted:it")
+    assert (reply.usage.input_tokens, reply.provider_state) == (7, {"b": 2})
+    assert "raw" not in ModelReply.model_fields
+
+
+def ended(*calls: AnyCall, **reply: object) -> RunState:
+    state = a_reply(*calls, provider_state={"container_id": "x"}, **reply)
+    return replies.after_model(a_state(budget={"max_steps": 1}), state, NOW)
+
+
+def exits() -> Sequence[RunState]:
+    """A run at each of its ends."""
+    asked = ended(a_call())
+    budget = steps.next_step(asked.model_copy(update={"calls": ()}), NOW)
+    assert isinstance(budget, steps.Halt)
+    return (
+        ended(text="done"),
+        ended(stop="refusal", text="no"),
+        ended(stop="max_tokens", text="half"),
+        halted(asked, budget.stop),
+        ended(a_call(n=1), a_call(n=1, call_id="c2"), a_call(n=1, call_id="c3")),
+    )
+
+
+@pytest.mark.parametrize("state", exits(), ids=["answer", "refusal", "cut", "budget", "loop"])
+def test_the_state_is_in_every_result(state: RunState) -> None:
+    """However a run ends, what its provider asked to keep is in the result."""
+    # PS-03 PS-10
+    assert state.outcome is not None
+    assert steps.result(state).provider_state == {"scripted": {"container_id": "x"}}
+
+
+def test_a_run_begins_with_no_state() -> None:
+    """Nothing is kept before a provider asks for it, and nothing is what the result says."""
+    # PS-05 PS-09 PS-25
+    assert steps.model_call(a_state(), MODEL).provider_state == {}
+    assert steps.result(a_state()).provider_state is None
+
+
+def test_the_result_explains_the_pattern() -> None:
+    """Whoever reads the result's documentation finds an example of each kind."""
+    # PS-04
+    explained = inspect.getdoc(RunResult) or ""
+
+    assert "container_id" in explained
+    assert "thread_id" in explained
+
+
+def test_no_type_of_ours_has_a_providers_field() -> None:
+    """What only one provider has is data in its state, never a field that everybody carries."""
+    # PS-02 PS-26
+    folders = [Path(contracts.__file__).parent, ROOT / "workflows", ROOT / "activities"]
+    code = "\n".join(path.read_text("utf-8") for each in folders for path in each.glob("*.py"))
+
+    for field in ("container_id:", "thread_id:", "previous_response_id:", "cache_creation"):
+        assert field not in code
+
+
+def test_the_scripted_model_needs_no_sdk() -> None:
+    """Without any provider's SDK a worker can be put together, and a scripted model answers."""
+    # PS-26
+    program = (
+        "import asyncio, sys\n"
+        "for name in ('openai', 'anthropic', 'httpx2', 'genai_prices'):\n"
+        "    sys.modules[name] = None\n"
+        "from contracts.model import ModelRequest, Prefix\n"
+        "from holdfast import Agent, App, say\n"
+        "from worker import adapters\n"
+        "agent = Agent(name='it', instructions='Go.', models=['scripted:it'])\n"
+        "app = App(agents=[agent], scripts={'it': [say('done')]})\n"
+        "asked = ModelRequest('r', 1, 1, 'it', agent.snapshot().prefix, (), {})\n"
+        "print(asyncio.run(adapters(app)['scripted'].respond(asked)).text)\n"
+    )
+
+    ran = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+
+    assert ran.stdout == "done\n"
