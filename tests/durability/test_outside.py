@@ -14,6 +14,7 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 from temporalio.workflow import NondeterminismError
 
 import worker
+from contracts.base import digest
 from examples.reconcile.app import app as reconcile
 from holdfast import call, calls, say
 from holdfast.trace.reader import read_trace
