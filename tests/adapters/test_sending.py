@@ -8,11 +8,15 @@ import pytest
 from adapters.base import ProviderAdapter
 from contracts.base import JsonObject
 from contracts.model import FinalAnswer
+from contracts.run import Stop
 from contracts.tools import HostedTool, ToolCall, ToolResult
 from contracts.transcript import AssistantTurn
 from tests.adapters import conversations as say
 from tests.adapters.dialects import Samples
 from tests.adapters.provider_server import ProviderServer
+from tests.builders import NOW, a_state
+from workflows import replies
+from workflows.transcript import halted
 
 
 async def test_results_go_back_to_their_calls(
@@ -37,6 +41,27 @@ async def test_results_go_back_to_their_calls(
         for result in results.results
     )
     assert sent.index("result of call_1") < sent.index("result of call_2") < sent.index("Hurry.")
+
+
+async def test_aborted_turn_can_be_gone_on_from(
+    provider: ProviderServer, adapter: ProviderAdapter, samples: Samples
+) -> None:
+    """A run that was ended between its calls leaves a transcript that a strict server takes."""
+    # SM-04, T-21
+    provider.answer(samples.TWO_CALLS)
+    provider.answer(samples.WORDS)
+    model = f"{adapter.provider}:{samples.MODEL}"
+    first = await adapter.respond(say.request(samples.MODEL))
+    asked = replies.after_model(
+        a_state(models=[model]), first.model_copy(update={"model": model}), NOW
+    )
+
+    aborted = halted(asked, Stop(reason="cancelled by dana", detail="", next_safe_action=""))
+    second = await adapter.respond(say.request(samples.MODEL, *aborted.items, say.STEERED))
+
+    assert [item.kind for item in aborted.items] == ["user", "assistant", "tool"]
+    assert second.events == (FinalAnswer(content="In Köln."),)
+    assert json.dumps(provider.requests[1].body).count("cancelled by dana") == 2
 
 
 async def test_thoughts_go_back_whole_or_not_at_all(
