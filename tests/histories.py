@@ -1,6 +1,7 @@
 """What a history says, event by event: for tests that look at what an auditor sees."""
 
 import json
+from datetime import timedelta
 from typing import NamedTuple
 
 from temporalio.api.enums.v1 import EventType
@@ -40,3 +41,19 @@ def summary(event: HistoryEvent) -> str:
     """The summary that the UI shows for an event, or the empty string."""
     data = event.user_metadata.summary.data
     return json.loads(data) if data else ""
+
+
+def last_attempt(history: WorkflowHistory) -> tuple[int, timedelta]:
+    """Which attempt of the first activity brought its end, and how long after it was asked for."""
+    asked = next(
+        event
+        for event in history.events
+        if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
+    )
+    began = next(
+        event
+        for event in history.events
+        if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_STARTED
+    )
+    attempt = began.activity_task_started_event_attributes.attempt
+    return attempt, began.event_time.ToDatetime() - asked.event_time.ToDatetime()

@@ -1,36 +1,17 @@
 """When a model fails: what is retried, what it costs, and who hears of it."""
 
-from datetime import timedelta
-
 import pytest
 from temporalio.api.enums.v1 import EventType
-from temporalio.client import WorkflowHistory
 
 from contracts.errors import FailureKind
 from contracts.run import UsageReport
 from contracts.usage import CallUsage
 from holdfast import Agent, App, ModelRejected, ModelUnavailable, Reply, ScriptTurn, fail, say
-from tests.histories import activities, names
+from tests.histories import activities, last_attempt, names
 from tests.running import Run, Runs
 from tests.sample import scripted
 
 SPENT = CallUsage(input_tokens=7, estimated_cost=None)
-
-
-def last_attempt(history: WorkflowHistory) -> tuple[int, timedelta]:
-    """Which attempt of the first activity brought its end, and how long after it was asked for."""
-    asked = next(
-        event
-        for event in history.events
-        if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
-    )
-    began = next(
-        event
-        for event in history.events
-        if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_STARTED
-    )
-    attempt = began.activity_task_started_event_attributes.attempt
-    return attempt, began.event_time.ToDatetime() - asked.event_time.ToDatetime()
 
 
 def unavailable(failures: int, wait: float | None, kind: FailureKind) -> App:
@@ -46,18 +27,6 @@ def unavailable(failures: int, wait: float | None, kind: FailureKind) -> App:
 
 async def usage(run: Run) -> UsageReport:
     return await run.handle.query("usage", result_type=UsageReport)
-
-
-async def test_a_provider_that_names_a_wait_gets_it_once(skipping_runs: Runs) -> None:
-    """`Retry-After: 7` means one more attempt, and not before 7 seconds are over."""
-    # T-02
-    async with skipping_runs.working(unavailable(1, 7.0, "rate_limited")):
-        run = await skipping_runs.start("it")
-        result = await run.result()
-        attempt, waited = last_attempt(await run.handle.fetch_history())
-
-    assert (result.answer, attempt) == ("hello", 2)
-    assert timedelta(seconds=7) <= waited < timedelta(seconds=9)
 
 
 async def test_failed_attempts_are_billed(runs: Runs) -> None:

@@ -1,5 +1,7 @@
 """The same loop with every provider: through the real SDKs, to a strict local server."""
 
+from datetime import timedelta
+
 import pytest
 
 from adapters.scripted import Script
@@ -7,7 +9,7 @@ from contracts.base import JsonObject
 from holdfast import Agent, App, call, say
 from tests.adapters.conversations import KEY
 from tests.adapters.provider_server import ProviderServer
-from tests.histories import names
+from tests.histories import last_attempt, names
 from tests.running import Runs
 from tests.sample import add
 from tests.workflows.provider_words import (
@@ -58,14 +60,26 @@ async def test_every_provider_drives_the_same_loop(
     assert KEY.encode() not in b"".join(event.SerializeToString() for event in history.events)
 
 
-async def test_a_rate_limit_is_waited_for(runs: Runs, provider: ProviderServer) -> None:
-    """A provider that asks for a pause gets it, and one request for each attempt."""
-    provider.answer({"type": "error"}, status=429, headers={"retry-after-ms": "300"})
-    provider.answer(anthropic("end_turn", {"type": "text", "text": "hello"}))
-    agent = Agent(name="greeter", instructions="Greet.", models=["anthropic:claude-sonnet-5"])
-    async with runs.working(App(agents=[agent])):
-        run = await runs.start("greeter")
+@pytest.mark.parametrize(
+    ("model", "answer"),
+    [
+        pytest.param(CLAUDE, anthropic("end_turn", text("hello")), id="anthropic"),
+        pytest.param(GPT, openai(message("hello")), id="openai"),
+        pytest.param(CHAT, chat(None, "hello"), id="openai-chat"),
+    ],
+)
+async def test_a_rate_limit_is_waited_for(
+    skipping_runs: Runs, provider: ProviderServer, model: str, answer: JsonObject
+) -> None:
+    """`Retry-After: 7` means one more request, and not before 7 seconds are over."""
+    # T-02
+    provider.answer({"type": "error"}, status=429, headers={"retry-after": "7"})
+    provider.answer(answer)
+    agent = Agent(name="greeter", instructions="Greet.", models=[model])
+    async with skipping_runs.working(App(agents=[agent])):
+        run = await skipping_runs.start("greeter")
         result = await run.result()
+        attempt, waited = last_attempt(await run.handle.fetch_history())
 
-    assert result.answer == "hello"
-    assert len(provider.requests) == 2
+    assert (result.answer, attempt, len(provider.requests)) == ("hello", 2, 2)
+    assert timedelta(seconds=7) <= waited < timedelta(seconds=9)
