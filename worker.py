@@ -22,7 +22,7 @@ from adapters.base import ModelAdapter
 from adapters.openai import OpenAIAdapter
 from adapters.openai_chat import OpenAIChatAdapter
 from adapters.scripted import ScriptedAdapter
-from contracts.errors import HoldfastError
+from contracts.errors import AppError, HoldfastError
 from contracts.run import TASK_QUEUE
 from holdfast import logs
 from holdfast.app import App, load_app
@@ -56,6 +56,19 @@ def adapters(app: App) -> dict[str, ModelAdapter]:
     return {adapter.provider: adapter for adapter in known}
 
 
+def _adapters_of(app: App) -> dict[str, ModelAdapter]:
+    """Return the adapters; raises AppError where one is missing."""
+    known = adapters(app)
+    for agent in app.agents:
+        for model in agent.models:
+            if model.partition(":")[0] not in known:
+                raise AppError(
+                    f"agent {agent.name!r}: no provider for model {model!r} "
+                    f"(known providers: {', '.join(sorted(known))})"
+                )
+    return known
+
+
 def build_worker(
     client: Client, app: App, *, task_queue: str = TASK_QUEUE, cached_transcripts: int = 256
 ) -> Worker:
@@ -63,7 +76,7 @@ def build_worker(
     home = settings.Settings.load().home
     runs = TemporalRuns(client)
     opening = OpeningActivities(app.snapshots(), runs)
-    model = ModelActivities(adapters(app), Transcripts(runs, cached_transcripts))
+    model = ModelActivities(_adapters_of(app), Transcripts(runs, cached_transcripts))
     policy = PolicyActivities(app.registry)
     tools = ToolActivities(app.registry, settings.secret, FileArtifacts(home / "artifacts"))
     warm_up(app.synchronous_modules())

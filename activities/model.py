@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities import outputs
+from activities import intake, outputs
 from activities.heartbeats import Pulse, heartbeating
 from activities.transcripts import Transcripts
 from adapters.base import ModelAdapter
@@ -37,21 +37,25 @@ class ModelActivities:
             request = await self._request(call)
             began = time.monotonic()
             try:
-                adapter = self._adapter(call.model)
-                reply = await adapter.respond(request)
+                reply = await self._reply(call, request)
             except ModelError as error:
                 raise as_activity_failure(error, spent.add(error.usage)) from error
-            if reply.provider_state is not None:
-                state = adapter.merge_state(request.provider_state, reply.provider_state)
-                reply = reply.model_copy(update={"provider_state": state})
             took = max(round((time.monotonic() - began) * 1000), 1)
-            return outputs.checked(reply, request.prefix.output_schema).model_copy(
+            return reply.model_copy(
                 update={
                     "model": call.model,
                     "latency_ms": reply.latency_ms or took,
                     "failed_usage": spent.usage,
                 }
             )
+
+    async def _reply(self, call: ModelCall, request: ModelRequest) -> ModelReply:
+        adapter = self._adapter(call.model)
+        reply = intake.legible(await adapter.respond(request))
+        if reply.provider_state is not None:
+            state = adapter.merge_state(request.provider_state, reply.provider_state)
+            reply = reply.model_copy(update={"provider_state": state})
+        return intake.fitting(outputs.checked(reply, request.prefix.output_schema))
 
     async def _request(self, call: ModelCall) -> ModelRequest:
         provider, _, model = call.model.partition(":")
@@ -62,7 +66,7 @@ class ModelActivities:
             model=model,
             prefix=await self._transcripts.prefix(call),
             transcript=await self._transcripts.view(call),
-            provider_state=_of(provider, call.provider_state),
+            provider_state=_own_state(provider, call.provider_state),
             strategy=call.strategy,
             pruned_before=call.pruned_before,
         )
@@ -102,7 +106,8 @@ class _Spent:
             self._pulse.report(self.usage.model_dump(mode="json"))
 
 
-def _of(provider: str, state: JsonObject) -> JsonObject:
+def _own_state(provider: str, state: JsonObject) -> JsonObject:
+    """Return what this provider wants to see again, of what all of them do."""
     kept: JsonValue = state.get(provider)
     return kept if isinstance(kept, dict) else {}
 

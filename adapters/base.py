@@ -1,7 +1,7 @@
 """The seam between the loop and the providers."""
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from contracts.base import JsonObject
 from contracts.model import ModelReply, ModelRequest
@@ -9,10 +9,10 @@ from contracts.tools import ToolResult
 from contracts.usage import CallUsage
 
 TOOL_BLOCK_TYPES = frozenset({"tool_use", "tool_result"})
-"""The kinds of pieces that a final answer stands behind; a dialect adds its own."""
+"""Blocks that have to do with tools. A final answer comes after the last of them."""
 
 TEXT_BLOCK_TYPES = frozenset({"text"})
-"""The kinds of pieces that hold words; a dialect adds its own."""
+"""Blocks that hold words. To both sets each adapter adds its provider's own types."""
 
 
 class ModelAdapter(Protocol):
@@ -34,7 +34,7 @@ class ModelAdapter(Protocol):
         ...
 
     def merge_state(self, before: JsonObject, fresh: JsonObject) -> JsonObject:
-        """Return the provider's state after a reply; `merged` unless a provider knows better."""
+        """Return the provider's state after a reply: `merged`, unless the provider needs more."""
         ...
 
 
@@ -51,37 +51,48 @@ class ProviderAdapter(ModelAdapter, Protocol):
 
     def assemble(self, events: Iterable[JsonObject]) -> JsonObject:
         """
-        Make of a stream's events the response that would have come unstreamed.
+        Put a stream's events together into the response that would have come unstreamed.
 
-        Raises ModelUnavailable (`cut_off`) when the stream ends before the response does, and
-        what an error event in the middle means.
+        Raises ModelUnavailable (`cut_off`) when the stream ends before the response does, and the
+        ModelError that an error event stands for.
         """
         ...
 
     def parse_response(self, raw: JsonObject) -> ModelReply:
-        """Read a whole response. Raises ModelError when it is none, or a failed one."""
+        """Read a whole response. Raises ModelError when *raw* is none, or tells of a failure."""
         ...
 
     def extract_usage(self, raw: JsonObject) -> CallUsage:
-        """Read what a response consumed. Raises ModelUnavailable when it is none."""
+        """Read what a response consumed. Raises ModelUnavailable when *raw* is no response."""
         ...
 
 
+class Rendered(NamedTuple):
+    """A provider's request, and notes on what had to be left out of it."""
+
+    body: JsonObject
+    notes: tuple[str, ...]
+
+
 def merged(before: JsonObject, fresh: JsonObject) -> JsonObject:
-    """Return *before* with what is *fresh*; neither of them is changed."""
+    """Return *before*, overwritten with the fields of *fresh*; neither of them is changed."""
     return {**before, **fresh}
 
 
 def final_text(
-    pieces: Iterable[tuple[str, str]],
-    tools: frozenset[str] = TOOL_BLOCK_TYPES,
-    texts: frozenset[str] = TEXT_BLOCK_TYPES,
+    blocks: Iterable[tuple[str, str]],
+    tools: frozenset[str],
+    texts: frozenset[str],
 ) -> str:
-    """Return the words behind the last piece that has to do with a tool; a piece is kind, text."""
+    """
+    Return a reply's final answer: the words behind the last block that has to do with a tool.
+
+    *blocks* are the types and texts of all blocks of the reply, in order.
+    """
     answer = ""
-    for kind, text in pieces:
-        if kind in tools:
+    for block_type, text in blocks:
+        if block_type in tools:
             answer = ""
-        elif kind in texts:
+        elif block_type in texts:
             answer += text
     return answer

@@ -14,12 +14,18 @@ _EVENT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 _STREAMED = "text/event-stream"
 _UNTYPED = frozenset({"", "text/plain", "application/octet-stream"})
 
+LARGEST_STREAM = 200_000_000
+"""Bytes; the longest replies of today take a quarter of it, and a worker must hold it all."""
+
 
 class HttpResponse(Protocol):
     """The part of an SDK's response that is used here."""
 
     @property
     def headers(self) -> Mapping[str, str]: ...
+
+    @property
+    def num_bytes_downloaded(self) -> int: ...
 
     async def aread(self) -> bytes: ...
 
@@ -56,7 +62,7 @@ class Exchange:
         """
         Read the stream into `events`; *begins* says which event brings the first token.
 
-        An event that *fails* says enough: what comes behind an error is no longer waited for.
+        An event that *fails* is an error, and nothing that comes behind it is waited for.
         Returns the whole response instead where the server doesn't stream. Raises what the SDK
         raises, and ValueError for what is no JSON object. The connection is closed in any case.
         """
@@ -72,6 +78,10 @@ class Exchange:
                 self.events.append(event)
                 if fails(event):
                     break
+                if stream.response.num_bytes_downloaded > LARGEST_STREAM:
+                    raise ValueError("more than any reply can have")
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
         finally:
             # The SDKs close it when they have read it, or when the garbage collector comes by.
             await stream.close()

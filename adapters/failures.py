@@ -12,11 +12,13 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from adapters import retry_after
-from contracts.base import Contract
+from contracts.base import Contract, joined
 from contracts.errors import FailureKind, ModelError, ModelRejected, ModelUnavailable
 from contracts.usage import CallUsage
 
 _LONGEST_LINE = 500
+_SHORTEST_KEY = 8
+"""Characters; what is shorter stands in for a key where none is needed, and in other words too."""
 _TOO_LONG = re.compile(
     r"prompt is too long|maximum context length|context (window|length|size)", re.IGNORECASE
 )
@@ -68,10 +70,11 @@ _FAINT_CODES: Mapping[str, FailureKind] = {
 
 class Provider(NamedTuple):
     """
-    A provider in words: its name, and the environment variables that a person can mend.
+    A provider as our messages name it, and how its errors are to be read.
 
-    `codes` are the words that it has for a cause which its HTTP status doesn't tell, `phrases`
-    what its messages say, in small letters, of a cause for which it has no word at all.
+    The variables are those of the environment that a person can mend. `codes` are the provider's
+    own words for causes: they count more than the HTTP status. `phrases` are pieces of its
+    messages, in small letters, for causes that it gives no code.
     """
 
     name: str
@@ -117,7 +120,7 @@ class _Problem(Contract):
 
 
 def answered(provider: Provider, answer: Answer, secret: str | None) -> ModelError:
-    """Sort an answer that names an error; *secret* is the key, which it may quote."""
+    """Sort an answer with an error status; *secret* is the key, which it may quote."""
     problem = _from_body(answer.body)
     kind = _kind(provider, answer.status, problem)
     text = _told(provider, f"answered HTTP {answer.status}", kind, problem)
@@ -126,7 +129,7 @@ def answered(provider: Provider, answer: Answer, secret: str | None) -> ModelErr
     if wait is None and kind == "rate_limited":
         wait = retry_after.until_reset(answer.headers, now)
     passes = _passes(kind, answer.headers)
-    return sorted_failure(kind, one_line(text, secret), wait, passes=passes)
+    return _sorted(kind, one_line(text, secret), wait, passes=passes)
 
 
 def reported(
@@ -146,10 +149,10 @@ def reported(
     problem = _problem(inner)
     kind = _kind(provider, problem.status, problem, otherwise)
     text = _told(provider, "broke off its reply", kind, problem)
-    return sorted_failure(kind, one_line(text, secret), usage=usage)
+    return _sorted(kind, one_line(text, secret), usage=usage)
 
 
-def sorted_failure(
+def _sorted(
     kind: FailureKind,
     text: str,
     wait: float | None = None,
@@ -157,7 +160,7 @@ def sorted_failure(
     *,
     passes: bool | None = None,
 ) -> ModelError:
-    """Make the error of a kind, which tells whether it passes unless *passes* does."""
+    """Make the error; whether it passes is told by its kind, unless *passes* says so."""
     if kind in _PASSING if passes is None else passes:
         return ModelUnavailable(text, wait, kind=kind, usage=usage)
     return ModelRejected(text, kind=kind, usage=usage)
@@ -165,7 +168,7 @@ def sorted_failure(
 
 @contextmanager
 def discreet(secret: str | None) -> Generator[None]:
-    """Keep the key out of what is said of a failure, wherever in the block it comes from."""
+    """Take the key out of the message of every ModelError that the block raises."""
     try:
         yield
     except ModelError as error:
@@ -174,7 +177,7 @@ def discreet(secret: str | None) -> Generator[None]:
 
 
 def is_key(text: str | None) -> bool:
-    """Whether a header can carry it: a key that was pasted with its line break breaks requests."""
+    """Whether a header can carry this key; one that was pasted with its line break can't go."""
     return bool(text) and text.isascii() and text.isprintable()
 
 
@@ -240,9 +243,11 @@ def unreadable(provider: Provider, usage: CallUsage | None = None) -> ModelUnava
 
 def one_line(text: str, secret: str | None = None) -> str:
     """Make text of strangers fit for history: one line, not long, without keys."""
-    if secret:
+    if secret and len(secret) >= _SHORTEST_KEY:
         text = text.replace(secret, "[key]")
-    return " ".join(_LIKE_A_KEY.sub("[key]", text).split())[:_LONGEST_LINE]
+    # Longer where the key isn't known yet: half of one at the end would never be found.
+    longest = _LONGEST_LINE if secret else 2 * _LONGEST_LINE
+    return " ".join(_LIKE_A_KEY.sub("[key]", joined(text)).split())[:longest]
 
 
 def _from_body(body: bytes) -> _Problem:
@@ -281,7 +286,7 @@ def _named(problem: _Problem, known: Mapping[str, FailureKind]) -> FailureKind |
 
 
 def _passes(kind: FailureKind, headers: Mapping[str, str]) -> bool | None:
-    """Read whether waiting may help. The provider knows best, but no wait fills an account."""
+    """Read what the provider says of trying again; but no wait fills an empty account."""
     asked = headers.get("x-should-retry")
     if asked == "true":
         return kind != "quota"

@@ -7,9 +7,15 @@ from typing import Generic, TypeVar
 
 Client = TypeVar("Client")
 
-
 IDLE = timedelta(minutes=5)
-"""How long a provider may say nothing, before its reply or within it; a call has twice as long."""
+"""
+How long a provider may say nothing, before its reply or within it.
+
+The activity as a whole has twice as long.
+"""
+
+CONNECT_SECONDS = 5.0
+"""How long a connection to a provider may take to come about."""
 
 
 class OpenedOnce(Generic[Client]):

@@ -22,7 +22,7 @@ class Tokens(NamedTuple):
     reasoning: int = 0
 
 
-def metrics(
+def priced(
     provider: str, model: str, tokens: Tokens, native: Mapping[str, int] | None = None
 ) -> CallUsage:
     """Return what a call used, with its price; *native* are the provider's own counters."""

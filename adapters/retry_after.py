@@ -31,10 +31,10 @@ def seconds(headers: Mapping[str, str], now: datetime) -> float | None:
 
 def until_reset(headers: Mapping[str, str], now: datetime) -> float | None:
     """
-    Return the seconds until the limit resets that holds longest, of those that are used up.
+    Return the seconds until the last of the limits resets that are used up.
 
-    Where something is left of each, it is too few tokens for the request. A reset that lies
-    behind us says nothing.
+    Where none is used up, too few tokens were left for the request: then the limits of tokens
+    count. A reset in the past says nothing.
     """
     limits = [name for name in headers if _LIMIT.fullmatch(name)]
     spent = [name for name in limits if not _left(headers, name)]

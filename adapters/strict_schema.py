@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
+from adapters.wire import as_list, as_object
 from contracts.base import JsonObject
 
 _ANYWHERE = frozenset(
@@ -38,8 +39,8 @@ def conforms(schema: JsonObject) -> bool:
     if schema.get("type") != "object" or "anyOf" in schema:
         return False
     parts = list(_parts(schema))
-    properties = sum(len(_named(part.get("properties"))) for part, _ in parts)
-    choices = sum(len(_listed(part.get("enum"))) for part, _ in parts)
+    properties = sum(len(as_object(part.get("properties"))) for part, _ in parts)
+    choices = sum(len(as_list(part.get("enum"))) for part, _ in parts)
     return (
         all(_fits(part) and depth <= _DEEPEST for part, depth in parts)
         and properties <= _MOST_PROPERTIES
@@ -50,14 +51,14 @@ def conforms(schema: JsonObject) -> bool:
 def _parts(schema: JsonValue, depth: int = 0) -> Iterator[tuple[JsonObject, int]]:
     """Walk through a schema and all schemas inside of it, each with how many objects hold it."""
     if not isinstance(schema, dict):
-        yield {"no": "schema"}, depth
+        yield {"no": "schema"}, depth  # which fits nowhere
         return
     yield schema, depth
     inside = depth + ("properties" in schema)
     for holder in ("properties", "$defs", "definitions"):
-        for part in _named(schema.get(holder)).values():
+        for part in as_object(schema.get(holder)).values():
             yield from _parts(part, inside)
-    for part in _listed(schema.get("anyOf")):
+    for part in as_list(schema.get("anyOf")):
         yield from _parts(part, depth)
     if "items" in schema:
         yield from _parts(schema["items"], depth)
@@ -82,17 +83,9 @@ def _fits(part: JsonObject) -> bool:
 
 
 def _is_closed(part: JsonObject) -> bool:
-    required = [name for name in _listed(part.get("required")) if isinstance(name, str)]
+    required = [name for name in as_list(part.get("required")) if isinstance(name, str)]
     return (
         part.get("additionalProperties") is False
         and isinstance(part.get("properties"), dict)
-        and set(required) == set(_named(part.get("properties")))
+        and set(required) == set(as_object(part.get("properties")))
     )
-
-
-def _named(value: JsonValue) -> JsonObject:
-    return value if isinstance(value, dict) else {}
-
-
-def _listed(value: JsonValue) -> list[JsonValue]:
-    return value if isinstance(value, list) else []

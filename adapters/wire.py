@@ -1,19 +1,22 @@
-"""What all dialects write and read as JSON: results of tools, and arguments of calls."""
+"""What all dialects write and read as JSON: results of tools, arguments of calls, loose fields."""
 
 import json
+import re
 
 from pydantic import JsonValue, TypeAdapter
 from pydantic_core import to_json
 
-from contracts.base import JsonObject
+from contracts.base import JsonObject, joined, mended
 from contracts.tools import AnyCall, MalformedCall, ToolCall, ToolResult, ToolSuccess
 
 _OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+_LONGEST_NAME = 64
 
 
 def json_object(text: str | bytes) -> JsonObject:
     """Read a JSON object. Raises ValueError for anything else."""
-    value = _OBJECT.validate_json(text)
+    value = _OBJECT.validate_json(joined(text) if isinstance(text, str) else text)
     # Refuses NaN and infinities: this parser takes them, and history would keep them as null.
     json.dumps(value, allow_nan=False)
     return value
@@ -21,7 +24,25 @@ def json_object(text: str | bytes) -> JsonObject:
 
 def json_text(value: JsonValue) -> str:
     """Write JSON on one line, as short as it gets."""
-    return to_json(value).decode()
+    try:
+        return to_json(value).decode()
+    except ValueError:
+        return to_json(mended(value)).decode()
+
+
+def as_text(value: JsonValue) -> str:
+    """Return a text as it is, and an empty one for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def as_list(value: JsonValue) -> list[JsonValue]:
+    """Return a list as it is, and an empty one for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def as_object(value: JsonValue) -> JsonObject:
+    """Return an object as it is, and an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
 
 
 def call(call_id: str, name: str, arguments: JsonValue) -> AnyCall:
@@ -37,6 +58,11 @@ def call_from_text(call_id: str, name: str, arguments: str) -> AnyCall:
         return ToolCall(call_id=call_id, name=name, arguments=json_object(arguments))
     except ValueError:
         return MalformedCall(call_id=call_id, name=name, raw_arguments=arguments)
+
+
+def tool_name(name: str) -> str:
+    """Return a name that every API takes; a model may have made one up that none does."""
+    return _NOT_IN_NAMES.sub("_", name)[:_LONGEST_NAME] or "_"
 
 
 def result_text(result: ToolResult) -> str:

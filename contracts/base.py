@@ -2,10 +2,11 @@
 
 import hashlib
 import math
-from typing import TypeAlias
+from collections.abc import Mapping
+from typing import TypeAlias, cast
 
 import rfc8785
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
 
 JsonObject: TypeAlias = dict[str, JsonValue]
 
@@ -29,6 +30,18 @@ class Inbound(Contract):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+def kept(inbound: type[Inbound]) -> BeforeValidator:
+    """Read an Inbound value from history, where it is a Contract: a newer worker may have more."""
+
+    def known(value: object) -> object:
+        if not isinstance(value, Mapping):
+            return value
+        given = cast("Mapping[str, object]", value)  # history is JSON
+        return {name: field for name, field in given.items() if name in inbound.model_fields}
+
+    return BeforeValidator(known)
+
+
 def canonical_json(value: JsonValue) -> bytes:
     """
     Render JSON so that equal values give equal bytes (RFC 8785).
@@ -45,6 +58,29 @@ def canonical_json(value: JsonValue) -> bytes:
 def digest(value: JsonValue) -> str:
     """Return the SHA-256 of the canonical form, as 64 hexadecimal digits."""
     return hashlib.sha256(canonical_json(value)).hexdigest()
+
+
+def joined(text: str) -> str:
+    """
+    Return a text with nothing but whole characters.
+
+    A stream may tear one apart, and JSON may hold half of one. Halves that meet again become what
+    they were; one that stays alone can't be written anywhere, and a mark takes its place.
+    """
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def mended(value: JsonValue) -> JsonValue:
+    """Return a value with nothing but whole characters in all of its texts."""
+    match value:
+        case str():
+            return joined(value)
+        case list():
+            return [mended(entry) for entry in value]
+        case dict():
+            return {joined(name): mended(entry) for name, entry in value.items()}
+        case _:
+            return value
 
 
 def _exact(value: JsonValue) -> JsonValue:

@@ -17,9 +17,9 @@ class Part(Contract):
     A reply has parts only where its text and its calls don't tell it all: reasoning, tools that
     the provider ran itself (hosted), pieces of a kind that this release doesn't know. `text` is
     what a person reads of it, `name` that of the hosted tool or of the unknown kind. A text that
-    `continues` goes on in the sentence of the piece before it. `native`
-    holds the provider's own fields: they go back unchanged to the model that they came from, and
-    to no other. The parts of kind `call` stand for the calls of the reply, in their order.
+    `continues` goes on in the sentence of the piece before it. `native` holds the provider's own
+    fields: they go back unchanged to the model that they came from, and to no other. The parts of
+    kind `call` stand for the calls of the reply, in their order.
     """
 
     kind: PartKind
@@ -30,7 +30,7 @@ class Part(Contract):
 
 
 def words(text: str, parts: tuple[Part, ...]) -> str:
-    """Return everything that a model said in words; *text* alone may be its final answer only."""
+    """Return all that a model said in words; *text* is all of it only where there are no parts."""
     if not parts:
         return text
     said = ""

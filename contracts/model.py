@@ -6,9 +6,9 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 
-from contracts.base import Contract, JsonObject, digest
+from contracts.base import Contract, Inbound, JsonObject, digest, kept
 from contracts.content import Part, words
-from contracts.tools import TOOL_NAME, AnyCall, HostedTool
+from contracts.tools import TOOL_NAME, AnyCall, KeptHostedTool
 from contracts.transcript import Mark, TranscriptItem
 from contracts.usage import CallUsage
 
@@ -31,7 +31,7 @@ Strategy = Literal["stateless", "previous_response_id", "conversation"]
 Tokens: TypeAlias = Annotated[int, Field(strict=True, ge=1)]
 
 
-class ModelSettings(Contract):
+class ModelSettings(Inbound):
     """
     What an agent asks of its models beyond words. What is null is left to the provider.
 
@@ -49,6 +49,8 @@ class ModelSettings(Contract):
     parallel_calls: bool = True
 
 
+KeptSettings: TypeAlias = Annotated[ModelSettings, kept(ModelSettings)]
+
 _PLAIN = ModelSettings()
 
 
@@ -65,8 +67,8 @@ class Prefix(Contract):
 
     instructions: str
     tools: tuple[ToolSchema, ...]
-    hosted: tuple[HostedTool, ...] = Field(default=(), exclude_if=not_)
-    settings: ModelSettings = Field(default=_PLAIN, exclude_if=lambda value: value == _PLAIN)
+    hosted: tuple[KeptHostedTool, ...] = Field(default=(), exclude_if=not_)
+    settings: KeptSettings = Field(default=_PLAIN, exclude_if=lambda value: value == _PLAIN)
     output_schema: JsonObject | None = Field(default=None, exclude_if=not_)
 
     @property

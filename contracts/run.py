@@ -8,8 +8,8 @@ from pydantic import ConfigDict, Field, JsonValue
 from contracts.approvals import RefusedMessage
 from contracts.base import Contract, JsonObject
 from contracts.budget import Budget, Limits
-from contracts.model import ModelSettings, Prefix, Strategy, ToolSchema
-from contracts.tools import HostedTool, ToolContract
+from contracts.model import KeptSettings, ModelSettings, Prefix, Strategy, ToolSchema
+from contracts.tools import KeptHostedTool, ToolContract
 from contracts.usage import CallUsage, UsageMetrics
 
 WORKFLOW_TYPE = "AgentRun"
@@ -94,8 +94,8 @@ class AgentSnapshot(Contract):
     max_context_bytes: int
     max_history_events: int
     search_attributes: bool
-    hosted: tuple[HostedTool, ...] = ()
-    settings: ModelSettings = ModelSettings()
+    hosted: tuple[KeptHostedTool, ...] = ()
+    settings: KeptSettings = ModelSettings()
     output_schema: JsonObject | None = None
 
     @classmethod

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 
-from contracts.base import Contract, JsonObject
+from contracts.base import Contract, Inbound, JsonObject, kept
 
 ErrorType = Literal[
     "unknown_tool",
@@ -52,7 +52,7 @@ class Risk(StrEnum):
         return self in {Risk.READ_ONLY, Risk.SEARCH_ONLY, Risk.COMPUTE_ONLY}
 
 
-class HostedTool(Contract):
+class HostedTool(Inbound):
     """
     A tool that runs at the provider, who is asked for nothing before: only harmless ones may.
 
@@ -63,6 +63,9 @@ class HostedTool(Contract):
     name: str
     risk: Risk = Risk.SEARCH_ONLY
     options: JsonObject = Field(default_factory=dict)
+
+
+KeptHostedTool: TypeAlias = Annotated[HostedTool, kept(HostedTool)]
 
 
 class ResourceScope(Contract):

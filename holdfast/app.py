@@ -1,6 +1,7 @@
 """An app: the agents that a platform engineer defines, checked before anything runs."""
 
 import importlib
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +9,9 @@ from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 
-from adapters.openai_chat.servers import WORD, ChatServer, checked
+from pydantic import ValidationError
+
+from adapters.openai_chat.servers import OPENAI_CHAT, ChatServer, checked
 from adapters.scripted import Script
 from contracts.budget import Budget, Limits
 from contracts.errors import AppError
@@ -16,13 +19,20 @@ from contracts.model import ModelSettings
 from contracts.run import AgentSnapshot
 from contracts.tools import HostedTool
 from tools.registry import ToolRegistry
-from tools.schema import output_schema
+from tools.schema import objections, output_schema
 from tools.tool import Tool
 
 LONGEST_NAME = 100
 
 HOSTED = ("code_execution", "file_search", "web_fetch", "web_search")
 """What providers run themselves; which of them has which is their adapters' business."""
+
+_ALSO_CALLED = {"code_execution": "code_interpreter"}
+_HOSTED_TYPE = re.compile(r"(?P<tool>[a-z_]+?)(_preview)?(_\d[\d_]*)?")
+
+_MODEL = re.compile(r"(?P<provider>[^\s:]+):(?P<name>\S+)")
+_ADDRESS = re.compile(r"https?://[^\s/]\S*")
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 
 LONGEST_WAIT = timedelta(days=3650)
 
@@ -110,6 +120,9 @@ class App:
         self.agents = tuple(agents)
         self.scripts = dict(scripts or {})
         self.chat_servers = checked(chat_servers or {})
+        for name, server in self.chat_servers.items():
+            if flaw := _flaw_of_server(server):
+                raise AppError(f"chat server {name!r}: {flaw}")
         self.registry = ToolRegistry(tool for agent in self.agents for tool in agent.tools)
         names = [agent.name for agent in self.agents]
         for agent in self.agents:
@@ -127,36 +140,64 @@ class App:
         """Return what runs record of each agent, by name."""
         return {agent.name: agent.snapshot() for agent in self.agents}
 
-    def _serves(self, name: str) -> bool:
-        return name.partition("/")[0] in self.chat_servers
-
     def _flaws(self, agent: Agent) -> list[str]:
         found: list[str] = []
         if not 0 < len(agent.name.strip()) <= LONGEST_NAME:
             found.append("its name must have 1 to 100 characters")
         if not agent.instructions.strip():
             found.append("it has no instructions")
+        if isinstance(agent.models, str):
+            found.append(f"its models are a list: write [{agent.models!r}]")
+        else:
+            found += filter(None, map(self._flaw_of_model, agent.models))
         if not agent.models:
             found.append("it has no models")
-        for model in agent.models:
-            provider, colon, name = model.partition(":")
-            if not (provider and colon and name):
-                found.append(f"model {model!r} is not named provider:name")
-            elif provider == "scripted" and name not in self.scripts:
-                found.append(f"model {model!r} has no script in scripts={{...}}")
-            elif provider == WORD and "/" in name and not self._serves(name):
-                found.append(f"model {model!r} has no server in chat_servers={{...}}")
+        if not isinstance(agent.settings, ModelSettings):  # pyright: ignore[reportUnnecessaryIsInstance] -- untyped user code
+            found.append("its settings are no ModelSettings: write ModelSettings(...)")
         if found := [*found, *_hosted_that_cant_be(agent)]:
             return found
         return _limits_that_cant_be(agent)
 
+    def _flaw_of_model(self, model: str) -> str | None:
+        named = _MODEL.fullmatch(model)
+        if named is None:
+            return f"model {model!r} is not named provider:name"
+        server, slash, rest = named["name"].partition("/")
+        if named["provider"] == "scripted" and named["name"] not in self.scripts:
+            return f"model {model!r} has no script in scripts={{...}}"
+        if named["provider"] == OPENAI_CHAT and slash:
+            if server not in self.chat_servers:
+                return f"model {model!r} has no server in chat_servers={{...}}"
+            if not rest:
+                return f"model {model!r} is not named {OPENAI_CHAT}:SERVER/NAME"
+        return None
+
+
+def _flaw_of_server(server: ChatServer) -> str | None:
+    """Say why a server can't be asked. Never repeats what may be a key in the wrong place."""
+    if not isinstance(server, ChatServer):  # pyright: ignore[reportUnnecessaryIsInstance] -- untyped user code
+        return "write ChatServer(base_url=...)"
+    if not _ADDRESS.fullmatch(server.base_url):
+        return "its base_url must begin with https:// or http://"
+    if server.key_variable is not None and not _VARIABLE.fullmatch(server.key_variable):
+        return (
+            "its key_variable must be the name of an environment variable, in capitals, "
+            "never the key itself"
+        )
+    return None
+
 
 def _hosted_that_cant_be(agent: Agent) -> list[str]:
     """Name what may not be hosted: it has run before anybody can be asked."""
+    if isinstance(agent.hosted, HostedTool):
+        return ["its hosted tools are a list: write hosted=[...]"]
     found: list[str] = []
     for tool in agent.hosted:
         if not isinstance(tool, HostedTool):  # pyright: ignore[reportUnnecessaryIsInstance] -- untyped user code
-            found.append("a tool of your own can't be hosted; put it into tools=[...]")
+            found.append(
+                "what is hosted is a HostedTool(name=...); a tool of your own can't be hosted: "
+                "put it into tools=[...]"
+            )
         elif tool.name not in HOSTED:
             found.append(f"no provider hosts {tool.name!r} (known: {', '.join(HOSTED)})")
         elif not tool.risk.changes_nothing:
@@ -164,7 +205,19 @@ def _hosted_that_cant_be(agent: Agent) -> list[str]:
                 f"hosted tool {tool.name!r} is declared {tool.risk}: "
                 "nobody could approve its calls; make it a tool of your own"
             )
+        elif _is_another(tool):
+            found.append(
+                f"hosted tool {tool.name!r}: its options name another tool, of which nobody knows "
+                f"what it may do; `type` may be a version of {tool.name}, `name` is never needed"
+            )
     return found
+
+
+def _is_another(tool: HostedTool) -> bool:
+    """Whether the options of a harmless tool declare one that isn't, for example a shell."""
+    version = _HOSTED_TYPE.fullmatch(str(tool.options.get("type", tool.name)))
+    names = {tool.name, _ALSO_CALLED.get(tool.name)}
+    return "name" in tool.options or version is None or version["tool"] not in names
 
 
 def _limits_that_cant_be(agent: Agent) -> list[str]:
@@ -178,8 +231,11 @@ def _limits_that_cant_be(agent: Agent) -> list[str]:
     if agent.max_history_events < 1:
         found.append("its max_history_events is 1 at least")
     names = [tool.contract.name for tool in agent.tools]
+    all_names = [*names, *(tool.name for tool in agent.hosted)]
     found.extend(
-        f"it has tool {name!r} twice" for name in sorted(set(names)) if names.count(name) > 1
+        f"it has tool {name!r} twice"
+        for name in sorted(set(all_names))
+        if all_names.count(name) > 1
     )
     choice = agent.settings.tool_choice
     if choice not in {"auto", "required", "none", *names}:
@@ -203,9 +259,14 @@ class _Importing:
         error: BaseException | None,
         _: TracebackType | None,
     ) -> None:
-        if kind is not None and isinstance(error, Exception):
+        if isinstance(error, ValidationError):
+            # Without the values: one of them may be a key in the wrong place.
+            reason = f"{error.title}: {objections(error)}"
+        elif kind is not None and isinstance(error, Exception):
             reason = " ".join(f"{kind.__name__}: {error}".split())
-            raise AppError(f"app {self._name!r} can't be imported: {reason}") from error
+        else:
+            return
+        raise AppError(f"app {self._name!r} can't be imported: {reason}") from error
 
 
 def load_app(name: str) -> App:

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Annotated, get_type_hints
+from typing import Annotated, get_origin, get_type_hints
 
 import jsonschema_rs
 from pydantic import (
@@ -108,6 +108,8 @@ def output_schema(agent: str, shape: type[object]) -> JsonObject:
 
     Raises AppError where the shape is no JSON object: providers take nothing else.
     """
+    if not _is_type(shape):
+        raise AppError(f"agent {agent!r}: its output must be a class: a model or a dataclass")
     try:
         schema = TypeAdapter(shape).json_schema()
     except PydanticUserError as error:
@@ -116,6 +118,10 @@ def output_schema(agent: str, shape: type[object]) -> JsonObject:
     if schema.get("type") != "object":
         raise AppError(f"agent {agent!r}: its output must be an object: a model or a dataclass")
     return _closed(schema)
+
+
+def _is_type(shape: object) -> bool:
+    return isinstance(shape, type) or get_origin(shape) is not None
 
 
 class SchemaCheck:

@@ -136,10 +136,12 @@ class AgentRun:
         except ActivityError as error:
             if is_cancelled_exception(error) or not failures.is_the_models(error):
                 raise
-            if self._seconds_left() != 0:
-                said, used = failures.message(error), failures.usage(error)
-                await self._record("model failed", f"{model}: {said}")
-                self._state = replies.after_failure(self.state, said, used)
+            said, used = failures.message(error), failures.usage(error)
+            if self._seconds_left() == 0:
+                self._state = replies.billed_failure(self.state, used)
+                return
+            await self._record("model failed", f"{model}: {said}")
+            self._state = replies.after_failure(self.state, said, used)
             return
         for line in replies.audited(self.state, reply):
             await self._record(*line)

@@ -49,10 +49,19 @@ def is_the_models(error: FailureError) -> bool:
 
 
 def usage(error: FailureError) -> CallUsage:
-    """Return what a failed `call_model` used up, as far as providers told."""
-    cause = _cause(error)
-    details = cause.details if isinstance(cause, ApplicationError) else ()
-    return CallUsage.model_validate(details[0]) if details else CallUsage()
+    """
+    Return what a failed `call_model` used up, as far as providers told.
+
+    Where time ran out, the last heartbeat tells what the attempts before had used.
+    """
+    match _cause(error):
+        case ApplicationError(details=details):
+            known = details
+        case ActivityTimeout(last_heartbeat_details=details):
+            known = details
+        case _:
+            known = ()
+    return CallUsage.model_validate(known[0]) if known else CallUsage()
 
 
 def tool_failure(call: AnyCall, contract: ToolContract, error: FailureError) -> ToolFailure:

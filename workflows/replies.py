@@ -18,6 +18,11 @@ from workflows.transcript import appended, halted
 KEPT_NOTES = 50
 """How many different notes of adapters the state keeps."""
 
+LONGEST_NOTE = 500
+
+SHOWN_HOSTED = 20
+"""How many hosted calls of a reply get a line of their own: each line is an event of history."""
+
 
 class Line(NamedTuple):
     """What a person should find in history at a glance."""
@@ -27,10 +32,20 @@ class Line(NamedTuple):
 
 
 def audited(state: RunState, reply: ModelReply) -> tuple[Line, ...]:
-    """Return what of a reply deserves a line of its own: what providers ran, what they lack."""
+    """Return what of a reply deserves a line: what ran elsewhere, what is missing or wrong."""
     ran = [part for part in reply.parts if part.kind == "hosted_call"]
-    hosted = [Line("hosted tool", f"{part.name}: {shortened(part.text, LIMIT)}") for part in ran]
-    return (*hosted, *(Line("noted", note) for note in _fresh_notes(state, reply)))
+    hosted = [
+        Line("hosted tool", shortened(f"{part.name}: {part.text}", LIMIT))
+        for part in ran[:SHOWN_HOSTED]
+    ]
+    if len(ran) > SHOWN_HOSTED:
+        hosted.append(Line("hosted tool", f"{len(ran) - SHOWN_HOSTED} more calls of that kind"))
+    back = "; ".join(reply.objections)
+    return (
+        *hosted,
+        *(Line("noted", note) for note in _fresh_notes(state, reply)),
+        *([Line("answer sent back", shortened(back, LIMIT))] if back else []),
+    )
 
 
 def after_model(state: RunState, reply: ModelReply, now: datetime) -> RunState:
@@ -41,7 +56,7 @@ def after_model(state: RunState, reply: ModelReply, now: datetime) -> RunState:
         _billed(state, reply).model_copy(
             update={
                 "sent": state.head,
-                "provider_state": _kept(state, reply),
+                "provider_state": _provider_state(state, reply),
                 "call_marks": marks,
                 "paused": not asked and reply.stop == "pause",
                 "notes": state.notes + _fresh_notes(state, reply),
@@ -66,7 +81,7 @@ def after_model(state: RunState, reply: ModelReply, now: datetime) -> RunState:
 
 def after_failure(state: RunState, error: str, used: CallUsage) -> RunState:
     """Go on with the agent's next model; without one the run has failed."""
-    state = _billed_failure(state, used)
+    state = billed_failure(state, used)
     following = state.model_index + 1
     if following < len(state.agent.models):
         # What the first model's provider wanted to see again means nothing to another.
@@ -89,7 +104,7 @@ def _unpaused(state: RunState) -> RunState:
 
 
 def _billed(state: RunState, reply: ModelReply) -> RunState:
-    state = _billed_failure(state, reply.failed_usage or CallUsage())
+    state = billed_failure(state, reply.failed_usage or CallUsage())
     hosted = sum(part.kind == "hosted_call" for part in reply.parts)
     ledger = state.ledger.model_copy(
         update={
@@ -101,7 +116,8 @@ def _billed(state: RunState, reply: ModelReply) -> RunState:
     return state.model_copy(update={"ledger": ledger})
 
 
-def _billed_failure(state: RunState, used: CallUsage) -> RunState:
+def billed_failure(state: RunState, used: CallUsage) -> RunState:
+    """Count what attempts without a reply used up."""
     ledger = state.ledger.model_copy(
         update={
             "usage": state.ledger.usage + used,
@@ -111,7 +127,7 @@ def _billed_failure(state: RunState, used: CallUsage) -> RunState:
     return state.model_copy(update={"ledger": ledger})
 
 
-def _kept(state: RunState, reply: ModelReply) -> JsonObject:
+def _provider_state(state: RunState, reply: ModelReply) -> JsonObject:
     if reply.provider_state is None:
         return state.provider_state
     provider = (state.model or "").partition(":")[0]
@@ -119,7 +135,8 @@ def _kept(state: RunState, reply: ModelReply) -> JsonObject:
 
 
 def _fresh_notes(state: RunState, reply: ModelReply) -> tuple[str, ...]:
-    fresh = [note for note in dict.fromkeys(reply.notes) if note not in state.notes]
+    notes = dict.fromkeys(shortened(note, LONGEST_NOTE) for note in reply.notes)
+    fresh = [note for note in notes if note not in state.notes]
     return tuple(fresh[: KEPT_NOTES - len(state.notes)])
 
 

@@ -14,8 +14,11 @@ from policy import budgets, context, repetition
 from workflows import requests
 from workflows.transcript import appended, halted
 
-TURN_BYTES = 1_000_000
-"""The results of a turn go to the model together, in a payload that may have 2 MB."""
+TURN_BYTES = 1_500_000
+"""A turn with all of its results goes to the model together, in a payload that may have 2 MB."""
+
+RESULTS_BYTES = 1_000_000
+"""What the results of a turn may have of it."""
 
 
 class CallModel(NamedTuple):
@@ -157,7 +160,8 @@ def settled(state: RunState, now: datetime) -> RunState:
     ledger = state.ledger
     for result in results:
         ledger = repetition.count_result(ledger, result)
-    shown = context.bounded(results, TURN_BYTES)
+    room = TURN_BYTES - context.size(state.items[-1])  # which is the turn that asked for them
+    shown = context.bounded(results, min(room, RESULTS_BYTES))
     state = appended(
         state.model_copy(update={"calls": (), "ledger": ledger}), ToolTurn(results=shown)
     )

@@ -1,7 +1,6 @@
 """The words that Anthropic Messages has for the pieces of a message."""
 
-from adapters.base import TEXT_BLOCK_TYPES as ALL_TEXT_BLOCK_TYPES
-from adapters.base import TOOL_BLOCK_TYPES as ALL_TOOL_BLOCK_TYPES
+from adapters import base
 from contracts.content import PartKind
 
 HOSTED_CALLS = frozenset({"server_tool_use", "mcp_tool_use", "web_search_tool_use"})
@@ -18,8 +17,8 @@ HOSTED_RESULTS = frozenset(
         "advisor_tool_result",
     }
 )
-TOOL_BLOCK_TYPES = ALL_TOOL_BLOCK_TYPES | HOSTED_CALLS | HOSTED_RESULTS
-TEXT_BLOCK_TYPES = ALL_TEXT_BLOCK_TYPES
+TOOL_BLOCK_TYPES = base.TOOL_BLOCK_TYPES | HOSTED_CALLS | HOSTED_RESULTS
+TEXT_BLOCK_TYPES = base.TEXT_BLOCK_TYPES
 
 _KINDS: dict[str, PartKind] = {
     "text": "text",

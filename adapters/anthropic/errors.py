@@ -25,7 +25,6 @@ PROVIDER = failures.Provider(
     },
 )
 
-
 _BODY: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 
 
@@ -33,9 +32,9 @@ def as_model_error(
     error: Exception, secret: str | None = None, usage: CallUsage | None = None
 ) -> ModelError:
     """
-    Sort what came of a request in place of a reply: from the SDK, or from below it.
+    Sort what the SDK raised, or let through, before a reply or inside of one.
 
-    *secret* is the key, which its text may quote; *usage* is what was used until then.
+    *secret* is the key, which it may quote; *usage* is what had been used until then.
     """
     import anthropic
     import httpx2
@@ -48,10 +47,10 @@ def as_model_error(
             answer = failures.Answer(response.status_code, response.headers, response.content)
             return failures.answered(PROVIDER, answer, secret)
         case anthropic.APITimeoutError(request=request):
-            return failures.too_slow(PROVIDER, request.url.host)
+            return failures.too_slow(PROVIDER, request.url.netloc.decode())
         case anthropic.APIConnectionError(request=request):
             cause = type(error.__cause__ or error).__name__
-            return failures.unreachable(PROVIDER, request.url.host, cause)
+            return failures.unreachable(PROVIDER, request.url.netloc.decode(), cause)
         # The SDK lets through what breaks a stream that it has begun to read.
         case httpx2.TimeoutException():
             return failures.stalled(PROVIDER, usage)

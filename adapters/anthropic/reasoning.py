@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from adapters.anthropic.models import Family
+from adapters.anthropic.families import Family
 from contracts.base import JsonObject
 from contracts.model import Effort, ModelSettings
 
@@ -30,7 +30,7 @@ class Reasoning(NamedTuple):
 
     @property
     def by_budget(self) -> bool:
-        """Whether the model thinks in the way that neither forced calls nor a late start allow."""
+        """Whether thinking has a budget: then the API allows no forced call and no late start."""
         return self.thinking is not None and self.thinking["type"] == "enabled"
 
 

@@ -6,10 +6,11 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from adapters import wire
-from adapters.anthropic.dialog import Dialog, cached
-from adapters.anthropic.models import Family, family
+from adapters.anthropic.families import Family, family
+from adapters.anthropic.messages import Dialog, cached
 from adapters.anthropic.reasoning import Reasoning, reasoning
 from adapters.anthropic.schemas import Grammar
+from adapters.base import Rendered
 from contracts.base import JsonObject
 from contracts.model import ModelRequest, Prefix
 from contracts.tools import HostedTool
@@ -18,13 +19,6 @@ MAX_TOKENS = 32_000
 """Of one reply, thinking included: the most that every model since Claude 4 gives."""
 
 _KEEPS_NOTHING = "anthropic keeps no conversation: every turn sends all of it"
-
-
-class Rendered(NamedTuple):
-    """A request, and what of it the model or the API doesn't allow."""
-
-    body: JsonObject
-    notes: tuple[str, ...]
 
 
 class _Stable(NamedTuple):
@@ -144,7 +138,7 @@ def _choice(wanted: str) -> JsonObject:
 def _thinking(
     asked: Reasoning, choice: JsonObject | None, dialog: Dialog
 ) -> tuple[JsonObject | None, tuple[str, ...]]:
-    """Return the field about thinking; a budget can't begin everywhere."""
+    """Return the field about thinking; with a budget it isn't allowed everywhere."""
     if not asked.by_budget:
         return asked.thinking, ()
     if choice is not None and choice["type"] in ("any", "tool"):

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import Annotated, NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import JsonValue, NonNegativeInt, ValidationError
 
 from adapters import failures, pricing, wire
 from adapters.anthropic import blocks
@@ -15,8 +15,6 @@ from contracts.content import Part, words
 from contracts.model import ModelReply, StopCause
 from contracts.tools import AnyCall, MalformedCall
 from contracts.usage import CallUsage
-
-Count: TypeAlias = Annotated[int, Field(ge=0)]
 
 _STOPS: Mapping[str | None, StopCause] = {
     "end_turn": "end_turn",
@@ -54,16 +52,16 @@ class _Container(Contract):
 
 
 class _OutputDetails(Contract):
-    thinking_tokens: Count | None = None
+    thinking_tokens: NonNegativeInt | None = None
 
 
 class _Usage(Contract):
     """`input_tokens` are only those for which no cache was read or written."""
 
-    input_tokens: Count
-    output_tokens: Count
-    cache_read_input_tokens: Count | None = None
-    cache_creation_input_tokens: Count | None = None
+    input_tokens: NonNegativeInt
+    output_tokens: NonNegativeInt
+    cache_read_input_tokens: NonNegativeInt | None = None
+    cache_creation_input_tokens: NonNegativeInt | None = None
     output_tokens_details: _OutputDetails | None = None
     server_tool_use: JsonObject | None = None
 
@@ -95,7 +93,7 @@ def reply(raw: JsonObject, tools: frozenset[str], texts: frozenset[str]) -> Mode
         stop="tool_use" if calls and stop == "end_turn" else stop,
         stop_detail=_stop_detail(message, stop),
         notes=(*_unread(kept), *notes),
-        usage=_metrics(message),
+        usage=_usage(message),
         model=f"{PROVIDER.name}:{message.model}",
         provider_state={"container_id": message.container.id} if message.container else None,
     )
@@ -103,7 +101,7 @@ def reply(raw: JsonObject, tools: frozenset[str], texts: frozenset[str]) -> Mode
 
 def usage(raw: JsonObject) -> CallUsage:
     """Read what a message consumed. Raises ModelError when it is no message."""
-    return _metrics(_message(raw))
+    return _usage(_message(raw))
 
 
 def _message(raw: JsonObject) -> _Message:
@@ -116,7 +114,7 @@ def _message(raw: JsonObject) -> _Message:
 
 
 def _pieces(content: tuple[JsonObject, ...]) -> Iterator[_Piece]:
-    """Read the blocks; a text behind a text goes on with it, for a citation splits a sentence."""
+    """Read the blocks. A text behind a text continues it: citations split sentences in blocks."""
     before = ""
     for block in content:
         piece = _piece(block)
@@ -143,9 +141,8 @@ def _piece(block: JsonObject) -> _Piece:
 def _native_part(block_type: str, block: JsonObject) -> Part:
     kind = blocks.kind_of(block_type)
     if kind == "reasoning":
-        thought = block.get("thinking")
         native = _extras(block, frozenset({"thinking"}))
-        return Part(kind=kind, text=thought if isinstance(thought, str) else "", native=native)
+        return Part(kind=kind, text=wire.as_text(block.get("thinking")), native=native)
     asked = wire.json_text(block.get("input")) if kind == "hosted_call" else ""
     return Part(kind=kind, name=str(block.get("name", block_type)), text=asked, native=block)
 
@@ -165,9 +162,9 @@ def _complete(
     pieces: tuple[_Piece, ...], stop: StopCause
 ) -> tuple[tuple[_Piece, ...], tuple[str, ...]]:
     """
-    Leave out what asks for a tool but may not count.
+    Leave out empty texts, and calls that don't count.
 
-    A reply that was cut short may end inside of a call; one that was refused has none.
+    A reply that was cut short may end inside of a call; of a refusal no call counts.
     """
     kept = tuple(p for p in pieces if p.part.kind != "text" or p.part.text or p.part.native)
     ends_early = stop in _CUT_SHORT and kept and kept[-1].part.kind in ("call", "hosted_call")
@@ -179,6 +176,7 @@ def _complete(
 
 
 def _answer(pieces: Iterable[_Piece], tools: frozenset[str], texts: frozenset[str]) -> str:
+    """Return the words behind the last tool, which may be one that is new here."""
     hosted = {p.type for p in pieces if p.part.kind in ("hosted_call", "hosted_result")}
     return final_text(((p.type, p.part.text) for p in pieces), tools | hosted, texts)
 
@@ -204,7 +202,7 @@ def _stop_detail(message: _Message, stop: StopCause) -> str:
     return said
 
 
-def _metrics(message: _Message) -> CallUsage:
+def _usage(message: _Message) -> CallUsage:
     used = message.usage
     if used is None:
         return CallUsage(estimated_cost=None)
@@ -223,4 +221,4 @@ def _metrics(message: _Message) -> CallUsage:
         "cache_read_input_tokens": read,
         **{name: count for name, count in asked if isinstance(count, int) and count},
     }
-    return pricing.metrics(PROVIDER.name, message.model, tokens, native)
+    return pricing.priced(PROVIDER.name, message.model, tokens, native)

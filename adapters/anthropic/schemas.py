@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
+from adapters.wire import as_list, as_object
 from contracts.base import JsonObject
 
 _KEYWORDS = frozenset(
@@ -57,7 +58,7 @@ class _Reading:
     """One schema, and what was counted of it so far."""
 
     def __init__(self, schema: JsonObject) -> None:
-        self._definitions = _entries(schema, "$defs")
+        self._definitions = as_object(schema.get("$defs"))
         self._inside: list[str] = []
         self.optional = 0
         self.unions = 0
@@ -89,9 +90,8 @@ class _Reading:
         return fits
 
     def _count(self, schema: JsonObject) -> None:
-        required = schema.get("required")
-        named = required if isinstance(required, list) else []
-        self.optional += sum(name not in named for name in _entries(schema, "properties"))
+        required = as_list(schema.get("required"))
+        self.optional += sum(name not in required for name in as_object(schema.get("properties")))
         self.unions += isinstance(schema.get("type"), list) or "anyOf" in schema
 
 
@@ -113,12 +113,7 @@ def _lists_plain_values(schema: JsonObject) -> bool:
 
 def _inner(schema: JsonObject) -> Iterator[JsonValue]:
     """Return the schemas that stand directly in a schema."""
-    yield from _entries(schema, "properties").values()
+    yield from as_object(schema.get("properties")).values()
     for keyword in ("items", "anyOf", "allOf"):
         value = schema.get(keyword, [])
         yield from value if isinstance(value, list) else [value]
-
-
-def _entries(schema: JsonObject, keyword: str) -> JsonObject:
-    value = schema.get(keyword)
-    return value if isinstance(value, dict) else {}

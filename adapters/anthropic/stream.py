@@ -17,12 +17,12 @@ _PARTS = frozenset(
 )
 
 
-def assemble(events: Iterable[JsonObject]) -> JsonObject:
+def assembled(events: Iterable[JsonObject]) -> JsonObject:
     """
     Put a message together.
 
-    Raises ModelError: `cut_off` when the stream ends before the message does, `unreadable` for
-    events that make no sense, and what an error event means.
+    Raises ModelUnavailable (`cut_off`) when the stream ends before the message does, or
+    (`unreadable`) for events that make no sense, and the ModelError that an error stands for.
     """
     message = _Message()
     for event in events:
@@ -101,10 +101,9 @@ class _Message:
 
     def _change(self, event: JsonObject) -> None:
         """Take what is known only at the end; counts are totals, and null says nothing."""
-        delta, used = event.get("delta"), event.get("usage")
-        before = self._fields.get("usage")
+        before, used = self._fields.get("usage"), event.get("usage")
         self._fields |= _said({k: v for k, v in event.items() if k not in ("type", "delta")})
-        self._fields |= _said(delta if isinstance(delta, dict) else {})
+        self._fields |= _said(wire.as_object(event.get("delta")))
         if isinstance(before, dict) and isinstance(used, dict):
             self._fields["usage"] = before | _said(used)
 
@@ -123,9 +122,8 @@ class _Block:
             case {"type": "input_json_delta", "partial_json": str(piece)}:
                 self._arguments.append(piece)
             case {"type": "citations_delta", "citation": citation}:
-                before = self._fields.get("citations")
-                cited = before if isinstance(before, list) else []
-                self._fields["citations"] = [*cited, citation]
+                before = wire.as_list(self._fields.get("citations"))
+                self._fields["citations"] = [*before, citation]
             case {"type": "signature_delta", "signature": signature}:
                 self._fields["signature"] = signature
             case _:

@@ -1,10 +1,10 @@
-"""OpenAI Responses."""
+"""OpenAI Responses, stateless or with what OpenAI keeps of the conversation."""
 
 from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from adapters import failures
+from adapters import failures, openai_sdk
 from adapters.base import merged
 from adapters.exchange import Exchange
 from adapters.openai import connection, conversations, items, output, strategies, stream
@@ -36,38 +36,34 @@ class OpenAIAdapter:
     """
 
     provider = PROVIDER.name
-    TOOL_BLOCK_TYPES = output.TOOL_TYPES
-    TEXT_BLOCK_TYPES = output.TEXT_TYPES
+    TOOL_BLOCK_TYPES = output.TOOL_BLOCK_TYPES
+    TEXT_BLOCK_TYPES = output.TEXT_BLOCK_TYPES
 
     def __init__(self, idle: timedelta = IDLE) -> None:
-        self._client = OpenedOnce(lambda: connection.opened(idle))
+        self._client = OpenedOnce(lambda: openai_sdk.opened(PROVIDER, idle))
 
     def build_request(self, request: ModelRequest) -> JsonObject:
-        """Render a call; a conversation that is yet to begin isn't in it."""
-        return requests.payload(request, strategies.scope(request))
+        """Render a call. A conversation that `respond` would begin first isn't named in it."""
+        return requests.rendered(request, strategies.scope(request)).body
 
     def build_tool_result(self, result: ToolResult) -> JsonObject:
-        """Render the answer to one call."""
-        return items.answer(result)
+        return items.tool_result(result)
 
     def assemble(self, events: Iterable[JsonObject]) -> JsonObject:
-        """Make of a stream's events the whole response. Raises ModelError when it failed."""
         return stream.assembled(events)
 
     def parse_response(self, raw: JsonObject) -> ModelReply:
-        """Read a whole response. Raises ModelError when it is none, or a failed one."""
         return responses.reply(raw)
 
     def extract_usage(self, raw: JsonObject) -> CallUsage:
-        """Read what a response consumed."""
         return responses.usage(raw)
 
     def merge_state(self, before: JsonObject, fresh: JsonObject) -> JsonObject:
-        """Return the state after a reply; an empty one forgets what can't be gone on from."""
+        """Return the state after a reply; nothing fresh means that the next call begins anew."""
         return merged(before, fresh) if fresh else {}
 
     async def respond(self, request: ModelRequest) -> ModelReply:
-        """Ask once; a second time only where nothing is left of what the first referred to."""
+        """Ask once, and again with the whole context if OpenAI no longer has what came before."""
         client = await self._client.get()
         if request.strategy == "conversation":
             scope = await conversations.scope(client, request)
@@ -88,10 +84,11 @@ class OpenAIAdapter:
     async def _reply(
         self, client: "AsyncOpenAI", request: ModelRequest, scope: Scope
     ) -> ModelReply:
+        rendered = requests.rendered(request, scope)
         exchange = Exchange()
         with failures.discreet(client.api_key):
-            raw = await connection.ask(client, requests.payload(request, scope), exchange)
+            raw = await connection.ask(client, rendered.body, exchange)
             reply = self.parse_response(raw)
-        notes = (*requests.notes(request), *filter(None, (scope.note,)), *reply.notes)
+        notes = rendered.notes + reply.notes
         state = strategies.state(request, scope, raw, reply)
         return exchange.timed(reply.model_copy(update={"notes": notes, "provider_state": state}))

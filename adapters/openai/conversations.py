@@ -20,7 +20,7 @@ _GHOST = (
 
 async def scope(client: "AsyncOpenAI", request: ModelRequest) -> Scope:
     """
-    Say what is sent in which conversation; begins one where none can be gone on with.
+    Say what is sent in which conversation; begins one where there is none to go on with.
 
     What a failed attempt has left in it can't be taken back: a conversation is given up when it
     ends with anything but the item that it ended with when the last reply came.

@@ -1,16 +1,11 @@
 """From failures of OpenAI's SDK, of its streams, and from failed responses, to our errors."""
 
-from typing import TYPE_CHECKING
-
 from pydantic import JsonValue
 
-from adapters import failures
+from adapters import failures, openai_sdk
 from contracts.base import JsonObject
 from contracts.errors import ModelError, ModelRejected
 from contracts.usage import CallUsage
-
-if TYPE_CHECKING:
-    from openai import OpenAIError
 
 PROVIDER = failures.Provider(
     name="openai",
@@ -42,7 +37,7 @@ class Gone(ModelRejected):
 
 
 def failed(error: JsonValue, usage: CallUsage) -> ModelError:
-    """Sort the error of a failed response; a cause that nobody knows is the request's."""
+    """Sort the error of a failed response; an unknown one is taken for a fault of the request."""
     problem: JsonValue = error or {"code": "server_error"}
     return failures.reported(PROVIDER, problem, usage=usage, otherwise="invalid_request")
 
@@ -55,22 +50,15 @@ def broken_off(event: JsonObject) -> ModelError:
     return Gone(str(error), kind="not_found") if named.get("code") in _GONE else error
 
 
-def as_model_error(error: "OpenAIError", secret: str | None = None) -> ModelError:
+def before_reply(error: Exception, secret: str | None) -> ModelError:
     """Sort what the SDK raised before a reply began; *secret* is the key, which it may quote."""
+    sorted_out = openai_sdk.before_reply(PROVIDER, error, secret)
+    return Gone(str(sorted_out), kind="not_found") if _is_gone(error) else sorted_out
+
+
+def _is_gone(error: Exception) -> bool:
     import openai
 
-    match error:
-        case openai.APIStatusError(response=response, code=code):
-            answer = failures.Answer(response.status_code, response.headers, response.content)
-            sorted_out = failures.answered(PROVIDER, answer, secret)
-            # For conversations, 404 is all that is said; a model that is gone has its code.
-            nameless = isinstance(error, openai.NotFoundError) and code is None
-            gone = nameless or code in _GONE
-            return Gone(str(sorted_out), kind="not_found") if gone else sorted_out
-        case openai.APITimeoutError(request=request):
-            return failures.too_slow(PROVIDER, request.url.host)
-        case openai.APIConnectionError(request=request):
-            cause = type(error.__cause__ or error).__name__
-            return failures.unreachable(PROVIDER, request.url.host, cause)
-        case _:
-            return failures.unusable(PROVIDER, str(error), secret)
+    # For conversations, 404 is all that is said; a model that is gone has its code.
+    nameless = isinstance(error, openai.NotFoundError) and error.code is None
+    return nameless or (isinstance(error, openai.APIStatusError) and error.code in _GONE)

@@ -1,7 +1,6 @@
 """From the transcript to input items of OpenAI Responses."""
 
 import hashlib
-import re
 from collections.abc import Iterator
 
 from adapters import wire
@@ -13,11 +12,9 @@ from contracts.tools import AnyCall, ToolCall, ToolResult, ToolSuccess
 from contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 
 _LONGEST_ID = 64
-_LONGEST_NAME = 64
-_NO_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-def entries(request: ModelRequest, begin: int = 0) -> Iterator[JsonObject]:
+def rendered(request: ModelRequest, begin: int = 0) -> Iterator[JsonObject]:
     """Render the transcript from *begin* on, which is its start or right behind a model's turn."""
     own = f"{PROVIDER.name}:{request.model}"
     before = request.transcript[begin - 1] if begin else None
@@ -33,38 +30,38 @@ def entries(request: ModelRequest, begin: int = 0) -> Iterator[JsonObject]:
                 forms = {}
                 yield from _anew(item)
             case ToolTurn():
-                yield from (answer(one, forms.get(one.call_id)) for one in item.results)
+                yield from (tool_result(one, forms.get(one.call_id)) for one in item.results)
 
 
-def answer(result: ToolResult, form: JsonObject | None = None) -> JsonObject:
+def tool_result(result: ToolResult, form: JsonObject | None = None) -> JsonObject:
     """Render the answer to a call; *form* is what the call had beyond name and arguments."""
     form = form or {}
     if form.get("type") == "mcp_approval_request":
         return _approval(result)
     custom = form.get("type") == "custom_tool_call"
-    rendered: JsonObject = {
+    answer: JsonObject = {
         "type": "custom_tool_call_output" if custom else "function_call_output",
-        "call_id": _id(result.call_id),
+        "call_id": _call_id(result.call_id),
         "output": wire.result_text(result),
     }
-    return rendered | {name: form[name] for name in ("caller",) if name in form}
+    return answer | {name: form[name] for name in ("caller",) if name in form}
 
 
 def _approval(result: ToolResult) -> JsonObject:
     """Approve nothing but what the run itself has done: all else says why not."""
-    rendered: JsonObject = {
+    answer: JsonObject = {
         "type": "mcp_approval_response",
         "approval_request_id": result.call_id,
         "approve": isinstance(result, ToolSuccess),
     }
-    return rendered if isinstance(result, ToolSuccess) else rendered | {"reason": result.reason}
+    return answer if isinstance(result, ToolSuccess) else answer | {"reason": result.reason}
 
 
 def _goes_back(turn: AssistantTurn) -> bool:
     """
     Whether the pieces of a turn can be sent as they came.
 
-    Reasoning that is neither encrypted nor open can't, and what came with it not without it.
+    Reasoning that is neither encrypted nor readable can't, nor can what came with it alone.
     """
     return bool(turn.parts) and all(
         part.native.get("encrypted_content") or part.native.get("content")
@@ -125,19 +122,19 @@ def _call(call: AnyCall, form: JsonObject) -> JsonObject:
         case "mcp_approval_request":
             return {**form, "id": call.call_id}
         case "custom_tool_call":
-            return {**form, "call_id": _id(call.call_id)}
+            return {**form, "call_id": _call_id(call.call_id)}
         case _:
             return {
                 "type": "function_call",
-                "call_id": _id(call.call_id),
-                "name": _NO_NAME.sub("_", call.name)[:_LONGEST_NAME],
+                "call_id": _call_id(call.call_id),
+                "name": wire.tool_name(call.name),
                 "arguments": arguments,
                 **form,
             }
 
 
-def _id(call_id: str) -> str:
-    """Return the id, or for one that is refused another which is always the same."""
+def _call_id(call_id: str) -> str:
+    """Return an id that the API takes; one that is empty or too long becomes a digest."""
     if 1 <= len(call_id) <= _LONGEST_ID:
         return call_id
     return f"call_{hashlib.sha256(call_id.encode()).hexdigest()[:32]}"

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from adapters import wire
-from adapters.base import TEXT_BLOCK_TYPES, TOOL_BLOCK_TYPES
+from adapters import base, wire
 from adapters.openai.errors import PROVIDER
 from contracts.base import Contract, JsonObject
 from contracts.content import Part
@@ -44,24 +43,26 @@ HOSTED_RESULTS: Mapping[str, tuple[str, ...]] = {
 }
 """What came of such calls."""
 
-TOOL_TYPES = TOOL_BLOCK_TYPES | CALLS | {"function_result"} | {*HOSTED_CALLS, *HOSTED_RESULTS}
-TEXT_TYPES = TEXT_BLOCK_TYPES | {"output_text"}
+TOOL_BLOCK_TYPES = (
+    base.TOOL_BLOCK_TYPES | CALLS | {"function_result"} | {*HOSTED_CALLS, *HOSTED_RESULTS}
+)
+TEXT_BLOCK_TYPES = base.TEXT_BLOCK_TYPES | {"output_text"}
 
 CUT_SHORT = ("incomplete", "in_progress", "queued", "cancelled")
-"""What has one of these states may end in the middle."""
+"""The states in which a response or an item may end in the middle."""
 
 _NAMES = {"code_interpreter_call": "code_execution"}
 _WORDS = {"output_text": "text", "text": "text", "refusal": "refusal"}
 """The pieces of a message that hold words, and under which name."""
 
 
-class Message(Contract):
+class _Message(Contract):
     """What is needed of a message; the rest is kept as it is."""
 
     content: tuple[JsonObject, ...]
 
 
-class Asked(Contract):
+class _Asked(Contract):
     """What is needed of a call."""
 
     call_id: str
@@ -100,7 +101,7 @@ def pieces(items: tuple[JsonObject, ...], *, whole: bool) -> Iterator[Piece]:
 
 
 def _message(item: JsonObject) -> Piece:
-    content = Message.model_validate(item).content
+    content = _Message.model_validate(item).content
     native = _without(item, "type", "role", "content")
     match content:
         case ({"type": "output_text", **rest},) if not rest.get("logprobs"):
@@ -122,7 +123,7 @@ def _type(thing: JsonObject) -> str:
 
 
 def _words(piece: JsonObject) -> str:
-    return str(piece.get(_WORDS.get(_type(piece), ""), ""))
+    return wire.as_text(piece.get(_WORDS.get(_type(piece), "")))
 
 
 def _thoughts(item: JsonObject) -> str:
@@ -134,21 +135,21 @@ def _call(kind: str, item: JsonObject) -> Piece:
         case "mcp_approval_request":
             # No tool can have this name, so whoever asks what it may do is told: nothing.
             name = f"mcp.{item.get('server_label')}.{item.get('name')}"
-            asked = Asked.model_validate({**item, "call_id": item.get("id"), "name": name})
+            asked = _Asked.model_validate({**item, "call_id": item.get("id"), "name": name})
             call, native = _read(asked), item
         case "custom_tool_call":
             # Its input is text of any kind: an object with one field is what can be checked.
-            asked = Asked.model_validate({**item, "arguments": item.get("input")})
+            asked = _Asked.model_validate({**item, "arguments": item.get("input")})
             given: JsonObject = {"input": asked.arguments}
             call = ToolCall(call_id=asked.call_id, name=asked.name, arguments=given)
             native = item
         case _:
-            call = _read(Asked.model_validate(item))
+            call = _read(_Asked.model_validate(item))
             native = _without(item, "type", "call_id", "name", "arguments")
     return Piece(kind, Part(kind="call", native=native), call)
 
 
-def _read(asked: Asked) -> AnyCall:
+def _read(asked: _Asked) -> AnyCall:
     return wire.call_from_text(asked.call_id, asked.name, asked.arguments)
 
 

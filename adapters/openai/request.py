@@ -3,13 +3,14 @@
 from functools import lru_cache
 
 from adapters import strict_schema
+from adapters.base import Rendered
 from adapters.openai import families, items, tools
 from adapters.openai.strategies import Scope
 from contracts.base import JsonObject
 from contracts.model import ModelRequest, Prefix
 
 
-def payload(request: ModelRequest, scope: Scope) -> JsonObject:
+def rendered(request: ModelRequest, scope: Scope) -> Rendered:
     """
     Render a call; what changes from turn to turn comes last.
 
@@ -21,11 +22,11 @@ def payload(request: ModelRequest, scope: Scope) -> JsonObject:
     if wanted is not None and "tools" in body:
         body["tool_choice"] = wanted
     body.update(scope.reference)
-    body["input"] = [*items.entries(request, scope.begin)]
-    return body
+    body["input"] = [*items.rendered(request, scope.begin)]
+    return Rendered(body, (*_notes(request), *filter(None, (scope.note,))))
 
 
-def notes(request: ModelRequest) -> tuple[str, ...]:
+def _notes(request: ModelRequest) -> tuple[str, ...]:
     """Say what of the agent's wishes this provider or model can't fulfil."""
     settings = request.prefix.settings
     found = list(tools.notes(request.prefix))

@@ -1,9 +1,9 @@
 """From a response of OpenAI Responses to contracts."""
 
 from collections.abc import Iterator
-from typing import Annotated, NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import JsonValue, NonNegativeInt, ValidationError
 
 from adapters import failures, pricing
 from adapters.base import final_text
@@ -16,8 +16,6 @@ from contracts.model import ModelReply, StopCause
 from contracts.tools import AnyCall
 from contracts.usage import CallUsage
 
-Count: TypeAlias = Annotated[int, Field(ge=0)]
-
 _INCOMPLETE: dict[str | None, StopCause] = {
     "max_output_tokens": "max_tokens",
     "content_filter": "content_filter",
@@ -29,19 +27,19 @@ class _IncompleteDetails(Contract):
 
 
 class _InputDetails(Contract):
-    cached_tokens: Count | None = None
-    cache_write_tokens: Count | None = None
+    cached_tokens: NonNegativeInt | None = None
+    cache_write_tokens: NonNegativeInt | None = None
 
 
 class _OutputDetails(Contract):
-    reasoning_tokens: Count | None = None
+    reasoning_tokens: NonNegativeInt | None = None
 
 
 class _Usage(Contract):
     """`input_tokens` are all of them, whatever a cache had to do with it."""
 
-    input_tokens: Count
-    output_tokens: Count
+    input_tokens: NonNegativeInt
+    output_tokens: NonNegativeInt
     input_tokens_details: _InputDetails | None = None
     output_tokens_details: _OutputDetails | None = None
 
@@ -87,24 +85,25 @@ def reply(raw: JsonObject) -> ModelReply:
     """Read a whole response. Raises ModelUnavailable when it is none, ModelError if it failed."""
     response = _response(raw)
     if response.status == "failed":
-        raise failed(response.error, _metrics(response))
+        raise failed(response.error, _usage(response))
     said = _said(response)
+    parts = tuple(piece.part for piece in said.pieces)
     stop, detail = _stop(response, said)
     return ModelReply(
         text=said.words if said.calls or said.refusal else _answer(said.pieces),
         calls=said.calls,
-        parts=_parts(said),
+        parts=() if _is_plain(parts) else parts,
         stop=stop,
         stop_detail=detail,
         notes=tuple(dict.fromkeys(_notes(response, said))),
-        usage=_metrics(response),
+        usage=_usage(response),
         model=f"{PROVIDER.name}:{response.model}",
     )
 
 
 def usage(raw: JsonObject) -> CallUsage:
     """Read what a response consumed. Raises ModelUnavailable when it is no response."""
-    return _metrics(_response(raw))
+    return _usage(_response(raw))
 
 
 def _response(raw: JsonObject) -> _Response:
@@ -119,7 +118,7 @@ def _said(response: _Response) -> _Said:
     try:
         pieces = tuple(output.pieces(response.output, whole=whole))
     except ValidationError:
-        raise failures.unreadable(PROVIDER, _metrics(response)) from None
+        raise failures.unreadable(PROVIDER, _usage(response)) from None
     refusal = "".join(piece.refusal for piece in pieces)
     if refusal or _is_filtered(response):
         pieces = tuple(piece for piece in pieces if piece.call is None)
@@ -133,7 +132,7 @@ def _is_filtered(response: _Response) -> bool:
 
 def _answer(pieces: tuple[Piece, ...]) -> str:
     """Return the words behind the last tool; what was said on the way is no part of them."""
-    return final_text(_answering(pieces), output.TOOL_TYPES, output.TEXT_TYPES)
+    return final_text(_answering(pieces), output.TOOL_BLOCK_TYPES, output.TEXT_BLOCK_TYPES)
 
 
 def _answering(pieces: tuple[Piece, ...]) -> Iterator[tuple[str, str]]:
@@ -141,18 +140,17 @@ def _answering(pieces: tuple[Piece, ...]) -> Iterator[tuple[str, str]]:
     for piece in pieces:
         if piece.type != "message":
             yield piece.type, ""
-            between = "" if piece.type in output.TOOL_TYPES else between
+            between = "" if piece.type in output.TOOL_BLOCK_TYPES else between
         elif piece.part.text and not piece.commentary:
             yield "output_text", between + piece.part.text
             between = "\n\n"
 
 
-def _parts(said: _Said) -> tuple[Part, ...]:
-    """Return the pieces in their order, or none where text and calls tell it all."""
-    parts = tuple(piece.part for piece in said.pieces)
+def _is_plain(parts: tuple[Part, ...]) -> bool:
+    """Whether text and calls tell it all: one message at most, and calls behind it."""
     kinds = [part.kind for part in parts]
-    plain = kinds[:1] in ([], ["text"], ["call"]) and set(kinds[1:]) <= {"call"}
-    return () if plain and not any(part.native for part in parts) else parts
+    in_order = kinds[:1] in ([], ["text"], ["call"]) and set(kinds[1:]) <= {"call"}
+    return in_order and not any(part.native for part in parts)
 
 
 def _stop(response: _Response, said: _Said) -> tuple[StopCause, str]:
@@ -174,7 +172,7 @@ def _notes(response: _Response, said: _Said) -> Iterator[str]:
         yield f"{PROVIDER.name} left out {removed.type} that it was sent again ({removed.reason})"
 
 
-def _metrics(response: _Response) -> CallUsage:
+def _usage(response: _Response) -> CallUsage:
     if response.usage is None:
         return CallUsage(estimated_cost=None)
     into = response.usage.input_tokens_details or _InputDetails()
@@ -188,7 +186,7 @@ def _metrics(response: _Response) -> CallUsage:
     )
     counters = into.model_dump() | out.model_dump() | _searches(response.tool_usage)
     native = {name: count for name, count in counters.items() if count is not None}
-    return pricing.metrics(PROVIDER.name, response.model, tokens, native)
+    return pricing.priced(PROVIDER.name, response.model, tokens, native)
 
 
 def _searches(tool_usage: JsonValue) -> dict[str, int]:

@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 from adapters.openai.errors import PROVIDER
 from adapters.openai.output import CALLS, CUT_SHORT
+from adapters.wire import as_list
 from contracts.base import JsonObject
 from contracts.model import ModelReply, ModelRequest
-from contracts.transcript import AssistantTurn
+from contracts.transcript import AssistantTurn, TranscriptItem
 
 
 class Scope(NamedTuple):
@@ -28,13 +29,16 @@ def scope(request: ModelRequest) -> Scope:
     Say what a request sends, as far as the state of the run tells.
 
     A chain or conversation goes on only where it holds just what the model was shown: nothing was
-    pruned since, and its last turn is the last one that there is.
+    pruned since, no call was renamed, and its last turn is the last one that there is.
     """
     known = request.provider_state.get(_KEPT_AS.get(request.strategy, ""))
     begin = _behind_last_reply(request)
     if not isinstance(known, str) or begin is None:
         return WHOLE
     if request.provider_state.get("_pruned_before") != request.pruned_before:
+        return WHOLE
+    asked = _asked(request.transcript[begin - 1])
+    if request.provider_state.get("_calls", asked) != asked:
         return WHOLE
     return Scope({request.strategy: known}, begin)
 
@@ -55,6 +59,8 @@ def state(
     if raw.get("status") in CUT_SHORT or len(asked) != len(reply.calls) or not known:
         return {}
     kept: JsonObject = {_KEPT_AS[request.strategy]: known, "_pruned_before": request.pruned_before}
+    if reply.calls:
+        kept["_calls"] = [call.call_id for call in reply.calls]
     if request.strategy == "conversation":
         kept["_last_item"] = next((item.get("id") for item in reversed(_items(raw))), None)
     return kept
@@ -62,13 +68,18 @@ def state(
 
 def _behind_last_reply(request: ModelRequest) -> int | None:
     """Return the place behind the last reply, if it is this provider's and something follows."""
-    for place in range(len(request.transcript) - 1, 0, -1):
+    for place in range(len(request.transcript), 0, -1):
         last = request.transcript[place - 1]
         if isinstance(last, AssistantTurn):
-            return place if last.model.partition(":")[0] == PROVIDER.name else None
+            follows = place < len(request.transcript)
+            own = last.model.partition(":")[0] == PROVIDER.name
+            return place if own and follows else None
     return None
 
 
+def _asked(turn: TranscriptItem) -> list[str]:
+    return [call.call_id for call in turn.calls] if isinstance(turn, AssistantTurn) else []
+
+
 def _items(raw: JsonObject) -> list[JsonObject]:
-    output = raw.get("output")
-    return [item for item in output if isinstance(item, dict)] if isinstance(output, list) else []
+    return [item for item in as_list(raw.get("output")) if isinstance(item, dict)]

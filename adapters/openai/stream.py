@@ -9,21 +9,6 @@ from contracts.base import JsonObject
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
-def begins(event: JsonObject) -> bool:
-    """Whether an event brings the first of what the model puts out."""
-    return event.get("type") == "response.output_item.added"
-
-
-def fails(event: JsonObject) -> bool:
-    """Whether an event is an error, behind which nothing counts."""
-    return event.get("type") == "error" or isinstance(event.get("error"), dict)
-
-
-def ends(event: JsonObject) -> bool:
-    """Whether an event is the last one, with the response as a whole."""
-    return event.get("type") in _ENDS
-
-
 def assembled(events: Iterable[JsonObject]) -> JsonObject:
     """
     Return the response that the last event holds.
@@ -39,9 +24,29 @@ def assembled(events: Iterable[JsonObject]) -> JsonObject:
                 done[place if isinstance(place, int) else len(done)] = item
             case _ if fails(event):
                 raise broken_off(event)
-            case {"response": dict(response)} if ends(event):
+            case {"response": dict(response)} if _ends(event):
                 items: JsonObject = {"output": [done[place] for place in sorted(done)]}
                 return response if response.get("output") else response | items
             case _:
                 pass
     raise failures.cut_off(PROVIDER, None)
+
+
+def is_whole(events: Iterable[JsonObject]) -> bool:
+    """Whether the reply came to its end, whatever became of the stream."""
+    return any(map(_ends, events))
+
+
+def begins(event: JsonObject) -> bool:
+    """Whether an event brings the first of what the model says."""
+    return event.get("type") == "response.output_item.added"
+
+
+def fails(event: JsonObject) -> bool:
+    """Whether an event is an error, behind which nothing counts."""
+    return event.get("type") == "error" or isinstance(event.get("error"), dict)
+
+
+def _ends(event: JsonObject) -> bool:
+    """Whether an event is the last one, which holds the response as a whole."""
+    return event.get("type") in _ENDS

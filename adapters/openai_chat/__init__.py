@@ -11,7 +11,7 @@ from adapters.openai_chat import request as requests
 from adapters.openai_chat import response as responses
 from adapters.openai_chat import servers as addresses
 from adapters.openai_chat import usage as usages
-from adapters.openai_chat.servers import DEFAULT, WORD, ChatServer, Target
+from adapters.openai_chat.servers import DEFAULT, OPENAI_CHAT, ChatServer, Target
 from adapters.opening import IDLE, OpenedOnce
 from contracts.base import JsonObject
 from contracts.model import ModelReply, ModelRequest
@@ -25,13 +25,13 @@ class OpenAIChatAdapter:
 
     `openai-chat:NAME` is a model of OpenAI's own server, or of a gateway to it: key and address
     are the SDK's, OPENAI_API_KEY, OPENAI_BASE_URL and their like. `openai-chat:SERVER/NAME` is one
-    of *servers*, and *key* looks up the environment variable that holds its key. *idle* bounds the
-    silence before and inside of a reply.
+    of *servers*, and *key* looks up the environment variable that holds its key. A server that
+    says nothing for as long as *idle* is given up.
     """
 
-    provider = WORD
-    TOOL_BLOCK_TYPES = responses.TOOL_TYPES
-    TEXT_BLOCK_TYPES = responses.TEXT_TYPES
+    provider = OPENAI_CHAT
+    TOOL_BLOCK_TYPES = responses.TOOL_BLOCK_TYPES
+    TEXT_BLOCK_TYPES = responses.TEXT_BLOCK_TYPES
 
     def __init__(
         self,
@@ -45,23 +45,18 @@ class OpenAIChatAdapter:
         self._lines: dict[str, OpenedOnce[connection.Line]] = {}
 
     def build_request(self, request: ModelRequest) -> JsonObject:
-        """Render the whole context of a call."""
         return requests.rendered(request, self._target(request)).body
 
     def build_tool_result(self, result: ToolResult) -> JsonObject:
-        """Render the answer to one call."""
         return messages.tool_result(result, result.call_id)
 
     def assemble(self, events: Iterable[JsonObject]) -> JsonObject:
-        """Make of a stream's chunks the response that would have come unstreamed."""
         return stream.assembled(events, DEFAULT)
 
     def parse_response(self, raw: JsonObject) -> ModelReply:
-        """Read a whole response. Raises ModelError when it is none, or reports an error."""
         return responses.reply(raw, DEFAULT)
 
     def extract_usage(self, raw: JsonObject) -> CallUsage:
-        """Read what a response consumed; nothing, at an unknown price, where it doesn't say."""
         return usages.usage(raw, DEFAULT)
 
     def merge_state(self, before: JsonObject, fresh: JsonObject) -> JsonObject:
@@ -69,13 +64,14 @@ class OpenAIChatAdapter:
 
     async def respond(self, request: ModelRequest) -> ModelReply:
         target = self._target(request)
-        body, notes = requests.rendered(request, target)
+        rendered = requests.rendered(request, target)
         line = await self._line(target).get()
         exchange = Exchange()
         with failures.discreet(line.client.api_key):
-            raw = await connection.ask(line, target, body, exchange)
-            reply = exchange.timed(responses.reply(raw, target, request.turn))
-        return reply.model_copy(update={"notes": notes + reply.notes})
+            raw = await connection.ask(line, target, rendered.body, exchange)
+            reply = responses.reply(raw, target, request.turn)
+        notes = rendered.notes + reply.notes
+        return exchange.timed(reply.model_copy(update={"notes": notes}))
 
     def _target(self, request: ModelRequest) -> Target:
         return addresses.target(self._servers, request.model)

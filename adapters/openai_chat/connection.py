@@ -4,16 +4,16 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from adapters import failures, wire
+from adapters import failures, openai_sdk
 from adapters.exchange import Exchange
 from adapters.openai_chat import errors, stream
 from adapters.openai_chat.servers import Target
+from adapters.opening import CONNECT_SECONDS
 from contracts.base import JsonObject
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI, Omit, Timeout
+    from openai import AsyncOpenAI, Omit
 
-_CONNECT_SECONDS = 5.0
 _FOR_ANYBODY = frozenset({"Accept", "Authorization", "Content-Type", "User-Agent"})
 _NO_KEY = "this-server-wants-no-key"
 """Without one the SDK would look for OpenAI's."""
@@ -23,43 +23,22 @@ Environment = Callable[[str], str | None]
 
 
 class Line(NamedTuple):
-    """A client, and the headers of the SDK's that are nothing for this server."""
+    """A client, and those headers of the SDK's that are withheld from its server."""
 
     client: "AsyncOpenAI"
     withheld: Mapping[str, "Omit"]
 
 
 def opened(target: Target, environment: Environment, idle: timedelta) -> Line:
-    """
-    Open the line to a server, on which it may be silent for so long.
-
-    Importing the SDK takes a while. Raises ModelRejected where a key is missing.
-    """
-    from openai import Timeout
-
-    patience = Timeout(idle.total_seconds(), connect=_CONNECT_SECONDS)
-    return _other(target, environment, patience) if target.name else _openai(target, patience)
+    """Open the line to a server. Raises ModelRejected without a key that can be sent."""
+    if target.name:
+        return _other(target, environment, idle)
+    return Line(openai_sdk.opened(target.provider, idle), {})
 
 
-def _openai(target: Target, patience: "Timeout") -> Line:
-    """Open the line to OpenAI's own server, as the SDK finds it."""
-    from openai import AsyncOpenAI, DefaultAsyncHttpxClient, OpenAIError
-
-    try:
-        client = AsyncOpenAI(
-            timeout=patience, max_retries=0, http_client=DefaultAsyncHttpxClient()
-        )
-    except OpenAIError:
-        raise failures.no_key(target.provider) from None
-    # A client is content with the key of an administrator; a call isn't.
-    if not failures.is_key(client.api_key):
-        raise failures.no_key(target.provider)
-    return Line(client, {})
-
-
-def _other(target: Target, environment: Environment, patience: "Timeout") -> Line:
+def _other(target: Target, environment: Environment, idle: timedelta) -> Line:
     """Open the line to another server; what the environment has for OpenAI isn't sent there."""
-    from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit
+    from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit, Timeout
 
     variable = target.server.key_variable
     key = (environment(variable) or "") if variable else _NO_KEY
@@ -70,7 +49,7 @@ def _other(target: Target, environment: Environment, patience: "Timeout") -> Lin
         # Said twice, or OPENAI_CUSTOM_HEADERS might say something else.
         default_headers={"Authorization": f"Bearer {key}"},
         base_url=target.server.base_url,
-        timeout=patience,
+        timeout=Timeout(idle.total_seconds(), connect=CONNECT_SECONDS),
         max_retries=0,
         http_client=DefaultAsyncHttpxClient(),
     )
@@ -78,29 +57,22 @@ def _other(target: Target, environment: Environment, patience: "Timeout") -> Lin
     return Line(client, {name: Omit() for name in client.default_headers.keys() - allowed})
 
 
-async def ask(line: Line, target: Target, payload: JsonObject, exchange: Exchange) -> JsonObject:
+async def ask(line: Line, target: Target, body: JsonObject, exchange: Exchange) -> JsonObject:
     """Make one request for a response, and return its JSON, streamed or not. Raises ModelError."""
     import httpx2
     import openai
 
     try:
-        sent = await line.client.post(
-            "/chat/completions",
-            cast_to=object,
-            # As text, because the SDK copies every part of a body that it gets as an object.
-            content=wire.json_text(payload).encode(),
-            options={"stream_mode": "events", "headers": line.withheld},
-            stream=True,
-            stream_cls=openai.AsyncStream[object],
-        )
-    except openai.OpenAIError as error:
+        sent = await openai_sdk.post(line.client, "/chat/completions", body, line.withheld)
+    except (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError) as error:
         # Without its cause: that may quote the key, and history keeps causes.
         raise errors.before_reply(target.provider, error, line.client.api_key) from None
     try:
         whole = await exchange.read(sent, stream.begins, stream.fails)
     except (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, ValueError) as error:
+        # What breaks behind the end of a reply takes nothing from it.
         if not stream.is_whole(exchange.events):
             used = stream.usage_so_far(exchange.events, target)
-            raise errors.inside_reply(target.provider, error, used) from None
+            raise openai_sdk.inside_reply(target.provider, error, used) from None
         whole = None
     return stream.assembled(exchange.events, target) if whole is None else whole

@@ -3,14 +3,13 @@
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from adapters import failures, wire
+from adapters import failures, openai_sdk, wire
 from contracts.base import JsonObject
 from contracts.errors import ModelError
-from contracts.usage import CallUsage
 
 
 def before_reply(provider: failures.Provider, error: Exception, secret: str | None) -> ModelError:
-    """Sort what the SDK raised in place of a reply; *secret* is the key, which it may quote."""
+    """Sort what the SDK raised before a reply began; *secret* is the key, which it may quote."""
     import openai
 
     match error:
@@ -18,27 +17,8 @@ def before_reply(provider: failures.Provider, error: Exception, secret: str | No
             body = _as_openai(response.content)
             answer = failures.Answer(response.status_code, response.headers, body)
             return failures.answered(provider, answer, secret)
-        case openai.APITimeoutError(request=request):
-            return failures.too_slow(provider, request.url.host)
-        case openai.APIConnectionError(request=request):
-            cause = type(error.__cause__ or error).__name__
-            return failures.unreachable(provider, request.url.host, cause)
         case _:
-            return failures.unusable(provider, str(error), secret)
-
-
-def inside_reply(provider: failures.Provider, error: Exception, usage: CallUsage) -> ModelError:
-    """Sort what ended a reply that had begun; *usage* is what it used until then."""
-    import httpx2
-    import openai
-
-    match error:
-        case openai.APITimeoutError() | httpx2.TimeoutException():
-            return failures.stalled(provider, usage)
-        case ValueError():
-            return failures.unreadable(provider, usage)
-        case _:
-            return failures.cut_off(provider, usage)
+            return openai_sdk.before_reply(provider, error, secret)
 
 
 def found(raw: JsonObject) -> JsonObject | None:

@@ -9,11 +9,13 @@ _TEXTS = frozenset(
     {"refusal", "reasoning_content", "reasoning", "text", "summary", "data", "transcript", "input"}
 )
 """Fields whose text comes in pieces; any other field is as it was said last."""
-_PIECES = ("text", "thinking")
+
+_GROWING_TYPES = ("text", "thinking")
+"""Pieces of content of which neighbours are one."""
 
 
 def grown(name: str, before: JsonValue, more: JsonValue) -> JsonValue:
-    """Return a field with *more* of it."""
+    """Return the field of this name with *more* of it; how it grows depends on the name."""
     if more is None or (more == "" and before is not None):
         return before
     if name == "content":
@@ -78,7 +80,7 @@ def _listed(content: JsonValue) -> list[JsonValue]:
 
 
 def _same_kind(last: JsonObject, piece: JsonObject) -> bool:
-    return last.get("type") == piece.get("type") and piece.get("type") in _PIECES
+    return last.get("type") == piece.get("type") and piece.get("type") in _GROWING_TYPES
 
 
 def _joined(before: list[JsonValue], more: list[JsonValue]) -> list[JsonValue]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pydantic import JsonValue
 
 from adapters import wire
-from adapters.openai_chat.servers import WORD, Target
+from adapters.openai_chat.servers import OPENAI_CHAT, Target
 from contracts.base import JsonObject
 from contracts.content import Part
 from contracts.model import ModelRequest
@@ -21,7 +21,7 @@ def rendered(request: ModelRequest, target: Target, instructions: str) -> list[J
     return [{"role": "system", "content": instructions}, *spoken] if instructions else spoken
 
 
-def thought(request: ModelRequest) -> bool:
+def has_thoughts(request: ModelRequest) -> bool:
     """Whether the model reasoned in an earlier turn, where it could be seen."""
     return any(
         part.kind == "reasoning"
@@ -45,7 +45,7 @@ def _conversation(request: ModelRequest, target: Target) -> Iterator[JsonObject]
             case AssistantTurn():
                 own = _is_own(item, request)
                 ids = {
-                    call.call_id: call.call_id if own else _acceptable(call.call_id, target)
+                    call.call_id: call.call_id if own else _call_id(call.call_id, target)
                     for call in item.calls
                 }
                 yield from _own(item, target) if own else _foreign(item, ids)
@@ -55,11 +55,11 @@ def _conversation(request: ModelRequest, target: Target) -> Iterator[JsonObject]
 
 
 def _is_own(turn: AssistantTurn, request: ModelRequest) -> bool:
-    return turn.model == f"{WORD}:{request.model}"
+    return turn.model == f"{OPENAI_CHAT}:{request.model}"
 
 
-def _acceptable(call_id: str, target: Target) -> str:
-    """Return the id of another server's call in a form that this one takes."""
+def _call_id(call_id: str, target: Target) -> str:
+    """Return an id that the server takes; another server's may have to become a digest."""
     if re.fullmatch(target.server.call_ids, call_id):
         return call_id
     return hashlib.sha256(call_id.encode()).hexdigest()[:9]
@@ -108,5 +108,5 @@ def _spoken(content: JsonValue, calls: list[JsonObject]) -> Iterator[JsonObject]
 def _call(call: AnyCall, call_id: str) -> JsonObject:
     asked = isinstance(call, ToolCall)
     arguments = wire.json_text(call.arguments) if asked else call.raw_arguments
-    function: JsonObject = {"name": call.name, "arguments": arguments}
+    function: JsonObject = {"name": wire.tool_name(call.name), "arguments": arguments}
     return {"id": call_id, "type": "function", "function": function}

@@ -1,29 +1,29 @@
 """What a message of a model consists of, whichever server it comes from."""
 
 from collections.abc import Iterable, Iterator
-from itertools import groupby
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from adapters import wire
 from adapters.openai_chat import growth
+from adapters.wire import as_list, as_object, as_text
 from contracts.base import JsonObject
 from contracts.content import Part
 from contracts.tools import AnyCall
 
 REFUSAL = "refusal"
-"""The name of the words that say no."""
+"""The name of text parts in which a model refuses."""
 
-_REASONING = ("reasoning_content", "reasoning", "reasoning_details")
-_THOUGHTS = ("thinking", "reasoning")
-_TOLD = ("text", "summary", "thinking", "content")
-_TEXTS = ("text", "output_text")
-_READ = frozenset(
+_REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details")
+_REASONING_TYPES = ("thinking", "reasoning")
+_READABLE_FIELDS = ("text", "summary", "thinking", "content")
+_TEXT_TYPES = ("text", "output_text")
+_MESSAGE_FIELDS = frozenset(
     {"role", "name", "channel", "content", "refusal", "tool_calls", "function_call"}
-    | {"executed_tools", *_REASONING}
+    | {"executed_tools", *_REASONING_FIELDS}
 )
-_OF_A_CALL = frozenset({"id", "type", "index", "function", "custom"})
+_CALL_FIELDS = frozenset({"id", "type", "index", "function", "custom"})
 
 
 class Asked(NamedTuple):
@@ -40,27 +40,26 @@ class Asked(NamedTuple):
 
 def parts(message: JsonObject) -> Iterator[Part]:
     """Return the pieces of a message but for its calls: thoughts first, then what was said."""
-    yield from _thought(message)
-    yield from _ran(message)
+    yield from _reasoning(message)
+    yield from _hosted_calls(message)
     yield from _merged(_content(message.get("content")))
-    if refusal := word(message.get("refusal")):
+    if refusal := as_text(message.get("refusal")):
         yield Part(kind="text", name=REFUSAL, text=refusal)
     for name, value in message.items():
-        if name not in _READ and _holds(value):
+        if name not in _MESSAGE_FIELDS and _holds(value):
             yield Part(kind="other", name=name, native={name: value})
 
 
 def asked(message: JsonObject, turn: int) -> Iterator[Asked]:
     """Return the calls of a message; one without an id is numbered by its turn and place."""
     for place, entry in enumerate(entries(message), start=1):
-        call_id = word(entry.get("id")) or f"call_{turn}_{place}"
-        native = {name: value for name, value in entry.items() if name not in _OF_A_CALL}
+        call_id = as_text(entry.get("id")) or f"call_{turn}_{place}"
+        native = {name: value for name, value in entry.items() if name not in _CALL_FIELDS}
         function = entry.get("function")
         if not isinstance(function, dict):
-            custom = entry.get("custom")
-            said = custom if isinstance(custom, dict) else {}
-            function = {"name": said.get("name"), "arguments": said.get("input")}
-        name, arguments = word(function.get("name")), function.get("arguments")
+            custom = as_object(entry.get("custom"))
+            function = {"name": custom.get("name"), "arguments": custom.get("input")}
+        name, arguments = as_text(function.get("name")), function.get("arguments")
         call = _call(call_id, name, arguments)
         yield Asked(
             call, native, complete=isinstance(arguments, str) and growth.is_whole(arguments)
@@ -76,11 +75,6 @@ def entries(message: JsonObject) -> list[JsonObject]:
     return [{"function": older}] if isinstance(older, dict) and older.get("name") else []
 
 
-def word(value: JsonValue) -> str:
-    """Return a text; what is none is an empty one."""
-    return value if isinstance(value, str) else ""
-
-
 def _call(call_id: str, name: str, arguments: JsonValue) -> AnyCall:
     if arguments is None or (isinstance(arguments, str) and not arguments.strip()):
         arguments = {}
@@ -89,21 +83,20 @@ def _call(call_id: str, name: str, arguments: JsonValue) -> AnyCall:
     return wire.call(call_id, name, arguments)
 
 
-def _thought(message: JsonObject) -> Iterator[Part]:
-    """Return the thoughts beside the words, in the fields that they came in."""
-    native: JsonObject = {name: message[name] for name in _REASONING if message.get(name)}
+def _reasoning(message: JsonObject) -> Iterator[Part]:
+    """Return the thoughts that stand in fields of their own beside the words."""
+    native: JsonObject = {name: message[name] for name in _REASONING_FIELDS if message.get(name)}
     if native:
         said = (_readable(value) for value in native.values())
         yield Part(kind="reasoning", text=next(filter(None, said), ""), native=native)
 
 
-def _ran(message: JsonObject) -> Iterator[Part]:
+def _hosted_calls(message: JsonObject) -> Iterator[Part]:
     """Return the tools that the server ran itself."""
-    ran = message.get("executed_tools")
-    for entry in ran if isinstance(ran, list) else []:
+    for entry in as_list(message.get("executed_tools")):
         if isinstance(entry, dict):
-            name = word(entry.get("name")) or word(entry.get("type")) or "tool"
-            shown = word(entry.get("arguments"))
+            name = as_text(entry.get("name")) or as_text(entry.get("type")) or "tool"
+            shown = as_text(entry.get("arguments"))
             yield Part(kind="hosted_call", name=name, text=shown, native=entry)
 
 
@@ -123,30 +116,32 @@ def _piece(piece: JsonValue) -> Part:
     match piece:
         case str():
             return Part(kind="text", text=piece)
-        case {"type": str(kind)} if kind in _TEXTS:
+        case {"type": str(kind)} if kind in _TEXT_TYPES:
             extra = {name: value for name, value in piece.items() if name not in ("type", "text")}
-            return Part(kind="text", text=word(piece.get("text")), native=extra)
+            return Part(kind="text", text=as_text(piece.get("text")), native=extra)
         case {"type": "refusal"}:
-            return Part(kind="text", name=REFUSAL, text=word(piece.get("refusal")))
-        case {"type": str(kind)} if kind in _THOUGHTS:
+            return Part(kind="text", name=REFUSAL, text=as_text(piece.get("refusal")))
+        case {"type": str(kind)} if kind in _REASONING_TYPES:
             return Part(kind="reasoning", text=_readable(piece), native=piece)
         case dict():
-            name = word(piece.get("type")) or "content"
+            name = as_text(piece.get("type")) or "content"
             return Part(kind="other", name=name, native=piece)
         case _:
             return Part(kind="text", text=wire.json_text(piece))
 
 
-def _merged(pieces: Iterable[Part]) -> Iterator[Part]:
+def _merged(pieces: Iterable[Part]) -> list[Part]:
     """Join neighbours that are nothing but words: a server may cut them anywhere."""
-    after_words = False
-    for plain, group in groupby(pieces, key=_is_plain):
-        text = "".join(part.text for part in group) if plain else ""
-        for part in [Part(kind="text", text=text)] if plain else group:
-            is_words = part.kind == "text"
-            continues = {"continues": True} if is_words and after_words else {}
-            yield part.model_copy(update=continues)
-            after_words = is_words
+    merged: list[Part] = []
+    for piece in pieces:
+        last = merged[-1] if merged else None
+        if last is None or last.kind != "text" or piece.kind != "text":
+            merged.append(piece)
+        elif _is_plain(last) and _is_plain(piece):
+            merged[-1] = last.model_copy(update={"text": last.text + piece.text})
+        else:
+            merged.append(piece.model_copy(update={"continues": True}))
+    return merged
 
 
 def _is_plain(part: Part) -> bool:
@@ -161,7 +156,7 @@ def _readable(value: JsonValue) -> str:
         case list():
             return "".join(map(_readable, value))
         case dict():
-            told = (_readable(value.get(name)) for name in _TOLD)
+            told = (_readable(value.get(name)) for name in _READABLE_FIELDS)
             return next(filter(None, told), "")
         case _:
             return ""

@@ -1,25 +1,17 @@
 """From contracts to a request of Chat Completions, as far as the server can take it."""
 
-from typing import NamedTuple
-
 from pydantic import JsonValue
 
 from adapters import strict_schema, wire
+from adapters.base import Rendered
 from adapters.openai import families
 from adapters.openai_chat import messages
-from adapters.openai_chat.servers import WORD, Feature, Target
+from adapters.openai_chat.servers import OPENAI_CHAT, Feature, Target
 from contracts.base import JsonObject
 from contracts.errors import ModelRejected
 from contracts.model import Effort, ModelRequest, ModelSettings, ToolSchema
 
 _SHAPE_IN_WORDS = "Answer with nothing but JSON that fits this JSON Schema:"
-
-
-class Rendered(NamedTuple):
-    """A request, and what had to be left out of it."""
-
-    body: JsonObject
-    notes: tuple[str, ...]
 
 
 class _Draft:
@@ -57,7 +49,7 @@ def rendered(request: ModelRequest, target: Target) -> Rendered:
         said.append(_shape(draft, prefix.output_schema))
     if request.strategy != "stateless":
         draft.note("keeps no conversation: every turn sends all of it")
-    if messages.thought(request):
+    if messages.has_thoughts(request):
         draft.lacks("reasoning_history", "takes no reasoning of earlier turns: it isn't sent back")
     instructions = "\n\n".join(text for text in said if text.strip())
     draft.body["messages"] = messages.rendered(request, target, instructions)
@@ -96,7 +88,7 @@ def _none_beside_tools(draft: _Draft, effort: Effort | None) -> Effort:
         draft.note(f"lets {model} use tools only unthinking: openai:{model} thinks beside tools")
     elif effort != "none":
         raise ModelRejected(
-            f"{WORD}:{model} can't use tools with reasoning effort {effort!r} in Chat "
+            f"{OPENAI_CHAT}:{model} can't use tools with reasoning effort {effort!r} in Chat "
             f"Completions: use openai:{model}, or set reasoning to 'none'"
         )
     return "none"

@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator, Mapping
 
-from adapters import failures
-from adapters.base import TEXT_BLOCK_TYPES, TOOL_BLOCK_TYPES, final_text
+from adapters import base, failures
 from adapters.openai_chat import errors, pieces
 from adapters.openai_chat import usage as usages
 from adapters.openai_chat.pieces import Asked
 from adapters.openai_chat.servers import Target
+from adapters.wire import as_list, as_text
 from contracts.base import JsonObject
 from contracts.content import Part, words
 from contracts.model import ModelReply, StopCause
 from contracts.usage import CallUsage
 
-TOOL_TYPES = TOOL_BLOCK_TYPES | {"function_call", "function_result"}
-TEXT_TYPES = TEXT_BLOCK_TYPES | {"output_text"}
+TOOL_BLOCK_TYPES = base.TOOL_BLOCK_TYPES | {"function_call", "function_result"}
+TEXT_BLOCK_TYPES = base.TEXT_BLOCK_TYPES | {"output_text"}
 
 _STOPS: Mapping[str, StopCause] = {
     "": "end_turn",
@@ -40,7 +40,7 @@ def reply(raw: JsonObject, target: Target, turn: int = 0) -> ModelReply:
     if problem := errors.found(raw):
         raise failures.reported(target.provider, problem, usage=used)
     choice, message = _first(raw, target, used)
-    reason = pieces.word(choice.get("finish_reason"))
+    reason = as_text(choice.get("finish_reason"))
     if reason in _BROKEN_OFF:
         raise failures.reported(target.provider, {}, usage=used)
     said = tuple(pieces.parts(message))
@@ -51,14 +51,14 @@ def reply(raw: JsonObject, target: Target, turn: int = 0) -> ModelReply:
         stop = "tool_use"
     told = stop not in ("end_turn", "tool_use")
     return ModelReply(
-        text=_text(parts, everything=bool(calls)),
+        text=words("", parts) if calls else _answer(parts),
         calls=tuple(asked.call for asked in calls),
-        parts=parts if any(_tells_more(part) for part in parts) else (),
+        parts=() if _is_plain(parts) else parts,
         stop=stop,
-        stop_detail=pieces.word(choice.get("native_finish_reason")) or reason if told else "",
+        stop_detail=as_text(choice.get("native_finish_reason")) or reason if told else "",
         notes=tuple(_notes(raw, message, parts, target)),
         usage=used,
-        model=target.path + (pieces.word(raw.get("model")) or target.model),
+        model=target.prefix + (as_text(raw.get("model")) or target.model),
     )
 
 
@@ -83,30 +83,28 @@ def _counting(calls: tuple[Asked, ...], stop: StopCause) -> tuple[Asked, ...]:
     return calls[:-1] if cut_short and calls and not calls[-1].complete else calls
 
 
-def _text(parts: tuple[Part, ...], *, everything: bool) -> str:
-    """Return the answer: the words behind the last tool; beside calls all words there are."""
-    if everything:
-        return words("", parts)
-    return final_text(((_type(part), part.text) for part in parts), TOOL_TYPES, TEXT_TYPES)
+def _answer(parts: tuple[Part, ...]) -> str:
+    """Return the words behind the last tool."""
+    blocks = ((_type(part), part.text) for part in parts)
+    return base.final_text(blocks, TOOL_BLOCK_TYPES, TEXT_BLOCK_TYPES)
 
 
 def _type(part: Part) -> str:
     return part.kind if part.kind == "text" else part.name
 
 
-def _tells_more(part: Part) -> bool:
-    """Whether text and calls alone don't tell what this piece does."""
-    return part.kind not in ("text", "call") or bool(part.native)
+def _is_plain(parts: tuple[Part, ...]) -> bool:
+    """Whether text and calls tell it all; the calls always stand behind the text."""
+    return all(part.kind in ("text", "call") and not part.native for part in parts)
 
 
 def _notes(
     raw: JsonObject, message: JsonObject, parts: tuple[Part, ...], target: Target
 ) -> Iterator[str]:
     """Say what the server didn't say, and what of its reply nobody reads."""
-    if not usages.known(raw):
+    if not usages.is_known(raw):
         yield f"{target.label} doesn't say what a call used: tokens and cost are unknown"
-    choices = raw.get("choices")
-    if isinstance(choices, list) and len(choices) > 1:
+    if len(as_list(raw.get("choices"))) > 1:
         yield f"{target.label} sent several choices: the first one counts"
     if any(not entry.get("id") for entry in pieces.entries(message)):
         yield f"{target.label} gives its calls no ids: they are numbered here"

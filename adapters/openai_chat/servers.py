@@ -8,7 +8,7 @@ from adapters import failures
 from contracts.base import Inbound
 from contracts.errors import AppError, FailureKind, ModelRejected
 
-WORD = "openai-chat"
+OPENAI_CHAT = "openai-chat"
 
 Feature: TypeAlias = Literal[
     "strict",  # schemas of tools and answers that are enforced while the model writes
@@ -44,8 +44,8 @@ class ChatServer(Inbound):
 
     `key_variable` names the environment variable of the worker that holds the key; null for a
     server without keys. Nothing that isn't in `supports` is ever asked of the server: it is left
-    out, and the run reports it. `call_ids` is what the ids of calls must look like that another
-    server issued.
+    out, and the run reports it. `call_ids` is the pattern of the ids that it takes for calls which
+    another server was asked for.
     """
 
     base_url: str
@@ -123,12 +123,12 @@ class Target(NamedTuple):
     @property
     def label(self) -> str:
         """How the server is called in sentences."""
-        return self.name or WORD
+        return self.name or OPENAI_CHAT
 
     @property
-    def path(self) -> str:
-        """What comes before the names of its models."""
-        return f"{WORD}:{self.name}/" if self.name else f"{WORD}:"
+    def prefix(self) -> str:
+        """What stands before the names of its models."""
+        return f"{OPENAI_CHAT}:{self.name}/" if self.name else f"{OPENAI_CHAT}:"
 
     def has(self, feature: Feature) -> bool:
         """Whether the server can do this."""
@@ -179,7 +179,7 @@ def target(servers: Mapping[str, ChatServer], model: str) -> Target:
     if name not in servers:
         known = ", ".join(sorted(servers)) or "none"
         raise ModelRejected(
-            f"no chat server {name!r} for model {WORD}:{model} (known servers: {known}): "
+            f"no chat server {name!r} for model {OPENAI_CHAT}:{model} (known servers: {known}): "
             f"name it in the app's chat_servers",
             kind="not_found",
         )

@@ -8,15 +8,17 @@ from adapters import failures
 from adapters.openai_chat import errors, growth
 from adapters.openai_chat import usage as usages
 from adapters.openai_chat.servers import Target
+from adapters.wire import as_list, as_object
 from contracts.base import JsonObject
 from contracts.usage import CallUsage
 
 
 def assembled(events: Iterable[JsonObject], target: Target) -> JsonObject:
     """
-    Make the whole response.
+    Put a response together.
 
-    Raises ModelUnavailable (`cut_off`) without an end, and what an error among the chunks means.
+    Raises ModelUnavailable (`cut_off`) when the stream ends before the response does, and the
+    ModelError that an error among the chunks stands for.
     """
     response = _Response()
     for event in events:
@@ -31,17 +33,17 @@ def assembled(events: Iterable[JsonObject], target: Target) -> JsonObject:
 
 
 def is_whole(events: Iterable[JsonObject]) -> bool:
-    """Whether the model came to its end, whatever came of the stream."""
+    """Whether the reply came to its end, whatever became of the stream."""
     return _read(events).ended
 
 
 def usage_so_far(events: Iterable[JsonObject], target: Target) -> CallUsage:
-    """Read what a reply had used when it broke off."""
+    """Read what a response had consumed before its stream broke."""
     return usages.usage(_read(events).raw(), target)
 
 
 def begins(event: JsonObject) -> bool:
-    """Whether a chunk brings the first of what a model says."""
+    """Whether a chunk brings the first of what the model says."""
     return any(
         any(delta[name] for name in delta.keys() - {"role"})
         for delta in map(_delta, _objects(event.get("choices")))
@@ -64,14 +66,14 @@ class _Response:
     """A response while its chunks come in."""
 
     def __init__(self) -> None:
-        self._reasoned = False
+        self._finished = False
         self._billed = False
         self._fields: JsonObject = {}
         self._choices: dict[int, _Choice] = {}
 
     @property
     def ended(self) -> bool:
-        return bool(self._choices) and (self._reasoned or self._billed)
+        return bool(self._choices) and (self._finished or self._billed)
 
     def add(self, chunk: JsonObject) -> None:
         choices = _objects(chunk.get("choices"))
@@ -80,7 +82,7 @@ class _Response:
             place = choice.get("index")
             number = place if isinstance(place, int) else 0
             self._choices.setdefault(number, _Choice()).add(choice)
-        self._reasoned |= any(choice.get("finish_reason") for choice in choices)
+        self._finished |= any(choice.get("finish_reason") for choice in choices)
         # Some servers never say why they end, but what it cost comes last.
         self._billed = not choices and (self._billed or isinstance(chunk.get("usage"), dict))
 
@@ -149,7 +151,7 @@ class _Call:
         call_id = entry.get("id")
         if call_id and call_id == self.entry.get("id"):
             return True
-        function = _object(entry.get("function"))
+        function = as_object(entry.get("function"))
         if self._place is None:
             return not call_id and not function.get("name")
         # Some number all their calls 0. Then another id and name begin the next one.
@@ -157,17 +159,13 @@ class _Call:
         return not (begins and self._is_whole())
 
     def _is_whole(self) -> bool:
-        arguments = _object(self.entry.get("function")).get("arguments")
+        arguments = as_object(self.entry.get("function")).get("arguments")
         return not arguments or growth.is_whole(arguments)
 
 
 def _delta(choice: JsonObject) -> JsonObject:
-    return _object(choice.get("delta") or choice.get("message"))
-
-
-def _object(value: JsonValue) -> JsonObject:
-    return value if isinstance(value, dict) else {}
+    return as_object(choice.get("delta") or choice.get("message"))
 
 
 def _objects(value: JsonValue) -> list[JsonObject]:
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+    return [entry for entry in as_list(value) if isinstance(entry, dict)]

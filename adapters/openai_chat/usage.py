@@ -6,22 +6,23 @@ from pydantic import JsonValue
 
 from adapters import pricing
 from adapters.openai_chat.servers import Target
+from adapters.wire import as_object, as_text
 from contracts.base import JsonObject
 from contracts.usage import CallUsage
 
 
-def known(raw: JsonObject) -> bool:
+def is_known(raw: JsonObject) -> bool:
     """Whether the server says what a response consumed; many servers don't."""
     return isinstance(raw.get("usage"), dict)
 
 
 def usage(raw: JsonObject, target: Target) -> CallUsage:
     """Read what a response consumed; nothing, at an unknown price, where the server is silent."""
-    if not known(raw):
+    if not is_known(raw):
         return CallUsage(estimated_cost=None)
-    counts = _object(raw.get("usage"))
-    prompt = _counters(_object(counts.get("prompt_tokens_details")))
-    completion = _counters(_object(counts.get("completion_tokens_details")))
+    counts = as_object(raw.get("usage"))
+    prompt = _counters(as_object(counts.get("prompt_tokens_details")))
+    completion = _counters(as_object(counts.get("completion_tokens_details")))
     native = {**completion, **prompt, **_counters(counts)}
     cached = native.get("cached_tokens") or native.get("num_cached_tokens") or 0
     tokens = pricing.Tokens(
@@ -31,11 +32,9 @@ def usage(raw: JsonObject, target: Target) -> CallUsage:
         output=native.get("completion_tokens", 0),
         reasoning=native.get("reasoning_tokens", 0),
     )
-    model = raw.get("model")
-    used = pricing.metrics(
-        _seller(target), model if isinstance(model, str) and model else target.model, tokens
-    )
-    return used.model_copy(update={"native": {target.path.rstrip(":/"): native}})
+    model = as_text(raw.get("model")) or target.model
+    used = pricing.priced(_seller(target), model, tokens)
+    return used.model_copy(update={"native": {target.prefix.rstrip(":/"): native}})
 
 
 def _seller(target: Target) -> str:
@@ -49,10 +48,6 @@ def _seller(target: Target) -> str:
         return get_snapshot().find_provider(None, None, target.server.base_url).id
     except LookupError:
         return ""
-
-
-def _object(value: JsonValue) -> JsonObject:
-    return value if isinstance(value, dict) else {}
 
 
 def _counters(values: Mapping[str, JsonValue]) -> dict[str, int]:

@@ -14,7 +14,7 @@ def tools(
     app: Annotated[str, typer.Argument(metavar="APP", help="The app as module:attribute.")],
     as_json: options.Json = False,
 ) -> None:
-    """Show every tool of an app with every field of its contract."""
+    """Show every tool of an app with every field of its contract; hosted ones have no contract."""
     found = load_app(app)
     contracts = found.registry.contracts()
     if as_json:
@@ -27,6 +27,11 @@ def tools(
         fields = contract.model_dump(mode="json", exclude={"name"})
         rows = [(f"  {name}", render.field(value)) for name, value in fields.items()]
         render.show_fields(out, [*rows, ("  agents", ", ".join(users))])
+    for agent in found.agents:
+        for hosted in agent.hosted:
+            out.print(Text(f"{hosted.name} (hosted)", style="bold"))
+            rows = [("  risk", hosted.risk), ("  options", render.field(hosted.options))]
+            render.show_fields(out, [*rows, ("  agent", agent.name)])
 
 
 def _has(tools: tuple[ToolContract, ...], contract: ToolContract) -> bool:

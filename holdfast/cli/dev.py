@@ -33,7 +33,6 @@ async def dev(
 ) -> None:
     """Run a Temporal server with its UI, and a worker if an app is named, until Ctrl-C."""
     logs.configure()
-    logs.configure()
     settings = Settings.load()
     name = app or settings.app
     served = None if name is None else load_app(name)

@@ -19,7 +19,7 @@ from contracts.run import WORKFLOW_TYPE, RunResult, StatusReport, Stop, UsageRep
 from contracts.usage import UsageMetrics
 from holdfast.cli import access, render
 from holdfast.trace.reader import read_trace
-from holdfast.trace.transcript import dollars, duration, moment
+from holdfast.trace.transcript import counted, dollars, duration, moment
 from holdfast.trace.values import Standing, Trace
 from workflows import attributes
 
@@ -69,6 +69,7 @@ class RunView(Contract):
     waits_for: tuple[str, ...]
     step: int
     tool_calls: int
+    hosted_calls: int
     model: str | None
     answer: str | None
     stop: Stop | None
@@ -202,6 +203,7 @@ def _asked(status: StatusReport, usage: UsageReport) -> RunView:
         waits_for=status.waits_for,
         step=status.step,
         tool_calls=usage.tool_calls,
+        hosted_calls=usage.hosted_calls,
         model=status.model,
         answer=status.answer,
         stop=status.stop,
@@ -242,6 +244,7 @@ def _read(trace: Trace) -> RunView:
         waits_for=tuple(f"{asked.request_id} · {asked.reason}" for asked in trace.waiting),
         step=result.steps if result else len(turns),
         tool_calls=sum(call.started_at is not None for call in trace.calls),
+        hosted_calls=trace.hosted_calls,
         model=result.model if result else (turns[-1].model if turns else None),
         answer=result.answer if result else None,
         stop=result.stop if result else None,
@@ -261,8 +264,11 @@ def _read(trace: Trace) -> RunView:
 
 
 def _used(shown: RunView) -> str:
-    tokens, cost = shown.usage.total_tokens, dollars(shown.usage.estimated_cost)
-    return f"{shown.step} steps, {shown.tool_calls} tool calls, {tokens} tokens, {cost}"
+    used = [counted(shown.step, "step"), counted(shown.tool_calls, "tool call")]
+    if shown.hosted_calls:
+        used.append(counted(shown.hosted_calls, "hosted call"))
+    tokens = counted(shown.usage.total_tokens, "token")
+    return ", ".join((*used, tokens, dollars(shown.usage.estimated_cost)))
 
 
 def _limits(budget: Limits | None) -> str:

@@ -135,6 +135,7 @@ class ActivityReader:
                 parts=reply.parts,
                 calls=calls,
                 stop=reply.stop,
+                objections=reply.objections,
                 usage=reply.usage,
                 failed_usage=reply.failed_usage or CallUsage(),
                 latency_ms=reply.latency_ms,

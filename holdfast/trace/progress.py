@@ -11,7 +11,7 @@ from holdfast.trace.transcript import (
     heading,
     turn_lines,
 )
-from holdfast.trace.values import Call, Entry, Escalated, Trace, Turn
+from holdfast.trace.values import Call, Entry, Escalated, Noted, Trace, Turn
 
 
 class Progress:
@@ -53,6 +53,9 @@ class Progress:
             case Escalated(request_id=request_id):
                 asked = trace.requests[request_id]
                 yield from self._others(asked.key, list(escalation_lines(asked)))
+            case Noted() as entry:
+                # A note stands by itself: below it, too, it is clear which call was the latest.
+                yield from self._unwritten(f"entry {place}", list(entry_lines(trace, entry)))
             case entry:
                 yield from self._others(f"entry {place}", list(entry_lines(trace, entry)))
 

@@ -140,6 +140,7 @@ def _generation(trace: Trace, turn: Turn, parent: str) -> Span:
             "first_token_ms": turn.first_token_ms,
             "attempts": turn.attempts,
             "stop": turn.stop,
+            "objections": list(turn.objections),
             "text": turn.text,
             "reasoning": [part.text for part in turn.parts if part.kind == "reasoning"],
             "hosted": [

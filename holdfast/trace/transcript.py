@@ -19,7 +19,7 @@ _WIDTH = 8
 # Scripts and emoji need them; they move nothing.
 _JOINERS = "\u200c\u200d"
 # Audit lines that say again what other lines of the transcript say in their place.
-_SAID_ELSEWHERE = {"ruled", "stopped", "message refused", "model failed"}
+_SAID_ELSEWHERE = {"ruled", "stopped", "message refused", "model failed", "answer sent back"}
 
 
 class Line(NamedTuple):
@@ -63,7 +63,8 @@ def entry_lines(trace: Trace, entry: Entry) -> Iterator[Line]:
             yield _said(entry)
         case Noted() if entry.event not in _SAID_ELSEWHERE:
             fault = entry.event in {"workflow task failed", "worker lost"}
-            text = _line(f"{entry.event}: {entry.text}")
+            # What adapters note speaks for itself.
+            text = _line(entry.text if entry.event == "noted" else f"{entry.event}: {entry.text}")
             yield Line("fault" if fault else "note", text, "bad" if fault else "quiet")
         case Noted():
             return
@@ -85,6 +86,9 @@ def turn_lines(turn: Turn) -> Iterator[Line]:
     yield Line(label, f"{model}  -> {came}{_spent(turn)}")
     if turn.calls and turn.text.strip():
         yield Line("says", _line(turn.text), indented=True)
+    if turn.objections:
+        text = _line(f"it doesn't fit its schema: {'; '.join(turn.objections)}")
+        yield Line("refused", text, "bad", indented=True)
 
 
 def call_lines(trace: Trace, call: Call) -> Iterator[Line]:
@@ -181,6 +185,11 @@ def dollars(amount: Decimal | None) -> str:
     return f"${amount:.4f}" if amount else "$0"
 
 
+def counted(number: int, noun: str) -> str:
+    """Write how many there are of something: `1 token`, `2 tokens`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def _line(text: str) -> str:
     return plain(shortened(text, LIMIT))
 
@@ -193,12 +202,14 @@ def _visible(character: str) -> str:
 
 
 def _spent(turn: Turn) -> str:
-    if not turn.usage.total_tokens:
-        return ""
-    latency = timedelta(milliseconds=turn.latency_ms or 0)
-    return (
-        f"  ({turn.usage.input_tokens} + {turn.usage.output_tokens} tokens, {duration(latency)})"
-    )
+    spent: list[str] = []
+    if turn.usage.total_tokens:
+        latency = timedelta(milliseconds=turn.latency_ms or 0)
+        tokens = f"{turn.usage.input_tokens} + {turn.usage.output_tokens} tokens"
+        spent += [tokens, duration(latency)]
+    if turn.attempts > 1:
+        spent.append(f"{turn.attempts} attempts")
+    return f"  ({', '.join(spent)})" if spent else ""
 
 
 def _ruling(call: Call, ruled: Ruled) -> Line:
@@ -231,11 +242,8 @@ def _used(trace: Trace, ended_at: datetime) -> str:
     usage = trace.result.usage if trace.result else trace.usage
     cost = dollars(usage.estimated_cost)
     turns, calls = len(trace.turns), sum(call.started_at is not None for call in trace.calls)
-    return (
-        f"{_counted(turns, 'model turn')}, {_counted(calls, 'tool call')}, "
-        f"{_counted(usage.total_tokens, 'token')}, {cost}, {duration(ended_at - trace.started_at)}"
-    )
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    used = [counted(turns, "model turn"), counted(calls, "tool call")]
+    if trace.hosted_calls:
+        used.append(counted(trace.hosted_calls, "hosted call"))
+    used += [counted(usage.total_tokens, "token"), cost, duration(ended_at - trace.started_at)]
+    return ", ".join(used)

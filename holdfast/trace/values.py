@@ -123,7 +123,8 @@ class Turn:
     """
     A question to a model and its reply, or its failure. `ended_at` is null while it is open.
 
-    `failed_usage` is what attempts without a reply used up.
+    `failed_usage` is what attempts without a reply used up. `objections` say why an answer that
+    has to fit a schema was sent back to the model.
     """
 
     key: str
@@ -136,6 +137,7 @@ class Turn:
     parts: tuple[Part, ...] = ()
     calls: tuple[Call, ...] = ()
     stop: StopCause | None = None
+    objections: tuple[str, ...] = ()
     usage: CallUsage = field(default_factory=CallUsage)
     failed_usage: CallUsage = field(default_factory=CallUsage)
     latency_ms: int | None = None
@@ -196,6 +198,11 @@ class Trace:
     def calls(self) -> tuple[Call, ...]:
         """All calls that models asked for."""
         return tuple(call for turn in self.turns for call in turn.calls)
+
+    @property
+    def hosted_calls(self) -> int:
+        """How many tools ran at providers."""
+        return sum(part.kind == "hosted_call" for turn in self.turns for part in turn.parts)
 
     @property
     def messages(self) -> tuple[Said, ...]:

@@ -1,5 +1,7 @@
 """An answer in a declared shape is read as data, or goes back with what is wrong with it."""
 
+import json
+
 import pytest
 from pydantic import JsonValue
 
@@ -39,6 +41,8 @@ def test_an_answer_that_fits_is_data(text: str, output: JsonValue) -> None:
         pytest.param("not guilty", "it is no JSON", id="words"),
         pytest.param("", "it is no JSON", id="nothing"),
         pytest.param('{"guilty": NaN}', "it is no JSON", id="a number that JSON lacks"),
+        pytest.param('{"guilty": 1e999}', "it is no JSON", id="beyond any number"),
+        pytest.param("```json" + "\n" * 50_000 + "{", "it is no JSON", id="nothing but breaks"),
         pytest.param("{}", '"guilty" is a required property', id="a field is missing"),
         pytest.param(
             '{"guilty": true, "years": -1}', "years: -1 is less than the minimum of 0", id="bounds"
@@ -57,6 +61,17 @@ def test_an_answer_that_does_not_fit_says_why(text: str, objection: str) -> None
     reply = checked(a_reply(text=text), VERDICT)
 
     assert (reply.output, reply.objections) == (None, (objection,))
+
+
+def test_objections_are_bounded() -> None:
+    """They quote what they object to; together with the answer they must fit into history."""
+    numbers: JsonObject = {"type": "array", "items": {"type": "integer"}}
+    schema: JsonObject = {"type": "object", "properties": {"all": numbers}}
+    text = json.dumps({"all": ["x" * 1000] * 1000})
+
+    objections = checked(a_reply(text=text), schema).objections
+
+    assert [len(objection) for objection in objections] == [500] * 20
 
 
 @pytest.mark.parametrize("stop", ["max_tokens", "refusal", "pause"])

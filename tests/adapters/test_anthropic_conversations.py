@@ -156,6 +156,17 @@ async def test_malformed_arguments_go_both_ways(provider: ProviderServer) -> Non
     )
 
 
+def test_result_whose_call_was_pruned_is_left_out() -> None:
+    """A model that paused may have its first words pruned; the API wants no result alone."""
+    order = call("c1", {})
+    went_on = heard(found(), text("Found."), order, stop="tool_use")
+    answers = results(*went_on.calls)
+    whole = (say.GOAL, heard(searching(), stop="pause_turn"), went_on, answers)
+
+    assert messages(*whole)[1][1] == [searching(), found(), text("Found."), order]
+    assert messages(say.GOAL, went_on, answers)[1][1] == [text("Found."), order]
+
+
 @pytest.mark.parametrize("call_id", ["functions.find:0", "fc_1|Köln", ""])
 async def test_ids_of_others_are_made_to_fit(provider: ProviderServer, call_id: str) -> None:
     """An id that the API refuses becomes one that it takes, the same for call and result."""
@@ -176,7 +187,9 @@ async def test_ids_of_others_are_made_to_fit(provider: ProviderServer, call_id: 
     [
         pytest.param([thinking("Hm."), searching()], id="in a search"),
         pytest.param([searching(), found(), text("There is more.")], id="between two"),
-        pytest.param([{"type": "compaction", "content": "We spoke of Köln."}], id="compacted"),
+        pytest.param(
+            [{"type": "compaction", "content": "We spoke of Köln."}, searching()], id="compacted"
+        ),
     ],
 )
 async def test_paused_turn_goes_on(provider: ProviderServer, content: list[JsonObject]) -> None:

@@ -1,6 +1,5 @@
 """Anthropic Messages in pieces, and in broken ones."""
 
-import asyncio
 import json
 from datetime import timedelta
 
@@ -10,7 +9,7 @@ from adapters.anthropic import AnthropicAdapter
 from contracts.base import JsonObject
 from contracts.errors import ModelError
 from contracts.model import ModelReply
-from contracts.tools import MalformedCall, ToolCall
+from contracts.tools import MalformedCall
 from tests.adapters import conversations as say
 from tests.adapters.anthropic_talk import found, searching, thinking
 from tests.adapters.provider_server import NO_JSON, NO_UTF8, Break, Breaking, ProviderServer
@@ -119,16 +118,6 @@ def arguments(*pieces: str) -> str:
     return "".join(f"event: {each.name}\ndata: {json.dumps(each.data)}\n\n" for each in sent)
 
 
-async def test_arguments_count_once_they_are_whole(provider: ProviderServer) -> None:
-    """Half of the arguments would be JSON too, of another amount."""
-    # PP-06
-    provider.stream(arguments('{"amount":1', "00}"))
-
-    reply = await asked(provider)
-
-    assert reply.calls == (ToolCall(call_id="c1", name="find_order", arguments={"amount": 100}),)
-
-
 @pytest.mark.parametrize("raw", ['{"amount": 1', '{"amount": 1}}', "[1]", '"{}"', "NaN"])
 async def test_whole_arguments_that_are_no_object(provider: ProviderServer, raw: str) -> None:
     """What a closed block holds in their place stays as it came, and is never executed."""
@@ -209,15 +198,6 @@ async def test_nothing_is_known_of_a_stream_that_says_nothing(provider: Provider
     assert (failure.kind, failure.usage) == ("cut_off", None)
 
 
-async def test_no_answer_in_time(provider: ProviderServer) -> None:
-    """Silence before the reply began is a time-out, not a stall."""
-    provider.answer(message(text("ok")), delay=20)
-
-    failure = await failing(AnthropicAdapter(timedelta(seconds=0.2)))
-
-    assert (failure.kind, failure.usage) == ("timeout", None)
-
-
 async def test_unknown_events_are_told_of(provider: ProviderServer) -> None:
     """An event that nobody knows changes nothing, and a delta of a new kind grows its field."""
     # T-27
@@ -240,19 +220,3 @@ async def test_unknown_events_are_told_of(provider: ProviderServer) -> None:
     assert "anthropic sent an event of type 'weather_report', which this release doesn't read" in (
         reply.notes
     )
-
-
-@pytest.mark.parametrize(
-    "breaks", [Break("stall"), Break("stall", 6)], ids=["before the first event", "in the middle"]
-)
-async def test_cancellation_closes_the_connection(provider: ProviderServer, breaks: Break) -> None:
-    """Who no longer wants a reply doesn't go on listening, and hears of it as cancelled."""
-    provider.answer(LONG_CALL, breaks=breaks)
-    asking = asyncio.create_task(AnthropicAdapter().respond(say.request(MODEL)))
-
-    await asyncio.to_thread(provider.silent.wait, 10)
-    asking.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await asking
-
-    assert await asyncio.to_thread(provider.disconnected.wait, 10)

@@ -193,16 +193,6 @@ async def test_error_inside_of_a_stream_is_sorted(
     assert failure.value.kind == kind
 
 
-async def test_page_is_no_reply(provider: ProviderServer) -> None:
-    """Something between us and the server may answer with a page of its own."""
-    provider.answer("<html>welcome</html>")
-
-    with pytest.raises(ModelError, match="check OPENAI_BASE_URL") as failure:
-        await OpenAIChatAdapter().respond(say.request(MODEL))
-
-    assert failure.value.kind == "unreadable"
-
-
 async def test_administrators_key_is_no_key_for_models(
     provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ import traceback
 import pytest
 from pydantic import JsonValue
 
+from adapters import failures
 from adapters.base import ProviderAdapter
 from contracts.base import JsonObject
 from contracts.errors import ModelRejected, ModelUnavailable
@@ -151,14 +152,14 @@ async def test_refused_connection_is_unavailable(
     """A provider that can't be reached may be reached later, if the address is right."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        variable = dialect.address_variable
-        monkeypatch.setenv(variable, f"http://127.0.0.1:{unused.getsockname()[1]}")
+        variable, port = dialect.address_variable, unused.getsockname()[1]
+        monkeypatch.setenv(variable, f"http://127.0.0.1:{port}")
 
         error = await say.failure(adapter, dialect.samples.MODEL)
 
     assert isinstance(error, ModelUnavailable)
     assert str(error) == (
-        f"no connection to {adapter.provider} at 127.0.0.1 (ConnectError): "
+        f"no connection to {adapter.provider} at 127.0.0.1:{port} (ConnectError): "
         f"check the network and {variable}"
     )
 
@@ -205,3 +206,15 @@ async def test_error_without_json_is_sorted_by_status(
     assert str(await say.failure(adapter, dialect.samples.MODEL)) == (
         f"{adapter.provider} answered HTTP 502: wait, or use another model"
     )
+
+
+@pytest.mark.parametrize("before", range(0, 1000, 5))
+def test_key_is_not_cut_in_two(before: int) -> None:
+    """A message is shortened, and a part of the key at its end would be a part of the key."""
+    provider = failures.Provider("it", "KEY", "URL", codes={})
+
+    with pytest.raises(ModelUnavailable) as raised, failures.discreet(say.KEY):
+        raise failures.reported(provider, {"message": "x" * before + say.KEY})
+
+    assert "a-key" not in str(raised.value)
+    assert len(str(raised.value)) <= 500

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
+from adapters import exchange
 from adapters.base import ProviderAdapter
 from contracts.base import JsonObject
 from contracts.errors import FailureKind, ModelUnavailable
@@ -28,6 +29,7 @@ from tests.adapters.provider_server import (
 
 ROOT = Path(__file__).parents[2]
 IMPATIENCE = timedelta(seconds=0.2)
+BOTTOMLESS = b"event: content_block_delta\ndata: " + b'{"a":' * 5000 + b"1" + b"}" * 5000 + b"\n\n"
 
 
 class Fault(NamedTuple):
@@ -60,9 +62,12 @@ FAULTS = {
     "stream ends in the middle": Fault("cut_off", Break("end", 4)),
     "event is no JSON": Fault("unreadable", Break("stall", 4, NO_JSON)),
     "event is no object": Fault("unreadable", Break("stall", 4, NO_OBJECT)),
+    "event is bottomless": Fault("unreadable", Break("stall", 4, BOTTOMLESS)),
     "event is no UTF-8": Fault("unreadable", Break("stall", 4, NO_UTF8)),
     "whole answer drops": Fault("cut_off", Break("cut", 40), unstreamed=True),
     "whole answer stalls": Fault("stalled", Break("stall", 40), unstreamed=True),
+    "error drops": Fault("cut_off", Break("cut", 10), status=500, unstreamed=True),
+    "error stalls": Fault("stalled", Break("stall", 10), status=500, unstreamed=True),
 }
 
 
@@ -92,6 +97,19 @@ async def test_each_fault_has_its_kind_after_one_request(
     assert len(provider.requests) == 1
     assert say.KEY not in "".join(traceback.format_exception(error))
     assert "\n" not in str(error)
+
+
+async def test_stream_without_end_is_given_up(
+    provider: ProviderServer,
+    adapter: ProviderAdapter,
+    samples: Samples,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A worker holds what it reads: a server can't fill its memory."""
+    monkeypatch.setattr(exchange, "LARGEST_STREAM", 100)
+    provider.answer(samples.TWO_CALLS, breaks=Break("stall", 4))
+
+    assert (await say.failure(adapter, samples.MODEL)).kind == "unreadable"
 
 
 @pytest.mark.parametrize("how", ["cut", "end", "stall"])

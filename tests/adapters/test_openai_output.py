@@ -42,6 +42,11 @@ async def test_text_is_the_answer(provider: ProviderServer) -> None:
     assert reply.provider_state is None
 
 
+def test_a_text_that_is_null_says_nothing() -> None:
+    """Some servers send every field; a null is no word."""
+    assert read(said({"type": "output_text", "text": None})).text == ""
+
+
 def test_plain_words_and_calls_need_no_parts() -> None:
     """What text and calls tell already isn't said twice in history."""
     bare = call(1, "{}")

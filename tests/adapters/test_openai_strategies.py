@@ -118,7 +118,11 @@ async def test_chain_sends_only_what_is_new(chain: Run) -> None:
     await chain.step(message("done"), number=3)
 
     one, two, three = chain.asked
-    assert first.provider_state == {"previous_response_id": "resp_1", "_pruned_before": 0}
+    assert first.provider_state == {
+        "previous_response_id": "resp_1",
+        "_pruned_before": 0,
+        "_calls": ["call_1"],
+    }
     assert "previous_response_id" not in one
     assert (two["previous_response_id"], two["input"]) == ("resp_1", [RESULT])
     assert three["previous_response_id"] == "resp_2"
@@ -279,6 +283,7 @@ async def test_conversation_is_begun_once_and_appended_to(talk: Run) -> None:
     assert first.provider_state == {
         "conversation_id": "conv_1",
         "_pruned_before": 0,
+        "_calls": ["call_1"],
         "_last_item": "fc_1",
     }
     one, two = talk.asked

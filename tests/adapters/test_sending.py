@@ -129,6 +129,20 @@ async def test_turns_of_another_provider_are_understood(
     assert sent.count(f"result of {ids[0]}") == sent.count(f"result of {ids[1]}") == 1
 
 
+@pytest.mark.parametrize("name", ["functions.find_order", "mcp.shop.find", "über", "", "x" * 99])
+async def test_names_that_no_api_takes_are_made_to_fit(
+    provider: ProviderServer, adapter: ProviderAdapter, samples: Samples, name: str
+) -> None:
+    """A model may make up a name that its own API refuses to hear again; the run goes on."""
+    made_up = ToolCall(call_id="c1", name=name, arguments={})
+    asked = AssistantTurn(model=f"{adapter.provider}:{samples.MODEL}", calls=(made_up,))
+    provider.answer(samples.WORDS)
+
+    reply = await adapter.respond(say.request(samples.MODEL, say.GOAL, asked, say.answered(asked)))
+
+    assert reply.text == "In Köln."
+
+
 @pytest.mark.parametrize(
     ("result", "text"),
     [

@@ -26,6 +26,18 @@ def test_arguments_that_are_no_object_stay_as_they_came(arguments: str) -> None:
     assert call == MalformedCall(call_id="c1", name="find_order", raw_arguments=arguments)
 
 
+def test_torn_characters_are_joined() -> None:
+    """A stream may cut a character in two; the arguments are whole all the same."""
+    call = wire.call_from_text("c1", "find_order", '{"name": "\ud83d' + '\ude00"}')
+
+    assert call == ToolCall(call_id="c1", name="find_order", arguments={"name": "😀"})
+
+
+def test_half_a_character_can_be_written() -> None:
+    """What a server ran itself is kept as text, whatever is in it."""
+    assert wire.json_text({"\ud83d": ["\ud83d"]}) == '{"\ufffd":["\ufffd"]}'
+
+
 def test_numbers_survive() -> None:
     """Integers stay integers, however long, and 1.0 stays a float."""
     call = wire.call_from_text("c1", "find_order", '{"a":1152921504606846976,"b":1.0,"c":1}')

@@ -15,7 +15,9 @@ from contracts.approvals import (
 )
 from contracts.base import Contract, JsonObject
 from contracts.budget import Budget
-from contracts.run import RunInput
+from contracts.model import ModelSettings
+from contracts.run import AgentSnapshot, RunInput
+from contracts.tools import HostedTool
 from tests.builders import a_call, a_state, an_agent
 from workflows import views
 from workflows.views import PageQuery
@@ -30,8 +32,14 @@ INBOUND: list[tuple[type[BaseModel], JsonObject]] = [
     (SteerSignal, {"text": "be brief"}),
     (EmptySignal, {}),
     (PageQuery, {"offset": 0, "limit": 10}),
+    (ModelSettings, {"reasoning": "high"}),
+    (HostedTool, {"name": "web_search"}),
 ]
 IDS = [model.__name__ for model, _ in INBOUND]
+
+THOROUGH = an_agent(
+    hosted=(HostedTool(name="web_search"),), settings=ModelSettings(reasoning="high")
+)
 
 
 @pytest.mark.parametrize(("model", "valid"), INBOUND, ids=IDS)
@@ -59,6 +67,8 @@ def test_an_unknown_field_inside_is_refused_too() -> None:
         pytest.param(a_call(), (), id="a call"),
         pytest.param(an_agent(), (), id="an agent"),
         pytest.param(an_agent(), ("budget",), id="the budget of an agent"),
+        pytest.param(an_agent(), ("settings",), id="the settings of an agent"),
+        pytest.param(THOROUGH.prefix, ("settings",), id="the settings of a prefix"),
         pytest.param(a_state(), ("brief",), id="the brief that a state carries"),
         pytest.param(views.usage(a_state()), ("budget",), id="the budget of a report"),
     ],
@@ -71,6 +81,14 @@ def test_values_between_our_own_parts_may_know_more(
     reduce(getitem, place, written)["new_field"] = 1
 
     assert type(value).model_validate(written) == value
+
+
+def test_a_hosted_tool_in_history_may_know_more() -> None:
+    """It stands in a list, but is read like all the rest of an agent."""
+    written = THOROUGH.model_dump(mode="json")
+    written["hosted"][0]["new_field"] = 1
+
+    assert AgentSnapshot.model_validate(written) == THOROUGH
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,6 @@
 """An app is checked before anything runs: each mistake is one line that says what to change."""
 
-import sys
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
@@ -13,6 +10,7 @@ from holdfast import (
     App,
     AppError,
     Budget,
+    ChatServer,
     HostedTool,
     ModelSettings,
     Risk,
@@ -20,9 +18,10 @@ from holdfast import (
     say,
     tool,
 )
-from holdfast.app import load_app
 from tests.tools import sample_tools
 from tools.tool import Tool
+
+HOUSE = ChatServer(base_url="https://llm.example.com/v1", key_variable="HOUSE_KEY")
 
 
 def agent(**changes: object) -> Agent:
@@ -36,7 +35,7 @@ def agent(**changes: object) -> Agent:
 
 
 def app(*agents: Agent) -> App:
-    return App(agents=agents, scripts={"it": [say("done")]})
+    return App(agents=agents, scripts={"it": [say("done")]}, chat_servers={"house": HOUSE})
 
 
 def refusal(*agents: Agent) -> str:
@@ -84,6 +83,26 @@ LOOK = _look()
             id="no server",
         ),
         pytest.param(
+            {"models": ["openai-chat:house/"]},
+            "model 'openai-chat:house/' is not named openai-chat:SERVER/NAME",
+            id="a server without a model",
+        ),
+        pytest.param(
+            {"models": ["openai: gpt-5.2"]},
+            "model 'openai: gpt-5.2' is not named provider:name",
+            id="space in a model's name",
+        ),
+        pytest.param(
+            {"models": "openai:gpt-5.2"},
+            "its models are a list: write ['openai:gpt-5.2']",
+            id="one model without a list",
+        ),
+        pytest.param(
+            {"settings": {"reasoning": "high"}},
+            "its settings are no ModelSettings: write ModelSettings(...)",
+            id="settings as a dict",
+        ),
+        pytest.param(
             {"approval_timeout": timedelta(0)},
             "its approval_timeout must be longer than nothing",
             id="no time to approve",
@@ -114,6 +133,16 @@ LOOK = _look()
             {"hosted": [LOOK]}, "a tool of your own can't be hosted", id="a business tool"
         ),
         pytest.param(
+            {"hosted": HostedTool(name="web_search")},
+            "its hosted tools are a list: write hosted=[...]",
+            id="one hosted tool without a list",
+        ),
+        pytest.param(
+            {"hosted": [HostedTool(name="web_search")] * 2},
+            "it has tool 'web_search' twice",
+            id="a hosted tool twice",
+        ),
+        pytest.param(
             {"hosted": [HostedTool(name="refund")]}, "no provider hosts 'refund'", id="not hosted"
         ),
         pytest.param(
@@ -122,6 +151,9 @@ LOOK = _look()
             id="a choice that isn't there",
         ),
         pytest.param({"output": int}, "its output must be an object", id="output no object"),
+        pytest.param(
+            {"output": {"type": "object"}}, "its output must be a class", id="output no class"
+        ),
         pytest.param({"output": Tool}, "its output is no JSON", id="output no JSON"),
     ],
 )
@@ -156,6 +188,31 @@ def test_all_flaws_are_named_at_once() -> None:
     assert refusal(agent(instructions="", models=["x"])) == (
         "agent 'it': it has no instructions; model 'x' is not named provider:name"
     )
+
+
+@pytest.mark.parametrize(
+    ("server", "flaw"),
+    [
+        pytest.param(
+            ChatServer(base_url="llm.example.com/v1"),
+            "its base_url must begin with https:// or http://",
+            id="no address",
+        ),
+        pytest.param(
+            ChatServer(base_url="http://localhost:11434/v1", key_variable="sk-secret"),
+            "its key_variable must be the name of an environment variable, in capitals, "
+            "never the key itself",
+            id="the key itself",
+        ),
+        pytest.param("https://llm.example.com/v1", "write ChatServer(base_url=...)", id="text"),
+    ],
+)
+def test_a_server_that_cant_be_asked_is_refused(server: ChatServer, flaw: str) -> None:
+    """A server needs an address; a key in the place of its variable's name isn't repeated."""
+    with pytest.raises(AppError) as raised:
+        App(agents=[], chat_servers={"house": server})
+
+    assert str(raised.value) == f"chat server 'house': {flaw}"
 
 
 HARMLESS = {Risk.READ_ONLY, Risk.SEARCH_ONLY, Risk.COMPUTE_ONLY}
@@ -263,90 +320,3 @@ def test_only_synchronous_tools_need_a_process() -> None:
         "tests.tools.sample_tools"
     ]
     assert app(agent(tools=[LOOK])).synchronous_modules() == []
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty working directory; what is imported from it is forgotten."""
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    monkeypatch.chdir(tmp_path)
-    before = set(sys.modules)
-    yield tmp_path
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
-
-
-def unloadable(name: str) -> str:
-    with pytest.raises(AppError) as raised:
-        load_app(name)
-    message = str(raised.value)
-    assert len(message.splitlines()) == 1
-    return message
-
-
-def test_an_app_is_found_by_module_and_attribute(here: Path) -> None:
-    """`module:attribute` in the working directory is enough."""
-    (here / "shop.py").write_text(
-        "from holdfast import Agent, App, say\n"
-        "app = App(agents=[Agent(name='it', instructions='x', models=['scripted:it'])],\n"
-        "          scripts={'it': [say('done')]})\n",
-        encoding="utf-8",
-    )
-
-    assert list(load_app("shop:app").snapshots()) == ["it"]
-
-
-@pytest.mark.parametrize("name", ["shop", "shop:", ":app", "", ":"])
-def test_a_name_that_is_none_is_explained(name: str) -> None:
-    """An app is named by module and attribute; the message shows how."""
-    assert unloadable(name) == (
-        f"{name!r} names no app; write module:attribute, as in examples.reconcile.app:app"
-    )
-
-
-@pytest.mark.parametrize(
-    ("code", "message"),
-    [
-        pytest.param(
-            "app = 5", "app 'shop:app': 'app' in 'shop' is no holdfast.App", id="something else"
-        ),
-        pytest.param(
-            "other = 5", "app 'shop:app': 'app' in 'shop' is no holdfast.App", id="nothing"
-        ),
-        pytest.param(
-            "import nowhere",
-            "app 'shop:app' can't be imported: ModuleNotFoundError: No module named 'nowhere'",
-            id="missing library",
-        ),
-        pytest.param(
-            "1 / 0",
-            "app 'shop:app' can't be imported: ZeroDivisionError: division by zero",
-            id="error at import",
-        ),
-        pytest.param(
-            "raise ValueError('a\\nb')",
-            "app 'shop:app' can't be imported: ValueError: a b",
-            id="error of two lines",
-        ),
-        pytest.param("app = (", "app 'shop:app' can't be imported: SyntaxError", id="no Python"),
-        pytest.param(
-            "from holdfast import App\napp = App(agents=[], policy='p')",
-            "app 'shop:app' can't be imported: AppError: policy='p': this release",
-            id="error of the app",
-        ),
-    ],
-)
-def test_an_app_that_cant_be_used_is_explained(here: Path, code: str, message: str) -> None:
-    """Whatever goes wrong with an app is one line that names the app."""
-    (here / "shop.py").write_text(code, encoding="utf-8")
-
-    assert unloadable("shop:app").startswith(message)
-
-
-def test_an_app_that_isnt_there_is_explained(here: Path) -> None:
-    """A module that doesn't exist is named."""
-    assert here
-    assert unloadable("nowhere_at_all:app") == (
-        "app 'nowhere_at_all:app' can't be imported: "
-        "ModuleNotFoundError: No module named 'nowhere_at_all'"
-    )

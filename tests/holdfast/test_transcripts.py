@@ -1,18 +1,31 @@
 """The transcript of a run: what people read of it, while it goes on and afterwards."""
 
 from collections import Counter
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from pydantic import BaseModel
 from temporalio.client import WorkflowHistory
 
 from contracts.base import JsonObject
 from contracts.budget import Limits
-from holdfast import Budget, Reply, ask_user, call, calls, say
+from holdfast import (
+    Budget,
+    ModelUnavailable,
+    Part,
+    Reply,
+    ScriptTurn,
+    ask_user,
+    call,
+    calls,
+    fail,
+    say,
+)
 from holdfast.trace.progress import Progress
 from holdfast.trace.reader import TraceReader, read_trace
 from holdfast.trace.transcript import lines, plain
-from tests.holdfast.traces import announce, finished, pondering, printed
+from tests.holdfast.traces import announce, finished, pondering, printed, traced
 from tests.running import Runs
 from tests.sample import scripted
 
@@ -84,6 +97,37 @@ async def test_ends_of_a_wait(
         trace = read_trace(await finished(run))
 
     assert [found for found in printed(trace) if found.startswith(line)]
+
+
+class Sum(BaseModel):
+    """The shape of an answer."""
+
+    total: int
+
+
+async def test_answer_that_is_sent_back_is_in_the_trace(runs: Runs) -> None:
+    """Why a model is asked again, how often it was tried and what it lacks can be read."""
+    fit = replace(say('{"total": 5}'), notes=("it counts no tokens",))
+    busy = fail(ModelUnavailable("busy", retry_after=0.01))
+
+    def answer(turn: ScriptTurn) -> Reply:
+        return fit if turn.attempt > 1 else busy
+
+    searched = replace(say("5"), parts=(Part(kind="hosted_call", name="web_search"),))
+    trace = await traced(runs, [searched, answer], output=Sum)
+
+    assert printed(trace)[1:] == [
+        "turn 1  scripted:it  -> answer",
+        '  refused it doesn\'t fit its schema: 5 is not of type "object"',
+        "note    hosted tool: web_search:",
+        "turn 2  scripted:it  -> answer  (2 attempts)",
+        "note    it counts no tokens",
+        'answer  {"total": 5}',
+    ]
+    assert trace.hosted_calls == 1
+    assert str(list(lines(trace))[-1]).startswith(
+        "used    2 model turns, 0 tool calls, 1 hosted call, 0 tokens, $0, "
+    )
 
 
 async def test_escalation_is_in_the_trace(runs: Runs) -> None:

@@ -2,16 +2,39 @@
 
 import pytest
 from temporalio.api.enums.v1 import EventType
+from temporalio.exceptions import TimeoutError as ActivityTimeout
+from temporalio.exceptions import TimeoutType
 
 from contracts.errors import FailureKind
 from contracts.run import UsageReport
 from contracts.usage import CallUsage
-from holdfast import Agent, App, ModelRejected, ModelUnavailable, Reply, ScriptTurn, fail, say
+from holdfast import (
+    Agent,
+    App,
+    ModelRejected,
+    ModelUnavailable,
+    Reply,
+    Risk,
+    ScriptTurn,
+    call,
+    calls,
+    fail,
+    say,
+    tool,
+    using,
+)
 from tests.histories import activities, last_attempt, names
 from tests.running import Run, Runs
 from tests.sample import scripted
+from workflows import failures
 
 SPENT = CallUsage(input_tokens=7, estimated_cost=None)
+
+
+@tool(risk=Risk.READ_ONLY, max_result_chars=200_000)
+async def read(page: int) -> str:
+    """Read one page of the book and return all of its text."""
+    return f"{page}" * 190_000
 
 
 def unavailable(failures: int, wait: float | None, kind: FailureKind) -> App:
@@ -59,6 +82,47 @@ async def test_a_model_that_fails_for_good_is_billed_too(runs: Runs) -> None:
 
     assert (result.answer, result.model) == ("hello", "scripted:it")
     assert report.failed_usage.input_tokens == 14
+
+
+async def test_a_reply_that_history_cannot_hold_is_asked_for_once(runs: Runs) -> None:
+    """It would be as large again; the next model answers, and what it used is billed."""
+    large = using(say("x" * 3_000_000), SPENT)
+    agent = Agent(name="it", instructions="Go.", models=["scripted:large", "scripted:it"])
+    app = App(agents=[agent], scripts={"large": [large], "it": [say("hello")]})
+    async with runs.working(app):
+        run = await runs.start("it")
+        result = await run.result()
+        history = await run.handle.fetch_history()
+
+    assert (result.answer, result.usage.input_tokens) == ("hello", 7)
+    assert last_attempt(history)[0] == 1
+
+
+async def test_a_turn_and_its_results_fit_into_one_payload(runs: Runs) -> None:
+    """The largest reply and the largest results go back to the model together."""
+    asked = calls(*(call("read", page=page) for page in range(5)), text="x" * 1_190_000)
+    agent = Agent(name="it", instructions="Go.", models=["scripted:it"], tools=[read])
+    async with runs.working(App(agents=[agent], scripts={"it": [asked, say("done")]})):
+        result = await (await runs.start("it")).result()
+
+    assert result.answer == "done"
+
+
+def test_the_last_heartbeat_tells_what_was_used() -> None:
+    """Where time runs out between two attempts, the earlier ones are billed all the same."""
+    # T-24 BY-47
+    details = [SPENT.model_dump(mode="json")]
+    late = ActivityTimeout(
+        "late", type=TimeoutType.SCHEDULE_TO_CLOSE, last_heartbeat_details=details
+    )
+
+    assert failures.usage(late) == SPENT
+    assert (
+        failures.usage(
+            ActivityTimeout("late", type=TimeoutType.HEARTBEAT, last_heartbeat_details=[])
+        )
+        == CallUsage()
+    )
 
 
 @pytest.mark.parametrize("kind", ["auth", "quota", "context_overflow", "content_filtered"])

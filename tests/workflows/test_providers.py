@@ -6,7 +6,7 @@ import pytest
 
 from adapters.scripted import Script
 from contracts.base import JsonObject
-from holdfast import Agent, App, call, say
+from holdfast import Agent, App, AppError, call, say
 from tests.adapters.conversations import KEY
 from tests.adapters.provider_server import ProviderServer
 from tests.histories import last_attempt, names
@@ -83,3 +83,12 @@ async def test_a_rate_limit_is_waited_for(
 
     assert (result.answer, attempt, len(provider.requests)) == ("hello", 2, 2)
     assert timedelta(seconds=7) <= waited < timedelta(seconds=9)
+
+
+async def test_a_provider_that_isnt_there_keeps_the_worker_from_starting(runs: Runs) -> None:
+    """A typo in a provider's name is told before any run finds it."""
+    app = App(agents=[Agent(name="it", instructions="Talk.", models=["opnai:gpt-5.2"])])
+
+    with pytest.raises(AppError, match="no provider for model 'opnai:gpt-5"):
+        async with runs.working(app):
+            pass

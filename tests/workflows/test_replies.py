@@ -88,6 +88,7 @@ def test_an_answer_that_does_not_fit_goes_back() -> None:
     # SV-06 BY-45
     state = after(a_state(), unfit())
 
+    assert replies.audited(a_state(), unfit()) == (("answer sent back", "it is no JSON"),)
     assert (state.outcome, state.answer) == (None, None)
     assert last(state).text == (
         "This answer doesn't fit its JSON Schema: it is no JSON. "
@@ -142,6 +143,25 @@ def test_each_note_of_an_adapter_is_told_once() -> None:
     )
     assert replies.audited(state, reply) == ()
     assert views.status(after(state, reply)).notes == ("no strict schemas", "no usage")
+
+
+def test_thousands_of_hosted_calls_get_few_lines() -> None:
+    """Each line is an event of history, and a provider may run what it likes; all are counted."""
+    reply = a_reply(text="18 degrees", parts=(SEARCH,) * 3000)
+
+    lines = replies.audited(a_state(), reply)
+
+    assert len(lines) == 21
+    assert lines[-1] == ("hosted tool", "2980 more calls of that kind")
+    assert after(a_state(), reply).ledger.hosted_calls == 3000
+
+
+def test_long_notes_are_shortened() -> None:
+    """A note may quote a stranger; the state keeps it for the rest of the run."""
+    state = after(a_state(), a_reply(a_call(), notes=("x" * 10_000,)))
+
+    assert [len(note) for note in state.notes] == [500]
+    assert replies.audited(state, a_reply(a_call(), notes=("x" * 10_000,))) == ()
 
 
 def test_notes_are_bounded() -> None:

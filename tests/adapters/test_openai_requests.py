@@ -8,10 +8,9 @@ from pydantic import JsonValue
 
 from adapters.openai import OpenAIAdapter
 from contracts.base import JsonObject
-from contracts.errors import ModelRejected
 from contracts.model import ModelSettings, Prefix, Strategy
-from contracts.tools import HostedTool
-from contracts.transcript import AssistantTurn, UserTurn
+from contracts.tools import HostedTool, ToolCall, ToolSuccess
+from contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from tests.adapters import conversations as say
 from tests.adapters.provider_server import ProviderServer
 from tests.adapters.samples.openai_items import MODEL, ask, message, response
@@ -23,7 +22,6 @@ ORDER_TOOL: JsonObject = {
     "parameters": say.ORDER_SCHEMA,
     "strict": True,
 }
-EARLIER = AssistantTurn(model="other:model", text="Wait.")
 
 
 def with_settings(**settings: JsonValue) -> Prefix:
@@ -257,6 +255,45 @@ def test_prefix_is_the_same_bytes_in_every_run(strategy: Strategy) -> None:
     assert b"monday" not in one
 
 
+def test_chain_is_left_where_nothing_follows_its_reply() -> None:
+    """A model that pauses in a later turn is sent everything: its chain holds that reply."""
+    asked = ToolCall(call_id="call_1", name="find_order", arguments={})
+    found = ToolSuccess(call_id="call_1", name="find_order", summary="sent")
+    request = ask(
+        UserTurn(text="Where?"),
+        AssistantTurn(model=f"openai:{MODEL}", calls=(asked,)),
+        ToolTurn(results=(found,)),
+        AssistantTurn(model=f"openai:{MODEL}", text="I am about to look."),
+        strategy="previous_response_id",
+        provider_state={"previous_response_id": "resp_2", "_pruned_before": 0},
+    )
+
+    body = OpenAIAdapter().build_request(request)
+
+    assert "previous_response_id" not in body
+    assert isinstance(body["input"], list)
+    assert len(body["input"]) == 4
+
+
+@pytest.mark.parametrize(("call_id", "goes_on"), [("call_1", True), ("call_1-2-1", False)])
+def test_chain_is_left_where_a_call_was_renamed(call_id: str, *, goes_on: bool) -> None:
+    """The chain holds the call under the id that it had: a result under another is refused."""
+    asked = ToolCall(call_id=call_id, name="find_order", arguments={})
+    request = ask(
+        UserTurn(text="Where?"),
+        AssistantTurn(model=f"openai:{MODEL}", calls=(asked,)),
+        ToolTurn(results=(ToolSuccess(call_id=call_id, name="find_order", summary="sent"),)),
+        strategy="previous_response_id",
+        provider_state={
+            "previous_response_id": "resp_1",
+            "_pruned_before": 0,
+            "_calls": ["call_1"],
+        },
+    )
+
+    assert ("previous_response_id" in OpenAIAdapter().build_request(request)) is goes_on
+
+
 def test_cache_key_is_the_agents() -> None:
     """It fits into the 64 characters that there are, and changes with the prefix alone."""
     key = OpenAIAdapter().build_request(ask())["prompt_cache_key"]
@@ -265,14 +302,3 @@ def test_cache_key_is_the_agents() -> None:
     assert isinstance(key, str)
     assert len(key) <= 64
     assert other["prompt_cache_key"] != key
-
-
-async def test_administrators_key_is_no_key_for_models(
-    provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The SDK is content with OPENAI_ADMIN_KEY, but no model can be asked with it."""
-    monkeypatch.delenv("OPENAI_API_KEY")
-    monkeypatch.setenv("OPENAI_ADMIN_KEY", say.KEY)
-
-    with pytest.raises(ModelRejected, match="set OPENAI_API_KEY"):
-        await OpenAIAdapter().respond(ask())

@@ -1,4 +1,4 @@
-"""What the families of Anthropic's models take: the first that a model's name fits is its own."""
+"""What Anthropic's models take, by family: a model is of the first one that its name matches."""
 
 import re
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _FIRST_HOSTED: Mapping[str, str] = {
     "web_fetch": "web_fetch_20250910",
     "code_execution": "code_execution_20250825",
 }
-"""Before models could filter what a search finds with code of their own."""
+"""For models that can't yet filter with code of their own what a search finds."""
 
 
 class Family(NamedTuple):
@@ -32,7 +32,7 @@ class Family(NamedTuple):
     are the types of the tools that run at Anthropic, by name.
     """
 
-    name: re.Pattern[str]
+    names: re.Pattern[str]
     adaptive: bool = True
     budgets: bool = False
     silence: Literal["unsaid", "said", "never"] = "unsaid"
@@ -48,15 +48,15 @@ _PLAIN = Family(
     schemas=False,
     hosted=_FIRST_HOSTED,
 )
-_BUDGETED = _PLAIN._replace(name=re.compile(r"-4(-[01])?([-@]20\d{6})?(-v\d.*)?$"), budgets=True)
+_BUDGETED = _PLAIN._replace(names=re.compile(r"-4(-[01])?([-@]20\d{6})?(-v\d.*)?$"), budgets=True)
 _FAMILIES = (
-    _BUDGETED._replace(name=re.compile("claude-3-7")),
+    _BUDGETED._replace(names=re.compile("claude-3-7")),
     _PLAIN,
     _BUDGETED,
     _BUDGETED._replace(
-        name=re.compile("opus-4-5"), schemas=True, efforts=("low", "medium", "high")
+        names=re.compile("opus-4-5"), schemas=True, efforts=("low", "medium", "high")
     ),
-    _BUDGETED._replace(name=re.compile("(sonnet|haiku)-4-5"), schemas=True),
+    _BUDGETED._replace(names=re.compile("(sonnet|haiku)-4-5"), schemas=True),
     Family(re.compile("(opus|sonnet)-4-6"), budgets=True, efforts=_UP_TO_MAX),
     Family(re.compile("opus-4-[78]")),
     Family(re.compile("fable|mythos"), silence="never"),
@@ -66,4 +66,4 @@ _NEWEST = Family(re.compile(""), silence="said")
 
 def family(model: str) -> Family:
     """Return what is known of a model; a name that is new here takes what the newest take."""
-    return next((known for known in _FAMILIES if known.name.search(model)), _NEWEST)
+    return next((known for known in _FAMILIES if known.names.search(model)), _NEWEST)

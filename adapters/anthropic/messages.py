@@ -23,12 +23,15 @@ GO_ON = "Go on."
 HELD_BACK = "what was said last waits until a tool of anthropic's own is done"
 
 _CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
-_NO_NAME = re.compile(r"[^a-zA-Z0-9_-]")
-_LONGEST_NAME = 64
 
 
 class Dialog:
-    """The messages of a request to *model*, in the making."""
+    """
+    The messages of a request to *model*, built from one item of the transcript after the other.
+
+    While `_results_only`, a tool of Anthropic's own waits and words are `_held`. If `_goes_on`,
+    the model paused in its last turn and goes on without a word of the user.
+    """
 
     def __init__(self, model: str, transcript: Iterable[TranscriptItem]) -> None:
         self._model = f"anthropic:{model}"
@@ -37,8 +40,10 @@ class Dialog:
         self._results_only = self._goes_on = False
         self._toolsets: dict[str, JsonValue] = {}
         items = tuple(transcript)
-        turns = [item for item in items if isinstance(item, AssistantTurn)]
-        self._answered = _answered(part for turn in turns for part in self._own_parts(turn))
+        turns = [item for item in items if isinstance(item, AssistantTurn) and _says(item)]
+        parts = [part for turn in turns for part in self._own_parts(turn)]
+        self._answered = _answered(parts)
+        self._asked = {str(p.native.get("id")) for p in parts if p.kind == "hosted_call"}
         self._last = turns[-1] if turns else None
         for item in items:
             self._add(item)
@@ -48,10 +53,10 @@ class Dialog:
     @property
     def messages(self) -> list[JsonValue]:
         """
-        The messages. The last two of the user end in a place up to which a cache is kept.
+        The messages, with the user's last two marked as ends of a cache.
 
-        The one before the last is where the cache of the request before ends, however many blocks
-        have come since.
+        The last one is where the next request finds this one's cache, the one before it where
+        this request finds that of the request before.
         """
         shown: list[JsonValue] = []
         users = [place for place, (role, _) in enumerate(self._messages) if role == "user"]
@@ -131,6 +136,8 @@ class Dialog:
                     blocks.append({**part.native, "thinking": part.text})
                 case "hosted_call" if self._is_orphan(part, turn):
                     pass
+                case "hosted_result" if str(part.native.get("tool_use_id")) not in self._asked:
+                    pass  # its call was pruned away
                 case _:
                     blocks.append(part.native)
         return _sendable(blocks)
@@ -178,13 +185,18 @@ def _call(call: AnyCall) -> JsonObject:
     return {
         "type": "tool_use",
         "id": _call_id(call.call_id),
-        "name": _NO_NAME.sub("_", call.name)[:_LONGEST_NAME] or "_",
+        "name": wire.tool_name(call.name),
         "input": call.arguments if isinstance(call, ToolCall) else {},
     }
 
 
+def _says(turn: AssistantTurn) -> bool:
+    """Whether there is anything in a turn; a pause may come before the first word."""
+    return bool(turn.parts or turn.calls or turn.text)
+
+
 def _call_id(call_id: str) -> str:
-    """Return an id that the API takes: another provider's may have characters that it doesn't."""
+    """Return an id that the API takes; one with other characters becomes a digest."""
     if _CALL_ID.fullmatch(call_id):
         return call_id
     return f"call_{hashlib.sha256(call_id.encode()).hexdigest()[:24]}"

@@ -1,0 +1,67 @@
+"""What of a reply may enter history: nothing that couldn't be written or read there. Pure."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from pydantic_core import from_json
+
+from contracts.base import mended
+from contracts.errors import ModelRejected, ModelUnavailable
+from contracts.model import ModelReply
+
+LARGEST_REPLY = 1_200_000
+"""Bytes; it goes back to the model with what came of it, in a payload that may have 2 MB."""
+
+MOST_CALLS = 200
+"""Of one reply: all of them may run beside each other, and their results go back together."""
+
+_ROOM = 40
+"""Levels that history may wrap around a reply, of the 200 that can be read."""
+
+
+def legible(reply: ModelReply) -> ModelReply:
+    """Return a reply with nothing but whole characters: halves of them can't be written."""
+    try:
+        reply.model_dump_json()
+    except ValueError:
+        with _written_at_all(reply):
+            return ModelReply.model_validate(mended(reply.model_dump(mode="json")))
+    return reply
+
+
+def fitting(reply: ModelReply) -> ModelReply:
+    """
+    Return a reply as it is. Raises ModelError where history can't hold it.
+
+    Another reply to the same request may be flatter or ask for less, but it won't be shorter by
+    a megabyte.
+    """
+    with _written_at_all(reply):
+        written = reply.model_dump_json().encode()
+        from_json(b"[" * _ROOM + written + b"]" * _ROOM)
+    if len(written) > LARGEST_REPLY:
+        raise ModelRejected(
+            f"the reply has {len(written):,} bytes, and history holds {LARGEST_REPLY:,}: lower "
+            "max_output_tokens, or what hosted tools may fetch",
+            usage=reply.usage,
+        )
+    if len(reply.calls) > MOST_CALLS:
+        raise ModelUnavailable(
+            f"the reply asks for {len(reply.calls)} calls at once, and {MOST_CALLS} is the limit: "
+            "wait, or use another model",
+            kind="unreadable",
+            usage=reply.usage,
+        )
+    return reply
+
+
+@contextmanager
+def _written_at_all(reply: ModelReply) -> Generator[None]:
+    try:
+        yield
+    except (ValueError, RecursionError):
+        raise ModelUnavailable(
+            "the reply is nested too deeply to be kept: wait, or use another model",
+            kind="unreadable",
+            usage=reply.usage,
+        ) from None

@@ -1,0 +1,59 @@
+"""The one client of a process, and the one request that it makes."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from adapters import failures, wire
+from adapters.anthropic import stream
+from adapters.anthropic.errors import PROVIDER, as_model_error
+from adapters.exchange import Exchange
+from adapters.opening import CONNECT_SECONDS
+from contracts.base import JsonObject
+
+if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic
+
+
+def opened(idle: timedelta) -> "AsyncAnthropic":
+    """Make the client; a server that says nothing for as long as *idle* is given up."""
+    from anthropic import AnthropicError, AsyncAnthropic, DefaultAsyncHttpxClient, Timeout
+
+    try:
+        client = AsyncAnthropic(
+            timeout=Timeout(idle.total_seconds(), connect=CONNECT_SECONDS),
+            max_retries=0,
+            http_client=DefaultAsyncHttpxClient(),
+            open_telemetry=False,
+        )
+    except AnthropicError as error:
+        raise as_model_error(error) from None
+    if client.credentials is None and not failures.is_key(secret(client)):
+        raise failures.no_key(PROVIDER)
+    return client
+
+
+def secret(client: "AsyncAnthropic") -> str | None:
+    """Return what the client proves itself with: a key, or a token in its place."""
+    return client.api_key or client.auth_token
+
+
+async def ask(client: "AsyncAnthropic", body: JsonObject, exchange: Exchange) -> JsonObject:
+    """Make one request for a message, and return its JSON, streamed or not. Raises ModelError."""
+    import httpx2
+    from anthropic import AnthropicError, AsyncStream
+
+    try:
+        sent = await client.post(
+            "/v1/messages",
+            cast_to=object,
+            # As text, because the SDK copies every part of a body that it gets as an object.
+            content=wire.json_text(body).encode(),
+            stream=True,
+            stream_cls=AsyncStream[object],
+        )
+        whole = await exchange.read(sent, stream.begins)
+    except (AnthropicError, httpx2.HTTPError, httpx2.StreamError, ValueError) as error:
+        used = stream.usage_so_far(exchange.events)
+        # Without its cause: that may quote the key, and history keeps causes.
+        raise as_model_error(error, secret(client), used) from None
+    return stream.assembled(exchange.events) if whole is None else whole

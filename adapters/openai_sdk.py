@@ -1,0 +1,89 @@
+"""OpenAI's SDK, through which two adapters speak: its client, its requests and its failures."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from adapters import failures, wire
+from adapters.opening import CONNECT_SECONDS
+from contracts.base import JsonObject
+from contracts.errors import ModelError
+from contracts.usage import CallUsage
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI, AsyncStream, Omit
+
+
+def opened(provider: failures.Provider, idle: timedelta) -> "AsyncOpenAI":
+    """
+    Make a client of OpenAI's own server; the SDK reads key and address from the environment.
+
+    Raises ModelRejected without a key that can be sent.
+    """
+    from openai import AsyncOpenAI, DefaultAsyncHttpxClient, OpenAIError, Timeout
+
+    try:
+        client = AsyncOpenAI(
+            timeout=Timeout(idle.total_seconds(), connect=CONNECT_SECONDS),
+            max_retries=0,
+            http_client=DefaultAsyncHttpxClient(),
+        )
+    except OpenAIError:
+        raise failures.no_key(provider) from None
+    # A client is content with the key of an administrator; a call isn't.
+    if not failures.is_key(client.api_key):
+        raise failures.no_key(provider)
+    return client
+
+
+async def post(
+    client: "AsyncOpenAI", path: str, body: JsonObject, headers: Mapping[str, "Omit"]
+) -> "AsyncStream[object]":
+    """Ask for a streamed reply. Raises what the SDK raises."""
+    from openai import AsyncStream
+
+    return await client.post(
+        path,
+        cast_to=object,
+        # As text, because the SDK copies every part of a body that it gets as an object.
+        content=wire.json_text(body).encode(),
+        options={"stream_mode": "events", "headers": headers},
+        stream=True,
+        stream_cls=AsyncStream[object],
+    )
+
+
+def before_reply(provider: failures.Provider, error: Exception, secret: str | None) -> ModelError:
+    """Sort what came before a reply began; *secret* is the key, which the SDK may quote."""
+    import openai
+
+    match error:
+        case openai.APIStatusError(response=response):
+            answer = failures.Answer(response.status_code, response.headers, response.content)
+            return failures.answered(provider, answer, secret)
+        case openai.APITimeoutError(request=request):
+            return failures.too_slow(provider, request.url.netloc.decode())
+        case openai.APIConnectionError(request=request):
+            cause = type(error.__cause__ or error).__name__
+            return failures.unreachable(provider, request.url.netloc.decode(), cause)
+        case openai.OpenAIError():
+            return failures.unusable(provider, str(error), secret)
+        # The SDK lets through what breaks an answer that tells of an error.
+        case _:
+            return inside_reply(provider, error, None)
+
+
+def inside_reply(
+    provider: failures.Provider, error: Exception, usage: CallUsage | None
+) -> ModelError:
+    """Sort what ended a reply that had begun; *usage* is what it had used until then."""
+    import httpx2
+    import openai
+
+    match error:
+        case openai.APITimeoutError() | httpx2.TimeoutException():
+            return failures.stalled(provider, usage)
+        case ValueError():
+            return failures.unreadable(provider, usage)
+        case _:
+            return failures.cut_off(provider, usage)

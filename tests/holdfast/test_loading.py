@@ -1,0 +1,132 @@
+"""An app is found by its name; what keeps it from being imported is one line."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast import AppError
+from holdfast.app import load_app
+from holdfast.cli import main
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty working directory; what is imported from it is forgotten."""
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.chdir(tmp_path)
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+def unloadable(name: str) -> str:
+    with pytest.raises(AppError) as raised:
+        load_app(name)
+    message = str(raised.value)
+    assert len(message.splitlines()) == 1
+    return message
+
+
+def test_an_app_is_found_by_module_and_attribute(here: Path) -> None:
+    """`module:attribute` in the working directory is enough."""
+    (here / "shop.py").write_text(
+        "from holdfast import Agent, App, say\n"
+        "app = App(agents=[Agent(name='it', instructions='x', models=['scripted:it'])],\n"
+        "          scripts={'it': [say('done')]})\n",
+        encoding="utf-8",
+    )
+
+    assert list(load_app("shop:app").snapshots()) == ["it"]
+
+
+@pytest.mark.parametrize("name", ["shop", "shop:", ":app", "", ":"])
+def test_a_name_that_is_none_is_explained(name: str) -> None:
+    """An app is named by module and attribute; the message shows how."""
+    assert unloadable(name) == (
+        f"{name!r} names no app; write module:attribute, as in examples.reconcile.app:app"
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        pytest.param(
+            "app = 5", "app 'shop:app': 'app' in 'shop' is no holdfast.App", id="something else"
+        ),
+        pytest.param(
+            "other = 5", "app 'shop:app': 'app' in 'shop' is no holdfast.App", id="nothing"
+        ),
+        pytest.param(
+            "import nowhere",
+            "app 'shop:app' can't be imported: ModuleNotFoundError: No module named 'nowhere'",
+            id="missing library",
+        ),
+        pytest.param(
+            "1 / 0",
+            "app 'shop:app' can't be imported: ZeroDivisionError: division by zero",
+            id="error at import",
+        ),
+        pytest.param(
+            "raise ValueError('a\\nb')",
+            "app 'shop:app' can't be imported: ValueError: a b",
+            id="error of two lines",
+        ),
+        pytest.param("app = (", "app 'shop:app' can't be imported: SyntaxError", id="no Python"),
+        pytest.param(
+            "from holdfast import App\napp = App(agents=[], policy='p')",
+            "app 'shop:app' can't be imported: AppError: policy='p': this release",
+            id="error of the app",
+        ),
+        pytest.param(
+            "from holdfast import ModelSettings\nModelSettings(resoning='high')",
+            "app 'shop:app' can't be imported: ModelSettings: resoning: Extra inputs are not",
+            id="a setting that isn't there",
+        ),
+        pytest.param(
+            "from holdfast import ChatServer\nChatServer(base_url='http://x', api_key='k-1')",
+            "app 'shop:app' can't be imported: ChatServer: api_key: Extra inputs are not",
+            id="a key in the app",
+        ),
+    ],
+)
+def test_an_app_that_cant_be_used_is_explained(here: Path, code: str, message: str) -> None:
+    """Whatever goes wrong with an app is one line that names the app."""
+    (here / "shop.py").write_text(code, encoding="utf-8")
+
+    said = unloadable("shop:app")
+
+    assert said.startswith(message)
+    assert "k-1" not in said
+
+
+def test_an_app_that_isnt_there_is_explained(here: Path) -> None:
+    """A module that doesn't exist is named."""
+    assert here
+    assert unloadable("nowhere_at_all:app") == (
+        "app 'nowhere_at_all:app' can't be imported: "
+        "ModuleNotFoundError: No module named 'nowhere_at_all'"
+    )
+
+
+def test_tools_are_listed_hosted_ones_too(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`holdfast tools` shows what runs at a provider as well, where nobody is asked before."""
+    (here / "shop.py").write_text(
+        "from holdfast import Agent, App, HostedTool, ask_user\n"
+        "hosted = [HostedTool(name='web_search', options={'max_uses': 3})]\n"
+        "app = App(agents=[Agent(name='it', instructions='x', models=['openai:gpt-5.2'],\n"
+        "                        tools=[ask_user], hosted=hosted)])\n",
+        encoding="utf-8",
+    )
+
+    assert main.run(["tools", "shop:app"]) == 0
+    shown = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert shown[0] == ["ask_user"]
+    assert shown[-4:] == [
+        ["web_search", "(hosted)"],
+        ["risk", "search_only"],
+        ["options", '{"max_uses":', "3}"],
+        ["agent", "it"],
+    ]
