@@ -17,7 +17,7 @@ from contracts.errors import FailureKind, ModelError, ModelRejected, ModelUnavai
 from contracts.usage import CallUsage
 
 _LONGEST_LINE = 500
-_SHORTEST_KEY = 8
+_SHORTEST_KEY = 7
 """Characters; what is shorter stands in for a key where none is needed, and in other words too."""
 _TOO_LONG = re.compile(
     r"prompt is too long|maximum context length|context (window|length|size)", re.IGNORECASE

@@ -28,7 +28,8 @@ from tests.adapters.provider_server import (
 )
 
 ROOT = Path(__file__).parents[2]
-IMPATIENCE = timedelta(seconds=0.2)
+PATIENCE = timedelta(seconds=30)
+IMPATIENCE = timedelta(seconds=1)
 BOTTOMLESS = b"event: content_block_delta\ndata: " + b'{"a":' * 5000 + b"1" + b"}" * 5000 + b"\n\n"
 
 
@@ -40,6 +41,12 @@ class Fault(NamedTuple):
     status: int = 200
     delay: float = 0.0
     unstreamed: bool = False
+
+    @property
+    def idle(self) -> timedelta:
+        """How long the adapter waits: only silence is given up soon."""
+        silent = self.delay > 0 or self.kind == "stalled"
+        return IMPATIENCE if silent else PATIENCE
 
 
 FAULTS = {
@@ -91,7 +98,7 @@ async def test_each_fault_has_its_kind_after_one_request(
     headers = {"x-unstreamed": "yes"} if fault.unstreamed else {}
     provider.answer(body, fault.status, headers, fault.delay, fault.breaks)
 
-    error = await say.failure(dialect.adapter(IMPATIENCE), dialect.samples.MODEL)
+    error = await say.failure(dialect.adapter(fault.idle), dialect.samples.MODEL)
 
     assert error.kind == fault.kind
     assert len(provider.requests) == 1
@@ -120,7 +127,7 @@ async def test_error_event_is_sorted_like_its_status(
     samples = dialect.samples
     provider.answer(samples.TWO_CALLS, breaks=Break(how, 4, samples.OVERLOADED))
 
-    error = await say.failure(dialect.adapter(IMPATIENCE), samples.MODEL)
+    error = await say.failure(dialect.adapter(PATIENCE), samples.MODEL)
 
     assert isinstance(error, ModelUnavailable)
     assert error.kind == "overloaded"
