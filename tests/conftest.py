@@ -13,19 +13,13 @@ from temporalio.testing import WorkflowEnvironment
 
 from holdfast.dev_server import dev_server
 from tests.adapters.conversations import KEY
-from tests.adapters.provider_server import ProviderServer, serving
+from tests.adapters.provider_server import ProviderServer, point_sdks_at, serving
 from tests.running import Runs
 
 # How long an example takes depends on who else uses the machine, and says nothing about the code.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
-OTHER_CREDENTIALS = (
-    "ANTHROPIC_AUTH_TOKEN",
-    "ANTHROPIC_PROFILE",
-    "ANTHROPIC_CONFIG_DIR",
-    "OPENAI_ADMIN_KEY",
-)
 EXIT_STATUS = pytest.StashKey[int]()
 
 
@@ -68,15 +62,8 @@ def skipping_runs(
 @pytest.fixture
 def provider(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[ProviderServer]:
     """A provider of models that the SDKs find as they find the real one, workers too."""
-    for variable in OTHER_CREDENTIALS:
-        monkeypatch.delenv(variable, raising=False)
     with serving() as server:
-        monkeypatch.setenv("HOME", str(tmp_path))
-        monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.address)
-        monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.address}/v1")
-        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        point_sdks_at(server.address, KEY, tmp_path, monkeypatch)
         yield server
 
 

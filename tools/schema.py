@@ -79,8 +79,9 @@ class Defining:
         if isinstance(error, ValidationError):
             raise AppError(f"tool {self._name!r}: {objections(error)}") from None
         if isinstance(error, PydanticUserError | NameError | TypeError):
-            reason = " ".join(str(error).split()).split(" For further information")[0]
-            raise AppError(f"tool {self._name!r}: its types are no JSON: {reason}") from None
+            raise AppError(
+                f"tool {self._name!r}: its types are no JSON: {_reason(error)}"
+            ) from None
 
 
 def objections(error: ValidationError) -> str:
@@ -89,6 +90,11 @@ def objections(error: ValidationError) -> str:
         f"{'.'.join(str(part) for part in entry['loc'])}: {entry['msg']}"
         for entry in error.errors(include_url=False, include_input=False)
     )
+
+
+def _reason(error: Exception) -> str:
+    """Say on one line why a type is no JSON, without the link that pydantic adds."""
+    return " ".join(str(error).split()).split(" For further information")[0]
 
 
 def _check_parameter(name: str, parameter: inspect.Parameter, hints: Mapping[str, object]) -> None:
@@ -113,8 +119,7 @@ def output_schema(agent: str, shape: type[object]) -> JsonObject:
     try:
         schema = TypeAdapter(shape).json_schema()
     except PydanticUserError as error:
-        reason = " ".join(str(error).split()).split(" For further information")[0]
-        raise AppError(f"agent {agent!r}: its output is no JSON: {reason}") from None
+        raise AppError(f"agent {agent!r}: its output is no JSON: {_reason(error)}") from None
     if schema.get("type") != "object":
         raise AppError(f"agent {agent!r}: its output must be an object: a model or a dataclass")
     return _closed(schema)

@@ -188,9 +188,7 @@ def _sent_back(state: RunState, reply: ModelReply, now: datetime) -> RunState:
     if stop is None:
         return state
     stop = stop.model_copy(update={"detail": f"the answer doesn't fit its schema: {objections}"})
-    if state.agent.escalates:
-        return requests.escalated(state, stop, now)
-    return halted(state, stop)
+    return requests.given_up(state, stop, now)
 
 
 _NEXT: dict[StopCause, str] = {

@@ -68,6 +68,11 @@ def after_rulings(state: RunState, rulings: tuple[Ruling, ...], now: datetime) -
     return state
 
 
+def given_up(state: RunState, stop: Stop, now: datetime) -> RunState:
+    """Ask a person how the run goes on where somebody is there to be asked; else stop it."""
+    return escalated(state, stop, now) if state.agent.escalates else halted(state, stop)
+
+
 def escalated(state: RunState, stop: Stop, now: datetime) -> RunState:
     """Ask a person how the run goes on, instead of stopping it."""
     return _asked(

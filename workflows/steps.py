@@ -12,7 +12,7 @@ from contracts.tools import ToolResult
 from contracts.transcript import ToolTurn, UserTurn
 from policy import budgets, context, repetition
 from workflows import requests
-from workflows.transcript import appended, halted
+from workflows.transcript import appended
 
 TURN_BYTES = 1_500_000
 """A turn with all of its results goes to the model together, in a payload that may have 2 MB."""
@@ -166,11 +166,7 @@ def settled(state: RunState, now: datetime) -> RunState:
         state.model_copy(update={"calls": (), "ledger": ledger}), ToolTurn(results=shown)
     )
     stop = repetition.failing(state.agent.budget, ledger)
-    if stop is None:
-        return state
-    if state.agent.escalates:
-        return requests.escalated(state, stop, now)
-    return halted(state, stop)
+    return state if stop is None else requests.given_up(state, stop, now)
 
 
 def waited(state: RunState, time: timedelta) -> RunState:

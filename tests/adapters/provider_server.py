@@ -10,9 +10,12 @@ from contextlib import contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
+from pathlib import Path
 from threading import Event as Flag
 from threading import Thread
 from typing import Literal, NamedTuple
+
+import pytest
 
 from contracts.base import JsonObject
 from tests.adapters.rules.anthropic import AnthropicRules
@@ -160,6 +163,26 @@ def _refusal(problem: str) -> Page:
 def _error(message: str) -> JsonObject:
     error: JsonObject = {"type": "invalid_request_error", "message": message}
     return {"type": "error", "error": error}
+
+
+OTHER_CREDENTIALS = (
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_PROFILE",
+    "ANTHROPIC_CONFIG_DIR",
+    "OPENAI_ADMIN_KEY",
+)
+
+
+def point_sdks_at(address: str, key: str, home: Path, patch: pytest.MonkeyPatch) -> None:
+    """Let the SDKs find a server as they find the real one, and no other credentials."""
+    for variable in OTHER_CREDENTIALS:
+        patch.delenv(variable, raising=False)
+    patch.setenv("HOME", str(home))
+    patch.setenv("ANTHROPIC_API_KEY", key)
+    patch.setenv("ANTHROPIC_BASE_URL", address)
+    patch.setenv("OPENAI_API_KEY", key)
+    patch.setenv("OPENAI_BASE_URL", f"{address}/v1")
+    patch.setenv("NO_PROXY", "127.0.0.1")
 
 
 @contextmanager

@@ -13,11 +13,12 @@ from contracts.content import Part
 from contracts.errors import ModelUnavailable
 from contracts.model import ModelReply
 from contracts.tools import AnyCall, ToolCall
+from tests.adapters.conversations import KEY
 from tests.adapters.recordings.exchanges import WIRE, Exchange, each, recorded
 from tests.adapters.recordings.expected import Call, Counts
 from tests.adapters.recordings.lossless import UNKEPT, Unkept, concerns, lost
 from tests.adapters.recordings.readers import READERS, answered, failed, said, whole
-from tests.adapters.recordings.replies import KEY, Replies, replies
+from tests.adapters.recordings.replies import Replies, replies
 from tests.adapters.recordings.speakers import own_name
 from tests.adapters.recordings.values import Body
 

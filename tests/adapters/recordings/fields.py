@@ -1,5 +1,7 @@
 """Reading JSON so that no field is overlooked: what nobody takes is an error."""
 
+from collections.abc import Callable, Iterator
+
 from tests.adapters.recordings.values import Body, Value
 
 
@@ -35,3 +37,20 @@ class Fields:
     def close(self, where: str) -> None:
         if self._body:
             raise Unread(f"{where}: {sorted(self._body)}")
+
+
+def texts_of(content: str | list[Body]) -> Iterator[str]:
+    """Read content that must be nothing but texts."""
+    for block in [{"type": "text", "text": content}] if isinstance(content, str) else content:
+        fields = Fields(block)
+        fields.need("type", "text")
+        yield fields.take("text")
+        fields.close("text")
+
+
+def choice(fields: Fields, named: Callable[[Body], str], *, with_tools: bool) -> Body:
+    """Read which tools may be called, which is something to say only where there are any."""
+    wanted: Value = fields.take("tool_choice", "auto")
+    several: bool = fields.take("parallel_tool_calls", default=True)
+    tool = wanted if isinstance(wanted, str) else named(wanted)
+    return {"tool_choice": tool, "parallel_calls": several} if with_tools else {}

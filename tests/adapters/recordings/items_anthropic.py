@@ -8,7 +8,7 @@ from contracts.model import ModelRequest, ModelSettings, Prefix, ToolSchema
 from contracts.tools import HostedTool, ToolResult
 from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 from tests.adapters.recordings import results
-from tests.adapters.recordings.fields import Fields, Unread
+from tests.adapters.recordings.fields import Fields, Unread, texts_of
 from tests.adapters.recordings.turns import Kept, Saying, asking, says_anything
 from tests.adapters.recordings.values import Body, entries
 
@@ -32,7 +32,7 @@ def read(request: Body) -> ModelRequest:
     asked = asking(
         model,
         prefix=Prefix(
-            instructions="\n\n".join(_texts(fields.take("system", []))).strip(),
+            instructions="\n\n".join(texts_of(fields.take("system", []))).strip(),
             tools=tuple(_tools(request)),
             hosted=tuple(_hosted(request)),
             output_schema=_output_schema(request),
@@ -127,7 +127,7 @@ def _user(blocks: list[Body]) -> Iterator[TranscriptItem]:
     for kind, group in groupby(blocks, key=lambda block: block["type"]):
         match kind:
             case "text":
-                yield from (UserTurn(text=text) for text in _texts(list(group)))
+                yield from (UserTurn(text=text) for text in texts_of(list(group)))
             case "tool_result":
                 yield ToolTurn(results=tuple(map(_result, group)))
             case _:
@@ -140,20 +140,12 @@ def _result(block: Body) -> ToolResult:
     content = fields.take("content", "")
     result = results.taken(
         fields.take("tool_use_id"),
-        content if isinstance(content, str) else "".join(_texts(content)),
+        content if isinstance(content, str) else "".join(texts_of(content)),
         failed=fields.take("is_error", default=False),
         of=fields.take("toolset_name", ""),
     )
     fields.close("tool_result")
     return result
-
-
-def _texts(blocks: str | list[Body]) -> Iterator[str]:
-    for block in [{"type": "text", "text": blocks}] if isinstance(blocks, str) else blocks:
-        fields = Fields(block)
-        fields.need("type", "text")
-        yield fields.take("text")
-        fields.close("text")
 
 
 def assistant(model: str, blocks: list[Body]) -> AssistantTurn:

@@ -8,10 +8,10 @@ from contracts.model import ModelRequest, ModelSettings, Prefix, ToolSchema
 from contracts.tools import ToolResult
 from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 from tests.adapters.recordings import expected, results
-from tests.adapters.recordings.fields import Fields, Unread
+from tests.adapters.recordings.fields import Fields, Unread, choice, texts_of
 from tests.adapters.recordings.speakers import SERVER
 from tests.adapters.recordings.turns import Saying, asking, leading, says_anything
-from tests.adapters.recordings.values import Body, Value, entries
+from tests.adapters.recordings.values import Body, entries
 
 PROVIDER = "openai-chat"
 NO_ARGUMENTS: Body = {"type": "object", "properties": {}}
@@ -51,16 +51,8 @@ def _settings(fields: Fields, *, with_tools: bool) -> ModelSettings:
     return ModelSettings(
         reasoning=fields.take("reasoning_effort"),
         max_output_tokens=fields.take("max_completion_tokens", older),
-        **_choice(fields, with_tools=with_tools),
+        **choice(fields, _named, with_tools=with_tools),
     )
-
-
-def _choice(fields: Fields, *, with_tools: bool) -> Body:
-    """Read which tools may be called, which is something to say only where there are any."""
-    choice: Value = fields.take("tool_choice", "auto")
-    several: bool = fields.take("parallel_tool_calls", default=True)
-    named = choice if isinstance(choice, str) else _named(choice)
-    return {"tool_choice": named, "parallel_calls": several} if with_tools else {}
 
 
 def _named(choice: Body) -> str:
@@ -115,23 +107,15 @@ def _transcript(model: str, messages: list[Body]) -> Iterator[TranscriptItem]:
 def _message(message: Body) -> list[str]:
     fields = Fields(message)
     fields.take("role")
-    texts = list(_texts(fields.take("content")))
+    texts = list(texts_of(fields.take("content")))
     fields.close("message")
     return texts
-
-
-def _texts(content: str | list[Body]) -> Iterator[str]:
-    for block in [{"type": "text", "text": content}] if isinstance(content, str) else content:
-        fields = Fields(block)
-        fields.need("type", "text")
-        yield fields.take("text")
-        fields.close("text")
 
 
 def _result(message: Body) -> ToolResult:
     fields = Fields(message)
     fields.take("role")
-    text = "".join(_texts(fields.take("content", "")))
+    text = "".join(texts_of(fields.take("content", "")))
     result = results.taken(fields.take("tool_call_id"), text)
     fields.close("tool message")
     return result
@@ -159,7 +143,7 @@ def _say(saying: Saying, content: str | list[Body]) -> None:
         return
     for kind, group in groupby(content, key=lambda block: block["type"]):
         if kind == "text":
-            saying.text("".join(_texts(list(group))), {})
+            saying.text("".join(texts_of(list(group))), {})
         elif kind == "thinking":
             for block in group:
                 text = "".join(piece["text"] for piece in block["thinking"])

@@ -9,7 +9,7 @@ from contracts.model import ModelRequest, ModelSettings, Prefix, ToolSchema
 from contracts.tools import HostedTool, ToolResult
 from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 from tests.adapters.recordings import expected, results
-from tests.adapters.recordings.fields import Fields, Unread
+from tests.adapters.recordings.fields import Fields, Unread, choice
 from tests.adapters.recordings.turns import Kept, Saying, asking, leading, says_anything
 from tests.adapters.recordings.values import Body, Value, entries, is_object
 
@@ -81,18 +81,10 @@ def _settings(fields: Fields, *, with_tools: bool) -> ModelSettings:
     settings = ModelSettings(
         reasoning=reasoning.take("effort"),
         max_output_tokens=fields.take("max_output_tokens"),
-        **_choice(fields, with_tools=with_tools),
+        **choice(fields, _named, with_tools=with_tools),
     )
     reasoning.close("reasoning")
     return settings
-
-
-def _choice(fields: Fields, *, with_tools: bool) -> Body:
-    """Read which tools may be called, which is something to say only where there are any."""
-    choice: Value = fields.take("tool_choice", "auto")
-    several: bool = fields.take("parallel_tool_calls", default=True)
-    named = choice if isinstance(choice, str) else _named(choice)
-    return {"tool_choice": named, "parallel_calls": several} if with_tools else {}
 
 
 def _named(choice: Body) -> str:

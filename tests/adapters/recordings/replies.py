@@ -10,12 +10,11 @@ from adapters.base import ProviderAdapter
 from contracts.errors import ModelError
 from contracts.model import ModelReply, ModelRequest, Prefix
 from contracts.transcript import UserTurn
+from tests.adapters.conversations import KEY
+from tests.adapters.provider_server import point_sdks_at
 from tests.adapters.recordings.exchanges import Exchange
 from tests.adapters.recordings.replay import Replay, replaying
 from tests.adapters.recordings.speakers import own_name, speaker
-
-KEY = "a-key-that-nobody-may-see"
-OTHER_CREDENTIALS = ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE", "OPENAI_ADMIN_KEY")
 
 
 class Replies:
@@ -58,14 +57,7 @@ class Replies:
 def replies(home: Path) -> Generator[Replies]:
     """Point the SDKs to a server that replays, while the block lasts."""
     with replaying() as replay, pytest.MonkeyPatch.context() as patch:
-        for variable in OTHER_CREDENTIALS:
-            patch.delenv(variable, raising=False)
-        patch.setenv("HOME", str(home))
-        patch.setenv("ANTHROPIC_API_KEY", KEY)
-        patch.setenv("ANTHROPIC_BASE_URL", replay.address)
-        patch.setenv("OPENAI_API_KEY", KEY)
-        patch.setenv("OPENAI_BASE_URL", f"{replay.address}/v1")
-        patch.setenv("NO_PROXY", "127.0.0.1")
+        point_sdks_at(replay.address, KEY, home, patch)
         yield Replies(replay)
 
 
