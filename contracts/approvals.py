@@ -1,9 +1,11 @@
 """What waits for a person, what people say about it, and what became of that."""
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Literal, TypeAlias
+from operator import not_
+from typing import Annotated, Literal, TypeAlias, cast
 
-from pydantic import Field
+from pydantic import Field, JsonValue, model_validator
 
 from contracts.base import Contract, Inbound, JsonObject
 from contracts.budget import Budget
@@ -56,14 +58,80 @@ class _Request(Contract):
     expires_at: datetime
 
 
-class ApprovalRequest(_Request):
+class Requirement(Contract):
+    """
+    What an approval takes: who may give it, how many must, and how sure we are of who they are.
+
+    Members of any of `groups` may approve; without groups anybody but the requester may. `strong`
+    means a signed token (docs/security.md). `methods` are `amr` values of RFC 8176 of which the
+    token needs one; `max_auth_age` is how long ago the approver may have signed in. All times are
+    in seconds. An approval that isn't used within `valid_for` lapses. After `escalate_after`
+    members of `escalate_to` may approve too. `recovery` names the documented way back.
+    """
+
+    strength: Literal["plain", "strong"] = "plain"
+    groups: tuple[str, ...] = ()
+    count: int = Field(default=1, ge=1)
+    methods: tuple[str, ...] = ()
+    max_auth_age: float | None = None
+    valid_for: float | None = None
+    expires_after: float | None = None
+    escalate_after: float | None = None
+    escalate_to: tuple[str, ...] = ()
+    recovery: str = ""
+
+    @property
+    def needs_proof(self) -> bool:
+        """Whether nothing but a token counts: a name says not how or when somebody signed in."""
+        return self.strength == "strong" or bool(self.methods) or self.max_auth_age is not None
+
+
+class Proof(Contract):
+    """What a verified token says of who approved; `token_id` (`jti`) counts only once."""
+
+    issuer: str
+    subject: str
+    methods: tuple[str, ...]
+    authenticated_at: datetime
+    token_id: str
+    verified_at: datetime
+
+
+class ApprovalRecord(Contract):
+    """
+    An accepted approval of one person. Only a message handler makes one, never a model or a tool.
+
+    It is good for one dispatch of exactly this call, until `expires_at`. `groups` are those that
+    made the approver eligible, `challenge` is that of the request.
+    """
+
+    request_id: str
+    call_id: str
+    arguments_digest: str
+    approver: str
+    strength: Literal["plain", "strong"]
+    reason: str | None
+    at: datetime
+    scope: Literal["single_use"] = "single_use"
+    challenge: str = ""
+    groups: tuple[str, ...] = ()
+    expires_at: datetime | None = None
+    recovery: str = ""
+    proof: Proof | None = None
+
+
+class ApprovalRequest(_Request, Requirement):
     """
     A call waits for approval: everything that a person needs to judge it.
 
-    The approval binds to `arguments_digest`: SHA-256 of the arguments' canonical JSON (RFC 8785).
+    The approval binds to `arguments_digest` (SHA-256 of the arguments' canonical JSON, RFC 8785)
+    and to `challenge`, which is this request's alone: it covers the run, the time and the draft.
+    `preview` is the draft that would be committed and `preview_ref` its id. `approvals` are those
+    given so far. `policy` is the digest of the policy that asked.
     """
 
     kind: Literal["approval"] = "approval"
+    approval_type: Literal["call", "commit"] = "call"
     call_id: str
     tool: str
     action: str
@@ -71,11 +139,17 @@ class ApprovalRequest(_Request):
     arguments_digest: str
     risk: Risk
     rule: str
+    policy: str = ""
     scope: str
-    strength: Literal["plain", "strong"]
+    target: str = ""
     expected_result: str
     rollback: str
     requester: str
+    preview_ref: str | None = None
+    preview: JsonValue = None
+    challenge: str = ""
+    approvals: tuple[ApprovalRecord, ...] = ()
+    escalated_at: datetime | None = None
 
 
 class Question(_Request):
@@ -98,18 +172,6 @@ Request: TypeAlias = Annotated[
 ]
 
 
-class ApprovalRecord(Contract):
-    """An accepted approval. Only a message handler makes one, never a model or a tool."""
-
-    request_id: str
-    call_id: str
-    arguments_digest: str
-    approver: str
-    strength: Literal["plain", "strong"]
-    reason: str | None
-    at: datetime
-
-
 class ClosedRequest(Contract):
     """A request that no longer waits, and why."""
 
@@ -118,21 +180,75 @@ class ClosedRequest(Contract):
     at: datetime
 
 
-class Judgement(Contract):
-    """Input of the activity `judge`: a message, the request that it names, and the time."""
-
-    message: ApprovalSignal | AnswerSignal | ResolutionSignal
-    request: Request | None
-    closed: ClosedRequest | None
-    now: datetime
+Code = Literal[
+    "accepted",
+    "unreadable",
+    "unknown_request",
+    "closed",
+    "expired",
+    "wrong_kind",
+    "require_stronger_auth",
+    "invalid_token",
+    "stale_authentication",
+    "self_approval",
+    "wrong_group",
+    "approved_already",
+    "over",
+]
+"""What became of a message, in one word."""
 
 
 class Disposition(Contract):
-    """What became of a message."""
+    """What became of a message. The answer to the update `decide`."""
 
     accepted: bool
     request_id: str
     reason: str
+    code: Code = Field(default="accepted", exclude_if=lambda code: code == "accepted")
+
+
+class Verdict(Disposition):
+    """
+    The judgement of one message, as history keeps it.
+
+    `approver` is who it is really from: the subject of a verified token, else who it says.
+    """
+
+    approver: str = Field(default="", exclude_if=not_)
+    groups: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    proof: Proof | None = Field(default=None, exclude_if=not_)
+
+
+class Hearing(Contract):
+    """
+    Input of the activity `judge`: messages in the order of their arrival, and what they are about.
+
+    `requester` is the person on whose behalf the run works, and `agent` what works: neither may
+    approve. Nothing of this is in history; the messages are there already.
+    """
+
+    run_id: str
+    agent: str
+    requester: str
+    messages: tuple[ApprovalSignal | AnswerSignal | ResolutionSignal, ...]
+    requests: tuple[Request, ...]
+    closed: tuple[ClosedRequest, ...]
+    now: datetime
+
+
+class Verdicts(Contract):
+    """Output of the activity `judge`: one verdict a message, in their order."""
+
+    verdicts: tuple[Verdict, ...]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_one(cls, value: object) -> object:
+        """Read what release 0.1 wrote: the disposition of one message."""
+        if not isinstance(value, Mapping):
+            return value
+        given = cast("Mapping[str, object]", value)  # history is JSON
+        return {"verdicts": [given]} if "accepted" in given else given
 
 
 class RefusedMessage(Contract):
@@ -143,3 +259,4 @@ class RefusedMessage(Contract):
     sender: str
     reason: str
     at: datetime
+    code: Code = "unreadable"

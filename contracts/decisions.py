@@ -1,12 +1,14 @@
 """What the runtime decides about a call before anything runs."""
 
+from datetime import datetime
+from operator import not_
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from contracts.approvals import ApprovalRecord
+from contracts.approvals import ApprovalRecord, Requirement
 from contracts.base import Contract
-from contracts.tools import AnyCall, ErrorType, Risk
+from contracts.tools import AnyCall, Draft, ErrorType, Grant, Risk
 
 
 class Allow(Contract):
@@ -17,13 +19,35 @@ class Allow(Contract):
     reason: str
 
 
-class ApprovalRequired(Contract):
+class RunInSandbox(Contract):
+    """The call may run now, but only in the sandbox, and with nothing but what is granted."""
+
+    verdict: Literal["run_in_sandbox"] = "run_in_sandbox"
+    rule: str
+    reason: str
+    grant: Grant = Grant()
+
+
+class RunAsDraftOnly(Contract):
+    """
+    The tool's draft variant runs instead, with the same arguments.
+
+    `then`: the draft is all there will be, or it is what a person is asked to approve.
+    """
+
+    verdict: Literal["run_as_draft_only"] = "run_as_draft_only"
+    rule: str
+    reason: str
+    draft: str
+    then: Literal["result", "approval"]
+
+
+class ApprovalRequired(Requirement):
     """A person must approve these exact arguments first."""
 
     verdict: Literal["approval_required"] = "approval_required"
     rule: str
     reason: str
-    strength: Literal["plain", "strong"]
 
 
 class AskUser(Contract):
@@ -42,11 +66,19 @@ class Deny(Contract):
     rule: str
     reason: str
     next_valid_actions: tuple[str, ...] = Field(min_length=1)
+    type: ErrorType = Field(
+        default="permission_denied", exclude_if=lambda type_: type_ == "permission_denied"
+    )
 
 
 Decision: TypeAlias = Annotated[
-    Allow | ApprovalRequired | AskUser | Deny, Field(discriminator="verdict")
+    Allow | RunInSandbox | RunAsDraftOnly | ApprovalRequired | AskUser | Deny,
+    Field(discriminator="verdict"),
 ]
+
+
+MayRun: TypeAlias = Allow | RunInSandbox | RunAsDraftOnly
+"""Decisions after which something runs; each is made anew after any wait."""
 
 
 class Decided(Contract):
@@ -80,6 +112,8 @@ class AuthorizeCalls(Contract):
     Input of the activity `authorize`: all calls of a turn, with what a decision depends on.
 
     `visible_tools` are the tools that this run has; any other name is an unknown tool.
+    `unresolved` are the fingerprints of writes of this run of which nobody knows whether they
+    happened.
     """
 
     run_id: str
@@ -88,10 +122,18 @@ class AuthorizeCalls(Contract):
     actor: str
     calls: tuple[AnyCall, ...]
     approvals: tuple[ApprovalRecord, ...] = ()
+    drafts: tuple[Draft, ...] = ()
+    unresolved: tuple[str, ...] = ()
     visible_tools: tuple[str, ...]
+    now: datetime
 
 
 class Rulings(Contract):
-    """Output of the activity `authorize`: one ruling a call, in call order."""
+    """
+    Output of the activity `authorize`: one ruling a call, in call order.
+
+    `policy` is the digest of the policy that decided; without one, the risk classes' defaults did.
+    """
 
     rulings: tuple[Ruling, ...]
+    policy: str = Field(default="", exclude_if=not_)

@@ -4,10 +4,12 @@ Everything that Holdfast raises on purpose.
 * HoldfastError
   x InvalidInput            a run was started with an input that can't be used
   x AppError                an app, agent or tool is defined in a way that can't work
+    - PolicyRefused         a policy file says what no policy may
   x ModelError              one call of a model failed
     - ModelUnavailable      waiting or another model may help
     - ModelRejected         asking the same again can't help
   x ToolError               a tool says why it can't do what the model asked
+    - ToolDenied            a worker says why it doesn't run a call at all
   x ToolTimeout             a tool was ended at its time limit
   x ToolCrashed             a tool raised something, or died, in its own process
   x TranscriptMismatch      an activity doesn't hold the transcript that the workflow means
@@ -47,6 +49,16 @@ class InvalidInput(HoldfastError):
 
 class AppError(HoldfastError):
     """An app, agent or tool can't work as it is defined; the message says what to change."""
+
+
+class PolicyRefused(AppError):
+    """A policy file can't be used; `lines` are everything that is wrong, each with its line."""
+
+    def __init__(self, lines: tuple[str, ...]) -> None:
+        more = len(lines) - 1
+        hint = f" (and {more} more: see 'holdfast policy check')" if more else ""
+        super().__init__(f"{lines[0]}{hint}")
+        self.lines = lines
 
 
 class ModelError(HoldfastError):
@@ -101,6 +113,13 @@ class ToolError(HoldfastError):
         self.type: ErrorType = type
         self.reason = reason
         self.next_valid_actions = next_valid_actions
+
+
+class ToolDenied(ToolError):
+    """Raised by a worker instead of running a call: there is no right, or no place, to run it."""
+
+    def __init__(self, reason: str, next_valid_actions: tuple[str, ...] = ()) -> None:
+        super().__init__("permission_denied", reason, next_valid_actions)
 
 
 class ToolTimeout(HoldfastError):

@@ -15,6 +15,12 @@ from contracts.usage import CallUsage, UsageMetrics
 WORKFLOW_TYPE = "AgentRun"
 TASK_QUEUE = "holdfast"
 
+
+def sandbox_queue(task_queue: str) -> str:
+    """Return the task queue of sandboxed calls, so that their workers can be deployed apart."""
+    return f"{task_queue}-sandbox"
+
+
 RunStatus = Literal["completed", "stopped", "blocked", "failed"]
 
 
@@ -78,6 +84,7 @@ class AgentSnapshot(Contract):
 
     A later deployment may change the agent; a run that has begun keeps its own. `escalates` says
     that somebody is there to be asked after repeated failures. `approval_timeout` is in seconds,
+    `companions` draft and reconcile for the tools, and no model sees them.
     `max_context_bytes` the size of transcript that a model is shown before old tool results are
     pruned, `max_history_events` when the run goes on in a new execution. `search_attributes` says
     whether the server knows Holdfast's.
@@ -97,6 +104,7 @@ class AgentSnapshot(Contract):
     hosted: tuple[KeptHostedTool, ...] = ()
     settings: KeptSettings = ModelSettings()
     output_schema: JsonObject | None = None
+    companions: tuple[ToolContract, ...] = ()
 
     @classmethod
     def unopened(cls, name: str) -> Self:
@@ -134,6 +142,11 @@ class AgentSnapshot(Contract):
     def tool(self, name: str) -> ToolContract | None:
         """Return the contract of a tool that this run has."""
         return next((tool for tool in self.tools if tool.name == name), None)
+
+    def companion(self, name: str | None) -> ToolContract | None:
+        """Return the contract of a tool that drafts or reconciles for others."""
+        known = (*self.companions, *self.tools)
+        return next((tool for tool in known if tool.name == name), None)
 
 
 class OpenRun(Contract):

@@ -14,7 +14,7 @@ from contracts.base import Contract, JsonObject
 from contracts.budget import Ledger
 from contracts.decisions import Ruling
 from contracts.run import AgentSnapshot, Brief, RunStatus, Stop
-from contracts.tools import AnyCall, ToolResult
+from contracts.tools import AnyCall, Draft, ToolResult
 from contracts.transcript import Mark, TranscriptItem, UserTurn
 
 
@@ -23,7 +23,8 @@ class CallState(Contract):
 
     call: AnyCall
     ruling: Ruling | None = None
-    approval: ApprovalRecord | None = None
+    draft: Draft | None = None
+    approvals: tuple[ApprovalRecord, ...] = ()
     result: ToolResult | None = None
 
 
@@ -36,8 +37,8 @@ class RunState(Contract):
     `calls` are those of the current turn, `steers` wait for the next model call.
     `call_marks` are the first 8 digits of the digest of each call id of the run, those of earlier
     executions too. A `paused` model isn't done with its turn, and people's words wait until it is.
-    `notes` are what the models' adapters reported, each once. The run is over when it has an
-    `outcome`.
+    `notes` are what the models' adapters reported, each once. `unresolved` are the fingerprints of
+    writes of which nobody knows whether they happened. The run is over when it has an `outcome`.
     """
 
     run_id: str
@@ -62,12 +63,18 @@ class RunState(Contract):
     paused: bool = False
     notes: tuple[str, ...] = ()
     suspended: bool = False
+    unresolved: tuple[str, ...] = ()
     refused: tuple[RefusedMessage, ...] = ()
     refused_total: int = 0
     answer: str | None = None
     output: JsonValue = None
     stop: Stop | None = None
     outcome: RunStatus | None = None
+
+    @property
+    def next_request_id(self) -> str:
+        """The id of the next request that is opened."""
+        return f"req-{self.requests_made + 1}"
 
     @property
     def model(self) -> str | None:

@@ -1,6 +1,7 @@
 """What a tool promises, what a model asks of it, and what comes back."""
 
 from enum import StrEnum
+from operator import not_
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
@@ -45,11 +46,32 @@ class Risk(StrEnum):
     IDENTITY_ACCESS = "identity_access"
     PROCESS_EXECUTION = "process_execution"
     NETWORK_OPEN_WORLD = "network_open_world"
+    SECURITY_SENSITIVE = "security_sensitive"
+    PRIVILEGED_ADMIN = "privileged_admin"
 
     @property
     def changes_nothing(self) -> bool:
         """Whether a call may run twice, and beside others, without anybody noticing."""
         return self in {Risk.READ_ONLY, Risk.SEARCH_ONLY, Risk.COMPUTE_ONLY}
+
+    @property
+    def needs_sandbox(self) -> bool:
+        """Whether a call never runs outside the sandbox."""
+        return self in {Risk.PROCESS_EXECUTION, Risk.NETWORK_OPEN_WORLD}
+
+    @property
+    def needs_strong_approval(self) -> bool:
+        """Whether an approval counts only with proof of who gave it."""
+        return self in _STRONG
+
+
+_STRONG = {
+    Risk.FINANCIAL,
+    Risk.PRIVILEGED_ACCESS,
+    Risk.IDENTITY_ACCESS,
+    Risk.SECURITY_SENSITIVE,
+    Risk.PRIVILEGED_ADMIN,
+}
 
 
 class HostedTool(Inbound):
@@ -73,10 +95,11 @@ class ResourceScope(Contract):
     Which resource a call touches, so that the engine can keep it in bounds.
 
     `tenant`: the argument named here must equal the run's tenant. `workspace`: it is a path that
-    stays inside the worker's workspace.
+    stays inside the run's workspace. `command`: it is a program with its arguments, as a list.
+    `host`: it is the address (URL) that is asked.
     """
 
-    kind: Literal["none", "tenant", "workspace"] = "none"
+    kind: Literal["none", "tenant", "workspace", "command", "host"] = "none"
     argument: str | None = None
 
 
@@ -94,7 +117,8 @@ class ToolContract(Contract):
     `timeout` is in seconds. A `local` tool runs inside the workflow task (no round trip, one event
     instead of three); only quick tools that change nothing may. A `pollable` tool may be called
     again and again with the same arguments. `draft` names the tool that prepares what this one
-    commits.
+    commits, `reconcile` the one that finds out whether a call happened whose answer was lost; both
+    take the same arguments. A `sandboxed` tool runs in the sandbox, whatever its risk class.
     """
 
     name: str = Field(pattern=TOOL_NAME)
@@ -104,7 +128,7 @@ class ToolContract(Contract):
     risk: Risk
     side_effect: Literal["none", "local", "internal", "external"]
     resource_scope: ResourceScope
-    permission: Literal["by_risk", "ask_user"]
+    permission: Literal["by_risk", "ask_user", "approval"]
     timeout: float = Field(gt=0)
     max_result_chars: int = Field(gt=0)
     retry: RetryRule
@@ -115,6 +139,8 @@ class ToolContract(Contract):
     draft: str | None
     expected_result: str
     rollback: str
+    reconcile: str | None = None
+    sandboxed: bool = False
 
 
 class ToolCall(Contract):
@@ -136,8 +162,34 @@ class MalformedCall(Contract):
 AnyCall: TypeAlias = ToolCall | MalformedCall
 
 
+class Grant(Contract):
+    """What a sandboxed call may do: the commands and hosts of the rule that let it run."""
+
+    commands: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    hosts: tuple[str, ...] = Field(default=(), exclude_if=not_)
+
+
+class Draft(Contract):
+    """
+    What a draft variant prepared, and what a person is shown before it is committed.
+
+    `draft_id` is the idempotency key of the draft's own call.
+    """
+
+    draft_id: str
+    call_id: str
+    tool: str
+    summary: str
+    data: JsonValue = None
+
+
 class ToolInvocation(Contract):
-    """Input of every tool's activity, whose type is the tool's name."""
+    """
+    Input of every tool's activity, whose type is the tool's name.
+
+    `purpose`: to do it, to draft it, or to find out whether it happened. `draft_id` is that of the
+    approved draft. A call with a `grant` runs in the sandbox.
+    """
 
     run_id: str
     call_id: str
@@ -145,11 +197,33 @@ class ToolInvocation(Contract):
     tenant: str
     actor: str
     arguments: JsonObject
+    purpose: Literal["call", "draft", "reconcile"] = Field(
+        default="call", exclude_if=lambda purpose: purpose == "call"
+    )
+    draft_id: str | None = Field(default=None, exclude_if=not_)
+    grant: Grant | None = Field(default=None, exclude_if=lambda grant: grant is None)
 
     @property
     def idempotency_key(self) -> str:
-        """The same for every attempt of this call; no other's, if ids of runs are never reused."""
-        return f"{self.run_id}/{self.call_id}"
+        """
+        The same for every attempt of this call; no other's, if ids of runs are never reused.
+
+        A draft has its own, which is the draft's id. Who finds out whether a call happened looks
+        for the key of that call.
+        """
+        key = f"{self.run_id}/{self.call_id}"
+        return f"{key}/draft" if self.purpose == "draft" else key
+
+
+class Reconciled(Contract):
+    """
+    What a tool that reconciles found out about a call whose answer was lost.
+
+    `happened` is null when it can't tell. `result` is what the call would have answered.
+    """
+
+    happened: bool | None
+    result: JsonValue = None
 
 
 class ArtifactRef(Contract):

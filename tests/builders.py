@@ -12,8 +12,10 @@ from contracts.approvals import (
     ApprovalRequest,
     ApprovalSignal,
     Escalation,
+    Proof,
     Question,
     ResolutionSignal,
+    Verdict,
 )
 from contracts.base import digest
 from contracts.decisions import (
@@ -24,6 +26,8 @@ from contracts.decisions import (
     Decision,
     Deny,
     Refused,
+    Ruling,
+    Rulings,
 )
 from contracts.model import ModelReply
 from contracts.run import AgentSnapshot, RunInput
@@ -39,7 +43,7 @@ from contracts.tools import (
     ToolSuccess,
 )
 from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
-from workflows import replies, steps
+from workflows import replies, rulings, steps
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
@@ -154,6 +158,24 @@ def decided(call: AnyCall, decision: Decision, risk: Risk = Risk.COMMUNICATION) 
     )
 
 
+def ruled_upon(
+    state: RunState, answer: tuple[Ruling, ...], now: datetime = NOW, policy: str = ""
+) -> RunState:
+    """What these rulings make of a run."""
+    return rulings.after_rulings(state, Rulings(rulings=answer, policy=policy), now)
+
+
+def yes(request_id: str = "req-1", approver: str = "alice", **changes: object) -> Verdict:
+    """The verdict that a message counts."""
+    fields: dict[str, object] = {"accepted": True, "request_id": request_id, "reason": "accepted"}
+    return Verdict.model_validate({**fields, "approver": approver, **changes})
+
+
+def no(reason: str = "request 'req-1' has expired", request_id: str = "req-1") -> Verdict:
+    """The verdict that a message doesn't count."""
+    return Verdict(accepted=False, request_id=request_id, reason=reason, code="expired")
+
+
 def allowed(call: AnyCall) -> Decided:
     return decided(call, Allow(rule="risk:read_only", reason="it changes nothing"), Risk.READ_ONLY)
 
@@ -167,11 +189,15 @@ def denied(call: AnyCall) -> Decided:
     )
 
 
-def to_approve(call: AnyCall, strength: Literal["plain", "strong"] = "plain") -> Decided:
-    rule = "risk:communication"
-    return decided(
-        call, ApprovalRequired(rule=rule, reason="it reaches other people", strength=strength)
-    )
+def to_approve(
+    call: AnyCall, strength: Literal["plain", "strong"] = "plain", **requirement: object
+) -> Decided:
+    fields: dict[str, object] = {
+        "rule": "risk:communication",
+        "reason": "it reaches other people",
+        "strength": strength,
+    }
+    return decided(call, ApprovalRequired.model_validate({**fields, **requirement}))
 
 
 def to_answer(call: AnyCall, question: str = "Which one?") -> Decided:
@@ -250,16 +276,34 @@ def an_escalation(request_id: str = "req-1", **changes: object) -> Escalation:
     return Escalation.model_validate({**fields, **changes})
 
 
-def a_record(call: ToolCall, strength: Literal["plain", "strong"] = "plain") -> ApprovalRecord:
-    return ApprovalRecord(
-        request_id="req-1",
-        call_id=call.call_id,
-        arguments_digest=digest(call.arguments),
-        approver="alice",
-        strength=strength,
-        reason=None,
-        at=NOW,
-    )
+def a_record(
+    call: ToolCall, strength: Literal["plain", "strong"] = "plain", /, **changes: object
+) -> ApprovalRecord:
+    """An approval of a call by alice, with a proof if it is a strong one."""
+    fields: dict[str, object] = {
+        "request_id": "req-1",
+        "call_id": call.call_id,
+        "arguments_digest": digest(call.arguments),
+        "approver": "alice",
+        "strength": strength,
+        "reason": None,
+        "at": NOW,
+        "proof": a_proof() if strength == "strong" else None,
+    }
+    return ApprovalRecord.model_validate({**fields, **changes})
+
+
+def a_proof(**changes: object) -> Proof:
+    """What a token proves that alice signed right now."""
+    fields: dict[str, object] = {
+        "issuer": "https://id.example.com",
+        "subject": "alice",
+        "methods": ("mfa",),
+        "authenticated_at": NOW,
+        "token_id": "t-1",
+        "verified_at": NOW,
+    }
+    return Proof.model_validate({**fields, **changes})
 
 
 def an_invocation(**changes: object) -> ToolInvocation:

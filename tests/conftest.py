@@ -56,7 +56,7 @@ def skipping_runs(
     skipping_server: WorkflowEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Runs:
     monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
-    return Runs(skipping_server.client)
+    return Runs(skipping_server.client, skipping_server)
 
 
 @pytest.fixture

@@ -8,14 +8,15 @@ from uuid import uuid4
 from pydantic import JsonValue
 from temporalio.client import Client, WorkflowHandle
 from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.testing import WorkflowEnvironment
 
+import worker
 from contracts.approvals import ApprovalRequest, Disposition, Request
 from contracts.base import JsonObject
 from contracts.run import RunResult, StatusReport
 from contracts.tools import ToolFailure, ToolResult, ToolSuccess
 from contracts.transcript import ToolTurn, TranscriptPage
 from holdfast import App
-from worker import build_worker
 
 
 class Run:
@@ -89,9 +90,16 @@ class Run:
 class Runs:
     """Starts runs on a task queue of its own, so that tests don't meet."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, environment: WorkflowEnvironment | None = None) -> None:
         self.client = client
+        self.environment = environment
         self.queue = f"test-{uuid4().hex[:8]}"
+
+    async def pass_time(self, seconds: float) -> None:
+        """Let time pass on a server that skips it."""
+        if self.environment is None:
+            raise AssertionError("only a skipping server's time can pass at will")
+        await self.environment.sleep(seconds)
 
     async def another_client(self) -> Client:
         """Connect once more: two workers of one queue can't share a client."""
@@ -104,7 +112,7 @@ class Runs:
         self, app: App, *, cached_transcripts: int = 256, client: Client | None = None
     ) -> AsyncGenerator[None]:
         """Have a worker for *app* while the block lasts: the product's own."""
-        async with build_worker(
+        async with worker.working(
             client or self.client,
             app,
             task_queue=self.queue,

@@ -12,6 +12,7 @@ from holdfast import (
     Agent,
     App,
     Budget,
+    Reconciled,
     ResourceScope,
     Risk,
     Script,
@@ -85,7 +86,7 @@ async def flood(characters: int) -> str:
     return "x" * characters
 
 
-@tool(risk=Risk.COMMUNICATION, rollback="none: what is sent is sent", expected_result="one line")
+@tool(risk=Risk.WRITE_INTERNAL, rollback="none: what is sent is sent", expected_result="one line")
 async def send(log: str, text: str, ctx: ToolContext) -> str:
     """Send a text to other people."""
     note(log, f"{ctx.idempotency_key} {text}")
@@ -124,6 +125,58 @@ async def refund(amount: int) -> str:
     return f"refunded {amount}"
 
 
+@tool(risk=Risk.DRAFT_ONLY)
+async def draft_post(log: str, text: str, ctx: ToolContext) -> dict[str, str]:
+    """Prepare a text for the outside, so that a person can read it first."""
+    note(log, f"draft {ctx.idempotency_key} {text}")
+    return {"preview": text.upper()}
+
+
+@tool(risk=Risk.WRITE_EXTERNAL, draft="draft_post", rollback="take it down by hand")
+async def post(log: str, text: str, ctx: ToolContext) -> str:
+    """Post a text where everybody can read it."""
+    note(log, f"post {ctx.idempotency_key} {ctx.draft_id} {text}")
+    return "posted"
+
+
+@tool(risk=Risk.COMMUNICATION)
+async def shout(text: str) -> str:
+    """Shout a text at everybody, without a draft."""
+    return text
+
+
+@tool(risk=Risk.READ_ONLY)
+async def find_payment(log: str, amount: int, ctx: ToolContext) -> Reconciled:
+    """Find out whether an amount was paid."""
+    paid = any(line == f"{ctx.idempotency_key} {amount}" for line in lines(log))
+    return Reconciled(happened=paid, result="paid" if paid else None)
+
+
+@tool(risk=Risk.WRITE_INTERNAL, reconcile="find_payment", timeout=0.3)
+async def pay_slowly(log: str, amount: int, ctx: ToolContext) -> str:
+    """Pay an amount of money, and take too long to say so."""
+    if amount:
+        note(log, f"{ctx.idempotency_key} {amount}")
+    await asyncio.Event().wait()
+    return "never"
+
+
+@tool(risk=Risk.WRITE_INTERNAL)
+async def fail_outside(log: str) -> str:
+    """Change something elsewhere, and lose the answer."""
+    note(log, "changed")
+    raise ConnectionError("the line went dead")
+
+
+@tool(risk=Risk.READ_ONLY, timeout=30)
+async def hold(log: str) -> str:
+    """Note that it has begun, and wait until it may go on."""
+    note(log, "held")
+    while not Path(f"{log}.go").exists():  # noqa: ASYNC110 -- it is elsewhere
+        await asyncio.sleep(0.01)
+    return "went on"
+
+
 @tool(risk=Risk.DESTRUCTIVE)
 async def delete(record: str) -> str:
     """Delete a record for good."""
@@ -138,7 +191,8 @@ async def account(tenant: str) -> str:
 
 TOOLS: tuple[Tool, ...] = (
     *(add, look, poll, flaky, hang, block, find, pick, flood, send, write, read),
-    *(write_slowly, refund, delete, account, ask_user),
+    *(write_slowly, refund, delete, account, ask_user, post, shout, pay_slowly, hold),
+    fail_outside,
 )
 
 
@@ -156,7 +210,7 @@ def lines(log: str | Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
-def scripted(script: Script, **agent: object) -> App:
+def scripted(script: Script, *, policy: Path | None = None, **agent: object) -> App:
     """Return an app with one agent `it` that has all tools and speaks *script*."""
     settings: dict[str, object] = {
         "name": "it",
@@ -167,4 +221,4 @@ def scripted(script: Script, **agent: object) -> App:
         "approval_timeout": timedelta(days=7),
         **agent,
     }
-    return App(agents=[Agent(**settings)], scripts={"it": script})  # pyright: ignore[reportArgumentType] -- whatever a test overrides
+    return App(agents=[Agent(**settings)], scripts={"it": script}, policy=policy)  # pyright: ignore[reportArgumentType] -- whatever a test overrides

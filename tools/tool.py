@@ -11,7 +11,7 @@ from contracts.base import JsonObject
 from contracts.errors import AppError, ToolError
 from contracts.tools import ResourceScope, RetryRule, Risk, ToolContract
 from tools.context import ToolContext
-from tools.schema import Defining, SchemaCheck, Signature, flaws, objections
+from tools.schema import Defining, SchemaCheck, Signature, flaws, objections, seen
 
 ToolFunction: TypeAlias = Callable[..., object] | Callable[..., Awaitable[object]]
 
@@ -30,6 +30,8 @@ _SIDE_EFFECTS: dict[Risk, Literal["none", "local", "internal", "external"]] = {
     Risk.WRITE_EXTERNAL: "external",
     Risk.FINANCIAL: "external",
     Risk.NETWORK_OPEN_WORLD: "external",
+    Risk.SECURITY_SENSITIVE: "internal",
+    Risk.PRIVILEGED_ADMIN: "internal",
 }
 
 FEWEST_WORDS = 3
@@ -74,15 +76,26 @@ class Tool:
 
         Raises ToolError where a type is stricter than its schema can say.
         """
+        values = self._taken(arguments)
+        if self._signature.context_parameter is not None:
+            values[self._signature.context_parameter] = context
+        return values
+
+    def values(self, arguments: JsonObject) -> JsonObject:
+        """
+        Return arguments as the function will see them, as JSON: a policy looks at nothing else.
+
+        Defaults are filled in, decimals are numbers. Raises ToolError as `bound` does.
+        """
+        return seen(self._taken(arguments))
+
+    def _taken(self, arguments: JsonObject) -> dict[str, object]:
         try:
-            values = self._signature.values(arguments)
+            return self._signature.values(arguments)
         except ValidationError as error:
             raise ToolError(
                 "invalid_arguments", objections(error), ("correct the arguments",)
             ) from None
-        if self._signature.context_parameter is not None:
-            values[self._signature.context_parameter] = context
-        return values
 
     def json(self, value: object) -> bytes:
         """Turn what the function returned into JSON; raises when it isn't what was promised."""
@@ -101,9 +114,11 @@ class Terms(TypedDict, total=False):
     retry_backoff: float
     max_result_chars: int
     draft: str
+    reconcile: str
+    sandboxed: bool
     expected_result: str
     rollback: str
-    permission: Literal["by_risk", "ask_user"]
+    permission: Literal["by_risk", "ask_user", "approval"]
 
 
 def tool(*, risk: Risk, **terms: Unpack[Terms]) -> Callable[[ToolFunction], Tool]:
@@ -114,9 +129,12 @@ def tool(*, risk: Risk, **terms: Unpack[Terms]) -> Callable[[ToolFunction], Tool
     only matter for tools that change nothing; others never run twice on their own. A *local* tool
     runs inside the workflow task, a *pollable* one may be called again with the same arguments.
     *max_result_chars* (20,000) go to the model, the rest is an artifact. *scope* names the
-    argument that must stay with the tenant or in the workspace, *draft* the tool that prepares
-    what this one commits. *expected_result* and *rollback* are what an approver is told. Raises
-    AppError when the contract has holes.
+    argument that must stay with the tenant or in the workspace. *draft* names the tool that
+    prepares what this one commits, *reconcile* the tool that finds out whether a call happened
+    whose answer was lost: it returns `Reconciled`. Both take the same arguments and stand in the
+    same module, or among the agent's tools. A *sandboxed* tool runs in the sandbox. With
+    *permission* "approval" each call waits for a person. *expected_result* and *rollback* are
+    what an approver is told. Raises AppError when the contract has holes.
     """
 
     def decorate(function: ToolFunction) -> Tool:
@@ -157,6 +175,8 @@ def _contract(
         draft=terms.get("draft"),
         expected_result=terms.get("expected_result", ""),
         rollback=terms.get("rollback", ""),
+        reconcile=terms.get("reconcile"),
+        sandboxed=terms.get("sandboxed", False),
     )
 
 
@@ -177,6 +197,10 @@ def _holes(made: Tool) -> tuple[str, ...]:
         found.append(f"max_result_chars is {LARGEST_RESULT} at most; the rest is an artifact")
     if contract.local and not contract.risk.changes_nothing:
         found.append(f"a local tool must change nothing, and {contract.risk} does")
+    if contract.local and contract.sandboxed:
+        found.append("a local tool runs in the workflow's worker, so it can't be sandboxed")
+    if contract.reconcile is not None and contract.risk.changes_nothing:
+        found.append(f"there is nothing to reconcile: {contract.risk} changes nothing")
     if contract.local and contract.timeout > LONGEST_LOCAL:
         found.append(f"a local tool must have a timeout of at most {LONGEST_LOCAL:g} s")
     scope = contract.resource_scope

@@ -13,15 +13,13 @@ from activities.model import ModelActivities
 from activities.opening import OpeningActivities
 from activities.policy import PolicyActivities
 from contracts.approvals import (
-    AnswerSignal,
-    ApprovalSignal,
     Disposition,
-    Judgement,
+    EmptySignal,
+    Hearing,
     Request,
-    ResolutionSignal,
     SteerSignal,
 )
-from contracts.decisions import Allow, AuthorizeCalls, Decided
+from contracts.decisions import AuthorizeCalls
 from contracts.errors import HoldfastError, InvalidInput
 from contracts.model import Prefix
 from contracts.run import (
@@ -43,10 +41,12 @@ from workflows import (
     options,
     replies,
     requests,
+    rulings,
     steps,
     summaries,
     views,
 )
+from workflows.inbox import Inbox, Letter
 from workflows.tool_call import run_tool
 from workflows.transcript import carried, halted, pruned
 
@@ -57,8 +57,7 @@ class AgentRun:
 
     def __init__(self) -> None:
         self._state: RunState | None = None
-        self._takes_messages = False
-        self._one_message_at_a_time = asyncio.Lock()
+        self._inbox = Inbox(self._hear)
 
     @property
     def state(self) -> RunState:
@@ -71,11 +70,10 @@ class AgentRun:
     async def run(self, *arguments: JsonValue) -> RunResult:
         """Take steps until the run is over."""
         await self._open(arguments)
-        self._takes_messages = True
+        self._inbox.open()
         attributes.show(self.state)
         while True:
-            history_is_long = options.history_is_long(self.state.agent.max_history_events)
-            match steps.next_step(self.state, workflow.now(), history_is_long=history_is_long):
+            match self._next_step():
                 case steps.CallModel(model):
                     await self._call_model(model)
                 case steps.Authorize(calls):
@@ -89,6 +87,7 @@ class AgentRun:
                 case steps.Prune(before):
                     await self._prune(before)
                 case steps.ContinueAsNew():
+                    self._inbox.hurry()
                     await workflow.wait_condition(workflow.all_handlers_finished)
                     workflow.continue_as_new(carried(self.state))
                 case steps.Halt(stop):
@@ -98,6 +97,14 @@ class AgentRun:
                     await workflow.wait_condition(workflow.all_handlers_finished)
                     attributes.show(self.state)
                     return steps.result(self.state)
+
+    def _next_step(self) -> steps.Step:
+        return steps.next_step(
+            self.state,
+            workflow.now(),
+            history_is_long=options.history_is_long(self.state.agent.max_history_events),
+            flooded=self._inbox.refused > 0,
+        )
 
     async def _open(self, arguments: tuple[JsonValue, ...]) -> None:
         info, now = workflow.info(), workflow.now()
@@ -160,37 +167,45 @@ class AgentRun:
                 tenant=self.state.brief.tenant,
                 actor=self.state.brief.actor,
                 calls=asked,
-                approvals=tuple(call.approval for call in calls if call.approval is not None),
+                approvals=tuple(given for call in calls for given in call.approvals),
+                drafts=tuple(call.draft for call in calls if call.draft is not None),
+                unresolved=self.state.unresolved,
                 visible_tools=tuple(tool.name for tool in self.state.agent.tools),
+                now=workflow.now(),
             ),
             **options.decision(summaries.calls_line(asked)),
         )
         for ruling in answer.rulings:
-            if not (isinstance(ruling, Decided) and isinstance(ruling.decision, Allow)):
+            if rulings.is_notable(ruling):
                 await self._record("ruled", summaries.ruling_line(ruling))
         now = workflow.now()
-        self._state = steps.settled(requests.after_rulings(self.state, answer.rulings, now), now)
+        self._state = steps.settled(rulings.after_rulings(self.state, answer, now), now)
 
     async def _wait_for_people(self, until: datetime) -> None:
         waiting, began = self.state.requests, workflow.now()
         attributes.show(self.state)
         try:
             await workflow.wait_condition(
-                lambda: self.state.requests != waiting or self.state.suspended,
+                lambda: (
+                    self.state.requests != waiting
+                    or not isinstance(self._next_step(), steps.AwaitPeople)
+                ),
                 timeout=max(until - began, timedelta(0)),
                 timeout_summary=summaries.requests_line(waiting),
             )
         except TimeoutError:
             now = workflow.now()
-            self._state = steps.settled(requests.expired(self.state, now), now)
-        self._state = requests.undecided(steps.waited(self.state, workflow.now() - began))
+            for request in requests.passed_on(self.state, now):
+                await self._record("escalated", summaries.escalation_line(request))
+            self._state = steps.settled(requests.overdue(self.state, now), now)
+        self._state = rulings.undecided(steps.waited(self.state, workflow.now() - began))
         attributes.show(self.state)
 
     async def _wait_for_resume(self) -> None:
         began = workflow.now()
         attributes.show(self.state)
         await workflow.wait_condition(lambda: not self.state.suspended)
-        self._state = requests.undecided(steps.waited(self.state, workflow.now() - began))
+        self._state = rulings.undecided(steps.waited(self.state, workflow.now() - began))
         attributes.show(self.state)
 
     async def _run_tools(self, batch: tuple[CallState, ...]) -> None:
@@ -228,51 +243,70 @@ class AgentRun:
         One handler for all names: a handler of its own drops what it can't decode without a trace,
         and a wrong number of arguments fails the workflow task, for ever.
         """
-        await self._take(name, payloads)
+        await self._inbox.deliver(Letter(name, payloads))
 
     @workflow.update(dynamic=True)
     async def decide(self, name: str, payloads: Sequence[RawValue]) -> Disposition:
         """Take the update `decide`: the signal `approval`, with an answer to what became of it."""
-        return await self._take("approval" if name == "decide" else name, payloads)
+        return await self._inbox.answered(
+            Letter("approval" if name == "decide" else name, payloads)
+        )
 
-    async def _take(self, name: str, payloads: Sequence[RawValue]) -> Disposition:
-        await workflow.wait_condition(lambda: self._takes_messages)
-        async with self._one_message_at_a_time:
-            match messages.read(name, payloads):
+    async def _hear(self, letters: Sequence[Letter]) -> None:
+        """Read messages and let them take effect, or refuse them."""
+        judged: list[tuple[Letter, summaries.Message]] = []
+        refused: list[str] = []
+        for letter in letters:
+            match messages.read(letter.signal, letter.payloads):
                 case messages.Garbage(reason):
-                    return await self._refuse(name, reason)
+                    refused.append(self._refuse(letter, reason))
                 case SteerSignal() if not requests.hears(self.state):
-                    return await self._refuse(name, "the run is over, or has heard too much")
+                    deaf = "the run is over, or has heard too much"
+                    refused.append(self._refuse(letter, deaf))
                 case SteerSignal(text=text):
                     words = UserTurn(text=text, origin="steer")
-                    self._state = requests.said(self.state, words)
-                case ApprovalSignal() | AnswerSignal() | ResolutionSignal() as message:
-                    return await self._judge(message)
-                case _:
-                    self._state = steps.suspended(self.state, on=name == "suspend")
-        return Disposition(accepted=True, request_id="", reason="accepted")
+                    self._accept(letter, requests.said(self.state, words))
+                case EmptySignal():
+                    on = letter.signal == "suspend"
+                    self._accept(letter, steps.suspended(self.state, on=on))
+                case message:
+                    judged.append((letter, message))
+        if refused:
+            await self._record("message refused", summaries.refusals_line(refused))
+        if judged:
+            await self._judge(judged)
 
-    async def _judge(self, message: requests.Message) -> Disposition:
-        disposition = await workflow.execute_local_activity_method(
+    async def _judge(self, heard: Sequence[tuple[Letter, summaries.Message]]) -> None:
+        """Judge messages in their order; what the first of them changes counts for the next."""
+        said = tuple(message for _, message in heard)
+        answer = await workflow.execute_local_activity_method(
             PolicyActivities.judge,
-            Judgement(
-                message=message,
-                request=requests.open_request(self.state, message.request_id),
-                closed=requests.closed_request(self.state, message.request_id),
+            Hearing(
+                run_id=self.state.run_id,
+                agent=self.state.agent.name,
+                requester=self.state.brief.actor,
+                messages=said,
+                requests=self.state.requests,
+                closed=self.state.closed,
                 now=workflow.now(),
             ),
-            **options.decision(summaries.message_line(message)),
+            **options.decision(summaries.messages_line(said)),
         )
         now = workflow.now()
-        state, disposition = requests.after_message(self.state, message, disposition, now)
-        self._state = steps.settled(state, now)
-        return disposition
+        for (letter, message), verdict in zip(heard, answer.verdicts, strict=True):
+            state, letter.disposition = requests.after_verdict(self.state, message, verdict, now)
+            self._state = state
+        self._state = steps.settled(self.state, now)
 
-    async def _refuse(self, signal: str, reason: str) -> Disposition:
-        disposition = Disposition(accepted=False, request_id="", reason=reason)
-        self._state = requests.refused(self.state, signal, disposition, workflow.now())
-        await self._record("message refused", reason)
-        return disposition
+    def _accept(self, letter: Letter, state: RunState) -> None:
+        letter.disposition = Disposition(accepted=True, request_id="", reason="accepted")
+        self._state = state
+
+    def _refuse(self, letter: Letter, reason: str) -> str:
+        refusal = Disposition(accepted=False, request_id="", reason=reason, code="unreadable")
+        letter.disposition = refusal
+        self._state = requests.refused(self.state, letter.signal, refusal, workflow.now())
+        return reason
 
     @workflow.query
     def status(self) -> StatusReport:

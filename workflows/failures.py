@@ -2,11 +2,11 @@
 
 from typing import get_args
 
-from temporalio.exceptions import ActivityError, ApplicationError, FailureError
+from temporalio.exceptions import ActivityError, ApplicationError, FailureError, TimeoutType
 from temporalio.exceptions import TimeoutError as ActivityTimeout
 
 from contracts.errors import FailureKind
-from contracts.tools import LONGEST_REASON, AnyCall, ToolContract, ToolFailure
+from contracts.tools import LONGEST_REASON, AnyCall, ErrorType, ToolContract, ToolFailure
 from contracts.usage import CallUsage
 from workflows.summaries import shortened
 
@@ -65,36 +65,52 @@ def usage(error: FailureError) -> CallUsage:
 
 
 def tool_failure(call: AnyCall, contract: ToolContract, error: FailureError) -> ToolFailure:
-    """Turn a failed tool into the result that the model reads."""
+    """
+    Turn a failed tool into the result that the model reads.
+
+    Of a write that ended without an answer nobody knows whether it happened: it was cut off, or
+    raised something that isn't a ToolError, by which a tool says that it did nothing.
+    """
     cause = _cause(error)
+    if isinstance(cause, ActivityTimeout) and cause.type is TimeoutType.SCHEDULE_TO_START:
+        return _failed(
+            call, "timeout", f"{message(error)}: nobody took it, so it didn't happen", _LATER
+        )
     cut_off = isinstance(cause, ActivityTimeout) or (
         isinstance(cause, ApplicationError) and cause.type in _CUT_OFF
     )
-    if cut_off and not contract.risk.changes_nothing:
+    kind: ErrorType = "timeout" if cut_off else "internal_error"
+    reason = message(error) if cut_off else _kind(error) + message(error)
+    if not contract.risk.changes_nothing and (cut_off or contract.side_effect != "local"):
         return ToolFailure(
             status="outcome_unknown",
             call_id=call.call_id,
             name=call.name,
-            type="timeout",
-            reason=f"{message(error)}; it may have happened all the same",
+            type=kind,
+            reason=f"{reason}; it may have happened all the same",
             next_valid_actions=("find out whether it happened before you ask for it again",),
         )
-    if cut_off:
-        return ToolFailure(
-            status="error",
-            call_id=call.call_id,
-            name=call.name,
-            type="timeout",
-            reason=message(error),
-            next_valid_actions=("ask for less at once", "go on without it"),
-        )
+    return _failed(call, kind, reason, _LESS if cut_off else _OTHER)
+
+
+def never_happened(call: AnyCall, finder: ToolContract) -> ToolFailure:
+    """Build the result of a call that was cut off, and that is known to have done nothing."""
+    return _failed(call, "timeout", f"it didn't happen, says {finder.name}", _LATER)
+
+
+_LATER = ("ask for it again", "go on without it")
+_LESS = ("ask for less at once", "go on without it")
+_OTHER = ("try other arguments", "go on without it")
+
+
+def _failed(call: AnyCall, kind: ErrorType, reason: str, actions: tuple[str, ...]) -> ToolFailure:
     return ToolFailure(
         status="error",
         call_id=call.call_id,
         name=call.name,
-        type="internal_error",
-        reason=_kind(error) + message(error),
-        next_valid_actions=("try other arguments", "go on without it"),
+        type=kind,
+        reason=reason,
+        next_valid_actions=actions,
     )
 
 

@@ -13,13 +13,14 @@ from contracts.approvals import (
     ResolutionSignal,
     SteerSignal,
 )
-from contracts.base import Inbound
 from contracts.errors import InvalidInput
 from contracts.run import RunInput
 from contracts.state import RunState
 from workflows.summaries import shortened
 
-SIGNALS: Mapping[str, type[Inbound]] = {
+Sent: TypeAlias = ApprovalSignal | AnswerSignal | ResolutionSignal | SteerSignal | EmptySignal
+
+SIGNALS: Mapping[str, type[Sent]] = {
     "approval": ApprovalSignal,
     "answer": AnswerSignal,
     "resolution": ResolutionSignal,
@@ -39,12 +40,7 @@ class Garbage(NamedTuple):
     reason: str
 
 
-Received: TypeAlias = (
-    ApprovalSignal | AnswerSignal | ResolutionSignal | SteerSignal | EmptySignal | Garbage
-)
-
-
-def read(name: str, payloads: Sequence[RawValue]) -> Inbound | Garbage:
+def read(name: str, payloads: Sequence[RawValue]) -> Sent | Garbage:
     """Read a signal by its name; one that takes nothing may also come without an argument."""
     model = SIGNALS.get(name)
     if model is None:

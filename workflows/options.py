@@ -6,11 +6,15 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.workflow import ActivityCancellationType, ActivityConfig, LocalActivityConfig
 
+from contracts.run import sandbox_queue
 from contracts.tools import ToolContract
 
 # A killed worker is noticed when its heartbeat stays out, so this bounds the time to recover.
 # The activities send one every second or two.
 HEARTBEAT = timedelta(seconds=4)
+
+# So long a call waits for a worker that has a sandbox, before it is refused instead.
+NO_SANDBOX = timedelta(seconds=60)
 
 MODEL_TIMEOUT = timedelta(minutes=10)
 
@@ -51,14 +55,20 @@ def decision(summary: str) -> LocalActivityConfig:
     )
 
 
-def tool_call(summary: str, contract: ToolContract, seconds_left: float | None) -> ActivityConfig:
+def tool_call(
+    summary: str, contract: ToolContract, seconds_left: float | None, *, sandboxed: bool = False
+) -> ActivityConfig:
     """
     Options of a tool's activity.
 
     Only a tool that changes nothing is ever repeated: for any other a lost reply may mean that it
-    happened. Nor is one that used up its time: it would use it up again.
+    happened. Nor is one that used up its time: it would use it up again. A sandboxed call goes to
+    the queue of the workers that have a sandbox.
     """
+    queue = workflow.info().task_queue
     return ActivityConfig(
+        task_queue=sandbox_queue(queue) if sandboxed else queue,
+        schedule_to_start_timeout=NO_SANDBOX if sandboxed else None,
         start_to_close_timeout=timedelta(seconds=contract.timeout),
         # A write that has begun is not cut off: nobody would know whether it happened.
         schedule_to_close_timeout=_bound(seconds_left) if contract.risk.changes_nothing else None,

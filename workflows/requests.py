@@ -1,11 +1,9 @@
 """What waits for people: opening requests, taking decisions, letting them expire. Pure."""
 
 from datetime import datetime, timedelta
-from typing import TypeAlias
 
 from contracts.approvals import (
     AnswerSignal,
-    ApprovalRecord,
     ApprovalRequest,
     ApprovalSignal,
     ClosedRequest,
@@ -15,13 +13,14 @@ from contracts.approvals import (
     RefusedMessage,
     Request,
     ResolutionSignal,
+    Verdict,
 )
-from contracts.decisions import Allow, ApprovalRequired, AskUser, Decided, Deny, Refused, Ruling
 from contracts.run import Stop
 from contracts.state import CallState, RunState
-from contracts.tools import ToolCall, ToolFailure, ToolResult, ToolSuccess
+from contracts.tools import ToolFailure, ToolSuccess
 from contracts.transcript import UserTurn
-from workflows.summaries import call_line
+from workflows import approvals
+from workflows.summaries import Message
 from workflows.transcript import halted
 
 KEPT_REFUSALS = 20
@@ -32,13 +31,6 @@ KEPT_CLOSED = 100
 
 MOST_WORDS = 100_000
 """Characters that wait for the next model call; they go there in one payload."""
-
-Message: TypeAlias = ApprovalSignal | AnswerSignal | ResolutionSignal
-
-
-def wants_approval(ruling: Ruling) -> bool:
-    """Whether the latest decision about a call was that somebody must approve it."""
-    return isinstance(ruling, Decided) and isinstance(ruling.decision, ApprovalRequired)
 
 
 def open_request(state: RunState, request_id: str) -> Request | None:
@@ -51,23 +43,6 @@ def closed_request(state: RunState, request_id: str) -> ClosedRequest | None:
     return next((done for done in state.closed if done.request_id == request_id), None)
 
 
-def after_rulings(state: RunState, rulings: tuple[Ruling, ...], now: datetime) -> RunState:
-    """Take the rulings: what may not run gets its result, what people decide gets a request."""
-    ruled = {ruling.call_id: ruling for ruling in rulings}
-    for call in state.calls:
-        ruling = ruled.get(call.call.call_id)
-        if ruling is None or call.result is not None:
-            continue
-        fresh = call.model_copy(update={"ruling": ruling, "result": _refusal(call, ruling)})
-        if wants_approval(ruling):
-            # Whatever was approved before, it was not enough for this decision.
-            fresh = fresh.model_copy(update={"approval": None})
-        state = _replaced(state, fresh)
-        if request := _request(state, fresh, ruling, now):
-            state = _asked(state, request)
-    return state
-
-
 def given_up(state: RunState, stop: Stop, now: datetime) -> RunState:
     """Ask a person how the run goes on where somebody is there to be asked; else stop it."""
     return escalated(state, stop, now) if state.agent.escalates else halted(state, stop)
@@ -75,45 +50,71 @@ def given_up(state: RunState, stop: Stop, now: datetime) -> RunState:
 
 def escalated(state: RunState, stop: Stop, now: datetime) -> RunState:
     """Ask a person how the run goes on, instead of stopping it."""
-    return _asked(
+    return asked(
         state,
         Escalation(
-            request_id=_next_id(state),
+            request_id=state.next_request_id,
             reason=stop.reason,
             detail=stop.detail,
             requested_at=now,
-            expires_at=_expiry(state, now),
+            expires_at=expiry(state, now),
         ),
     )
 
 
-def after_message(
-    state: RunState, message: Message, disposition: Disposition, now: datetime
+def after_verdict(
+    state: RunState, message: Message, verdict: Verdict, now: datetime
 ) -> tuple[RunState, Disposition]:
     """
     Let an accepted message take effect, and keep a refused one.
 
-    The request may have closed while the message was judged: then it is refused after all.
+    What came with it in one batch may have closed the request: then it is refused after all.
     """
     request = open_request(state, message.request_id)
-    if disposition.accepted and request is None:
-        disposition = disposition.model_copy(
-            update={"accepted": False, "reason": "the request has just closed"}
+    if verdict.accepted and (late := _too_late(request, message, verdict)):
+        verdict = Verdict(
+            accepted=False, request_id=message.request_id, reason=late, code="closed"
         )
-    if request is None or not disposition.accepted:
+    if request is None or not verdict.accepted:
         sender = message.approver if isinstance(message, ApprovalSignal) else ""
-        name = _SIGNALS[type(message)]
-        return refused(state, name, disposition, now, sender=sender), disposition
+        state = refused(state, _SIGNALS[type(message)], verdict, now, sender=sender)
+        return state, _told(verdict)
     match message, request:
         case ApprovalSignal(), ApprovalRequest():
-            state = _decided(state, message, request, now)
+            state = _decided(state, message, verdict, request, now)
         case AnswerSignal(), Question():
             state = _answered(state, message, request, now)
         case ResolutionSignal(), Escalation():
             state = _resolved(state, message, request, now)
         case _:
-            raise AssertionError(f"{disposition} accepts what doesn't fit")
-    return state, disposition
+            raise AssertionError(f"{verdict} accepts what doesn't fit")
+    return state, _told(verdict)
+
+
+def due(request: Request) -> datetime:
+    """Say when a request changes if nobody decides: it goes to a second group, or expires."""
+    if not isinstance(request, ApprovalRequest) or request.escalated_at is not None:
+        return request.expires_at
+    after = request.escalate_after
+    if after is None:
+        return request.expires_at
+    return min(request.requested_at + timedelta(seconds=after), request.expires_at)
+
+
+def passed_on(state: RunState, now: datetime) -> tuple[ApprovalRequest, ...]:
+    """Return the requests that go to a second group now, because the first let time pass."""
+    return tuple(
+        request
+        for request in state.requests
+        if isinstance(request, ApprovalRequest) and due(request) <= now < request.expires_at
+    )
+
+
+def overdue(state: RunState, now: datetime) -> RunState:
+    """Take what time did: a second group may decide too, calls are denied, an escalation stops."""
+    for request in passed_on(state, now):
+        state = _changed(state, request.model_copy(update={"escalated_at": now}))
+    return expired(state, now)
 
 
 def expired(state: RunState, now: datetime) -> RunState:
@@ -126,8 +127,8 @@ def expired(state: RunState, now: datetime) -> RunState:
             return halted(state, _unresolved(request, "nobody resolved it in time"))
         call = _call(state, request.call_id)
         reason = f"nobody decided {request.request_id} until {request.expires_at:%Y-%m-%d %H:%M}"
-        failure = _denied(call, "approval_required", reason, "ask for it again", "go on without")
-        state = _replaced(state, call.model_copy(update={"result": failure}))
+        failure = denied(call, "approval_required", reason, "ask for it again", "go on without")
+        state = replaced(state, call.model_copy(update={"result": failure}))
     return state
 
 
@@ -141,6 +142,7 @@ def refused(
         sender=sender,
         reason=disposition.reason,
         at=now,
+        code=disposition.code,
     )
     return state.model_copy(
         update={
@@ -153,25 +155,32 @@ def refused(
 _SIGNALS = {ApprovalSignal: "approval", AnswerSignal: "answer", ResolutionSignal: "resolution"}
 
 
+def _too_late(request: Request | None, message: Message, verdict: Verdict) -> str | None:
+    if request is None:
+        return "the request has just closed"
+    if isinstance(message, ApprovalSignal) and message.decision == "approve":
+        return approvals.counted_already(request, verdict)
+    return None
+
+
 def _decided(
-    state: RunState, message: ApprovalSignal, request: ApprovalRequest, now: datetime
+    state: RunState,
+    message: ApprovalSignal,
+    verdict: Verdict,
+    request: ApprovalRequest,
+    now: datetime,
 ) -> RunState:
     call = _call(state, request.call_id)
     if message.decision == "reject":
-        reason = f"rejected by {message.approver}: {message.reason or 'no reason given'}"
-        failure = _denied(call, "permission_denied", reason, "do without it", "ask the user")
-        state = _replaced(state, call.model_copy(update={"result": failure}))
+        by = verdict.approver or message.approver
+        reason = f"rejected by {by}: {message.reason or 'no reason given'}"
+        failure = denied(call, "permission_denied", reason, "do without it", "ask the user")
+        state = replaced(state, call.model_copy(update={"result": failure}))
         return _closed(state, request, "rejected", now)
-    record = ApprovalRecord(
-        request_id=request.request_id,
-        call_id=request.call_id,
-        arguments_digest=request.arguments_digest,
-        approver=message.approver,
-        strength="plain",
-        reason=message.reason,
-        at=now,
-    )
-    state = _replaced(state, call.model_copy(update={"approval": record}))
+    request = approvals.approved(request, message, verdict, now)
+    if not approvals.is_complete(request):
+        return _changed(state, request)
+    state = replaced(state, call.model_copy(update={"approvals": request.approvals}))
     return _closed(state, request, "approved", now)
 
 
@@ -185,7 +194,7 @@ def _answered(
         summary=message.text[:200],
         data={"answer": message.text},
     )
-    state = _replaced(state, call.model_copy(update={"result": answer}))
+    state = replaced(state, call.model_copy(update={"result": answer}))
     return _closed(state, request, "answered", now)
 
 
@@ -205,19 +214,6 @@ def _resolved(
     return state.model_copy(update={"ledger": ledger})
 
 
-def undecided(state: RunState) -> RunState:
-    """Have calls that were allowed before a wait decided again: policy may have changed."""
-    calls = tuple(
-        call.model_copy(update={"ruling": None})
-        if call.result is None
-        and isinstance(call.ruling, Decided)
-        and isinstance(call.ruling.decision, Allow)
-        else call
-        for call in state.calls
-    )
-    return state.model_copy(update={"calls": calls})
-
-
 def hears(state: RunState) -> bool:
     """Whether words for the model still have a place and an effect."""
     waiting = sum(len(words.text) for words in state.steers)
@@ -229,62 +225,8 @@ def said(state: RunState, words: UserTurn) -> RunState:
     return state.model_copy(update={"steers": (*state.steers, words)})
 
 
-def _refusal(call: CallState, ruling: Ruling) -> ToolResult | None:
-    match ruling:
-        case Refused():
-            return ToolFailure(
-                status="error",
-                call_id=ruling.call_id,
-                name=ruling.tool,
-                type=ruling.type,
-                reason=ruling.reason,
-                next_valid_actions=ruling.next_valid_actions,
-            )
-        case Decided(decision=Deny(reason=reason, next_valid_actions=actions)):
-            return _denied(call, "permission_denied", reason, *actions)
-        case Decided():
-            return None
-
-
-def _request(
-    state: RunState, call: CallState, ruling: Ruling, now: datetime
-) -> ApprovalRequest | Question | None:
-    """Build the request that a ruling asks for: everything that a person needs to judge it."""
-    match ruling, call.call:
-        case Decided(decision=AskUser() as decision), _:
-            return Question(
-                request_id=_next_id(state),
-                reason=decision.reason,
-                requested_at=now,
-                expires_at=_expiry(state, now),
-                call_id=ruling.call_id,
-                question=decision.question,
-            )
-        case Decided(decision=ApprovalRequired() as decision), ToolCall() as asked:
-            contract = state.agent.tool(asked.name)
-            return ApprovalRequest(
-                request_id=_next_id(state),
-                reason=decision.reason,
-                requested_at=now,
-                expires_at=_expiry(state, now),
-                call_id=ruling.call_id,
-                tool=asked.name,
-                action=call_line(asked, limit=500),
-                arguments=asked.arguments,
-                arguments_digest=ruling.arguments_digest,
-                risk=ruling.risk,
-                rule=decision.rule,
-                scope=ruling.scope,
-                strength=decision.strength,
-                expected_result=contract.expected_result if contract else "",
-                rollback=contract.rollback if contract else "",
-                requester=f"agent {state.agent.name} for {state.brief.actor}",
-            )
-        case _:
-            return None
-
-
-def _denied(call: CallState, type_: str, reason: str, *actions: str) -> ToolFailure:
+def denied(call: CallState, type_: str, reason: str, *actions: str) -> ToolFailure:
+    """Build the result of a call that may not run."""
     return ToolFailure.model_validate(
         {
             "status": "denied",
@@ -305,12 +247,30 @@ def _unresolved(request: Escalation, detail: str) -> Stop:
     )
 
 
-def _asked(state: RunState, request: Request) -> RunState:
+def asked(state: RunState, request: Request) -> RunState:
+    """Open a request."""
     return state.model_copy(
         update={
             "requests": (*state.requests, request),
             "requests_made": state.requests_made + 1,
         }
+    )
+
+
+def _changed(state: RunState, fresh: ApprovalRequest) -> RunState:
+    requests = tuple(
+        fresh if request.request_id == fresh.request_id else request for request in state.requests
+    )
+    return state.model_copy(update={"requests": requests})
+
+
+def _told(verdict: Verdict) -> Disposition:
+    """Return what a sender is told: the verdict without what it is proved by."""
+    return Disposition(
+        accepted=verdict.accepted,
+        request_id=verdict.request_id,
+        reason=verdict.reason,
+        code=verdict.code,
     )
 
 
@@ -332,7 +292,8 @@ def _call(state: RunState, call_id: str) -> CallState:
     return next(call for call in state.calls if call.call.call_id == call_id)
 
 
-def _replaced(state: RunState, fresh: CallState) -> RunState:
+def replaced(state: RunState, fresh: CallState) -> RunState:
+    """Put a call in the place of what it was before."""
     return state.model_copy(
         update={
             "calls": tuple(
@@ -342,9 +303,6 @@ def _replaced(state: RunState, fresh: CallState) -> RunState:
     )
 
 
-def _next_id(state: RunState) -> str:
-    return f"req-{state.requests_made + 1}"
-
-
-def _expiry(state: RunState, now: datetime) -> datetime:
+def expiry(state: RunState, now: datetime) -> datetime:
+    """Say until when somebody may decide, where nothing else is said."""
     return now + timedelta(seconds=state.agent.approval_timeout)

@@ -4,14 +4,14 @@ from datetime import datetime, timedelta
 from typing import NamedTuple, TypeAlias
 
 from contracts.base import JsonObject
-from contracts.decisions import Decided
+from contracts.decisions import Decided, RunAsDraftOnly
 from contracts.model import ModelCall
 from contracts.run import AgentSnapshot, Brief, RunInput, RunResult, Stop
 from contracts.state import CallState, RunState
-from contracts.tools import ToolResult
+from contracts.tools import Draft, ToolFailure, ToolResult, ToolSuccess
 from contracts.transcript import ToolTurn, UserTurn
 from policy import budgets, context, repetition
-from workflows import requests
+from workflows import requests, rulings
 from workflows.transcript import appended
 
 TURN_BYTES = 1_500_000
@@ -19,6 +19,10 @@ TURN_BYTES = 1_500_000
 
 RESULTS_BYTES = 1_000_000
 """What the results of a turn may have of it."""
+
+
+KEPT_UNRESOLVED = 100
+"""How many calls whose outcome nobody knows the state keeps, so that none is repeated blindly."""
 
 
 class CallModel(NamedTuple):
@@ -34,7 +38,7 @@ class Authorize(NamedTuple):
 
 
 class AwaitPeople(NamedTuple):
-    """Wait until somebody decides, or until the first request expires."""
+    """Wait until somebody decides, or until time changes the first request."""
 
     until: datetime
 
@@ -82,14 +86,22 @@ Step: TypeAlias = (
 )
 
 
-def next_step(state: RunState, now: datetime, *, history_is_long: bool = False) -> Step:
-    """Say what the run does next. Pure: the time comes in, nothing goes out."""
+def next_step(
+    state: RunState, now: datetime, *, history_is_long: bool = False, flooded: bool = False
+) -> Step:
+    """
+    Say what the run does next. Pure: the time comes in, nothing goes out.
+
+    *flooded*: messages that changed nothing made the history longer while the run waited.
+    """
     if state.outcome is not None:
         return Finish()
     if state.suspended:
         return AwaitResume()
     if state.requests:
-        return AwaitPeople(min(request.expires_at for request in state.requests))
+        if history_is_long and flooded:
+            return ContinueAsNew()
+        return AwaitPeople(min(map(requests.due, state.requests)))
     if undecided := tuple(call for call in state.calls if _needs_ruling(call)):
         return Authorize(undecided)
     elapsed = (now - state.started_at).total_seconds()
@@ -143,13 +155,23 @@ def after_tools(state: RunState, results: tuple[ToolResult, ...], now: datetime)
     """Keep the results of calls that ran; they come in the order of `RunTools.batch`."""
     ledger = state.ledger.model_copy(update={"tool_calls": state.ledger.tool_calls + len(results)})
     found = {result.call_id: result for result in results}
+    unresolved = tuple(
+        repetition.fingerprint(call.call)
+        for call in state.calls
+        if call.result is None and _may_have_happened(state, found.get(call.call.call_id))
+    )
     calls = tuple(
-        call.model_copy(update={"result": found[call.call.call_id]})
+        _after_tool(state, call, found[call.call.call_id])
         if call.result is None and call.call.call_id in found
         else call
         for call in state.calls
     )
-    return settled(state.model_copy(update={"calls": calls, "ledger": ledger}), now)
+    fresh = {
+        "calls": calls,
+        "ledger": ledger,
+        "unresolved": (*state.unresolved, *unresolved)[-KEPT_UNRESOLVED:],
+    }
+    return settled(state.model_copy(update=fresh), now)
 
 
 def settled(state: RunState, now: datetime) -> RunState:
@@ -200,16 +222,54 @@ def _needs_ruling(call: CallState) -> bool:
     """Whether a call was never ruled upon, or was approved since: then it is decided again."""
     if call.result is not None:
         return False
-    return call.ruling is None or (
-        call.approval is not None and requests.wants_approval(call.ruling)
+    return call.ruling is None or bool(call.approvals and rulings.wants_approval(call.ruling))
+
+
+def _after_tool(state: RunState, call: CallState, result: ToolResult) -> CallState:
+    """Keep a result, or the draft that a person is asked to approve next."""
+    drafting = drafts(call)
+    if drafting is None or isinstance(result, ToolFailure):
+        return call.model_copy(update={"result": result})
+    draft = Draft(
+        draft_id=f"{state.run_id}/{call.call.call_id}/draft",
+        call_id=call.call.call_id,
+        tool=drafting.draft,
+        summary=result.summary,
+        data=result.data,
+    )
+    if drafting.then == "approval":
+        return call.model_copy(update={"draft": draft, "ruling": None})
+    return call.model_copy(update={"draft": draft, "result": _draft_only(call, draft)})
+
+
+def drafts(call: CallState) -> RunAsDraftOnly | None:
+    """Return the decision by which a call's draft variant runs in its place, if it does."""
+    decision = call.ruling.decision if isinstance(call.ruling, Decided) else None
+    return decision if isinstance(decision, RunAsDraftOnly) else None
+
+
+def _draft_only(call: CallState, draft: Draft) -> ToolSuccess:
+    return ToolSuccess(
+        call_id=call.call.call_id,
+        name=call.call.name,
+        summary=f"only a draft, nothing was committed: {draft.summary}",
+        data={"draft_id": draft.draft_id, "committed": False, "draft": draft.data},
     )
 
 
+def _may_have_happened(state: RunState, result: ToolResult | None) -> bool:
+    if result is None or result.status != "outcome_unknown":
+        return False
+    tool = state.agent.tool(result.name)
+    return tool is None or tool.side_effect != "local"
+
+
 def _batch(state: RunState) -> tuple[CallState, ...]:
-    """All open calls that change nothing together; after them the others one by one."""
+    """All open calls that change nothing together; then drafts, then the others, one by one."""
     waiting = tuple(call for call in state.calls if call.result is None)
     harmless = tuple(call for call in waiting if _changes_nothing(state, call))
-    return harmless or waiting[:1]
+    drafting = tuple(call for call in waiting if drafts(call) is not None)
+    return harmless or drafting[:1] or waiting[:1]
 
 
 def _changes_nothing(state: RunState, call: CallState) -> bool:

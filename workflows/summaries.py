@@ -1,6 +1,8 @@
 """One line of plain words for whatever an auditor sees in the Temporal UI. Pure."""
 
 import json
+from collections.abc import Sequence
+from typing import TypeAlias
 
 from contracts.approvals import (
     AnswerSignal,
@@ -13,6 +15,8 @@ from contracts.approvals import (
 )
 from contracts.decisions import Decided, Ruling
 from contracts.tools import AnyCall, ToolCall
+
+Message: TypeAlias = ApprovalSignal | AnswerSignal | ResolutionSignal
 
 LIMIT = 160
 """The server keeps 400 bytes of a summary; a line of the UI shows about this many characters."""
@@ -58,7 +62,7 @@ def requests_line(requests: tuple[Request, ...]) -> str:
     return shortened("; ".join(request_line(request) for request in requests), LIMIT)
 
 
-def message_line(message: ApprovalSignal | AnswerSignal | ResolutionSignal) -> str:
+def message_line(message: Message) -> str:
     """Write what a person says about a request, as they say it: nothing of it is proven yet."""
     match message:
         case ApprovalSignal():
@@ -68,6 +72,26 @@ def message_line(message: ApprovalSignal | AnswerSignal | ResolutionSignal) -> s
         case ResolutionSignal():
             said = f"{message.action} {message.request_id}"
     return shortened(f"judge {said}", LIMIT)
+
+
+def messages_line(said: tuple[Message, ...]) -> str:
+    """Write on one line what several people say at once."""
+    if len(said) == 1:
+        return message_line(said[0])
+    return f"judge {len(said)} messages"
+
+
+def refusals_line(reasons: Sequence[str]) -> str:
+    """Write why messages were refused that nobody can read."""
+    if len(reasons) == 1:
+        return reasons[0]
+    return shortened(f"{len(reasons)} at once, the first: {reasons[0]}", LIMIT)
+
+
+def escalation_line(request: ApprovalRequest) -> str:
+    """Write to whom a request goes that nobody decided in time."""
+    groups = " or ".join(request.escalate_to)
+    return shortened(f"{request.request_id} · {request.tool}: now {groups} may decide too", LIMIT)
 
 
 def waiting_details(requests: tuple[Request, ...]) -> str:

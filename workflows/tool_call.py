@@ -2,13 +2,25 @@
 
 from typing import cast
 
+from pydantic import ValidationError
 from temporalio import workflow
 from temporalio.exceptions import FailureError, is_cancelled_exception
 
-from contracts.decisions import Decided
+from contracts.decisions import Decided, RunInSandbox
 from contracts.state import CallState, RunState
-from contracts.tools import MalformedCall, ToolFailure, ToolInvocation, ToolResult, ToolSuccess
+from contracts.tools import (
+    Grant,
+    MalformedCall,
+    Reconciled,
+    ToolCall,
+    ToolContract,
+    ToolFailure,
+    ToolInvocation,
+    ToolResult,
+    ToolSuccess,
+)
 from workflows import failures, options
+from workflows.steps import drafts
 from workflows.summaries import call_line
 
 # Pydantic decodes a union like any type; only the annotation of execute_activity wants a class.
@@ -17,8 +29,10 @@ _RESULT = cast("type[ToolSuccess | ToolFailure]", ToolResult)
 
 async def run_tool(state: RunState, asked: CallState, seconds_left: float | None) -> ToolResult:
     """Run a call that was allowed; whatever happens to it becomes its one result."""
-    call = asked.call
+    call, drafting = asked.call, drafts(asked)
     contract = state.agent.tool(call.name)
+    if drafting is not None:
+        contract = state.agent.companion(drafting.draft)
     if contract is None or isinstance(call, MalformedCall):
         return ToolFailure(
             status="error",
@@ -27,9 +41,6 @@ async def run_tool(state: RunState, asked: CallState, seconds_left: float | None
             type="internal_error",
             reason="the call was allowed, but this run has no such tool",
         )
-    if isinstance(asked.ruling, Decided) and not asked.ruling.risk.changes_nothing:
-        # What a later deployment calls a write is run as one, whatever the run began with.
-        contract = contract.model_copy(update={"risk": asked.ruling.risk, "local": False})
     invocation = ToolInvocation(
         run_id=state.run_id,
         call_id=call.call_id,
@@ -37,23 +48,91 @@ async def run_tool(state: RunState, asked: CallState, seconds_left: float | None
         tenant=state.brief.tenant,
         actor=state.brief.actor,
         arguments=call.arguments,
+        purpose="call" if drafting is None else "draft",
+        draft_id=asked.draft.draft_id if asked.draft is not None and drafting is None else None,
+        grant=_grant(asked),
     )
-    summary = call_line(call)
+    if drafting is None:
+        contract = _as_ruled(contract, asked)
+    result = await _scheduled(contract, call, invocation, seconds_left)
+    if drafting is None and result.status == "outcome_unknown":
+        return await _reconciled(state, contract, call, invocation, result)
+    # The model asked for the tool, not for its draft variant.
+    return result.model_copy(update={"name": call.name})
+
+
+async def _scheduled(
+    contract: ToolContract,
+    call: ToolCall,
+    invocation: ToolInvocation,
+    seconds_left: float | None,
+) -> ToolResult:
+    summary = call_line(call.model_copy(update={"name": contract.name}))
     try:
         if contract.local:
             return await workflow.execute_local_activity(
-                call.name,
+                contract.name,
                 invocation,
                 result_type=_RESULT,
                 **options.local_tool_call(summary, contract),
             )
         return await workflow.execute_activity(
-            call.name,
+            contract.name,
             invocation,
             result_type=_RESULT,
-            **options.tool_call(summary, contract, seconds_left),
+            **options.tool_call(
+                summary, contract, seconds_left, sandboxed=invocation.grant is not None
+            ),
         )
     except FailureError as error:  # a local activity fails without an ActivityError around it
         if is_cancelled_exception(error):
             raise
         return failures.tool_failure(call, contract, error)
+
+
+async def _reconciled(
+    state: RunState,
+    contract: ToolContract,
+    call: ToolCall,
+    invocation: ToolInvocation,
+    unknown: ToolResult,
+) -> ToolResult:
+    """Find out whether a call happened whose answer was lost; never ask for it again."""
+    finder = state.agent.companion(contract.reconcile)
+    if finder is None:
+        return unknown
+    asked = invocation.model_copy(update={"purpose": "reconcile", "grant": None})
+    answer = await _scheduled(finder, call, asked, None)
+    found = _found(answer)
+    if found is None or found.happened is None:
+        return unknown
+    if not found.happened:
+        return failures.never_happened(call, finder)
+    return ToolSuccess(
+        call_id=call.call_id,
+        name=call.name,
+        summary=f"it happened, says {finder.name}; its own answer was lost",
+        data=found.result,
+    )
+
+
+def _found(answer: ToolResult) -> Reconciled | None:
+    """Read what a tool that reconciles said; what can't be read tells nothing."""
+    if isinstance(answer, ToolFailure):
+        return None
+    try:
+        return Reconciled.model_validate(answer.data)
+    except ValidationError:
+        return None
+
+
+def _grant(asked: CallState) -> Grant | None:
+    decision = asked.ruling.decision if isinstance(asked.ruling, Decided) else None
+    return decision.grant if isinstance(decision, RunInSandbox) else None
+
+
+def _as_ruled(contract: ToolContract, asked: CallState) -> ToolContract:
+    """Run what a later deployment calls a write as one, whatever the run began with."""
+    if not isinstance(asked.ruling, Decided) or asked.ruling.risk.changes_nothing:
+        return contract
+    return contract.model_copy(update={"risk": asked.ruling.risk, "local": False})

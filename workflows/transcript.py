@@ -30,7 +30,11 @@ def pruned(state: RunState, before: int) -> RunState:
 
 
 def halted(state: RunState, stop: Stop) -> RunState:
-    """End the run without an answer; calls that were open get an `aborted` result."""
+    """
+    End the run without an answer.
+
+    Calls that were open get an `aborted` result, and what waited for people is withdrawn.
+    """
     if state.calls:
         results = tuple(call.result or _aborted(call.call, stop) for call in state.calls)
         state = appended(state.model_copy(update={"calls": ()}), ToolTurn(results=results))

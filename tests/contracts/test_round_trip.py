@@ -82,7 +82,7 @@ STATE = asked_for(a_call(place="attic"), a_malformed_call(call_id="c2"))
 BUSY = STATE.model_copy(
     update={
         "calls": (
-            CallState(call=a_call(), ruling=allowed(a_call()), approval=a_record(a_call())),
+            CallState(call=a_call(), ruling=allowed(a_call()), approvals=(a_record(a_call()),)),
             CallState(call=a_malformed_call(call_id="c2"), result=a_failure(a_malformed_call())),
         ),
         "requests": (a_request(), a_question("req-2"), an_escalation("req-3")),

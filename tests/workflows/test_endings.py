@@ -18,9 +18,10 @@ from tests.builders import (
     a_success,
     allowed,
     denied,
+    ruled_upon,
     unknown,
 )
-from workflows import replies, requests, steps
+from workflows import replies, steps
 
 
 def step(state: RunState) -> steps.Step:
@@ -38,7 +39,7 @@ def after(state: RunState, *outcomes: str) -> RunState:
     rulings = tuple(
         rule.get(outcome, allowed)(call) for call, outcome in zip(calls, outcomes, strict=True)
     )
-    state = steps.settled(requests.after_rulings(state, rulings, NOW), NOW)
+    state = steps.settled(ruled_upon(state, rulings, NOW), NOW)
     results = tuple(
         a_success(call) if outcome == "ok" else a_failure(call)
         for call, outcome in zip(calls, outcomes, strict=True)
@@ -52,7 +53,7 @@ def asking(state: RunState, call: AnyCall) -> RunState:
     state = replies.after_model(state, a_reply(call), NOW)
     if state.outcome is not None:
         return state
-    state = requests.after_rulings(state, (allowed(call),), NOW)
+    state = ruled_upon(state, (allowed(call),), NOW)
     return steps.after_tools(state, (a_success(call),), NOW)
 
 

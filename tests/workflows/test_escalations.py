@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from contracts.approvals import Disposition, ResolutionSignal
+from contracts.approvals import ResolutionSignal
 from contracts.run import Stop
 from contracts.state import RunState
 from contracts.tools import ToolFailure
@@ -17,23 +17,24 @@ from tests.builders import (
     a_state,
     an_escalation,
     asked_for,
+    ruled_upon,
     to_answer,
     to_approve,
+    yes,
 )
 from workflows import requests
 
-YES = Disposition(accepted=True, request_id="req-1", reason="accepted")
 STOP = Stop(reason="max_consecutive_failures (2) reached", detail="2 calls", next_safe_action="x")
 
 
 def waiting() -> RunState:
     """A run that waits for an approval and for an answer."""
     send, ask = a_call("send", call_id="c1"), a_call("ask", call_id="c2")
-    return requests.after_rulings(asked_for(send, ask), (to_approve(send), to_answer(ask)), NOW)
+    return ruled_upon(asked_for(send, ask), (to_approve(send), to_answer(ask)), NOW)
 
 
 def told(state: RunState, message: ResolutionSignal) -> RunState:
-    return requests.after_message(state, message, YES, LATER)[0]
+    return requests.after_verdict(state, message, yes(), LATER)[0]
 
 
 @pytest.mark.parametrize(

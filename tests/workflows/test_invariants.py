@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.approvals import AnswerSignal, ApprovalSignal, Judgement, Request, ResolutionSignal
-from contracts.decisions import Allow, Decided, Ruling
+from contracts.approvals import AnswerSignal, ApprovalSignal, Hearing, Request, ResolutionSignal
+from contracts.decisions import Decided, MayRun, Ruling, RunAsDraftOnly, RunInSandbox
 from contracts.state import CallState, RunState
 from contracts.tools import AnyCall, MalformedCall, ToolResult
 from contracts.transcript import AssistantTurn, Mark, ToolTurn, UserTurn
 from contracts.usage import CallUsage
-from policy.approvals import judge
+from policy.approvals import Trust, judge
 from tests.builders import (
     NOW,
     a_call,
@@ -27,7 +27,9 @@ from tests.builders import (
     allowed,
     an_answer,
     an_approval,
+    decided,
     denied,
+    ruled_upon,
     to_answer,
     to_approve,
     unknown,
@@ -41,8 +43,23 @@ STEPS = 40
 """How far a walk goes, in steps of the run."""
 
 TOOLS = ["look", "poll", "send", "write", "nope"]
+
+
+def to_draft(call: AnyCall) -> Decided:
+    return decided(call, RunAsDraftOnly(rule="r", reason="", draft="look", then="approval"))
+
+
+def to_sandbox(call: AnyCall) -> Decided:
+    return decided(call, RunInSandbox(rule="r", reason=""))
+
+
 RULINGS = st.sampled_from(
-    [allowed, allowed, denied, to_approve, partial(to_approve, strength="strong"), to_answer]
+    [
+        *(allowed, allowed, denied, to_approve, to_answer, to_draft, to_sandbox),
+        partial(to_approve, strength="strong"),
+        partial(to_approve, count=2),
+        partial(to_approve, escalate_after=100.0, escalate_to=("others",)),
+    ]
 )
 
 
@@ -117,15 +134,19 @@ class Walk:
             self.seen.append(self.state)
 
     def _hear(self, message: Message) -> None:
-        disposition = judge(
-            Judgement(
-                message=message,
-                request=requests.open_request(self.state, message.request_id),
-                closed=requests.closed_request(self.state, message.request_id),
+        (verdict,) = judge(
+            Hearing(
+                run_id=self.state.run_id,
+                agent=self.state.agent.name,
+                requester=self.state.brief.actor,
+                messages=(message,),
+                requests=self.state.requests,
+                closed=self.state.closed,
                 now=self.now,
-            )
+            ),
+            Trust(),
         )
-        state, _ = requests.after_message(self.state, message, disposition, self.now)
+        state, _ = requests.after_verdict(self.state, message, verdict, self.now)
         self.state = steps.settled(state, self.now)
 
     def _step(self) -> bool:
@@ -134,8 +155,8 @@ class Walk:
             case steps.CallModel():
                 self.state = self._asked(steps.before_model(state))
             case steps.Authorize(calls):
-                rulings = tuple(self._ruling(call.call) for call in calls)
-                ruled = requests.after_rulings(state, rulings, self.now)
+                rulings = tuple(self._ruling(call) for call in calls)
+                ruled = ruled_upon(state, rulings, self.now)
                 self.state = steps.settled(ruled, self.now)
             case steps.AwaitPeople(until):
                 self.state = self._waited(until)
@@ -159,7 +180,7 @@ class Walk:
         if self._draw(OFTEN):
             return self.state
         self.now = max(until, self.now)
-        return steps.settled(requests.expired(self.state, self.now), self.now)
+        return steps.settled(requests.overdue(self.state, self.now), self.now)
 
     def _asked(self, state: RunState) -> RunState:
         if self._draw(RARELY):
@@ -175,10 +196,13 @@ class Walk:
         )
         return replies.after_model(state, a_reply(*calls), NOW)
 
-    def _ruling(self, call: AnyCall) -> Ruling:
+    def _ruling(self, asked: CallState) -> Ruling:
+        call = asked.call
         if isinstance(call, MalformedCall) or call.name == "nope":
             return unknown(call)
-        return self._draw(RULINGS)(call)
+        rule = self._draw(RULINGS)
+        # The engine asks for one draft of a call.
+        return to_approve(call) if rule is to_draft and asked.draft is not None else rule(call)
 
     def _result(self, call: AnyCall) -> ToolResult:
         size = self._draw(st.sampled_from([1, 400, 2000]))
@@ -264,15 +288,15 @@ def test_no_walk_takes_more_steps_than_its_budget(data: st.DataObject) -> None:
 @settings(max_examples=100)
 @given(st.data())
 def test_only_allowed_calls_run_and_each_runs_once(data: st.DataObject) -> None:
-    """What runs was allowed by its latest decision; no call runs twice."""
+    """What runs was allowed by its latest decision; no call, and no draft of it, runs twice."""
     # PF-01 PF-17
     walk = Walk(data)
 
     walk.go()
 
-    ids = [call.call.call_id for call in walk.ran]
+    ran = [(call.call.call_id, steps.drafts(call) is not None) for call in walk.ran]
     rulings = [call.ruling for call in walk.ran]
-    assert len(ids) == len(set(ids))
+    assert len(ran) == len(set(ran))
     assert all(
-        isinstance(ruling, Decided) and isinstance(ruling.decision, Allow) for ruling in rulings
+        isinstance(ruling, Decided) and isinstance(ruling.decision, MayRun) for ruling in rulings
     )

@@ -47,7 +47,7 @@ async def test_a_request_tells_everything_to_judge_it(runs: Runs) -> None:
     assert request.action == 'send(log="/dev/null", text="hi")'
     assert request.arguments == {"log": "/dev/null", "text": "hi"}
     assert request.arguments_digest == digest({"text": "hi", "log": "/dev/null"})
-    assert (request.risk, request.rule) == ("communication", "risk:communication")
+    assert (request.risk, request.rule) == ("write_internal", "risk:write_internal")
     assert (request.expected_result, request.rollback) == (
         "one line",
         "none: what is sent is sent",
@@ -55,7 +55,7 @@ async def test_a_request_tells_everything_to_judge_it(runs: Runs) -> None:
     assert request.requester == "agent it for bob"
     assert request.expires_at - request.requested_at == timedelta(days=7)
     assert status.status == "waiting"
-    assert status.waits_for == ("req-1 · send: approval_required (communication)",)
+    assert status.waits_for == ("req-1 · send: approval_required (write_internal)",)
 
 
 async def test_a_rejection_is_told_to_the_model(runs: Runs, tmp_path: Path) -> None:
@@ -147,10 +147,7 @@ async def test_a_plain_approval_never_releases_money(runs: Runs) -> None:
     assert request.strength == "strong"
     assert not refused.accepted
     assert status.status == "waiting"
-    assert [entry.reason.split(";")[0] for entry in status.refused] == [
-        "'refund' (financial) needs strong authentication, which this release can't verify",
-        "this release can't verify signed approvals",
-    ]
+    assert [entry.code for entry in status.refused] == ["require_stronger_auth", "invalid_token"]
     assert result.answer == "refund denied"
 
 

@@ -9,7 +9,6 @@ from contracts.approvals import (
     ApprovalRequest,
     ApprovalSignal,
     ClosedRequest,
-    Disposition,
     Question,
     RefusedMessage,
     ResolutionSignal,
@@ -31,21 +30,22 @@ from tests.builders import (
     an_approval,
     asked_for,
     denied,
+    no,
+    ruled_upon,
     to_answer,
     to_approve,
     unknown,
+    yes,
 )
 from workflows import requests
 
 SEND = a_call("send", text="hi")
-YES = Disposition(accepted=True, request_id="req-1", reason="accepted")
-NO = Disposition(accepted=False, request_id="req-1", reason="request 'req-1' has expired")
 
 
 def ruled(*pairs: tuple[ToolCall, Ruling]) -> RunState:
     """A run whose calls were ruled upon like this."""
     state = asked_for(*(call for call, _ in pairs), state=a_state(run={"actor": "bob"}))
-    return requests.after_rulings(state, tuple(ruling for _, ruling in pairs), NOW)
+    return ruled_upon(state, tuple(ruling for _, ruling in pairs), NOW)
 
 
 def waiting() -> RunState:
@@ -55,7 +55,7 @@ def waiting() -> RunState:
 
 def told(state: RunState, message: ApprovalSignal | AnswerSignal | ResolutionSignal) -> RunState:
     """What an accepted message makes of a run."""
-    return requests.after_message(state, message, YES, LATER)[0]
+    return requests.after_verdict(state, message, yes(), LATER)[0]
 
 
 def result(state: RunState) -> ToolSuccess | ToolFailure | None:
@@ -67,6 +67,7 @@ def test_a_call_that_needs_approval_opens_a_request() -> None:
     # PF-15
     (request,) = waiting().requests
 
+    assert isinstance(request, ApprovalRequest)
     assert request == ApprovalRequest(
         request_id="req-1",
         reason="it reaches other people",
@@ -84,6 +85,8 @@ def test_a_call_that_needs_approval_opens_a_request() -> None:
         expected_result="one mail",
         rollback="none",
         requester="agent it for bob",
+        target="send",
+        challenge=request.challenge,
     )
     assert result(waiting()) is None
 
@@ -131,7 +134,7 @@ def test_requests_are_numbered_through_the_run() -> None:
     first, second = a_call("send", call_id="c1"), a_call("send", call_id="c2")
     state = ruled((first, to_approve(first)), (second, to_answer(second)))
     state = told(state, an_approval("req-1"))
-    again = requests.after_rulings(state, (to_approve(first, "strong"),), NOW)
+    again = ruled_upon(state, (to_approve(first, "strong"),), NOW)
 
     assert [request.request_id for request in again.requests] == ["req-2", "req-3"]
     assert again.requests_made == 3
@@ -141,7 +144,7 @@ def test_a_call_with_a_result_is_never_ruled_upon_again() -> None:
     """A second ruling about a call that was answered changes nothing."""
     state = ruled((SEND, denied(SEND)))
 
-    assert requests.after_rulings(state, (allowed(SEND),), NOW) == state
+    assert ruled_upon(state, (allowed(SEND),), NOW) == state
 
 
 def test_an_approval_is_recorded_with_what_it_binds_to() -> None:
@@ -149,8 +152,7 @@ def test_an_approval_is_recorded_with_what_it_binds_to() -> None:
     # PF-17 T-14
     state = told(waiting(), an_approval(reason="fine"))
 
-    record = state.calls[0].approval
-    assert record is not None
+    (record,) = state.calls[0].approvals
     assert (record.request_id, record.call_id, record.approver) == ("req-1", "c1", "alice")
     assert record.arguments_digest == digest({"text": "hi"})
     assert (record.strength, record.reason, record.at) == ("plain", "fine", LATER)
@@ -162,9 +164,9 @@ def test_an_approval_that_wasnt_enough_is_taken_back() -> None:
     """When the next decision asks for approval again, the old record is gone."""
     approved = told(waiting(), an_approval())
 
-    again = requests.after_rulings(approved, (to_approve(SEND, "strong"),), LATER)
+    again = ruled_upon(approved, (to_approve(SEND, "strong"),), LATER)
 
-    assert again.calls[0].approval is None
+    assert again.calls[0].approvals == ()
     assert [request.request_id for request in again.requests] == ["req-2"]
 
 
@@ -196,9 +198,9 @@ def test_an_answer_is_the_result_of_the_call() -> None:
 
 def test_a_refused_message_is_kept() -> None:
     """What changed nothing is kept for the audit, with its sender and the reason."""
-    state, disposition = requests.after_message(waiting(), an_approval(), NO, LATER)
+    state, disposition = requests.after_verdict(waiting(), an_approval(), no(), LATER)
 
-    assert disposition == NO
+    assert (disposition.accepted, disposition.reason) == (False, no().reason)
     assert state.refused == (
         RefusedMessage(
             signal="approval",
@@ -206,6 +208,7 @@ def test_a_refused_message_is_kept() -> None:
             sender="alice",
             reason="request 'req-1' has expired",
             at=LATER,
+            code="expired",
         ),
     )
     assert state.calls == waiting().calls
@@ -217,7 +220,7 @@ def test_a_request_that_closed_while_a_message_was_judged_stays_closed() -> None
     # T-17
     once = told(waiting(), an_approval())
 
-    twice, disposition = requests.after_message(once, an_approval(approver="bob"), YES, LATER)
+    twice, disposition = requests.after_verdict(once, an_approval(approver="bob"), yes(), LATER)
 
     assert (disposition.accepted, disposition.reason) == (False, "the request has just closed")
     assert twice.calls == once.calls
@@ -236,7 +239,7 @@ def test_a_message_about_nothing_changes_nothing(
     message: ApprovalSignal | AnswerSignal | ResolutionSignal, signal: str, sender: str
 ) -> None:
     """Even if it was accepted, a message about no open request has no effect."""
-    state, disposition = requests.after_message(waiting(), message, YES, LATER)
+    state, disposition = requests.after_verdict(waiting(), message, yes(), LATER)
 
     assert not disposition.accepted
     assert (state.refused[0].signal, state.refused[0].sender) == (signal, sender)
@@ -246,7 +249,7 @@ def test_only_the_latest_refusals_are_kept() -> None:
     """A flood of messages doesn't fill the state of a run; their number stays known."""
     state = waiting()
     for _ in range(25):
-        state, _ = requests.after_message(state, an_approval(), NO, LATER)
+        state, _ = requests.after_verdict(state, an_approval(), no(), LATER)
 
     assert (len(state.refused), state.refused_total) == (20, 25)
 
@@ -256,7 +259,7 @@ def test_only_the_latest_closed_requests_are_kept() -> None:
     state = waiting()
     for number in range(1, 121):
         state = told(state, an_approval(f"req-{number}"))
-        state = requests.after_rulings(state, (to_approve(SEND),), NOW)
+        state = ruled_upon(state, (to_approve(SEND),), NOW)
 
     assert len(state.closed) == 100
     assert state.closed[-1].request_id == "req-120"
@@ -274,7 +277,7 @@ def test_words_wait_for_the_next_turn() -> None:
 def test_a_malformed_call_opens_no_request() -> None:
     """Nobody is asked to approve what has no arguments."""
     call = a_malformed_call("send")
-    state = requests.after_rulings(asked_for(call), (unknown(call),), NOW)
+    state = ruled_upon(asked_for(call), (unknown(call),), NOW)
 
     assert state.requests == ()
     assert result(state) is not None

@@ -4,7 +4,6 @@ from datetime import timedelta
 
 import pytest
 
-from contracts.approvals import Disposition
 from contracts.run import RunInput, Stop
 from contracts.state import RunState
 from contracts.tools import AnyCall, ToolContract, ToolFailure, ToolResult
@@ -24,8 +23,10 @@ from tests.builders import (
     an_agent,
     an_approval,
     asked_for,
+    ruled_upon,
     to_answer,
     to_approve,
+    yes,
 )
 from workflows import replies, requests, steps
 
@@ -43,18 +44,17 @@ def step(state: RunState, *, history_is_long: bool = False) -> steps.Step:
 def ruled(*calls: AnyCall, state: RunState | None = None) -> RunState:
     """A run whose calls were all allowed."""
     asked = asked_for(*calls, state=state)
-    return requests.after_rulings(asked, tuple(allowed(call) for call in calls), NOW)
+    return ruled_upon(asked, tuple(allowed(call) for call in calls), NOW)
 
 
 def waiting(state: RunState | None = None) -> RunState:
     """A run with one call that was allowed and one that waits for approval."""
     asked = asked_for(LOOK_1, SEND_1, state=state)
-    return requests.after_rulings(asked, (allowed(LOOK_1), to_approve(SEND_1)), NOW)
+    return ruled_upon(asked, (allowed(LOOK_1), to_approve(SEND_1)), NOW)
 
 
 def approved() -> RunState:
-    yes = Disposition(accepted=True, request_id="req-1", reason="accepted")
-    return requests.after_message(waiting(), an_approval(), yes, NOW)[0]
+    return requests.after_verdict(waiting(), an_approval(), yes(), NOW)[0]
 
 
 def with_(state: RunState, **changes: object) -> RunState:
@@ -129,13 +129,13 @@ def test_only_what_is_undecided_is_authorized() -> None:
     assert isinstance(again, steps.Authorize)
     assert [call.call for call in fresh.calls] == [LOOK_1, SEND_1]
     assert [call.call for call in again.calls] == [SEND_1]
-    assert again.calls[0].approval is not None
+    assert len(again.calls[0].approvals) == 1
 
 
 def test_a_run_waits_until_the_first_request_expires() -> None:
     """Of several requests the earliest decides how long the run waits."""
-    first = requests.after_rulings(asked_for(SEND_1, LOOK_1), (to_approve(SEND_1),), NOW)
-    later = requests.after_rulings(first, (to_answer(LOOK_1),), NOW + timedelta(minutes=5))
+    first = ruled_upon(asked_for(SEND_1, LOOK_1), (to_approve(SEND_1),), NOW)
+    later = ruled_upon(first, (to_answer(LOOK_1),), NOW + timedelta(minutes=5))
 
     assert step(later) == steps.AwaitPeople(LATER)
 

@@ -17,6 +17,7 @@ from tests.builders import (
     a_transcript,
     an_approval,
     asked_for,
+    ruled_upon,
     to_approve,
 )
 from workflows import requests
@@ -127,7 +128,7 @@ def test_a_carried_state_is_json() -> None:
 def test_what_decides_is_carried() -> None:
     """Budget, counters, requests, words and provider's state go on; nothing begins again."""
     # T-33 PS-24
-    state = requests.after_rulings(
+    state = ruled_upon(
         asked_for(a_call("send", text="hi")),
         (to_approve(a_call("send", text="hi")),),
         a_state().started_at,

@@ -17,8 +17,9 @@ from tests.builders import (
     allowed,
     asked_for,
     denied,
+    ruled_upon,
 )
-from workflows import replies, requests, steps
+from workflows import replies, steps
 from workflows.transcript import appended, carried
 
 LOOK = a_call("look", call_id="c1", place="a")
@@ -27,14 +28,14 @@ WRITE = a_call("write", call_id="c4", n=1)
 
 def ruled(*calls: AnyCall) -> RunState:
     """A run whose calls were all allowed."""
-    return requests.after_rulings(asked_for(*calls), tuple(map(allowed, calls)), NOW)
+    return ruled_upon(asked_for(*calls), tuple(map(allowed, calls)), NOW)
 
 
 def test_results_come_in_the_order_of_the_calls() -> None:
     """However the calls ran, the model reads their results in the order of its calls."""
     # LP-09
     denied_too = a_call("delete", call_id="c6")
-    state = requests.after_rulings(
+    state = ruled_upon(
         asked_for(WRITE, denied_too, LOOK),
         (allowed(WRITE), denied(denied_too), allowed(LOOK)),
         NOW,
@@ -77,7 +78,7 @@ def test_calls_are_told_apart(turns: list[list[str]]) -> None:
         state = replies.after_model(state, a_reply(*calls), NOW)
         told = tuple(call.call for call in state.calls)
         ids += [call.call_id for call in told]
-        state = requests.after_rulings(state, tuple(map(allowed, told)), NOW)
+        state = ruled_upon(state, tuple(map(allowed, told)), NOW)
         state = steps.after_tools(state, tuple(map(a_success, told)), NOW)
 
     assert len(ids) == len(set(ids))

@@ -1,0 +1,121 @@
+"""Whether a command or a host is on a list: the same words for the policy and for the sandbox."""
+
+import re
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv6Address
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+ANY = "*"
+"""The entry that lists everything."""
+
+USUAL_PORTS = {"http": 80, "https": 443}
+
+_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
+_ENTRY = re.compile(
+    r"(?P<host>\*|(?:\*\.)?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(?::(?P<port>\d{1,5}))?"
+)
+_AUTHORITY = re.compile(r"[A-Za-z0-9._:\[\]-]+")
+_INVISIBLE = re.compile(r"[\x00-\x20\x7f]")
+
+
+class Origin(NamedTuple):
+    """Where a request goes: a host in lower case and without a last dot, and a port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port in USUAL_PORTS.values() else f"{host}:{self.port}"
+
+
+def origin_of(address: str) -> Origin | None:
+    """
+    Return where a request to an address (URL) goes, or null where readers could disagree.
+
+    Only http and https. Names with other than ASCII letters are read in their ASCII form only.
+    """
+    if _INVISIBLE.search(address):
+        return None
+    try:
+        parts = urlsplit(address)
+        host, port = _plain_host(parts.hostname or ""), parts.port
+    except ValueError:
+        return None
+    if host is None or parts.scheme not in USUAL_PORTS or not _AUTHORITY.fullmatch(parts.netloc):
+        return None
+    port = USUAL_PORTS[parts.scheme] if port is None else port
+    return Origin(host, port) if port else None
+
+
+def is_command_entry(entry: str) -> bool:
+    """Whether an entry can list a command: words, or a star alone."""
+    return bool(entry.split()) and (entry == ANY or ANY not in entry.split())
+
+
+def is_host_entry(entry: str) -> bool:
+    """Whether an entry can list a host: `host`, `*.suffix`, `*`, each with `:port` or without."""
+    return _read_entry(entry) is not None
+
+
+def command_is_listed(command: Sequence[str], entries: Iterable[str]) -> bool:
+    """Whether the first words of a command are the words of an entry."""
+    for entry in entries:
+        words = entry.split()
+        if command and words and (words == [ANY] or list(command[: len(words)]) == words):
+            return True
+    return False
+
+
+def host_is_listed(origin: Origin, entries: Iterable[str]) -> bool:
+    """
+    Whether a host is an entry, or lies below the suffix of an entry `*.suffix`.
+
+    An entry without a port lists the usual ports 80 and 443.
+    """
+    return any(_lists(entry, origin) for entry in map(_read_entry, entries) if entry)
+
+
+class _Entry(NamedTuple):
+    host: str
+    ports: frozenset[int]
+
+
+_USUAL = frozenset(USUAL_PORTS.values())
+
+
+def _read_entry(entry: str) -> _Entry | None:
+    found = _ENTRY.fullmatch(entry.lower())
+    if found is None:
+        return None
+    host = found["host"]
+    if host.startswith("["):
+        plain = _plain_host(host[1:-1])
+        if plain is None:
+            return None
+        host = plain
+    if found["port"] is None:
+        return _Entry(host, _USUAL)
+    port = int(found["port"])
+    return _Entry(host, frozenset({port})) if 0 < port <= 65_535 else None  # noqa: PLR2004 -- the last
+
+
+def _lists(entry: _Entry, origin: Origin) -> bool:
+    if origin.port not in entry.ports:
+        return False
+    if entry.host.startswith("*."):
+        # With its dot, so that neither the bare suffix nor a longer name ends with it.
+        return origin.host.endswith(entry.host[1:])
+    return entry.host in {ANY, origin.host}
+
+
+def _plain_host(host: str) -> str | None:
+    if ":" in host:
+        try:
+            address = IPv6Address(host)
+        except ValueError:
+            return None
+        return None if address.scope_id else str(address)
+    name = host.lower().removesuffix(".")
+    return name if _NAME.fullmatch(name) else None

@@ -1,0 +1,197 @@
+"""Approvals of one call: what a request says, how many it takes, who else may decide in time."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from contracts.approvals import ApprovalRequest, Proof
+from contracts.state import RunState
+from contracts.tools import Draft, ToolCall, ToolFailure
+from tests.builders import (
+    LATER,
+    NOW,
+    a_call,
+    a_state,
+    an_approval,
+    asked_for,
+    ruled_upon,
+    to_approve,
+    yes,
+)
+from workflows import requests, steps
+
+SEND = a_call("send", text="hi")
+PROOF = Proof(
+    issuer="holdfast",
+    subject="fred",
+    methods=("swk",),
+    authenticated_at=NOW,
+    token_id="t-1",
+    verified_at=NOW,
+)
+
+
+def waiting(call: ToolCall = SEND, now: datetime = NOW, **requirement: object) -> RunState:
+    """A run that waits for approval of a call that takes this."""
+    asked = asked_for(call, state=a_state(run={"actor": "bob"}))
+    return ruled_upon(asked, (to_approve(call, **requirement),), now, policy="abc")  # pyright: ignore[reportArgumentType] -- a test's own requirement
+
+
+def request_of(state: RunState) -> ApprovalRequest:
+    (request,) = state.requests
+    assert isinstance(request, ApprovalRequest)
+    return request
+
+
+def approved(
+    state: RunState, approver: str, proof: Proof | None = None, groups: tuple[str, ...] = ()
+) -> RunState:
+    verdict = yes(approver=approver, proof=proof, groups=groups)
+    return requests.after_verdict(state, an_approval(approver=approver), verdict, LATER)[0]
+
+
+def test_a_request_says_what_it_takes() -> None:
+    """Who may approve, how many must, how they prove it and the way back stand in the request."""
+    # BY-14 RK-10
+    request = request_of(
+        waiting(
+            strength="strong",
+            groups=("finance",),
+            count=2,
+            max_auth_age=300.0,
+            methods=("mfa",),
+            recovery="RB-12",
+        )
+    )
+
+    assert (request.strength, request.groups, request.count) == ("strong", ("finance",), 2)
+    assert (request.max_auth_age, request.methods) == (300.0, ("mfa",))
+    assert request.recovery == "RB-12"
+    assert (request.policy, request.target, request.approval_type) == ("abc", "send", "call")
+
+
+def test_a_request_lasts_as_long_as_the_rule_says() -> None:
+    """A rule's own time limit stands before the agent's."""
+    assert request_of(waiting(expires_after=60.0)).expires_at == NOW + timedelta(seconds=60)
+    assert request_of(waiting()).expires_at == NOW + timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(waiting(a_call("send", text="ho")), id="arguments"),
+        pytest.param(waiting(now=LATER), id="time"),
+        pytest.param(waiting(a_call("send", call_id="c2", text="hi")), id="call"),
+    ],
+)
+def test_no_two_requests_have_one_challenge(other: RunState) -> None:
+    """What a token is bound to differs with arguments, call and time."""
+    # BY-15
+    assert request_of(other).challenge != request_of(waiting()).challenge
+
+
+def test_the_challenge_covers_the_draft() -> None:
+    """Approving one draft is not approving another with the same arguments."""
+    # BY-05
+    drafts = [
+        Draft(draft_id="run-1/c1/draft", call_id="c1", tool="draft", summary="", data=words)
+        for words in ("Dear Ada", "Dear Bob")
+    ]
+    states = [asked_for(SEND) for _ in drafts]
+    shown = [
+        request_of(
+            ruled_upon(
+                state.model_copy(
+                    update={"calls": (state.calls[0].model_copy(update={"draft": draft}),)}
+                ),
+                (to_approve(SEND),),
+            )
+        )
+        for state, draft in zip(states, drafts, strict=True)
+    ]
+
+    assert [request.preview for request in shown] == ["Dear Ada", "Dear Bob"]
+    assert [request.preview_ref for request in shown] == ["run-1/c1/draft"] * 2
+    assert shown[0].approval_type == "commit"
+    assert shown[0].challenge != shown[1].challenge
+
+
+def test_one_of_two_approvals_is_not_enough() -> None:
+    """The request stays open, and says who has approved, until as many have as must."""
+    # PF-09
+    once = approved(waiting(count=2), "fred")
+    twice = approved(once, "gina")
+
+    assert [given.approver for given in request_of(once).approvals] == ["fred"]
+    assert isinstance(steps.next_step(once, NOW), steps.AwaitPeople)
+    assert twice.requests == ()
+    assert [given.approver for given in twice.calls[0].approvals] == ["fred", "gina"]
+    assert isinstance(steps.next_step(twice, NOW), steps.Authorize)
+
+
+@pytest.mark.parametrize("again", ["fred", "FRED"])
+def test_nobody_approves_twice(again: str) -> None:
+    """Two approvals of one person that arrive together count as one, whoever judged them."""
+    # T-17
+    once = approved(waiting(count=2), "fred")
+
+    state, told = requests.after_verdict(once, an_approval(), yes(approver=again), LATER)
+
+    assert (told.accepted, told.reason) == (False, "fred has approved req-1 already")
+    assert state.requests == once.requests
+    assert state.refused_total == 1
+
+
+def test_a_token_counts_once() -> None:
+    """Two approvals that arrive together with the same token count as one."""
+    # RK-19
+    once = approved(waiting(count=2), "fred", proof=PROOF)
+
+    _, told = requests.after_verdict(once, an_approval(), yes(approver="gina", proof=PROOF), LATER)
+
+    assert (told.accepted, told.reason) == (False, "this token was used already")
+
+
+def test_the_record_keeps_the_proof() -> None:
+    """Method, subject and time of the verification stay with the approval, and when it lapses."""
+    # RK-19 BY-15
+    state = approved(waiting(valid_for=600.0), "fred", proof=PROOF, groups=("finance",))
+
+    (record,) = state.calls[0].approvals
+    assert (record.strength, record.proof, record.groups) == ("strong", PROOF, ("finance",))
+    assert (record.scope, record.expires_at) == ("single_use", LATER + timedelta(minutes=10))
+    assert record.challenge == request_of(waiting(valid_for=600.0)).challenge
+
+
+def test_a_rejection_outweighs_approvals() -> None:
+    """One rejection closes a request that others have approved already."""
+    once = approved(waiting(count=2), "fred")
+
+    state, _ = requests.after_verdict(once, an_approval(decision="reject"), yes(), LATER)
+
+    assert isinstance(state.calls[0].result, ToolFailure)
+    assert state.closed[0].outcome == "rejected"
+
+
+def test_a_second_group_may_decide_after_a_while() -> None:
+    """When the first group lets time pass, a durable timer opens the request to another."""
+    # PF-15
+    state = waiting(
+        groups=("finance",), escalate_after=60.0, escalate_to=("managers",), expires_after=600.0
+    )
+    minute = NOW + timedelta(seconds=60)
+
+    assert steps.next_step(state, NOW) == steps.AwaitPeople(minute)
+    assert requests.overdue(state, NOW + timedelta(seconds=59)) == state
+    passed = requests.overdue(state, minute)
+    assert request_of(passed).escalated_at == minute
+    assert steps.next_step(passed, minute) == steps.AwaitPeople(NOW + timedelta(seconds=600))
+    assert requests.overdue(passed, NOW + timedelta(seconds=600)).requests == ()
+
+
+def test_a_request_that_expires_first_never_escalates() -> None:
+    """A second group isn't asked about what is over."""
+    state = waiting(escalate_after=600.0, escalate_to=("managers",), expires_after=60.0)
+
+    assert steps.next_step(state, NOW) == steps.AwaitPeople(NOW + timedelta(seconds=60))
+    assert requests.passed_on(state, NOW + timedelta(seconds=600)) == ()

@@ -1,0 +1,203 @@
+"""Draft first, then commit: what runs when, and what is never repeated blindly."""
+
+from typing import Literal
+
+import pytest
+
+from contracts.decisions import Allow, Decided, RunAsDraftOnly, RunInSandbox
+from contracts.state import CallState, RunState
+from contracts.tools import Risk, ToolCall, ToolFailure, ToolSuccess
+from policy.repetition import fingerprint
+from tests.builders import (
+    NOW,
+    a_call,
+    a_contract,
+    a_failure,
+    a_success,
+    allowed,
+    an_approval,
+    asked_for,
+    decided,
+    ruled_upon,
+    to_approve,
+    yes,
+)
+from workflows import requests, rulings, steps
+
+SEND = a_call("send", call_id="c1", text="hi")
+WRITE = a_call("write", call_id="c2", text="x")
+LOOK = a_call("look", call_id="c3", place="a")
+
+
+def to_draft(call: ToolCall, then: Literal["result", "approval"] = "approval") -> Decided:
+    return decided(
+        call,
+        RunAsDraftOnly(
+            rule="risk:communication", reason="draft first", draft="prepare", then=then
+        ),
+    )
+
+
+def to_run(call: ToolCall, risk: Risk = Risk.COMMUNICATION) -> Decided:
+    return decided(call, Allow(rule="approved:req-1", reason="approved by alice"), risk)
+
+
+def batch(state: RunState) -> list[str]:
+    step = steps.next_step(state, NOW)
+    assert isinstance(step, steps.RunTools), step
+    return [call.call.call_id for call in step.batch]
+
+
+def drafted(then: Literal["result", "approval"] = "approval") -> RunState:
+    state = ruled_upon(asked_for(SEND), (to_draft(SEND, then),))
+    return steps.after_tools(state, (a_success(SEND, {"subject": "hi"}),), NOW)
+
+
+def test_a_draft_comes_before_the_question() -> None:
+    """The draft variant runs first; its result is what a person is asked to approve."""
+    # RK-07 PF-13
+    state = drafted()
+
+    (call,) = state.calls
+    assert call.result is None
+    assert call.draft is not None
+    assert (call.draft.draft_id, call.draft.tool) == ("run-1/c1/draft", "prepare")
+    assert isinstance(steps.next_step(state, NOW), steps.Authorize)
+    asked = ruled_upon(state, (to_approve(SEND),))
+    assert [request.kind for request in asked.requests] == ["approval"]
+
+
+def test_the_commit_runs_after_the_approval() -> None:
+    """An approved draft is committed: the same call, decided anew."""
+    # BY-05
+    asked = ruled_upon(drafted(), (to_approve(SEND),))
+    approved = requests.after_verdict(asked, an_approval(), yes(), NOW)[0]
+    assert isinstance(steps.next_step(approved, NOW), steps.Authorize)
+
+    ready = ruled_upon(approved, (to_run(SEND),))
+
+    assert batch(ready) == ["c1"]
+    assert steps.drafts(ready.calls[0]) is None
+
+
+def test_a_draft_only_call_ends_with_its_draft() -> None:
+    """Where policy wants nothing but a draft, the draft is the result, and says so."""
+    # PF-13 PF-14
+    item = drafted("result").items[-1]
+
+    assert item.kind == "tool"
+    (result,) = item.results
+    assert isinstance(result, ToolSuccess)
+    assert result.name == "send"
+    assert result.data == {
+        "draft_id": "run-1/c1/draft",
+        "committed": False,
+        "draft": {"subject": "hi"},
+    }
+    assert result.summary.startswith("only a draft, nothing was committed")
+
+
+def test_a_draft_that_fails_is_the_result() -> None:
+    """What can't be drafted is never committed."""
+    state = ruled_upon(asked_for(SEND), (to_draft(SEND),))
+
+    after = steps.after_tools(state, (a_failure(SEND),), NOW)
+
+    assert after.calls == ()
+    assert after.items[-1].kind == "tool"
+
+
+def test_reads_run_first_then_drafts_then_writes_one_by_one() -> None:
+    """People see all drafts of a turn before anything of it is written."""
+    # BY-12
+    state = ruled_upon(
+        asked_for(WRITE, SEND, LOOK),
+        (to_run(WRITE, Risk.WRITE_LOCAL), to_draft(SEND), allowed(LOOK)),
+    )
+
+    assert batch(state) == ["c3"]
+    state = steps.after_tools(state, (a_success(LOOK),), NOW)
+    assert batch(state) == ["c1"]
+    state = steps.after_tools(state, (a_success(SEND),), NOW)
+    assert isinstance(steps.next_step(state, NOW), steps.Authorize)
+    state = ruled_upon(state, (to_approve(SEND),))
+    assert isinstance(steps.next_step(state, NOW), steps.AwaitPeople)
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        Allow(rule="r", reason=""),
+        RunInSandbox(rule="r", reason=""),
+        RunAsDraftOnly(rule="r", reason="", draft="prepare", then="approval"),
+    ],
+)
+def test_whatever_may_run_is_decided_anew_after_a_wait(
+    decision: Allow | RunInSandbox | RunAsDraftOnly,
+) -> None:
+    """Policy may have changed while people thought."""
+    # T-20
+    state = ruled_upon(asked_for(SEND), (decided(SEND, decision),))
+
+    assert rulings.undecided(state).calls[0].ruling is None
+
+
+def unknown_outcome(call: ToolCall) -> ToolFailure:
+    return ToolFailure(
+        status="outcome_unknown",
+        call_id=call.call_id,
+        name=call.name,
+        type="timeout",
+        reason="it may have happened",
+    )
+
+
+def test_a_write_that_may_have_happened_is_remembered() -> None:
+    """Its fingerprint stays in the run, so that the same call isn't made blindly again."""
+    # BY-11
+    state = ruled_upon(asked_for(SEND), (to_run(SEND),))
+    state = state.model_copy(
+        update={
+            "agent": state.agent.model_copy(
+                update={
+                    "tools": (a_contract("send", risk=Risk.COMMUNICATION, side_effect="external"),)
+                }
+            )
+        }
+    )
+
+    after = steps.after_tools(state, (unknown_outcome(SEND),), NOW)
+
+    assert after.unresolved == (fingerprint(SEND),)
+
+
+def test_a_local_write_may_be_repeated() -> None:
+    """A file in the workspace is written again without harm."""
+    state = ruled_upon(asked_for(WRITE), (to_run(WRITE, Risk.WRITE_LOCAL),))
+    local = a_contract("write", risk=Risk.WRITE_LOCAL, side_effect="local")
+    agent = state.agent.model_copy(update={"tools": (local,)})
+
+    after = steps.after_tools(
+        state.model_copy(update={"agent": agent}), (unknown_outcome(WRITE),), NOW
+    )
+
+    assert after.unresolved == ()
+
+
+def test_a_flood_makes_a_waiting_run_go_on_anew() -> None:
+    """A run that waits continues as new only when messages that changed nothing filled it."""
+    # T-34
+    state = ruled_upon(asked_for(SEND), (to_approve(SEND),))
+
+    assert isinstance(steps.next_step(state, NOW, history_is_long=True), steps.AwaitPeople)
+    assert isinstance(steps.next_step(state, NOW, flooded=True), steps.AwaitPeople)
+    step = steps.next_step(state, NOW, history_is_long=True, flooded=True)
+    assert step == steps.ContinueAsNew()
+
+
+def test_a_call_state_of_an_earlier_release_is_read() -> None:
+    """What 0.1 carried over has no drafts and no list of approvals."""
+    # AD-20
+    old = {"call": SEND.model_dump(), "ruling": None, "approval": None, "result": None}
+
+    assert CallState.model_validate(old) == CallState(call=SEND)

@@ -1,0 +1,98 @@
+"""What the rulings on calls mean for the run: what may not run, and who is asked. Pure."""
+
+from datetime import datetime
+
+from contracts.approvals import ApprovalRequest, Question
+from contracts.decisions import (
+    Allow,
+    ApprovalRequired,
+    AskUser,
+    Decided,
+    Deny,
+    MayRun,
+    Refused,
+    Ruling,
+    Rulings,
+    RunInSandbox,
+)
+from contracts.state import CallState, RunState
+from contracts.tools import ToolFailure, ToolResult
+from workflows import approvals, requests
+
+
+def wants_approval(ruling: Ruling) -> bool:
+    """Whether the latest decision about a call was that somebody must approve it."""
+    return isinstance(ruling, Decided) and isinstance(ruling.decision, ApprovalRequired)
+
+
+def is_notable(ruling: Ruling) -> bool:
+    """Whether an auditor should find it without opening an event: it didn't just run."""
+    plain = isinstance(ruling, Decided) and isinstance(ruling.decision, Allow | RunInSandbox)
+    return not plain
+
+
+def after_rulings(state: RunState, answer: Rulings, now: datetime) -> RunState:
+    """Take the rulings: what may not run gets its result, what people decide gets a request."""
+    ruled = {ruling.call_id: ruling for ruling in answer.rulings}
+    for call in state.calls:
+        ruling = ruled.get(call.call.call_id)
+        if ruling is None or call.result is not None:
+            continue
+        fresh = call.model_copy(update={"ruling": ruling, "result": _refusal(call, ruling)})
+        if wants_approval(ruling):
+            # Whatever was approved before, it was not enough for this decision.
+            fresh = fresh.model_copy(update={"approvals": ()})
+        state = requests.replaced(state, fresh)
+        if request := _request(state, fresh, ruling, answer.policy, now):
+            state = requests.asked(state, request)
+    return state
+
+
+def undecided(state: RunState) -> RunState:
+    """Have calls that were allowed before a wait decided again: policy may have changed."""
+    calls = tuple(
+        call.model_copy(update={"ruling": None})
+        if call.result is None
+        and isinstance(call.ruling, Decided)
+        and isinstance(call.ruling.decision, MayRun)
+        else call
+        for call in state.calls
+    )
+    return state.model_copy(update={"calls": calls})
+
+
+def _refusal(call: CallState, ruling: Ruling) -> ToolResult | None:
+    match ruling:
+        case Refused():
+            return ToolFailure(
+                status="error",
+                call_id=ruling.call_id,
+                name=ruling.tool,
+                type=ruling.type,
+                reason=ruling.reason,
+                next_valid_actions=ruling.next_valid_actions,
+            )
+        case Decided(decision=Deny() as deny):
+            return requests.denied(call, deny.type, deny.reason, *deny.next_valid_actions)
+        case Decided():
+            return None
+
+
+def _request(
+    state: RunState, call: CallState, ruling: Ruling, policy: str, now: datetime
+) -> ApprovalRequest | Question | None:
+    """Build the request that a ruling asks for."""
+    match ruling:
+        case Decided(decision=AskUser() as decision):
+            return Question(
+                request_id=state.next_request_id,
+                reason=decision.reason,
+                requested_at=now,
+                expires_at=requests.expiry(state, now),
+                call_id=ruling.call_id,
+                question=decision.question,
+            )
+        case Decided(decision=ApprovalRequired()):
+            return approvals.request(state, call, ruling, policy, now)
+        case _:
+            return None

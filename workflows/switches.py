@@ -1,0 +1,91 @@
+"""The kill switch: one workflow that keeps what is switched off for all runs of a task queue."""
+
+from collections.abc import Sequence
+
+from pydantic import JsonValue
+from temporalio import workflow
+from temporalio.common import RawValue
+
+from contracts.errors import HoldfastError
+from contracts.switches import SWITCHES_TYPE, Switch, SwitchState
+from policy.switches import after_signal, opened
+from workflows.summaries import LIMIT, shortened
+
+MAX_EVENTS = 1_000
+"""Some 250 changes. A worker that starts reads them all before it decides anything."""
+
+MAX_BYTES = 4_000_000
+"""Of large garbage; the server ends a workflow at 50 MB."""
+
+LONGEST_REASON = 300
+"""Characters of a reason in the details; history has the whole."""
+
+
+@workflow.defn(name=SWITCHES_TYPE, failure_exception_types=[HoldfastError])
+class HoldfastSwitches:
+    """
+    Keeps the switches, and does nothing else.
+
+    Workers read the signals from its history themselves, so a switch works before this workflow
+    has seen it. Its own copy answers queries, and goes on when the history is long.
+    """
+
+    def __init__(self) -> None:
+        self._state = SwitchState()
+        self._received: list[tuple[str, bytes]] = []
+
+    @workflow.run
+    async def run(self, *arguments: JsonValue) -> None:
+        """Take signals for as long as there are any."""
+        self._state = opened(arguments[0] if arguments else None)
+        while True:
+            self._take()
+            workflow.set_current_details(details(self._state))
+            # Nothing may be awaited between the last look at the signals and this.
+            if _history_is_long():
+                workflow.continue_as_new(self._state)
+            await workflow.wait_condition(lambda: bool(self._received))
+
+    @workflow.signal(dynamic=True)
+    def receive(self, name: str, payloads: Sequence[RawValue]) -> None:
+        """
+        Take any signal; it may come before the input has been read.
+
+        One handler for all names: a handler of its own drops what it can't decode without a trace,
+        and a wrong number of arguments fails the workflow task, for ever.
+        """
+        content = payloads[0].payload.data if len(payloads) == 1 else b""
+        self._received.append((name, content))
+
+    @workflow.query
+    def switches(self) -> SwitchState:
+        """Return what is switched off."""
+        return self._state
+
+    def _take(self) -> None:
+        for name, content in self._received:
+            self._state = after_signal(self._state, name, content, workflow.now())
+        self._received.clear()
+
+
+def details(state: SwitchState) -> str:
+    """Write what is off as the Markdown that the UI shows as current details."""
+    if not state.switches:
+        return "Nothing is switched off."
+    lines = [f"- {_line(switch)}" for switch in state.switches]
+    return "**Switched off for all runs**\n\n" + "\n".join(lines)
+
+
+def _line(switch: Switch) -> str:
+    since = f"{switch.at:%Y-%m-%d %H:%M:%S} UTC"
+    reason = f": {shortened(switch.reason, LONGEST_REASON)}" if switch.reason else ""
+    name, by = shortened(switch.name, LIMIT), shortened(switch.by, LIMIT)
+    return f"{switch.kind} `{name}`: off since {since} by {by}{reason}"
+
+
+def _history_is_long() -> bool:
+    info = workflow.info()
+    return (
+        info.get_current_history_length() >= MAX_EVENTS
+        or info.get_current_history_size() >= MAX_BYTES
+    )
