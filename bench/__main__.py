@@ -12,10 +12,11 @@ import sys
 import time
 
 from bench import recovery, replay, sdks, steps
+from bench.decisions import decisions
 from bench.goals import Tally
 from bench.processes import server
 
-PARTS = ("steps", "many", "cache", "sdks", "recovery", "replay")
+PARTS = ("decisions", "steps", "many", "cache", "sdks", "recovery", "replay")
 
 
 def _arguments() -> argparse.Namespace:
@@ -40,6 +41,15 @@ async def _measure(given: argparse.Namespace) -> None:
     print(
         "The raw loop has the SDK's defaults, its sandbox too; python -m bench.variants: without"
     )
+    if "decisions" in given.only:
+        await decisions(tally)
+    if set(given.only) != {"decisions"}:
+        await _with_server(given, tally)
+    tally.close()
+    print(f"\n{time.monotonic() - began:.0f} s")
+
+
+async def _with_server(given: argparse.Namespace, tally: Tally) -> None:
     async with server() as client:
         if "steps" in given.only:
             await steps.one_at_a_time(client, tally, given.lengths, given.repeats)
@@ -53,8 +63,6 @@ async def _measure(given: argparse.Namespace) -> None:
             await recovery.recover(client, tally, given.repeats)
         if "replay" in given.only:
             await replay.replay(client, given.replay_steps)
-    tally.close()
-    print(f"\n{time.monotonic() - began:.0f} s")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
@@ -14,7 +15,6 @@ from temporalio.plugin import SimplePlugin
 from temporalio.worker import (
     PollerBehaviorAutoscaling,
     UnsandboxedWorkflowRunner,
-    Worker,
     WorkerConfig,
 )
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
@@ -77,17 +77,17 @@ def has_uvloop() -> bool:
     return importlib.util.find_spec("uvloop") is not None
 
 
-def _build(kind: str, client: Client, queue: str) -> Worker:
+def _working(kind: str, client: Client, queue: str) -> AbstractAsyncContextManager[object]:
     # Each imports only what it needs: the floor knows nothing of ours.
     if kind == "raw":
         from bench.raw import build_raw_worker
 
         return build_raw_worker(client, queue)
     from bench.app import app
-    from worker import build_worker
+    from worker import working
 
     cached = {"cached_transcripts": 0} if kind == "uncached" else {}
-    return build_worker(client, app, task_queue=queue, **cached)
+    return working(client, app, task_queue=queue, **cached)
 
 
 async def _work(kind: str, address: str, queue: str, variant: str) -> None:
@@ -97,7 +97,7 @@ async def _work(kind: str, address: str, queue: str, variant: str) -> None:
         data_converter=DataConverter.default if plain else pydantic_data_converter,
         plugins=[Change(VARIANTS[variant]())],
     )
-    async with _build(kind, client, queue):
+    async with _working(kind, client, queue):
         # Ends with the process that started this one, however that ends.
         await asyncio.to_thread(sys.stdin.read)
 

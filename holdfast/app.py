@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 
@@ -18,7 +19,9 @@ from contracts.errors import AppError
 from contracts.model import ModelSettings
 from contracts.run import AgentSnapshot
 from contracts.tools import HostedTool
-from tools.registry import ToolRegistry
+from holdfast.policies.files import load_policy
+from policy.rules import NO_POLICY, Policy
+from tools.registry import ToolRegistry, companions
 from tools.schema import objections, output_schema
 from tools.tool import Tool
 
@@ -92,6 +95,7 @@ class Agent:
             hosted=tuple(sorted(self.hosted, key=lambda tool: tool.name)),
             settings=self.settings,
             output_schema=None if self.output is None else output_schema(self.name, self.output),
+            companions=tuple(tool.contract for tool in companions(self.tools)),
         )
         return snapshot.model_copy(update={"prefix_digest": snapshot.prefix.digest})
 
@@ -101,7 +105,9 @@ class App:
     Agents and the scripts of their scripted models. Raises AppError for what can't work.
 
     *scripts* gives the models named `scripted:NAME` their words, *chat_servers* are where models
-    named `openai-chat:SERVER/NAME` are asked.
+    named `openai-chat:SERVER/NAME` are asked. *policy* is the path of a policy file
+    (docs/policy.md), relative to the working directory; without one the defaults of the risk
+    classes decide.
     """
 
     def __init__(
@@ -110,26 +116,39 @@ class App:
         agents: Sequence[Agent],
         scripts: Mapping[str, Script] | None = None,
         chat_servers: Mapping[str, ChatServer] | None = None,
-        policy: str | None = None,
+        policy: str | Path | None = None,
     ) -> None:
-        if policy is not None:
-            raise AppError(
-                f"policy={policy!r}: this release has no policy files and would ignore it; "
-                "leave it out, the defaults of the risk classes apply"
-            )
+        self._policy_name = policy
+        self._policy_file = Path(policy or "").absolute()  # the working directory may change
         self.agents = tuple(agents)
         self.scripts = dict(scripts or {})
         self.chat_servers = checked(chat_servers or {})
         for name, server in self.chat_servers.items():
             if flaw := _flaw_of_server(server):
                 raise AppError(f"chat server {name!r}: {flaw}")
-        self.registry = ToolRegistry(tool for agent in self.agents for tool in agent.tools)
+        self.registry = ToolRegistry(
+            tool
+            for agent in self.agents
+            for tool in (*agent.tools, *companions(agent.tools))
+        )
         names = [agent.name for agent in self.agents]
         for agent in self.agents:
             if flaws := self._flaws(agent):
                 raise AppError(f"agent {agent.name!r}: {'; '.join(flaws)}")
             if names.count(agent.name) > 1:
                 raise AppError(f"agent {agent.name!r}: two agents have this name; rename one")
+
+    @cached_property
+    def policy(self) -> Policy:
+        """
+        The policy, read when it is first asked for. Raises AppError with the line of a flaw.
+
+        A process that imports the app only to run one of its tools asks for no policy, and may
+        not even see the file.
+        """
+        if self._policy_name is None:
+            return NO_POLICY
+        return load_policy(self._policy_file, str(self._policy_name))
 
     def synchronous_modules(self) -> list[str]:
         """Return the modules that the app's synchronous tools are defined in."""
@@ -287,4 +306,5 @@ def load_app(name: str) -> App:
         found = getattr(importlib.import_module(module), attribute, None)
     if not isinstance(found, App):
         raise AppError(f"app {name!r}: {attribute!r} in {module!r} is no holdfast.App")
+    _ = found.policy  # a flaw in it is found now, not with the first call
     return found

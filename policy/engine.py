@@ -1,63 +1,74 @@
-"""Who may do what: one ordered table of rules, and what no rule covers is denied."""
+"""
+Who may do what: ordered tables of small rules, and what no rule covers is denied.
+
+First come the rules that nothing can overrule. Then the policy, or else the risk class, says what
+the call is permitted. What that permission takes, is looked at last: a list, a sandbox, a draft,
+a person.
+"""
 
 from collections.abc import Callable
 from pathlib import PurePosixPath
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TypeAlias
 
-from contracts.approvals import ApprovalRecord
-from contracts.base import digest
-from contracts.decisions import Allow, ApprovalRequired, AskUser, Decision, Deny
+from contracts.decisions import AskUser, Decision, Deny
 from contracts.tools import ToolCall, ToolContract
-from policy.risk import DEFAULTS
+from policy.case import Case, Facts
+from policy.repetition import fingerprint
+from policy.rules import NO_POLICY, Policy, forbidden_by
+from policy.switches import switched_off
+from policy.terms import TELL, TERMS, permitted, strengthened
+
+__all__ = ["NO_POLICY", "RULES", "Facts", "decide"]
+
+Rule: TypeAlias = Callable[[Case, Policy], Decision | None]
 
 
-class Facts(NamedTuple):
-    """What a decision depends on beside the call: on whose behalf it is, and what was approved."""
-
-    tenant: str
-    actor: str
-    agent: str
-    approvals: tuple[ApprovalRecord, ...] = ()
-
-
-Rule: TypeAlias = Callable[[ToolCall, ToolContract, Facts], Decision | None]
-
-
-def ask_the_user(call: ToolCall, contract: ToolContract, _facts: Facts) -> Decision | None:
-    """A tool that asks is no action: its call is a question."""
-    if contract.permission != "ask_user":
+def deny_switched_off(case: Case, _policy: Policy) -> Decision | None:
+    """What is switched off doesn't run, whoever has approved it."""
+    facts = case.facts
+    switch = switched_off(facts.switches, case.contract.name, facts.agent, facts.tenant)
+    if switch is None:
         return None
-    return AskUser(
-        rule="ask-user",
-        reason="the agent asks a person",
-        question=str(call.arguments.get("question", "")),
+    because = f": {switch.reason}" if switch.reason else ""
+    return Deny(
+        rule=f"switch:{switch.kind}:{switch.name}",
+        reason=f"{switch.kind} {switch.name!r} is switched off by {switch.by}{because}",
+        next_valid_actions=(
+            ("use another tool", TELL) if switch.kind == "tool" else (TELL, "stop here")
+        ),
     )
 
 
-def deny_foreign_tenant(call: ToolCall, contract: ToolContract, facts: Facts) -> Decision | None:
-    """A call stays with the tenant that the run belongs to."""
-    scope = contract.resource_scope
-    if scope.kind != "tenant" or scope.argument is None:
+def deny_forbidden(case: Case, policy: Policy) -> Decision | None:
+    """What any rule of the policy forbids is denied, wherever the rule stands."""
+    found = forbidden_by(case, policy)
+    if found is None:
         return None
-    named = call.arguments.get(scope.argument)
-    if named == facts.tenant:
+    return Deny(
+        rule=f"policy:{found.rule.id}",
+        reason=found.reason,
+        next_valid_actions=("choose another way: nobody can approve this one", TELL),
+    )
+
+
+def deny_foreign_tenant(case: Case, _policy: Policy) -> Decision | None:
+    """A call stays with the tenant that the run belongs to."""
+    scope, tenant = case.contract.resource_scope, case.facts.tenant
+    if scope.kind != "tenant" or case.scoped == tenant:
         return None
     return Deny(
         rule="tenant-scope",
-        reason=f"{scope.argument} is {named!r}, but this run belongs to tenant {facts.tenant!r}",
-        next_valid_actions=(f"use {scope.argument}={facts.tenant!r}",),
+        reason=f"{scope.argument} is {case.scoped!r}, but this run belongs to tenant {tenant!r}",
+        next_valid_actions=(f"use {scope.argument}={tenant!r}",),
     )
 
 
-def deny_outside_workspace(
-    call: ToolCall, contract: ToolContract, _facts: Facts
-) -> Decision | None:
+def deny_outside_workspace(case: Case, _policy: Policy) -> Decision | None:
     """A path stays inside the workspace."""
-    scope = contract.resource_scope
-    if scope.kind != "workspace" or scope.argument is None:
+    scope, named = case.contract.resource_scope, case.scoped
+    if scope.kind != "workspace":
         return None
-    named = call.arguments.get(scope.argument)
-    path = PurePosixPath(named) if isinstance(named, str) else None
+    path = PurePosixPath(named) if isinstance(named, str) and "\0" not in named else None
     if path is not None and not path.is_absolute() and ".." not in path.parts:
         return None
     return Deny(
@@ -67,60 +78,64 @@ def deny_outside_workspace(
     )
 
 
-def follow_the_risk_class(call: ToolCall, contract: ToolContract, facts: Facts) -> Decision | None:
-    """What nobody has decided otherwise, the risk class decides."""
-    rule = f"risk:{contract.risk}"
-    default = DEFAULTS[contract.risk]
-    match default.verdict:
-        case "allow":
-            return Allow(rule=rule, reason=default.reason)
-        case "approve":
-            return _approved(call, facts, "plain") or ApprovalRequired(
-                rule=rule, reason=default.reason, strength="plain"
-            )
-        case "approve_strongly":
-            return _approved(call, facts, "strong") or ApprovalRequired(
-                rule=rule, reason=default.reason, strength="strong"
-            )
-        case "deny":
-            return Deny(
-                rule=rule,
-                reason=default.reason,
-                next_valid_actions=(
-                    "choose a tool with a lower risk class",
-                    "tell the user what you would have done and why",
-                ),
-            )
+def deny_repeating_the_unresolved(case: Case, _policy: Policy) -> Decision | None:
+    """A write of which nobody knows whether it happened isn't done again."""
+    unresolved = case.facts.unresolved
+    if not unresolved or fingerprint(case.call) not in unresolved:
+        return None
+    return Deny(
+        rule="unresolved-write",
+        reason="the same call was cut off before, and nobody knows whether it happened",
+        next_valid_actions=(
+            "find out with a tool that reads whether it happened",
+            "ask the user to find out",
+        ),
+        type="non_idempotent_retry_blocked",
+    )
+
+
+def ask_the_user(case: Case, _policy: Policy) -> Decision | None:
+    """A tool that asks is no action: its call is a question."""
+    if case.contract.permission != "ask_user":
+        return None
+    return AskUser(
+        rule="ask-user",
+        reason="the agent asks a person",
+        question=str(case.call.arguments.get("question", "")),
+    )
+
+
+def follow_the_policy_or_the_risk_class(case: Case, policy: Policy) -> Decision | None:
+    """What is permitted happens as soon as everything that it takes is there."""
+    permission = strengthened(case, permitted(case, policy))
+    for term in TERMS:
+        if (decision := term(case, policy, permission)) is not None:
+            return decision
+    return None
 
 
 # The first rule that answers decides, so what forbids stands before what permits.
 RULES: tuple[Rule, ...] = (
+    deny_switched_off,
+    deny_forbidden,
     deny_foreign_tenant,
     deny_outside_workspace,
+    deny_repeating_the_unresolved,
     ask_the_user,
-    follow_the_risk_class,
+    follow_the_policy_or_the_risk_class,
 )
 
 
-def decide(call: ToolCall, contract: ToolContract, facts: Facts) -> Decision:
+def decide(
+    call: ToolCall, contract: ToolContract, facts: Facts, policy: Policy = NO_POLICY
+) -> Decision:
     """Decide whether a call with valid arguments may run. Pure and total."""
+    case = Case(call, contract, facts)
     for rule in RULES:
-        if (decision := rule(call, contract, facts)) is not None:
+        if (decision := rule(case, policy)) is not None:
             return decision
     return Deny(
         rule="default-deny",
         reason=f"no rule covers {call.name!r}",
         next_valid_actions=("ask the user",),
     )
-
-
-def _approved(call: ToolCall, facts: Facts, strength: Literal["plain", "strong"]) -> Allow | None:
-    for record in facts.approvals:
-        bound = (record.call_id, record.arguments_digest)
-        if bound != (call.call_id, digest(call.arguments)):
-            continue
-        if record.strength == "strong" or strength == "plain":
-            return Allow(
-                rule=f"approved:{record.request_id}", reason=f"approved by {record.approver}"
-            )
-    return None

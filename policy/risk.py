@@ -3,19 +3,21 @@
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
+from contracts.approvals import Requirement
 from contracts.tools import Risk
 
 
 class Default(NamedTuple):
-    """The permission of a risk class, and why."""
+    """The permission of a risk class, why, and what an approval takes if it needs one."""
 
-    verdict: Literal["allow", "approve", "approve_strongly", "deny"]
+    effect: Literal["allow", "approve", "deny"]
     reason: str
+    requirement: Requirement = Requirement()
 
 
+_STRONG = Requirement(strength="strong")
 _LOOK = Default("allow", "it changes nothing")
-_STRONG = Default("approve_strongly", "money or access is at stake")
-_SANDBOX = Default("deny", "it needs a sandbox, and this worker has none")
+_AT_STAKE = Default("approve", "money or access is at stake", _STRONG)
 
 DEFAULTS: Mapping[Risk, Default] = {
     Risk.READ_ONLY: _LOOK,
@@ -26,10 +28,19 @@ DEFAULTS: Mapping[Risk, Default] = {
     Risk.WRITE_INTERNAL: Default("approve", "it changes internal records"),
     Risk.COMMUNICATION: Default("approve", "it reaches other people"),
     Risk.WRITE_EXTERNAL: Default("approve", "it changes something outside"),
-    Risk.FINANCIAL: _STRONG,
+    Risk.FINANCIAL: _AT_STAKE,
     Risk.DESTRUCTIVE: Default("deny", "what it destroys can't be brought back"),
-    Risk.PRIVILEGED_ACCESS: _STRONG,
-    Risk.IDENTITY_ACCESS: _STRONG,
-    Risk.PROCESS_EXECUTION: _SANDBOX,
-    Risk.NETWORK_OPEN_WORLD: _SANDBOX,
+    Risk.PRIVILEGED_ACCESS: _AT_STAKE,
+    Risk.IDENTITY_ACCESS: _AT_STAKE,
+    Risk.PROCESS_EXECUTION: Default("deny", "it runs programs, and no policy rule lists it"),
+    Risk.NETWORK_OPEN_WORLD: Default("deny", "it asks any host, and no policy rule lists it"),
+    Risk.SECURITY_SENSITIVE: Default("approve", "the security of others depends on it", _STRONG),
+    Risk.PRIVILEGED_ADMIN: Default(
+        "approve",
+        "it changes what everybody may do",
+        Requirement(strength="strong", count=2),
+    ),
 }
+
+DRAFTED = frozenset({Risk.COMMUNICATION, Risk.WRITE_EXTERNAL})
+"""Classes of which a person approves a draft, never bare arguments."""

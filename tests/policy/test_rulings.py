@@ -1,16 +1,30 @@
 """What the activity `authorize` rules: known tool, valid arguments, then the engine."""
 
-import pytest
-from pydantic import Field
+from decimal import Decimal
+from typing import Annotated
 
-from activities.policy import PolicyActivities
-from contracts.approvals import ApprovalRecord
+import pytest
+from pydantic import AfterValidator, Field
+
+from activities.policy import PolicyActivities, Surroundings
+from contracts.approvals import ApprovalRecord, Hearing
 from contracts.base import JsonObject, digest
-from contracts.decisions import AuthorizeCalls, Decided, Refused, Ruling
-from contracts.tools import AnyCall, ResourceScope, Risk, ToolCall
-from tests.builders import a_call, a_malformed_call, a_record
+from contracts.decisions import AuthorizeCalls, Decided, Refused, Ruling, Rulings
+from contracts.switches import Switch
+from contracts.tools import AnyCall, Draft, ResourceScope, Risk, ToolCall
+from policy.repetition import fingerprint
+from policy.rules import NO_POLICY, Policy
+from policy.trust import TrustedIssuer
+from tests.builders import NOW, a_call, a_malformed_call, a_record
+from tests.policy.policies import a_policy
 from tools.registry import ToolRegistry
 from tools.tool import tool
+
+
+def _even(number: int) -> int:
+    if number % 2:
+        raise ValueError("must be even")
+    return number
 
 
 @tool(risk=Risk.READ_ONLY)
@@ -20,19 +34,63 @@ async def look(place: str, times: int = Field(default=1, ge=1, le=9)) -> str:
 
 
 @tool(risk=Risk.READ_ONLY, scope=ResourceScope(kind="tenant", argument="tenant"))
-async def account(tenant: str) -> str:
+async def account(tenant: str = "acme") -> str:
     """Read the account of a tenant."""
     return tenant
 
 
-@tool(risk=Risk.COMMUNICATION)
+@tool(risk=Risk.WRITE_INTERNAL)
 async def send(text: str) -> str:
     """Send a text to other people."""
     return text
 
 
-ACTIVITIES = PolicyActivities(ToolRegistry([look, account, send]))
-VISIBLE = ("look", "account", "send")
+@tool(risk=Risk.FINANCIAL, draft="look")
+async def pay(amount: Decimal, pieces: Annotated[int, AfterValidator(_even)] = 2) -> str:
+    """Pay an amount of money in pieces."""
+    return f"{amount} in {pieces}"
+
+
+REGISTRY = ToolRegistry([look, account, send, pay])
+VISIBLE = ("look", "account", "send", "pay")
+
+
+class NoKeys:
+    """Nobody's signature counts."""
+
+    async def trusted(self, hearing: Hearing) -> tuple[TrustedIssuer, ...]:
+        return ()
+
+
+class Switches:
+    """A kill switch that is set as the test wants it."""
+
+    def __init__(self, *switches: Switch) -> None:
+        self._switches = switches
+
+    async def current(self) -> tuple[Switch, ...]:
+        return self._switches
+
+
+async def authorized(
+    *calls: AnyCall,
+    policy: Policy = NO_POLICY,
+    environment: str = "",
+    switches: tuple[Switch, ...] = (),
+    **changes: object,
+) -> Rulings:
+    surroundings = Surroundings(policy, environment, has_sandbox=True)
+    activities = PolicyActivities(REGISTRY, surroundings, NoKeys(), Switches(*switches))
+    fields: dict[str, object] = {
+        "run_id": "run-1",
+        "agent": "it",
+        "tenant": "acme",
+        "actor": "bob",
+        "calls": calls,
+        "visible_tools": VISIBLE,
+        "now": NOW,
+    }
+    return await activities.authorize(AuthorizeCalls.model_validate({**fields, **changes}))
 
 
 async def ruled(
@@ -40,17 +98,7 @@ async def ruled(
     approvals: tuple[ApprovalRecord, ...] = (),
     visible: tuple[str, ...] = VISIBLE,
 ) -> tuple[Ruling, ...]:
-    rulings = await ACTIVITIES.authorize(
-        AuthorizeCalls(
-            run_id="run-1",
-            agent="it",
-            tenant="acme",
-            actor="alice",
-            calls=calls,
-            approvals=approvals,
-            visible_tools=visible,
-        )
-    )
+    rulings = await authorized(*calls, approvals=approvals, visible_tools=visible)
     return rulings.rulings
 
 
@@ -65,7 +113,7 @@ async def test_a_name_that_is_no_tool_is_unknown(name: str) -> None:
 
     assert isinstance(ruling, Refused)
     assert (ruling.type, ruling.tool) == ("unknown_tool", name)
-    assert ruling.reason == f"no tool {name!r} (known: look, account, send)"
+    assert ruling.reason == f"no tool {name!r} (known: look, account, send, pay)"
     assert ruling.next_valid_actions
 
 
@@ -149,3 +197,75 @@ async def test_an_approval_reaches_the_engine() -> None:
         ruling.decision.verdict for ruling in (before, after, other) if isinstance(ruling, Decided)
     ]
     assert verdicts == ["approval_required", "allow", "approval_required"]
+
+
+async def rule_of(call: AnyCall, **changes: object) -> str:
+    """The rule that decides about a call."""
+    answer = await authorized(call, **changes)  # pyright: ignore[reportArgumentType] -- whatever a test says
+    (ruling,) = answer.rulings
+    assert isinstance(ruling, Decided)
+    return ruling.decision.rule
+
+
+async def test_the_engine_sees_what_the_tool_will_see() -> None:
+    """Defaults that the model left out count, and a decimal in text is a number."""
+    policy = a_policy(
+        "{id: small, effect: allow, match: {tools: [pay]}, when: args.amount <= 20.0 "
+        "&& args.pieces == 2}"
+    )
+
+    rules = [
+        await rule_of(a_call("pay", amount=amount), policy=policy)
+        for amount in ("19.99", 20, "20.01", "20.00000000000000000001")
+    ]
+    own = await rule_of(a_call("account"))
+
+    assert rules == ["policy:small", "policy:small", "risk:financial", "risk:financial"]
+    assert own == "risk:read_only"
+
+
+async def test_what_the_tool_would_refuse_is_invalid() -> None:
+    """Where a type is stricter than its schema, nobody is asked to approve what can't run."""
+    # PF-02
+    answer = await authorized(a_call("pay", amount=1, pieces=3))
+
+    (ruling,) = answer.rulings
+    assert isinstance(ruling, Refused)
+    assert ruling.type == "invalid_arguments"
+    assert "must be even" in ruling.reason
+
+
+async def test_rulings_name_the_policy_that_made_them() -> None:
+    """History holds with every decision which policy it was, by its digest."""
+    policy = a_policy("{id: r, effect: deny}")
+
+    with_one = await authorized(a_call("look", place="attic"), policy=policy)
+    without = await authorized(a_call("look", place="attic"))
+
+    assert with_one.policy == policy.digest
+    assert without.policy == ""
+    assert "policy" not in without.model_dump()
+
+
+async def test_facts_of_the_run_reach_the_engine() -> None:
+    """Environment, kill switch, drafts and unresolved writes: the decision depends on each."""
+    call = a_call("pay", amount=1)
+    off = Switch(kind="tool", name="pay", by="ops", reason="", at=NOW)
+    draft = Draft(draft_id="d", call_id="c1", tool="look", summary="it would pay")
+    live = a_policy("{id: live, effect: forbid, match: {environments: [production]}}")
+
+    first = await authorized(call)
+    drafted = await authorized(call, drafts=(draft,))
+    other = await authorized(call, drafts=(draft.model_copy(update={"call_id": "c2"}),))
+
+    verdicts = [
+        ruling.decision.verdict
+        for answer in (first, drafted, other)
+        for ruling in answer.rulings
+        if isinstance(ruling, Decided)
+    ]
+    assert verdicts == ["run_as_draft_only", "approval_required", "run_as_draft_only"]
+    assert await rule_of(call, switches=(off,)) == "switch:tool:pay"
+    assert await rule_of(call, unresolved=(fingerprint(call),)) == "unresolved-write"
+    assert await rule_of(call, policy=live, environment="production") == "policy:live"
+    assert await rule_of(call, policy=live, environment="staging") == "risk:financial"

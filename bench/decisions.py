@@ -1,0 +1,125 @@
+"""What deciding costs: decisions per second, and what `authorize` adds to a turn."""
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from activities.policy import PolicyActivities, Surroundings
+from bench.goals import Tally
+from contracts.approvals import Hearing
+from contracts.decisions import AuthorizeCalls
+from contracts.switches import Switch
+from contracts.tools import Risk, ToolCall
+from policy.case import Facts
+from policy.document import parse_policy
+from policy.engine import decide
+from policy.rules import NO_POLICY, Policy
+from policy.trust import TrustedIssuer
+from tests.builders import NOW
+from tools.registry import ToolRegistry
+from tools.tool import tool
+
+RULES = 500
+CALLS = 4
+"""Calls of a turn; models ask for one to four."""
+
+MOST_MS = 2.0
+"""What the design allows `authorize` to add to a turn."""
+
+SECONDS = 1.0
+"""For which each figure is measured."""
+
+
+@tool(risk=Risk.WRITE_INTERNAL)
+async def move_stock(order_id: int, amount: float, currency: str = "EUR", note: str = "") -> str:
+    """Move stock from one shelf to another."""
+    return f"{order_id} {amount} {currency} {note}"
+
+
+class Scene(NamedTuple):
+    """A policy, and what of it is worked through until a rule fits: always the last one."""
+
+    name: str
+    policy: Policy
+
+
+def _scenes() -> tuple[Scene, ...]:
+    last = "{id: last, effect: allow, match: {tools: [move_stock]}}"
+    others = [
+        f"{{id: r{number}, effect: {effect}, match: {{tools: [tool_{number}], "
+        f"risks: [write_internal]}}, when: args.amount > {number}}}"
+        for number, effect in zip(range(RULES - 1), ["forbid", "approve", "deny"] * RULES)
+    ]
+    conditions = [
+        f"{{id: r{number}, effect: {effect}, match: {{tools: [move_stock]}}, when: "
+        f"\"args.amount > {number + 1000} && args.currency == 'EUR'\"}}"
+        for number, effect in zip(range(RULES - 1), ["forbid", "approve", "deny"] * RULES)
+    ]
+    return (
+        Scene("no policy", NO_POLICY),
+        Scene(f"{RULES} rules, of other tools", _policy([*others, last])),
+        Scene(f"{RULES} rules, all conditions", _policy([*conditions, last])),
+    )
+
+
+def _policy(rules: list[str]) -> Policy:
+    return parse_policy("\n".join(["version: 1", "rules:", *(f"  - {rule}" for rule in rules)]))
+
+
+def _call(number: int) -> ToolCall:
+    arguments = {"order_id": 1044 + number, "amount": 15.5, "note": "as agreed on the phone"}
+    return ToolCall(call_id=f"c{number}", name="move_stock", arguments=arguments)
+
+
+async def decisions(tally: Tally) -> None:
+    """Print how many decisions a core makes in a second, and what a turn pays for them."""
+    print(f"\nDecisions; a turn has {CALLS} calls, their arguments are checked too")
+    print(f"{'':32}{'a second':>10}{'us each':>9}{'ms per turn':>13}  goals", flush=True)
+    for scene in _scenes():
+        call, contract = _call(0), move_stock.contract
+        facts = Facts("acme", "alice", "it", NOW, values=move_stock.values(call.arguments))
+        each = _seconds(lambda: decide(call, contract, facts, scene.policy))  # noqa: B023 -- called at once
+        turn = await _turn(scene.policy) * 1000
+        goal = tally.judge(f"authorize, {scene.name}: ms", turn, MOST_MS, " ms") or "kept"
+        print(f"{scene.name:32}{1 / each:10,.0f}{each * 1e6:9.1f}{turn:13.3f}  {goal}", flush=True)
+
+
+def _seconds(action: Callable[[], object]) -> float:
+    action()
+    count, began = 0, time.perf_counter()
+    while time.perf_counter() - began < SECONDS:
+        for _ in range(20):
+            action()
+        count += 20
+    return (time.perf_counter() - began) / count
+
+
+async def _turn(policy: Policy) -> float:
+    surroundings = Surroundings(policy, "production", has_sandbox=True)
+    registry = ToolRegistry([move_stock])
+    activities = PolicyActivities(registry, surroundings, _Keys(), _Switches())
+    asked = AuthorizeCalls(
+        run_id="run-1",
+        agent="it",
+        tenant="acme",
+        actor="alice",
+        calls=tuple(_call(number) for number in range(CALLS)),
+        visible_tools=("move_stock",),
+        now=NOW,
+    )
+    await activities.authorize(asked)
+    count, began = 0, time.perf_counter()
+    while time.perf_counter() - began < SECONDS:
+        await activities.authorize(asked)
+        count += 1
+    return (time.perf_counter() - began) / count
+
+
+class _Keys:
+    async def trusted(self, hearing: Hearing) -> tuple[TrustedIssuer, ...]:
+        raise NotImplementedError(hearing)
+
+
+class _Switches:
+    async def current(self) -> tuple[Switch, ...]:
+        return ()

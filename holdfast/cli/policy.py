@@ -1,0 +1,225 @@
+"""Commands about a policy: check it, ask what it decides, and try it on cases and past runs."""
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+from pydantic import TypeAdapter, ValidationError
+from rich.text import Text
+
+from contracts.base import JsonObject
+from contracts.errors import HoldfastError, PolicyRefused
+from contracts.tools import ToolCall
+from holdfast.app import App, load_app
+from holdfast.cli import explaining, listing, options, render
+from holdfast.cli.history import read_run
+from holdfast.cli.options import blocking
+from holdfast.connection import connect
+from holdfast.policies.cases import Outcome, load_cases, tried
+from holdfast.policies.diff import Comparison, Comparisons, compared
+from holdfast.policies.files import load_policy, load_source
+from holdfast.policies.names import strangers
+from holdfast.policies.rehearsal import (
+    DEFAULT_ACTOR,
+    DEFAULT_TENANT,
+    Misfit,
+    Who,
+    rehearse,
+    user_of,
+)
+from holdfast.trace.words import counted, plain
+from policy.document import Source, refused
+from policy.rules import Policy
+from settings import Settings
+
+app = typer.Typer(help="Check, explain and test policy files.", rich_markup_mode=None)
+
+AppName: TypeAlias = Annotated[
+    str, typer.Argument(metavar="APP", help="The app as module:attribute.")
+]
+PolicyFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--policy", metavar="FILE", help="A policy instead of the app's own."),
+]
+Environment: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="NAME", help="As HOLDFAST_ENVIRONMENT of the worker.")
+]
+
+_ARGUMENTS: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
+
+
+@app.command("check")
+def check(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The policy file.")],
+    app: Annotated[
+        list[str] | None,
+        typer.Option(metavar="APP", help="An app that it is for; may be given more than once."),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """
+    Say whether a policy file can be used, and else all that is wrong with it.
+
+    With apps, also what it names that none of them has. Exit code 1 if anything is wrong.
+    """
+    try:
+        source = _checked(file, app or [])
+    except PolicyRefused as refusal:
+        if as_json:
+            render.show_json({"ok": False, "errors": list(refusal.lines)})
+        for line in () if as_json else refusal.lines:
+            _warn(line)
+        raise typer.Exit(1) from None
+    policy = source.policy
+    figures = {"rules": len(policy.rules), "groups": len(policy.groups), "digest": policy.digest}
+    if as_json:
+        render.show_json({"ok": True, **figures})
+        return
+    rules, groups = counted(len(policy.rules), "rule"), counted(len(policy.groups), "group")
+    render.console().print(f"ok: {rules}, {groups}, digest {policy.digest}")
+
+
+@app.command("explain")
+def explain(
+    app: AppName,
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="The tool's name.")],
+    args: Annotated[str, typer.Argument(metavar="ARGS", help="Its arguments, as JSON.")],
+    *,
+    agent: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The first that has the tool, if not given.")
+    ] = None,
+    tenant: Annotated[str, typer.Option(metavar="NAME")] = DEFAULT_TENANT,
+    actor: Annotated[str, typer.Option(metavar="NAME")] = DEFAULT_ACTOR,
+    environment: Environment = None,
+    policy: PolicyFile = None,
+    as_json: options.Json = False,
+) -> None:
+    """Show what is decided about a call, and what each rule of the policy has to do with it."""
+    found = load_app(app)
+    subject, user = user_of(found, tool, agent)
+    who = Who(user, tenant, actor, _environment(environment))
+    call = ToolCall(call_id="call", name=tool, arguments=_arguments(args))
+    tried_out = rehearse(call, subject, who, _policy(found, policy), datetime.now(UTC))
+    if isinstance(tried_out, Misfit):
+        raise HoldfastError(f"the arguments don't fit {tool!r}: {tried_out.reason}")
+    if as_json:
+        render.show_json(explaining.as_json(tried_out))
+    else:
+        explaining.show(tried_out)
+
+
+@app.command("test")
+@blocking
+async def try_out(
+    app: AppName,
+    subjects: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[CASES...]", help="YAML files with cases; with --runs, runs or their files."
+        ),
+    ] = None,
+    *,
+    runs: Annotated[
+        bool, typer.Option("--runs", help="Try the policy on the calls of past runs instead.")
+    ] = False,
+    limit: Annotated[
+        int, typer.Option(min=1, help="How many of the latest runs, if none are named.")
+    ] = 20,
+    environment: Environment = None,
+    policy: PolicyFile = None,
+    as_json: options.Json = False,
+) -> None:
+    """
+    Try a policy on cases, or with --runs on the calls that past runs have recorded.
+
+    Exit code 1 if a case doesn't hold. Decisions that differ from those of past runs are no
+    failure: they are what you want to see before the policy is used.
+    """
+    found = load_app(app)
+    candidate = _policy(found, policy)
+    if runs:
+        names = subjects or await _latest(limit)
+        traces = [await read_run(name) for name in names]
+        _report_changes(
+            compared(found, candidate, traces, _environment(environment)), as_json=as_json
+        )
+        return
+    if not subjects:
+        raise typer.BadParameter("name files with cases, or try it on past runs with --runs")
+    cases = [case for name in subjects for case in load_cases(Path(name))]
+    _report_cases([tried(found, candidate, *case) for case in cases], as_json=as_json)
+
+
+def _checked(file: Path, apps: list[str]) -> Source:
+    source = load_source(file)
+    if apps and (flaws := strangers(source, [load_app(name) for name in apps])):
+        raise refused(str(file), flaws)
+    return source
+
+
+def _policy(app: App, file: Path | None) -> Policy:
+    return app.policy if file is None else load_policy(file)
+
+
+def _environment(given: str | None) -> str:
+    return Settings.load().environment if given is None else given
+
+
+def _arguments(text: str) -> JsonObject:
+    try:
+        return _ARGUMENTS.validate_json(text)
+    except ValidationError:
+        raise typer.BadParameter(
+            f"{text!r} is no JSON object, as in '{{\"order_id\": 1044}}'", param_hint="ARGS"
+        ) from None
+
+
+async def _latest(limit: int) -> list[str]:
+    return [entry.run_id for entry in await listing.runs(await connect(), None, limit)]
+
+
+def _report_cases(outcomes: list[Outcome], *, as_json: bool) -> None:
+    failed = [outcome for outcome in outcomes if outcome.objection]
+    if as_json:
+        render.show_json([outcome._asdict() for outcome in outcomes])
+    else:
+        for outcome in failed:
+            _warn(str(outcome))
+        kept = len(outcomes) - len(failed)
+        render.console().print(f"{kept} of {counted(len(outcomes), 'case')} hold")
+    if failed:
+        raise typer.Exit(1)
+
+
+def _report_changes(found: Comparisons, *, as_json: bool) -> None:
+    changed = [comparison for comparison in found.compared if comparison.is_change]
+    same = len(found.compared) - len(changed)
+    if as_json:
+        render.show_json(
+            {
+                "changed": [_change(comparison) for comparison in changed],
+                "unchanged": same,
+                "left_out": found.left_out,
+            }
+        )
+        return
+    out = render.console()
+    for comparison in changed:
+        out.print(Text(plain(str(comparison))))
+    left_out = f", {found.left_out} left out that no policy decided" if found.left_out else ""
+    out.print(f"{counted(len(changed), 'call')} decided differently, {same} as before{left_out}")
+
+
+def _change(comparison: Comparison) -> JsonObject:
+    return {
+        "run_id": comparison.run_id,
+        "call": comparison.call.model_dump(mode="json"),
+        "before": comparison.before._asdict(),
+        "after": comparison.after._asdict(),
+    }
+
+
+def _warn(text: str) -> None:
+    print(plain(text), file=sys.stderr)  # noqa: T201 -- standard output holds what was asked for

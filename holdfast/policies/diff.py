@@ -1,0 +1,131 @@
+"""What a policy would have decided about the calls that past runs have recorded."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pydantic import JsonValue, TypeAdapter
+
+from contracts.base import JsonObject
+from contracts.decisions import Decided, Decision, RunAsDraftOnly
+from contracts.tools import ToolCall
+from holdfast.app import App
+from holdfast.policies.rehearsal import Misfit, Who, rehearse
+from holdfast.trace.values import Call, Ruled, Trace
+from policy.rules import Policy
+from workflows.summaries import call_line
+
+_DECISION: TypeAdapter[Decision] = TypeAdapter(Decision)
+
+_OF_THE_MOMENT = ("switch:", "unresolved-write", "no-sandbox")
+"""Rules that speak of how things stood then, which no policy decides."""
+
+
+class Answer(NamedTuple):
+    """A decision, in the words that tell it from another one."""
+
+    verdict: str
+    rule: str
+    takes: JsonObject
+
+    def __str__(self) -> str:
+        return f"{self.verdict} ({self.rule})" if self.rule else self.verdict
+
+
+class Comparison(NamedTuple):
+    """A call of a run, as it was decided about then, and as it would be now."""
+
+    run_id: str
+    call: ToolCall
+    before: Answer
+    after: Answer
+
+    @property
+    def is_change(self) -> bool:
+        """Whether anything but the words differs."""
+        return self.before != self.after
+
+    def __str__(self) -> str:
+        takes = ""
+        if (self.before.verdict, self.before.rule) == (self.after.verdict, self.after.rule):
+            takes = f": {', '.join(_differences(self.before.takes, self.after.takes))}"
+        what = f"{self.run_id} {call_line(self.call)}"
+        return f"{what}: {self.before} → {self.after}{takes}"
+
+
+class Comparisons(NamedTuple):
+    """All calls of some runs; `left_out` are those that no policy decided about."""
+
+    compared: list[Comparison]
+    left_out: int
+
+
+def compared(app: App, policy: Policy, traces: list[Trace], environment: str) -> Comparisons:
+    """Decide anew about each call of past runs, as it stood before anybody had approved it."""
+    found: list[Comparison] = []
+    left_out = 0
+    for trace in traces:
+        for call in trace.calls:
+            comparison = _comparison(app, policy, trace, call, environment)
+            if comparison is None:
+                left_out += 1
+            else:
+                found.append(comparison)
+    return Comparisons(found, left_out)
+
+
+def _comparison(
+    app: App, policy: Policy, trace: Trace, recorded: Call, environment: str
+) -> Comparison | None:
+    call = recorded.call
+    before = _first(recorded.rulings)
+    if not isinstance(call, ToolCall) or trace.brief is None or before is None:
+        return None
+    tool = app.registry.get(call.name) or (trace.agent.tool(call.name) if trace.agent else None)
+    if tool is None or before.rule.startswith(_OF_THE_MOMENT):
+        return None
+    who = Who(trace.brief.agent, trace.brief.tenant, trace.brief.actor, environment)
+    found = rehearse(call, tool, who, policy, trace.started_at)
+    if isinstance(found, Misfit):
+        after = Answer("invalid_arguments", "", {"reason": found.reason})
+    else:
+        drafted = isinstance(before, RunAsDraftOnly)
+        after = _answer(found.decision if drafted else found.outcome)
+    return Comparison(trace.run_id, call, _answer(before), after)
+
+
+def _first(rulings: tuple[Ruled, ...]) -> Decision | None:
+    """Return the first decision about a call; where a draft came first, the one after it."""
+    decisions = [ruled.ruling.decision for ruled in rulings if isinstance(ruled.ruling, Decided)]
+    after_drafts = (
+        decision
+        for decision in decisions
+        if not (isinstance(decision, RunAsDraftOnly) and decision.then == "approval")
+    )
+    return next(after_drafts, decisions[0] if decisions else None)
+
+
+def _answer(decision: Decision) -> Answer:
+    fields = _DECISION.dump_python(decision, mode="json")
+    takes = {
+        name: value
+        for name, value in fields.items()
+        if name not in {"verdict", "rule", "reason", "question", "next_valid_actions"}
+    }
+    return Answer(decision.verdict, decision.rule, takes)
+
+
+def _differences(before: JsonObject, after: JsonObject) -> Iterator[str]:
+    for name in dict.fromkeys((*before, *after)):
+        old, new = before.get(name), after.get(name)
+        if old != new:
+            yield f"{name} {_said(old)} → {_said(new)}"
+
+
+def _said(value: JsonValue) -> str:
+    match value:
+        case list():
+            return " ".join(str(entry) for entry in value) or "none"
+        case None | "":
+            return "none"
+        case _:
+            return str(value)

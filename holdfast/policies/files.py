@@ -1,0 +1,36 @@
+"""Policy files: read from disk, and compared with the apps that they are for."""
+
+from pathlib import Path
+
+from contracts.errors import AppError
+from policy.document import Policy, Source, parse_source
+
+LARGEST_FILE = 4_000_000
+"""Bytes; more than any policy that may be read, so that no wrong file is read whole."""
+
+
+def load_policy(path: str | Path, name: str = "") -> Policy:
+    """
+    Read the policy file at a path; *name* is what its flaws call it, if that is another.
+
+    Raises AppError with the line where it says what no policy may.
+    """
+    return load_source(path, name).policy
+
+
+def load_source(path: str | Path, name: str = "") -> Source:
+    """Read a policy file, and keep what stands where in it."""
+    file, name = Path(path), name or str(path)
+    return parse_source(text_of(file, name), name, file.absolute().parent)
+
+
+def text_of(file: Path, name: str) -> str:
+    """Read a YAML file. Raises AppError where that can't be."""
+    try:
+        if file.is_file() and file.stat().st_size > LARGEST_FILE:
+            raise AppError(f"{name} is too large to be read: {LARGEST_FILE:,} bytes is most")
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise AppError(f"{name} is no text in UTF-8") from None
+    except OSError as error:
+        raise AppError(f"{name}: {error.strerror}") from None

@@ -1,0 +1,115 @@
+"""Names and conditions of a policy that can't mean anything in the apps that it is for."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
+
+from contracts.tools import ToolContract
+from holdfast.app import App
+from policy.document import Source
+from policy.entries import RuleEntry
+from policy.rules import RELEASING, unsafe
+from policy.yaml_lines import Flaw, Place
+
+_TEXT = re.compile(r"""[rR]?(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
+_ARGUMENT = re.compile(r"\bargs\s*\.\s*([A-Za-z_]\w*)")
+
+Found: TypeAlias = Iterator[tuple[Place, str]]
+
+
+class Known(NamedTuple):
+    """What the apps have: their tools by name, and the names of their agents."""
+
+    tools: dict[str, ToolContract]
+    agents: list[str]
+
+    def matched(self, rule: RuleEntry) -> list[ToolContract]:
+        """Return the tools that a rule is about, as far as its names say."""
+        return [
+            tool
+            for tool in self.tools.values()
+            if (not rule.match.tools or tool.name in rule.match.tools)
+            and (not rule.match.risks or tool.risk in rule.match.risks)
+        ]
+
+
+def strangers(source: Source, apps: Sequence[App]) -> list[Flaw]:
+    """Say what in a policy nobody in these apps has, and which rules can't hold there."""
+    known = Known(
+        {tool.name: tool for app in apps for tool in app.registry.contracts()},
+        [agent.name for app in apps for agent in app.agents],
+    )
+    return [
+        source.located.flaw(("rules", number, *place), reason)
+        for number, rule in enumerate(source.file.rules)
+        for check in CHECKS
+        for place, reason in check(known, rule)
+    ]
+
+
+def _unknown_tools(known: Known, rule: RuleEntry) -> Found:
+    """Tools that are named are in one of the apps."""
+    for number, name in enumerate(rule.match.tools):
+        if name not in known.tools:
+            yield ("match", "tools", number), _nobody("tool", name, sorted(known.tools))
+
+
+def _unknown_agents(known: Known, rule: RuleEntry) -> Found:
+    """Agents that are named are in one of the apps."""
+    for number, name in enumerate(rule.match.agents):
+        if name not in known.agents:
+            yield ("match", "agents", number), _nobody("agent", name, known.agents)
+
+
+def _risks_that_differ(known: Known, rule: RuleEntry) -> Found:
+    """Tools and risk classes that are named together go together."""
+    if rule.match.tools and rule.match.risks and not known.matched(rule):
+        classes = {known.tools[name].risk for name in rule.match.tools if name in known.tools}
+        if classes:
+            yield ("match", "risks"), f"these tools are {', '.join(sorted(classes))}"
+
+
+def _rules_that_never_hold(known: Known, rule: RuleEntry) -> Found:
+    """Tools are named by rules that can hold for them, and list what they must."""
+    for number, name in enumerate(rule.match.tools):
+        tool = known.tools.get(name)
+        if tool is None or rule.effect not in RELEASING:
+            continue
+        flaw = unsafe(
+            tool.risk,
+            rule.effect,
+            recovery=rule.approval.recovery if rule.approval else "",
+            conditional=rule.when is not None,
+        )
+        lists = {"command": rule.match.commands, "host": rule.match.hosts}
+        if flaw is not None:
+            yield ("match", "tools", number), f"{name!r} is {tool.risk}: {flaw}"
+        elif not lists.get(tool.resource_scope.kind, "it needs none"):
+            kind = tool.resource_scope.kind
+            yield ("match", "tools", number), f"{name!r} needs {kind}s: list them, or ['*']"
+
+
+def _unknown_arguments(known: Known, rule: RuleEntry) -> Found:
+    """Arguments in a condition are those of some tool of the rule."""
+    tools = known.matched(rule)
+    has: set[str] = set()
+    for tool in tools:
+        properties = tool.input_schema.get("properties")
+        has.update(properties if isinstance(properties, dict) else ())
+    named = dict.fromkeys(_ARGUMENT.findall(_TEXT.sub("''", rule.when or "")))
+    for name in named if tools else ():
+        if name not in has:
+            yield ("when",), _nobody("argument", name, sorted(has), "none of its tools has")
+
+
+CHECKS: tuple[Callable[[Known, RuleEntry], Found], ...] = (
+    _unknown_tools,
+    _unknown_agents,
+    _risks_that_differ,
+    _rules_that_never_hold,
+    _unknown_arguments,
+)
+
+
+def _nobody(kind: str, name: str, known: Sequence[str], who: str = "nobody has") -> str:
+    return f"{who} {kind} {name!r} (known: {', '.join(known) or 'none'})"

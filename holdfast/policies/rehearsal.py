@@ -1,0 +1,128 @@
+"""Deciding about calls outside of any run: what would become of them, and which rules say so."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import NamedTuple
+
+from contracts.base import JsonObject
+from contracts.decisions import Decision, RunAsDraftOnly
+from contracts.errors import AppError, ToolError
+from contracts.run import Brief
+from contracts.tools import Draft, ToolCall, ToolContract
+from holdfast.app import App
+from policy.case import Case, Facts
+from policy.engine import decide
+from policy.rules import Fit, Policy, PolicyRule, fit, forbidden_by
+from policy.terms import permitted
+from tools.tool import Tool
+
+DEFAULT_TENANT = str(Brief.model_fields["tenant"].default)
+DEFAULT_ACTOR = str(Brief.model_fields["actor"].default)
+
+
+class Who(NamedTuple):
+    """On whose behalf a call is made, and where."""
+
+    agent: str
+    tenant: str = DEFAULT_TENANT
+    actor: str = DEFAULT_ACTOR
+    environment: str = ""
+
+
+class Misfit(NamedTuple):
+    """A call that never gets to a decision, because its arguments don't fit."""
+
+    reason: str
+
+
+class Sight(NamedTuple):
+    """What one rule of a policy has to do with a call."""
+
+    rule: PolicyRule
+    fit: Fit
+    governs: bool
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """A call as it would be decided about where there is a sandbox, and no approval yet."""
+
+    call: ToolCall
+    contract: ToolContract
+    facts: Facts
+    policy: Policy
+
+    @cached_property
+    def decision(self) -> Decision:
+        """What is decided first."""
+        return decide(self.call, self.contract, self.facts, self.policy)
+
+    @cached_property
+    def outcome(self) -> Decision:
+        """What is decided in the end: where a draft comes first, after it."""
+        first = self.decision
+        if not isinstance(first, RunAsDraftOnly) or first.then == "result":
+            return first
+        draft = Draft(draft_id="", call_id=self.call.call_id, tool=first.draft, summary="")
+        return decide(self.call, self.contract, self.facts._replace(draft=draft), self.policy)
+
+    def sights(self) -> list[Sight]:
+        """Hold every rule of the policy against the call, in the order of the file."""
+        case = Case(self.call, self.contract, self.facts)
+        found = forbidden_by(case, self.policy)
+        governing = (
+            permitted(case, self.policy).rule if found is None else f"policy:{found.rule.id}"
+        )
+        return [
+            Sight(rule, fit(rule, case), governs=f"policy:{rule.id}" == governing)
+            for rule in self.policy.rules
+        ]
+
+
+def rehearse(
+    call: ToolCall, tool: Tool | ToolContract, who: Who, policy: Policy, now: datetime
+) -> Rehearsal | Misfit:
+    """Prepare to decide about a call; of a tool whose code is gone the contract will do."""
+    values = call.arguments
+    if isinstance(tool, Tool):
+        if objections := tool.objections(call.arguments):
+            return Misfit("; ".join(objections))
+        try:
+            values = tool.values(call.arguments)
+        except ToolError as error:
+            return Misfit(error.reason)
+        tool = tool.contract
+    return Rehearsal(call, tool, _facts(who, values, now), policy)
+
+
+def user_of(app: App, name: str, agent: str | None) -> tuple[Tool, str]:
+    """Return a tool and the agent that uses it: the one named, or the first that has it."""
+    agents = {one.name: one for one in app.agents}
+    if agent is not None and agent not in agents:
+        raise AppError(f"no agent {agent!r} (known: {_named(list(agents))})")
+    having = [agents[agent]] if agent is not None else list(app.agents)
+    for one in having:
+        for tool in one.tools:
+            if tool.contract.name == name:
+                return tool, one.name
+    known = sorted({tool.contract.name for one in having for tool in one.tools})
+    whose = "the app" if agent is None else f"agent {agent!r}"
+    raise AppError(f"{whose} has no tool {name!r} (known: {_named(known)})")
+
+
+def _facts(who: Who, values: JsonObject, now: datetime) -> Facts:
+    return Facts(
+        tenant=who.tenant,
+        actor=who.actor,
+        agent=who.agent,
+        now=now,
+        environment=who.environment,
+        sandbox=True,
+        values=values,
+    )
+
+
+def _named(names: Sequence[str]) -> str:
+    return ", ".join(names) or "none"

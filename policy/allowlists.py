@@ -1,0 +1,91 @@
+"""What of commands and requests is forbidden by a list, and what is risky on any list."""
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from contracts.allowlists import command_is_listed
+from policy.case import Case
+
+RISKY: Mapping[str, str] = {
+    "destroys": "rm rmdir unlink shred dd truncate wipefs mkfs mke2fs mkswap fdisk parted",
+    "changes rules": "chmod chown chgrp chattr setfacl setcap mount umount sysctl modprobe insmod",
+    "ends others": "kill killall pkill shutdown reboot halt poweroff init systemctl service",
+    "becomes another": "sudo su doas pkexec runuser chroot unshare nsenter useradd usermod passwd",
+    "starts others": "env xargs nohup setsid timeout nice ionice stdbuf time watch parallel flock "
+    "strace busybox toybox script eval exec awk gawk mawk crontab at",
+    "reaches out": "ssh scp sftp rsync nc ncat netcat socat telnet ftp docker podman kubectl helm",
+}
+"""Programs that are risky with whatever arguments, by what they do."""
+
+RISKY_PROGRAMS = frozenset(name for names in RISKY.values() for name in names.split())
+
+RISKY_WORDS: Mapping[str, frozenset[str]] = {
+    "git": frozenset({"push", "reset", "clean", "filter-branch", "config", "submodule", "rebase"}),
+    "find": frozenset({"-delete", "-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fls"}),
+    "npm": frozenset({"publish", "install", "exec", "run"}),
+    "pip": frozenset({"install", "uninstall"}),
+    "sed": frozenset({"-i", "--in-place"}),
+    "tar": frozenset({"--to-command", "--checkpoint-action", "--use-compress-program", "-I"}),
+}
+"""By program: words that make a command risky, wherever they stand in it."""
+
+INTERPRETERS: Mapping[str, str] = {
+    "cs": "sh bash dash zsh ksh fish ash csh tcsh",
+    "c": "python python2 python3 pypy pypy3",
+    "epE": "perl ruby node nodejs lua",
+    "rBRE": "php",
+}
+"""By the letters of options that run a text as code: the programs that have them."""
+
+HARMLESS_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+_LONGEST_METHOD = 20
+
+
+def command_is_forbidden(command: tuple[str, ...], entries: tuple[str, ...]) -> bool:
+    """Whether a command is on a list that forbids, under whatever path its program is called."""
+    return command_is_listed(command, entries) or command_is_listed(
+        (_program(command), *command[1:]), entries
+    )
+
+
+def risky_operation(case: Case) -> str | None:
+    """Name what makes a call risky that a rule lists, as in `git push`; null if nothing does."""
+    if case.command is not None:
+        return risky_command(case.command)
+    if not case.names_host or "method" not in case.values:
+        return None
+    method = str(case.values["method"]).upper()
+    return None if method in HARMLESS_METHODS else method[:_LONGEST_METHOD]
+
+
+def risky_command(command: tuple[str, ...]) -> str | None:
+    """Name what makes a command risky; null if nothing on the lists above does."""
+    program, words = _program(command), command[1:]
+    if program in RISKY_PROGRAMS or program.startswith("mkfs."):
+        return program
+    for word in words:
+        if _option(word) in RISKY_WORDS.get(program, ()):
+            return f"{program} {_option(word)}"
+    if program == "git" and words and words[0].startswith("-"):
+        # Options before the subcommand can make git run any program.
+        return f"git {_option(words[0])}"
+    letters = next((key for key, names in INTERPRETERS.items() if program in names.split()), "")
+    for word in words:
+        if letters and _runs_text(word, letters):
+            return f"{program} {_option(word)}"
+    return None
+
+
+def _runs_text(word: str, letters: str) -> bool:
+    if word.startswith("--"):
+        return _option(word) in {"--command", "--eval", "--print", "--run"}
+    return word.startswith("-") and any(letter in word for letter in letters)
+
+
+def _program(command: tuple[str, ...]) -> str:
+    return PurePosixPath(command[0]).name
+
+
+def _option(word: str) -> str:
+    return word.partition("=")[0]

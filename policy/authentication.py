@@ -1,0 +1,209 @@
+"""
+Who a signed approval is from, and whether it is about this decision and no other. Pure.
+
+A token is good for one decision about one request of one run, with exactly these arguments, for
+minutes. Keys and the time come in.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Literal, NamedTuple, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from contracts.approvals import ApprovalRequest, Code, Proof
+from contracts.base import JsonObject
+from policy.signatures import Distrust, Signed, material, opened, shown
+from policy.trust import LOCAL_ISSUER, TrustedIssuer
+
+LEEWAY = 30.0
+"""Seconds that the signer's clock may be ahead of ours."""
+
+LONGEST_LIFE = 600.0
+"""Seconds between `iat` and `exp`: a token that leaks is of no use soon."""
+
+_MOST_NAMES = 500
+
+
+class Objection(NamedTuple):
+    """Why a message doesn't count, in one word and in one line that says what to do."""
+
+    code: Code
+    reason: str
+
+
+class Verified(NamedTuple):
+    """Who it is beyond doubt, and the groups that their identity provider says they are in."""
+
+    proof: Proof
+    groups: frozenset[str]
+
+
+def verify(
+    token: str,
+    request: ApprovalRequest,
+    decision: Literal["approve", "reject"],
+    run_id: str,
+    issuers: tuple[TrustedIssuer, ...],
+    now: datetime,
+) -> Verified | Objection:
+    """Say who signed a decision about a request, or why the token doesn't prove that."""
+    try:
+        signed = opened(token, issuers)
+        claims = _claims(signed.claims)
+        _addressed(claims, signed)
+        _bound(claims, request, decision, run_id)
+        _in_time(claims, now)
+        _fresh_and_strong(claims, request, now)
+        return Verified(_proof(claims, signed, now), _groups(signed))
+    except Distrust as error:
+        return Objection(error.code, str(error))
+
+
+def _printable(text: str) -> str:
+    """What can't be seen could hide in history that somebody is somebody else."""
+    if not text.isprintable():
+        raise ValueError("it has characters that can't be seen")
+    return text
+
+
+_Word: TypeAlias = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_printable)]
+_Names: TypeAlias = Annotated[list[_Word], Field(max_length=_MOST_NAMES)]
+_Seconds: TypeAlias = Annotated[float, Field(ge=0, le=1e11, allow_inf_nan=False)]
+
+
+class _Claims(BaseModel):
+    """What a token must say besides who it is from; nothing is converted to fit."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+    aud: str | list[str]
+    iat: _Seconds
+    exp: _Seconds
+    auth_time: _Seconds
+    nbf: _Seconds = 0
+    jti: _Word
+    amr: _Names
+    run_id: str
+    request_id: str
+    arguments_digest: str
+    decision: str
+    nonce: str
+
+
+class _Person(BaseModel):
+    """Who a token is from, by whatever names its issuer gives these claims."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    subject: _Word
+    groups: _Names | _Word = []
+
+
+def _claims(given: JsonObject) -> _Claims:
+    try:
+        return _Claims.model_validate(given)
+    except ValidationError as error:
+        raise Distrust(f"the token's claims don't fit: {_faults(error)}") from None
+
+
+def _addressed(claims: _Claims, signed: Signed) -> None:
+    wanted = signed.trusted.issuer.audience
+    if wanted not in ([claims.aud] if isinstance(claims.aud, str) else claims.aud):
+        raise Distrust(f"the token is for the audience {shown(claims.aud)}, not for {wanted!r}")
+
+
+def _bound(claims: _Claims, request: ApprovalRequest, decision: str, run_id: str) -> None:
+    """The token names this one decision; one that fits another is of no use here."""
+    if not request.challenge:
+        raise Distrust(
+            "the request has no challenge, so nothing that is signed can be meant for it"
+        )
+    meant = {
+        "run_id": (claims.run_id, run_id),
+        "request_id": (claims.request_id, request.request_id),
+        "arguments_digest": (claims.arguments_digest, request.arguments_digest),
+        "decision": (claims.decision, decision),
+        "nonce": (claims.nonce, request.challenge),
+    }
+    if others := [name for name, (said, expected) in meant.items() if said != expected]:
+        raise Distrust(
+            f"the token's {', '.join(others)} is not that of this decision: sign what "
+            "'holdfast pending' shows"
+        )
+
+
+def _in_time(claims: _Claims, now: datetime) -> None:
+    time = now.timestamp()
+    if claims.exp <= time:
+        raise Distrust(f"the token has expired {time - claims.exp:.0f} s ago: sign it anew")
+    if not 0 < claims.exp - claims.iat <= LONGEST_LIFE:
+        raise Distrust(
+            f"the token lives for {claims.exp - claims.iat:.0f} s, and {LONGEST_LIFE:.0f} is most"
+        )
+    times = {"iat": claims.iat, "auth_time": claims.auth_time, "nbf": claims.nbf}
+    for name, said in times.items():
+        if (ahead := said - time) > LEEWAY:
+            raise Distrust(f"the token's {name} is {ahead:.0f} s in the future: set the clocks")
+
+
+def _fresh_and_strong(claims: _Claims, request: ApprovalRequest, now: datetime) -> None:
+    age, most = now.timestamp() - claims.auth_time, request.max_auth_age
+    if most is not None and age > most:
+        raise Distrust(
+            f"the approver has signed in {age:.0f} s ago, and {most:.0f} s is most: sign in again",
+            "stale_authentication",
+        )
+    if request.methods and not set(request.methods).intersection(claims.amr):
+        used = ", ".join(map(shown, claims.amr)) or "none"
+        raise Distrust(
+            f"the approver has signed in by {used}, and one of {', '.join(request.methods)} is "
+            "needed: sign in that way"
+        )
+
+
+def _proof(claims: _Claims, signed: Signed, now: datetime) -> Proof:
+    issuer = signed.trusted.issuer
+    subject = _person(signed).subject
+    if issuer.issuer == LOCAL_ISSUER and (owners := _owners(signed)) != {subject}:
+        raise Distrust(
+            f"the key belongs to {', '.join(sorted(map(shown, owners)))}, not to {subject!r}: "
+            "sign with a key of your own"
+        )
+    return Proof(
+        issuer=issuer.issuer,
+        subject=subject,
+        methods=tuple(claims.amr),
+        authenticated_at=datetime.fromtimestamp(claims.auth_time, UTC),
+        token_id=claims.jti,
+        verified_at=now,
+    )
+
+
+def _groups(signed: Signed) -> frozenset[str]:
+    groups = _person(signed).groups
+    return frozenset([groups] if isinstance(groups, str) else groups)
+
+
+def _person(signed: Signed) -> _Person:
+    issuer = signed.trusted.issuer
+    named = {"subject": issuer.subject, "groups": issuer.groups}
+    given = {name: signed.claims[claim] for name, claim in named.items() if claim in signed.claims}
+    try:
+        return _Person.model_validate(given)
+    except ValidationError as error:
+        raise Distrust(f"the token's claims don't fit: {_faults(error, named)}") from None
+
+
+def _owners(signed: Signed) -> set[str]:
+    """Everybody who is said to own the key: a key of two people proves neither."""
+    mine = material(signed.key)
+    return {str(key.get("sub", "")) for key in signed.trusted.keys if material(key) == mine}
+
+
+def _faults(error: ValidationError, named: Mapping[str, str | None] | None = None) -> str:
+    found = {
+        str(entry["loc"][0]): entry["msg"]
+        for entry in error.errors(include_url=False, include_input=False)
+    }
+    return "; ".join(f"{(named or {}).get(name, name)!r}: {said}" for name, said in found.items())

@@ -1,0 +1,101 @@
+"""One call that is to be decided, with everything that the decision depends on."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import NamedTuple, cast
+
+from contracts.allowlists import Origin, origin_of
+from contracts.approvals import ApprovalRecord
+from contracts.base import JsonObject
+from contracts.switches import Switch
+from contracts.tools import Draft, ToolCall, ToolContract
+from policy.conditions import Doubt, Variables, bind
+
+
+class Facts(NamedTuple):
+    """
+    What a decision depends on beside the call: on whose behalf it is, and what happened before.
+
+    `approvals` are those of the whole turn, of which only those that are bound to the call count,
+    `draft` is the call's own. `unresolved` are the fingerprints of writes of which nobody knows
+    whether they happened. `sandbox` says whether the worker has one. `values` are the arguments as
+    the tool will see them, with defaults filled in; without them, as the model wrote them.
+    """
+
+    tenant: str
+    actor: str
+    agent: str
+    now: datetime
+    environment: str = ""
+    approvals: tuple[ApprovalRecord, ...] = ()
+    draft: Draft | None = None
+    unresolved: tuple[str, ...] = ()
+    switches: tuple[Switch, ...] = ()
+    sandbox: bool = False
+    values: JsonObject | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """A call with its contract and the facts; what is read out of the arguments is read once."""
+
+    call: ToolCall
+    contract: ToolContract
+    facts: Facts
+
+    @property
+    def values(self) -> JsonObject:
+        """The arguments as the tool will see them."""
+        return self.call.arguments if self.facts.values is None else self.facts.values
+
+    @property
+    def scoped(self) -> object:
+        """The value of the argument that the contract's resource scope names."""
+        argument = self.contract.resource_scope.argument
+        return None if argument is None else self.values.get(argument)
+
+    @property
+    def names_command(self) -> bool:
+        """Whether the call has a command of its own, readable or not."""
+        return self.contract.resource_scope.kind == "command"
+
+    @property
+    def names_host(self) -> bool:
+        """Whether the call has a host of its own, readable or not."""
+        return self.contract.resource_scope.kind == "host"
+
+    @cached_property
+    def command(self) -> tuple[str, ...] | None:
+        """The command that the call would run; null where it names none that can be read."""
+        named = self.scoped
+        if not self.names_command or not isinstance(named, list):
+            return None
+        words = cast("list[object]", named)
+        texts = tuple(word for word in words if isinstance(word, str) and "\0" not in word)
+        return texts if texts and len(texts) == len(words) and texts[0] else None
+
+    @cached_property
+    def origin(self) -> Origin | None:
+        """Where the call would send a request; null where it names nothing that can be read."""
+        if not self.names_host or not isinstance(self.scoped, str):
+            return None
+        return origin_of(self.scoped)
+
+    @cached_property
+    def variables(self) -> Variables | Doubt:
+        """What conditions may look at."""
+        return bind(
+            self.values,
+            tool=self.contract.name,
+            risk=self.contract.risk,
+            agent=self.facts.agent,
+            tenant=self.facts.tenant,
+            actor=self.facts.actor,
+            environment=self.facts.environment,
+        )
+
+    @property
+    def runs_in_sandbox(self) -> bool:
+        """Whether the tool never runs outside the sandbox."""
+        return self.contract.sandboxed or self.contract.risk.needs_sandbox

@@ -1,0 +1,145 @@
+"""What a policy file may not say although each of its fields is well formed."""
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from policy.entries import ApprovalEntry, MatchEntry, PolicyFile, RuleEntry
+from policy.rules import OPENING, unsafe
+from policy.trust import LOCAL_ISSUER
+from policy.yaml_lines import Flaw, Located, Place
+
+Found: TypeAlias = Iterator[tuple[Place, str]]
+RuleCheck: TypeAlias = Callable[[PolicyFile, RuleEntry], Found]
+
+
+def flaws_of(file: PolicyFile, located: Located) -> Iterator[Flaw]:
+    """Say everything that is wrong with a file whose fields are well formed."""
+    for place, reason in _issuers(file):
+        yield located.flaw(place, reason)
+    for place, reason in _order(file):
+        yield located.flaw(place, reason)
+    for number, rule in enumerate(file.rules):
+        for check in RULE_CHECKS:
+            for place, reason in check(file, rule):
+                yield located.flaw(("rules", number, *place), reason)
+
+
+def _issuers(file: PolicyFile) -> Found:
+    names = [issuer.issuer for issuer in file.issuers]
+    for number, name in enumerate(names):
+        if name == LOCAL_ISSUER:
+            yield (
+                ("issuers", number, "issuer"),
+                f"{name!r} vouches for people's own keys ('holdfast keys'); name another",
+            )
+        if name in names[:number]:
+            yield ("issuers", number, "issuer"), f"{name!r} is there twice"
+
+
+def _order(file: PolicyFile) -> Found:
+    """Each rule has a name of its own, and a chance to be reached."""
+    names = [rule.id for rule in file.rules]
+    catching: RuleEntry | None = None
+    for number, rule in enumerate(file.rules):
+        if rule.id in names[:number]:
+            yield ("rules", number, "id"), f"there is a rule {rule.id!r} already"
+        if catching and rule.effect != "forbid":
+            yield (
+                ("rules", number),
+                f"{rule.id!r} is never reached: {catching.id!r} before it fits every call",
+            )
+        elif rule.effect != "forbid" and _fits_all(rule):
+            catching = catching or rule
+
+
+def _opens_nothing_unseen(_file: PolicyFile, rule: RuleEntry) -> Found:
+    """A rule that lets calls run says which."""
+    if rule.effect in OPENING and _fits_all(rule):
+        yield ("match",), f"{rule.effect!r} for every call there is: say which, in match or when"
+
+
+def _is_safe(_file: PolicyFile, rule: RuleEntry) -> Found:
+    """No rule opens what no rule may open."""
+    approval = rule.approval
+    for risk in rule.match.risks:
+        reason = unsafe(
+            risk,
+            rule.effect,
+            recovery=approval.recovery if approval else "",
+            conditional=rule.when is not None,
+        )
+        if reason is not None:
+            yield ("effect",), f"{rule.effect!r} for {risk.value}: {reason}"
+
+
+def _approval_is_asked(_file: PolicyFile, rule: RuleEntry) -> Found:
+    if rule.approval is not None and rule.effect != "approve":
+        yield (
+            ("approval",),
+            f"only effect 'approve' takes an approval, and this is {rule.effect!r}",
+        )
+
+
+def _approval_fits_together(_file: PolicyFile, rule: RuleEntry) -> Found:
+    approval = rule.approval or ApprovalEntry()
+    escalate = approval.escalate
+    if approval.strong is False and approval.is_strong:
+        yield (
+            ("approval", "strong"),
+            "methods and max_auth_age are in signed tokens only: leave them out, or strong: true",
+        )
+    if escalate and not approval.groups:
+        yield (
+            ("approval", "escalate"),
+            "without groups anybody may approve from the beginning: name groups, or leave it out",
+        )
+    if escalate and approval.expires is not None and escalate.after >= approval.expires:
+        yield ("approval", "escalate", "after"), "by then the request has expired"
+
+
+def _groups_exist(file: PolicyFile, rule: RuleEntry) -> Found:
+    approval = rule.approval or ApprovalEntry()
+    if any(issuer.groups for issuer in file.issuers):
+        return
+    named: list[tuple[Place, str]] = [
+        (("approval", "groups", number), group) for number, group in enumerate(approval.groups)
+    ]
+    for number, group in enumerate(approval.escalate.to if approval.escalate else ()):
+        named.append((("approval", "escalate", "to", number), group))
+    for place, group in named:
+        if group not in file.groups:
+            known = ", ".join(file.groups) or "none"
+            yield place, f"there is no group {group!r} (known: {known}), and no issuer names any"
+        elif not file.groups[group]:
+            yield place, f"nobody is in group {group!r}, and no issuer names its members"
+
+
+def _enough_people(file: PolicyFile, rule: RuleEntry) -> Found:
+    approval = rule.approval or ApprovalEntry()
+    if not approval.groups or any(issuer.groups for issuer in file.issuers):
+        return
+    later = approval.escalate.to if approval.escalate else ()
+    people = {
+        name.casefold()
+        for group in (*approval.groups, *later)
+        for name in file.groups.get(group, ())
+    }
+    if 0 < len(people) < approval.count:
+        yield (
+            ("approval", "count"),
+            f"{approval.count} must approve, and only {len(people)} could",
+        )
+
+
+RULE_CHECKS: tuple[RuleCheck, ...] = (
+    _opens_nothing_unseen,
+    _is_safe,
+    _approval_is_asked,
+    _approval_fits_together,
+    _groups_exist,
+    _enough_people,
+)
+
+
+def _fits_all(rule: RuleEntry) -> bool:
+    return rule.when is None and rule.match == MatchEntry()

@@ -1,0 +1,121 @@
+"""From the text of a policy file to a policy. Reads text, opens nothing."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from contracts.approvals import Requirement
+from contracts.base import digest
+from contracts.errors import PolicyRefused
+from policy.checks import flaws_of
+from policy.conditions import Condition, compiled
+from policy.entries import SHAPES, ApprovalEntry, PolicyFile, RuleEntry
+from policy.rules import NO_POLICY, Match, Policy, PolicyRule
+from policy.yaml_lines import Flaw, Located, objections, read
+
+__all__ = ["NO_POLICY", "Policy", "Source", "parse_policy", "parse_source"]
+
+
+class Source(NamedTuple):
+    """A policy with the file that it was read from, for whoever looks closer at it."""
+
+    policy: Policy
+    file: PolicyFile
+    located: Located
+
+
+def parse_policy(text: str, name: str = "policy", folder: Path | None = None) -> Policy:
+    """
+    Read a policy from the text of its file. Raises PolicyRefused, with the lines.
+
+    *folder* is where the file lies: names of files in it are relative to it.
+    """
+    return parse_source(text, name, folder).policy
+
+
+def parse_source(text: str, name: str = "policy", folder: Path | None = None) -> Source:
+    """Read a policy, and keep what it was read from."""
+    located = read(text)
+    if isinstance(located, Flaw):
+        raise refused(name, [located])
+    conditions, flaws = _conditions(located)
+    try:
+        file = PolicyFile.model_validate(located.value)
+    except ValidationError as error:
+        raise refused(name, [*objections(located, error, SHAPES), *flaws]) from None
+    if flaws := [*flaws, *flaws_of(file, located)]:
+        raise refused(name, flaws)
+    policy = Policy(
+        digest=digest(located.value)[:16],
+        groups=MappingProxyType({group: frozenset(who) for group, who in file.groups.items()}),
+        issuers=file.issuers,
+        rules=tuple(_rule(rule, conditions.get(place)) for place, rule in enumerate(file.rules)),
+        folder=folder,
+    )
+    return Source(policy, file, located)
+
+
+def refused(name: str, flaws: list[Flaw]) -> PolicyRefused:
+    """Name the file and the line of each flaw, in their order."""
+    return PolicyRefused(tuple(f"{name}:{flaw}" for flaw in sorted(flaws)))
+
+
+def _conditions(located: Located) -> tuple[Mapping[int, Condition], list[Flaw]]:
+    """Compile whatever conditions there are, so that their flaws are told with all others."""
+    found: dict[int, Condition] = {}
+    flaws: list[Flaw] = []
+    rules = located.value.get("rules") if isinstance(located.value, dict) else None
+    for number, rule in enumerate(rules if isinstance(rules, list) else []):
+        text = rule.get("when") if isinstance(rule, dict) else None
+        if not isinstance(text, str):
+            continue
+        condition = compiled(text)
+        if isinstance(condition, Condition):
+            found[number] = condition
+            continue
+        place = ("rules", number, "when")
+        for misfit in condition:
+            flaw = located.flaw(place, str(misfit))
+            block = located.blocks.get(place)
+            # The words of a block stand on lines of their own.
+            flaws.append(flaw if block is None else flaw._replace(line=block + misfit.line - 1))
+    return found, flaws
+
+
+def _rule(entry: RuleEntry, condition: Condition | None) -> PolicyRule:
+    match = entry.match
+    return PolicyRule(
+        id=entry.id,
+        effect=entry.effect,
+        reason=entry.reason or f"rule {entry.id} of the policy says so",
+        match=Match(
+            tools=frozenset(match.tools),
+            risks=frozenset(match.risks),
+            agents=frozenset(match.agents),
+            tenants=frozenset(match.tenants),
+            actors=frozenset(match.actors),
+            environments=frozenset(match.environments),
+            commands=match.commands,
+            hosts=match.hosts,
+        ),
+        condition=condition,
+        requirement=_requirement(entry.approval or ApprovalEntry()),
+    )
+
+
+def _requirement(entry: ApprovalEntry) -> Requirement:
+    return Requirement(
+        strength="strong" if entry.is_strong else "plain",
+        groups=entry.groups,
+        count=entry.count,
+        methods=entry.methods,
+        max_auth_age=entry.max_auth_age,
+        valid_for=entry.valid_for,
+        expires_after=entry.expires,
+        escalate_after=entry.escalate.after if entry.escalate else None,
+        escalate_to=entry.escalate.to if entry.escalate else (),
+        recovery=entry.recovery,
+    )

@@ -1,0 +1,263 @@
+"""
+Signed tokens (JWT, RFC 7519) and the keys that verify them (JWK, RFC 7517). Pure.
+
+What is believed here is only what a configured issuer's own key has signed. Everything that a
+token says about how it wants to be verified is checked against the key, or refused.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Literal, NamedTuple, NoReturn, TypeAlias, cast
+
+from joserfc.errors import JoseError
+from joserfc.jwa import JWSAlgModel
+from joserfc.jwk import DictKey, ECKey, OKPKey, RSAKey
+from joserfc.jws import JWSRegistry, deserialize_compact
+from joserfc.util import urlsafe_b64decode
+from pydantic import JsonValue
+
+from contracts.base import JsonObject
+from contracts.errors import HoldfastError
+from policy.trust import LOCAL_ISSUER, TrustedIssuer
+
+LONGEST_TOKEN = 8_192
+"""Characters; a token with dozens of groups has half of it."""
+
+PublicKey: TypeAlias = OKPKey | ECKey | RSAKey
+
+LARGEST_SET = 262_144
+"""Bytes of a set of keys; the big providers' have less than a tenth."""
+
+_COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
+
+# What a header may say. x5t names a certificate; it is as little used as any other hint here.
+_HEADER = {"alg", "kid", "typ", "x5t", "x5t#S256"}
+
+# Which kind of key each algorithm takes. A secret that two sides know proves nothing: no HMAC.
+_KINDS: Mapping[str, tuple[str, str | None]] = {
+    "EdDSA": ("OKP", "Ed25519"),
+    "Ed25519": ("OKP", "Ed25519"),
+    "ES256": ("EC", "P-256"),
+    "RS256": ("RSA", None),
+    "PS256": ("RSA", None),
+}
+
+_PRIVATE = ("d", "k", "p", "q", "dp", "dq", "qi", "oth")
+_SHORTEST_RSA, _LONGEST_RSA = 2_048, 8_192
+_LONGEST_QUOTE = 80
+
+
+class Distrust(HoldfastError):
+    """A token that doesn't count; the message says why, and never holds the token."""
+
+    def __init__(
+        self,
+        reason: str,
+        code: Literal["invalid_token", "stale_authentication"] = "invalid_token",
+    ) -> None:
+        super().__init__(reason)
+        self.code: Literal["invalid_token", "stale_authentication"] = code
+
+
+class Signed(NamedTuple):
+    """What a key of a trusted issuer has signed."""
+
+    trusted: TrustedIssuer
+    key: JsonObject
+    claims: JsonObject
+
+
+class KeyClaim(NamedTuple):
+    """Which key of which issuer a token says that it was signed with."""
+
+    issuer: str
+    kid: str
+
+
+def key_claim(token: str) -> KeyClaim | None:
+    """Return whose key a token says it was signed with, or null where it says nothing clear."""
+    try:
+        header, claims = _parts(token)
+        return KeyClaim(_word(claims, "iss"), _word(header, "kid"))
+    except Distrust:
+        return None
+
+
+def opened(token: str, issuers: tuple[TrustedIssuer, ...]) -> Signed:
+    """Return what the signature of a token vouches for; raises Distrust where that is nothing."""
+    header, claims = _parts(token)
+    algorithm = _algorithm(header)
+    trusted = _issuer(_word(claims, "iss"), issuers)
+    kid = _word(header, "kid")
+    key = _key(kid, trusted)
+    if fault := fault_of(key):
+        raise Distrust(f"key {shown(kid)} of {shown(trusted.issuer.issuer)} {fault}")
+    if _kind(key) != _KINDS[algorithm] or not _is_for(key, algorithm):
+        raise Distrust(f"key {shown(kid)} is no key for {algorithm}: sign as its kind needs it")
+    try:
+        deserialize_compact(token, public_key(key), registry=_REGISTRY)
+    except (JoseError, ValueError):
+        raise Distrust(f"the signature is not that of key {shown(kid)}: sign it anew") from None
+    return Signed(trusted, key, claims)
+
+
+def fault_of(key: JsonObject) -> str | None:
+    """Say why a key can't verify approvals, as in 'is a private key'; null for a good key."""
+    if held := [name for name in _PRIVATE if name in key]:
+        return f"is no public key: it has the secret part {held[0]!r}"
+    if (kind := _kind(key)) not in _KINDS.values():
+        return "is none of Ed25519, EC P-256 and RSA"
+    if key.get("use", "sig") != "sig" or "verify" not in _texts(key.get("key_ops", ["verify"])):
+        return "is not for signatures"
+    if key.get("alg") is not None and _KINDS.get(str(key["alg"])) != kind:
+        return f"is for {shown(key['alg'])}, which its kind doesn't fit"
+    try:
+        if kind[0] == "RSA" and not _SHORTEST_RSA <= _modulus(key) <= _LONGEST_RSA:
+            return f"has not {_SHORTEST_RSA} to {_LONGEST_RSA} bits"
+        public_key(key)
+    except (JoseError, ValueError, TypeError, KeyError):
+        return "can't be read as a JWK"
+    return None
+
+
+def public_key(key: JsonObject) -> PublicKey:
+    """Read a public key of a kind that counts here."""
+    kinds: Mapping[JsonValue, type[PublicKey]] = {"OKP": OKPKey, "EC": ECKey, "RSA": RSAKey}
+    return kinds[key["kty"]].import_key(cast("DictKey", material(key)))
+
+
+def material(key: JsonObject) -> JsonObject:
+    """Return the part of a public key that makes it this key, and no other."""
+    names = ("kty", "crv", "x", "y", "n", "e")
+    return {name: key[name] for name in names if name in key}
+
+
+def thumbprint(key: JsonObject) -> str:
+    """Return the SHA-256 thumbprint of a public key (RFC 7638): the same for the same key."""
+    return public_key(key).thumbprint()
+
+
+def key_set(text: bytes) -> tuple[JsonObject, ...]:
+    """Read a JWKS; raises ValueError for all else."""
+    if len(text) > LARGEST_SET:
+        raise ValueError(f"it has more than {LARGEST_SET:,} bytes")
+    match strict_json(text):
+        case {"keys": list(keys)}:
+            return tuple(key for key in keys if isinstance(key, dict))
+        case _:
+            raise ValueError('it is no set of keys, {"keys": [...]}')
+
+
+def strict_json(text: bytes | str) -> JsonValue:
+    """Read JSON that means the same to every reader; raises ValueError for all else."""
+    try:
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+class _Registry(JWSRegistry):
+    """Exactly our algorithms, whatever the library thinks of them; sizes are bounded before."""
+
+    max_header_length = max_signature_length = LONGEST_TOKEN
+
+    def get_alg(self, name: str) -> JWSAlgModel:
+        return self.algorithms[name]
+
+
+_REGISTRY = _Registry()
+
+
+def _parts(token: str) -> tuple[JsonObject, JsonObject]:
+    """Read the header and the payload of a token, which nobody vouches for yet."""
+    if len(token) > LONGEST_TOKEN:
+        raise Distrust(f"the token has {len(token):,} characters, and {LONGEST_TOKEN:,} is most")
+    if _COMPACT.fullmatch(token) is None:
+        raise Distrust("the token is no JWT of three parts (header.payload.signature)")
+    header, payload, _ = token.split(".")
+    return _object(header, "header"), _object(payload, "payload")
+
+
+def _object(part: str, name: str) -> JsonObject:
+    try:
+        value = strict_json(urlsafe_b64decode(part.encode()).decode())
+    except ValueError:
+        raise Distrust(f"the token's {name} is no JSON, or names something twice") from None
+    if not isinstance(value, dict):
+        raise Distrust(f"the token's {name} is no JSON object")
+    return value
+
+
+def _algorithm(header: JsonObject) -> str:
+    if unknown := sorted(header.keys() - _HEADER):
+        raise Distrust(f"the token's header says {shown(unknown[0])}, which is not honoured here")
+    if str(header.get("typ", "JWT")).upper() != "JWT":
+        raise Distrust(f"the token is of type {shown(header['typ'])}, not JWT")
+    algorithm = header.get("alg")
+    if not isinstance(algorithm, str) or algorithm not in _KINDS:
+        known = ", ".join(_KINDS)
+        raise Distrust(f"the algorithm {shown(algorithm)} proves nothing here (known: {known})")
+    return algorithm
+
+
+def _issuer(name: str, issuers: tuple[TrustedIssuer, ...]) -> TrustedIssuer:
+    found = [trusted for trusted in issuers if trusted.issuer.issuer == name]
+    if len(found) != 1:
+        known = ", ".join(shown(trusted.issuer.issuer) for trusted in issuers) or "none"
+        raise Distrust(f"the issuer {shown(name)} is not trusted (known: {known})")
+    if found[0].problem:
+        raise Distrust(f"the keys of {shown(name)} can't be read: {found[0].problem}")
+    return found[0]
+
+
+def _key(kid: str, trusted: TrustedIssuer) -> JsonObject:
+    found = [key for key in trusted.keys if key.get("kid") == kid]
+    name = trusted.issuer.issuer
+    if not found:
+        way = "; add it with 'holdfast keys trust'" if name == LOCAL_ISSUER else ""
+        raise Distrust(f"{shown(name)} has no key {shown(kid)} that is trusted{way}")
+    if len(found) > 1:
+        raise Distrust(f"{shown(name)} has {len(found)} keys {shown(kid)}: remove all but one")
+    return found[0]
+
+
+def _kind(key: JsonObject) -> tuple[JsonValue, JsonValue]:
+    return key.get("kty"), key.get("crv")
+
+
+def _is_for(key: JsonObject, algorithm: str) -> bool:
+    # RFC 9864 gave EdDSA with Ed25519 a name of its own.
+    return key["kty"] == "OKP" or (key.get("alg") or algorithm) == algorithm
+
+
+def _modulus(key: JsonObject) -> int:
+    return int.from_bytes(urlsafe_b64decode(str(key["n"]).encode())).bit_length()
+
+
+def _word(values: JsonObject, name: str) -> str:
+    value = values.get(name)
+    if not isinstance(value, str) or not value:
+        raise Distrust(f"the token doesn't say its {name!r} as a text")
+    return value
+
+
+def _texts(value: JsonValue) -> list[JsonValue]:
+    return value if isinstance(value, list) else []
+
+
+def shown(value: object) -> str:
+    """Quote what a stranger wrote, in one short line."""
+    said = repr(value)
+    return said if len(said) <= _LONGEST_QUOTE else f"{said[: _LONGEST_QUOTE - 1]}…"
+
+
+def _unique(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("it names something twice")
+    return found
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")

@@ -1,0 +1,66 @@
+"""Whose signatures count: the identity providers and keys that a policy names."""
+
+import re
+from ipaddress import ip_address
+from typing import Annotated, NamedTuple
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field
+
+from contracts.base import Inbound, JsonObject
+
+LOCAL_ISSUER = "holdfast"
+"""The issuer of tokens that people sign with a key of their own (`holdfast keys`)."""
+
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+
+
+def is_address(jwks: str) -> bool:
+    """Whether an issuer's keys are fetched, instead of read from a file."""
+    return _ADDRESS.match(jwks) is not None
+
+
+def _reachable_safely(jwks: str) -> str:
+    """Keys that somebody on the way could exchange would prove nothing."""
+    if not is_address(jwks):
+        return jwks
+    parts = urlsplit(jwks)
+    if parts.username is not None or not parts.hostname:
+        raise ValueError("the address of the keys needs a host, and no password")
+    if parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(parts.hostname)):
+        return jwks
+    raise ValueError("keys are fetched from https://, or from http:// on this machine alone")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class Issuer(Inbound):
+    """
+    An identity provider whose signed approvals count, as the policy file names it.
+
+    `jwks` is the https:// address of its public keys, or a file beside the policy. `subject` is
+    the claim that names the person, `groups` the claim with their groups, if it has one.
+    """
+
+    issuer: Annotated[str, Field(min_length=1, max_length=500)]
+    jwks: Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_reachable_safely)]
+    audience: Annotated[str, Field(min_length=1, max_length=200)] = "holdfast"
+    subject: Annotated[str, Field(min_length=1, max_length=100)] = "sub"
+    groups: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+
+
+class TrustedIssuer(NamedTuple):
+    """
+    An issuer with its public keys (JWK, RFC 7517) as they are now.
+
+    `problem` says why there are none, if they couldn't be read.
+    """
+
+    issuer: Issuer
+    keys: tuple[JsonObject, ...]
+    problem: str = ""

@@ -1,0 +1,30 @@
+"""Policies and facts for tests, written as a policy file has them."""
+
+from contracts.decisions import ApprovalRequired, Decision, RunAsDraftOnly
+from policy.document import Policy, parse_policy
+from policy.engine import Facts
+from tests.builders import NOW
+
+
+def a_policy(*rules: str, groups: str = "{}", issuers: str = "[]") -> Policy:
+    """A policy of rules in YAML, one a line."""
+    lines = ["version: 1", f"groups: {groups}", f"issuers: {issuers}"]
+    listed = ["rules:", *(f"  - {rule}" for rule in rules if rule)]
+    return parse_policy("\n".join([*lines, *(listed if len(listed) > 1 else [])]))
+
+
+def some_facts(**changes: object) -> Facts:
+    """A run of agent `it` for alice of acme, on a worker with a sandbox."""
+    facts = Facts(tenant="acme", actor="bob", agent="it", now=NOW, sandbox=True)
+    return facts._replace(**changes)
+
+
+def said(decision: Decision) -> str:
+    """The verdict in short, with what tells approvals and drafts apart."""
+    match decision:
+        case ApprovalRequired(strength=strength, count=count):
+            return f"{strength} approval" + (f" by {count}" if count > 1 else "")
+        case RunAsDraftOnly(then=then):
+            return "draft" if then == "result" else "draft first"
+        case _:
+            return decision.verdict

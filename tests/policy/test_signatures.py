@@ -1,0 +1,97 @@
+"""Which keys verify anything, where they come from, and how a token names its own."""
+
+import pytest
+
+from contracts.base import JsonObject
+from policy.authentication import Objection
+from policy.signatures import fault_of, key_claim
+from policy.trust import LOCAL_ISSUER, Issuer
+from tests.policy.attacks import ALICE, IDP, REFUND, RSA, checked, token
+from tests.tokens import PROVIDER, b64, claims_about, people
+
+FAULTS = [
+    pytest.param({"d": "AAAA"}, "is no public key: it has the secret part 'd'", id="private"),
+    pytest.param({"kty": "oct", "k": "AAAA"}, "has the secret part 'k'", id="shared secret"),
+    pytest.param({"kty": "oct"}, "is none of Ed25519, EC P-256 and RSA", id="symmetric"),
+    pytest.param({"crv": "Ed448"}, "is none of Ed25519", id="another curve"),
+    pytest.param({"crv": ["Ed25519"]}, "is none of Ed25519", id="curve no text"),
+    pytest.param({"kty": None}, "is none of Ed25519", id="no kind"),
+    pytest.param({"use": "enc"}, "is not for signatures", id="for encryption"),
+    pytest.param({"key_ops": ["sign"]}, "is not for signatures", id="for signing"),
+    pytest.param({"key_ops": "verify"}, "is not for signatures", id="garbled operations"),
+    pytest.param({"alg": "RS256"}, "is for 'RS256', which its kind doesn't fit", id="another alg"),
+    pytest.param({"alg": ["EdDSA"]}, "which its kind doesn't fit", id="alg no text"),
+    pytest.param({"x": "AAAA"}, "can't be read as a JWK", id="too short"),
+    pytest.param({"x": "!"}, "can't be read as a JWK", id="no base64url"),
+    pytest.param({"x": 7}, "can't be read as a JWK", id="x no text"),
+    pytest.param({"x": None}, "can't be read as a JWK", id="x null"),
+]
+
+
+@pytest.mark.parametrize(("changes", "fault"), FAULTS)
+def test_keys_that_fit_nothing_are_refused(changes: JsonObject, fault: str) -> None:
+    """A secret, a key for something else, or one that can't be read verifies nothing."""
+    key = {**ALICE.public, **changes}
+    trusted = (people(ALICE)._replace(keys=(key,)),)
+    answer = checked(token(), issuers=trusted)
+
+    assert fault in (fault_of(key) or "")
+    assert isinstance(answer, Objection)
+    assert fault in answer.reason
+
+
+def test_short_rsa_keys_are_refused() -> None:
+    """An RSA key that could be factored proves nothing, nor does one that stalls the worker."""
+    for size in (1_024, 16_384):
+        key = {**RSA.public, "n": b64(((1 << size) - 1).to_bytes(size // 8))}
+
+        assert fault_of(key) == "has not 2048 to 8192 bits"
+
+
+def test_points_off_the_curve_are_refused() -> None:
+    """A point that isn't on the curve is no key."""
+    assert fault_of({**IDP["ES256"].public, "y": b64(bytes(32))}) == "can't be read as a JWK"
+
+
+@pytest.mark.parametrize(
+    ("given", "claim"),
+    [
+        pytest.param(token(), (LOCAL_ISSUER, "key-1"), id="good"),
+        pytest.param(ALICE.token(claims_about(REFUND), {"kid": 7}), None, id="kid"),
+        pytest.param(token(iss=None), None, id="issuer"),
+        pytest.param("x.y.z", None, id="garbage"),
+        pytest.param("x" * 20_000, None, id="over-long"),
+    ],
+)
+def test_a_token_names_its_key(given: str, claim: tuple[str, str] | None) -> None:
+    """Which keys to read is known before anything is believed."""
+    assert key_claim(given) == claim
+
+
+@pytest.mark.parametrize(
+    ("jwks", "good"),
+    [
+        ("https://login.example.com/keys", True),
+        ("keys.json", True),
+        ("keys/of/the/provider.json", True),
+        ("http://127.0.0.1:8080/keys", True),
+        ("http://[::1]/keys", True),
+        ("http://localhost/keys", True),
+        ("http://login.example.com/keys", False),
+        ("HTTP://login.example.com/keys", False),
+        ("http://localhost.example.com/keys", False),
+        ("http://127.0.0.1.example.com/keys", False),
+        ("https://user:secret@login.example.com/keys", False),
+        ("https:///keys", False),
+        ("ftp://login.example.com/keys", False),
+        ("file:///etc/keys.json", False),
+    ],
+)
+def test_keys_come_safely(jwks: str, *, good: bool) -> None:
+    """Keys are fetched from where nobody can exchange them on the way, or not at all."""
+    given = {"issuer": PROVIDER, "jwks": jwks}
+    if good:
+        assert Issuer.model_validate(given).jwks == jwks
+    else:
+        with pytest.raises(ValueError, match="key"):
+            Issuer.model_validate(given)

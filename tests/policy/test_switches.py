@@ -1,0 +1,142 @@
+"""What is switched off after which messages."""
+
+from datetime import timedelta
+
+import pytest
+
+from contracts.base import JsonObject
+from contracts.errors import InvalidInput
+from contracts.switches import Kind, Switch, SwitchSignal, SwitchState
+from policy.switches import LARGEST_STATE, after_signal, opened, switched_off
+from tests.builders import LATER, NOW
+
+SEND = SwitchSignal(kind="tool", name="send", by="dana", reason="too many")
+
+
+def a_switch(kind: Kind = "tool", name: str = "send", by: str = "dana") -> Switch:
+    return Switch(kind=kind, name=name, by=by, reason="too many", at=NOW)
+
+
+def after(state: SwitchState, name: str, signal: SwitchSignal) -> SwitchState:
+    return after_signal(state, name, signal.model_dump_json().encode(), LATER)
+
+
+def test_off_says_who_when_and_why() -> None:
+    """A switch keeps who switched it off, when, and why."""
+    state = after(SwitchState(), "off", SEND)
+
+    assert state.switches == (
+        Switch(kind="tool", name="send", by="dana", reason="too many", at=LATER),
+    )
+
+
+def test_the_same_thing_is_off_once() -> None:
+    """A second person who switches the same off takes the place of the first."""
+    state = after(
+        SwitchState(switches=(a_switch(),)), "off", SEND.model_copy(update={"by": "eve"})
+    )
+
+    assert [(switch.by, switch.at) for switch in state.switches] == [("eve", LATER)]
+
+
+def test_anybody_lifts_what_another_switched_off() -> None:
+    """An `on` lifts exactly what it names, whoever switched it off."""
+    state = SwitchState(switches=(a_switch(), a_switch("agent"), a_switch(name="refund")))
+
+    lifted = after(state, "on", SwitchSignal(kind="tool", name="send", by="eve"))
+
+    assert lifted.switches == (a_switch("agent"), a_switch(name="refund"))
+
+
+def test_on_without_off_changes_nothing() -> None:
+    """What isn't off can be switched on, and nothing happens."""
+    assert after(SwitchState(), "on", SEND) == SwitchState()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        pytest.param("off", b"", id="no argument"),
+        pytest.param("off", b"{", id="no JSON"),
+        pytest.param("off", b"null", id="null"),
+        pytest.param("off", b'["tool", "send"]', id="a list"),
+        pytest.param("off", b'{"kind": "tool", "name": "send"}', id="by nobody"),
+        pytest.param("off", b'{"kind": "tool", "name": "", "by": "dana"}', id="no name"),
+        pytest.param("off", b'{"kind": "all", "name": "x", "by": "dana"}', id="unknown kind"),
+        pytest.param("off", b'{"kind": "tool", "name": "x", "by": "d", "x": 1}', id="a typo"),
+        pytest.param("off", b"\xff\xfe\x00", id="no text"),
+        pytest.param("stop", b'{"kind": "tool", "name": "x", "by": "dana"}', id="unknown signal"),
+        pytest.param("", b"{}", id="no name at all"),
+    ],
+)
+def test_garbage_is_counted_and_changes_nothing(name: str, content: bytes) -> None:
+    """A signal that can't be read leaves everything as it is, and a count."""
+    state = SwitchState(switches=(a_switch(),), ignored=2)
+
+    assert after_signal(state, name, content, NOW) == SwitchState(
+        switches=(a_switch(),), ignored=3
+    )
+
+
+def test_there_is_an_end_to_what_can_be_off() -> None:
+    """A flood can't make the state too large to be kept; what is off stays off."""
+    state, reason = SwitchState(), "\N{FIRE}" * 2000
+    for number in range(LARGEST_STATE // 1000):
+        fresh = SwitchSignal(kind="tenant", name=f"t{number}", by="x", reason=reason)
+        state = after(state, "off", fresh)
+
+    assert state.ignored > 0
+    assert switched_off(state.switches, "send", "it", "t0") is not None
+    assert len(state.model_dump_json().encode()) < 2_000_000
+
+
+def test_what_was_off_stays_off_in_the_next_execution() -> None:
+    """The state goes through JSON and comes back as it was."""
+    state = SwitchState(switches=(a_switch(), a_switch("tenant", "acme")), ignored=1)
+
+    assert opened(state.model_dump(mode="json")) == state
+
+
+def test_nothing_is_off_in_the_beginning() -> None:
+    """Started by hand without an argument, nothing is off."""
+    assert opened(None) == SwitchState()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param("off", id="no object"),
+        pytest.param({"switches": [{"kind": "region", "name": "eu"}]}, id="of another release"),
+    ],
+)
+def test_a_state_that_cant_be_read_is_not_an_empty_one(value: str | JsonObject) -> None:
+    """Who can't read what is off must not go on as if nothing were."""
+    with pytest.raises(InvalidInput, match=r"docs/operations\.md"):
+        opened(value)
+
+
+@pytest.mark.parametrize(
+    ("switch", "off"),
+    [
+        pytest.param(a_switch("tool", "send"), True, id="tool"),
+        pytest.param(a_switch("agent", "it"), True, id="agent"),
+        pytest.param(a_switch("tenant", "acme"), True, id="tenant"),
+        pytest.param(a_switch("tool", "it"), False, id="a tool called like the agent"),
+        pytest.param(a_switch("tenant", "send"), False, id="a tenant called like the tool"),
+        pytest.param(a_switch("tool", "sen"), False, id="a part of the name"),
+        pytest.param(a_switch("tool", "Send"), False, id="other letters"),
+    ],
+)
+def test_a_switch_is_for_exactly_what_it_names(switch: Switch, *, off: bool) -> None:
+    """A call is off when its tool, agent or tenant is, by the exact name."""
+    found = switched_off((switch,), "send", "it", "acme")
+
+    assert found == (switch if off else None)
+
+
+def test_the_time_is_that_of_the_message() -> None:
+    """Each switch has the time of its own message, not of the latest."""
+    state = after_signal(SwitchState(), "off", SEND.model_dump_json().encode(), NOW)
+    state = after(state, "off", SwitchSignal(kind="agent", name="it", by="eve"))
+
+    assert state.switches[1].at - state.switches[0].at == timedelta(hours=1)
