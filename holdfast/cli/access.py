@@ -17,13 +17,15 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
-from contracts.approvals import ApprovalSignal, Disposition
+from contracts.approvals import ApprovalRequest, ApprovalSignal, Disposition, Request
 from contracts.base import Inbound
 from contracts.errors import HoldfastError
 from contracts.run import WORKFLOW_TYPE
 from holdfast import histories
 
 Answer = TypeVar("Answer")
+
+REQUESTS: TypeAdapter[tuple[Request, ...]] = TypeAdapter(tuple[Request, ...])
 
 PATIENCE = timedelta(seconds=3)
 """A worker that is there answers within milliseconds, unless it has to replay a long run."""
@@ -53,6 +55,36 @@ async def ask(client: Client, run: str, query: str, type: TypeAdapter[Answer]) -
             return None
         raise _explained(error, client, run) from None
     return type.validate_python(answer)
+
+
+async def pending(client: Client, run: str) -> tuple[Request, ...]:
+    """Return what waits for a person; raises HoldfastError when nobody can say."""
+    answer = await ask(client, run, "pending", REQUESTS)
+    if answer is None:
+        raise HoldfastError(f"no worker answers for run {run!r}: {START_A_WORKER}")
+    return answer
+
+
+async def approval(client: Client, run: str, request_id: str | None) -> ApprovalRequest | None:
+    """
+    Return the request for approval with this id, or null where none waits under it.
+
+    Without an id it is the only one; raises HoldfastError where there are more, or none.
+    """
+    await describe_open(client, run)
+    found = [one for one in await pending(client, run) if isinstance(one, ApprovalRequest)]
+    if request_id is not None:
+        return next((one for one in found if one.request_id == request_id), None)
+    match found:
+        case [only]:
+            return only
+        case []:
+            raise HoldfastError(f"nothing in run {run!r} waits for approval")
+        case _:
+            *names, last = (one.request_id for one in found)
+            raise HoldfastError(
+                f"{len(found)} requests of run {run!r} wait: name {', '.join(names)} or {last}"
+            )
 
 
 async def signal(client: Client, run: str, name: str, message: Inbound) -> None:

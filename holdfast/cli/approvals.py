@@ -12,29 +12,30 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from contracts.approvals import (
     AnswerSignal,
-    ApprovalRequest,
-    ApprovalSignal,
     Request,
     ResolutionSignal,
 )
 from contracts.errors import HoldfastError
 from contracts.run import WORKFLOW_TYPE, StatusReport
-from holdfast.cli import access, options, render
-from holdfast.cli.asking import REQUESTS
+from holdfast.cli import access, deciding, options, render
 from holdfast.cli.options import blocking
 from holdfast.connection import connect
-from settings import Settings
 from workflows.messages import objections
 
 RequestId: TypeAlias = Annotated[
     str, typer.Argument(metavar="REQUEST", help="The id of the request, from 'holdfast pending'.")
 ]
-OneRequest: TypeAlias = Annotated[
-    str | None, typer.Argument(metavar="[REQUEST]", help="Needed only where several wait.")
-]
 Reason: TypeAlias = Annotated[str | None, typer.Option(help="Why; it stays in the history.")]
 Approver: TypeAlias = Annotated[
     str | None, typer.Option(metavar="NAME", help="Who decides; your user name unless given.")
+]
+Key: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Sign with this key of yours; done unasked where needed."),
+]
+Token: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="TOKEN", help="A token that was signed elsewhere; - reads it."),
 ]
 
 _STATUS = TypeAdapter(StatusReport)
@@ -70,23 +71,29 @@ async def pending(
 @blocking
 async def approve(
     run: options.RunId,
-    request: OneRequest = None,
+    request: options.OneRequest = None,
     reason: Reason = None,
     approver: Approver = None,
+    key: Key = None,
+    token: Token = None,
 ) -> None:
-    """Approve a call. Exit code 1 if the run refuses the approval."""
-    await _decide(run, request, "approve", reason, approver)
+    """Approve a call, signed where it must be. Exit code 1 if the run refuses the approval."""
+    words = deciding.Words("approve", reason, approver, key, token)
+    await deciding.decide(await connect(), run, request, words)
 
 
 @blocking
 async def reject(
     run: options.RunId,
-    request: OneRequest = None,
+    request: options.OneRequest = None,
     reason: Reason = None,
     approver: Approver = None,
+    key: Key = None,
+    token: Token = None,
 ) -> None:
     """Reject a call; its agent reads the reason and goes on without it."""
-    await _decide(run, request, "reject", reason, approver)
+    words = deciding.Words("reject", reason, approver, key, token)
+    await deciding.decide(await connect(), run, request, words)
 
 
 @blocking
@@ -136,10 +143,7 @@ async def _of_one(client: Client, run: str) -> list[tuple[str, Request]]:
     description = await access.describe(client, run)
     if description.status is not WorkflowExecutionStatus.RUNNING:
         return []
-    answer = await access.ask(client, run, "pending", REQUESTS)
-    if answer is None:
-        raise HoldfastError(f"no worker answers for run {run!r}: {access.START_A_WORKER}")
-    return [(run, request) for request in answer]
+    return [(run, request) for request in await access.pending(client, run)]
 
 
 async def _of_all(client: Client) -> list[tuple[str, Request]]:
@@ -148,7 +152,7 @@ async def _of_all(client: Client) -> list[tuple[str, Request]]:
 
     async def asked(run: str) -> tuple[Request, ...] | None:
         async with limit:
-            return await access.ask(client, run, "pending", REQUESTS)
+            return await access.ask(client, run, "pending", access.REQUESTS)
 
     answers = list(zip(runs, await asyncio.gather(*map(asked, runs)), strict=True))
     if silent := [run for run, answer in answers if answer is None]:
@@ -166,46 +170,6 @@ async def _open_runs(client: Client) -> list[str]:
             raise
         # The server lacks the search attributes: any open run may wait.
         return [run.id async for run in client.list_workflows(_OPEN)]
-
-
-async def _decide(
-    run: str,
-    request: str | None,
-    decision: Literal["approve", "reject"],
-    reason: str | None,
-    approver: str | None,
-) -> None:
-    client = await connect()
-    try:
-        message = ApprovalSignal(
-            request_id=request or await _only_approval(client, run),
-            decision=decision,
-            approver=approver or Settings.load().user,
-            reason=reason,
-        )
-    except ValidationError as error:
-        raise HoldfastError(objections(error)) from None
-    disposition = await access.decide(client, run, message)
-    if not disposition.accepted:
-        raise HoldfastError(f"refused: {disposition.reason}")
-    done = "approved" if decision == "approve" else "rejected"
-    render.console().print(f"{done} {message.request_id} of {run} as {message.approver}")
-
-
-async def _only_approval(client: Client, run: str) -> str:
-    await access.describe_open(client, run)
-    ids = [
-        request.request_id
-        for _, request in await _of_one(client, run)
-        if isinstance(request, ApprovalRequest)
-    ]
-    match ids:
-        case [only]:
-            return only
-        case []:
-            raise HoldfastError(f"nothing in run {run!r} waits for approval")
-        case _:
-            raise HoldfastError(f"{len(ids)} requests of run {run!r} wait: name {_one_of(ids)}")
 
 
 async def _send(
@@ -235,12 +199,8 @@ async def _taken(
         for refused in fresh:
             if (refused.signal, refused.request_id) == (name, request_id):
                 raise HoldfastError(f"refused: {refused.reason}")
-        pending = await access.ask(client, run, "pending", REQUESTS)
+        pending = await access.ask(client, run, "pending", access.REQUESTS)
         if request_id not in {request.request_id for request in pending or ()}:
             return True
         await asyncio.sleep(0.1)
     return False
-
-
-def _one_of(ids: list[str]) -> str:
-    return f"{', '.join(ids[:-1])} or {ids[-1]}"

@@ -3,11 +3,10 @@
 import asyncio
 import sys
 import termios
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Generator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TypeAlias
 
-from pydantic import TypeAdapter
 from rich.console import Console
 from rich.text import Text
 from temporalio.client import Client
@@ -23,13 +22,13 @@ from contracts.approvals import (
     ResolutionSignal,
 )
 from contracts.errors import HoldfastError
-from holdfast.cli import access, render
+from holdfast.cli import access, render, signatures
 from settings import Settings
 
 Message: TypeAlias = ApprovalSignal | AnswerSignal | ResolutionSignal
 
-REQUESTS: TypeAdapter[tuple[Request, ...]] = TypeAdapter(tuple[Request, ...])
-
+_LOCAL_MODES = 3
+"""Where `termios` keeps, among others, whether what is typed is shown."""
 
 RETRY = 1.0
 """Seconds until a run that didn't answer is asked again."""
@@ -87,7 +86,7 @@ class Desk:
 
     async def _pending(self) -> tuple[Request, ...] | None:
         try:
-            return await access.ask(self._client, self._run, "pending", REQUESTS)
+            return await access.ask(self._client, self._run, "pending", access.REQUESTS)
         except RPCError:
             return None
 
@@ -103,6 +102,8 @@ class Desk:
             self._say("decided elsewhere")
         elif isinstance(reading.exception(), EOFError):
             self._say(f"\nleft open: {render.command(self._run, request)}")
+        elif isinstance(error := reading.exception(), HoldfastError):
+            self._say(f"{error}; left open: {render.command(self._run, request)}")
         else:
             await self._send(request, reading.result())
 
@@ -110,10 +111,12 @@ class Desk:
         match request:
             case ApprovalRequest():
                 words = {"y": "approve", "yes": "approve", "": "reject", "n": "reject"}
-                decision = await self._choice("approve? [y/N] ", {**words, "no": "reject"})
+                if await self._choice("approve? [y/N] ", {**words, "no": "reject"}) == "approve":
+                    return await self._approval(request)
                 user = Settings.load().user
-                given = {"decision": decision, "approver": user}
-                return ApprovalSignal.model_validate({"request_id": request.request_id, **given})
+                return ApprovalSignal(
+                    request_id=request.request_id, decision="reject", approver=user
+                )
             case Question():
                 text = ""
                 while not text:
@@ -126,12 +129,25 @@ class Desk:
                 given = {"action": action, "guidance": guidance}
                 return ResolutionSignal.model_validate({"request_id": request.request_id, **given})
 
+    async def _approval(self, request: ApprovalRequest) -> ApprovalSignal:
+        """Approve a request, signed where it takes that."""
+        user, token = Settings.load().user, None
+        if request.needs_proof:
+            key = signatures.own_key()
+            question = f"passphrase of key {key.name!r}: "
+            passphrase = await self._line(question, shown=False) if key.is_locked else None
+            user = key.name
+            token = signatures.token(key, passphrase, self._run, request, "approve")
+        return ApprovalSignal(
+            request_id=request.request_id, decision="approve", approver=user, token=token
+        )
+
     async def _choice(self, question: str, words: Mapping[str, str]) -> str:
         while (said := (await self._line(question)).lower()) not in words:
             self._say(f"{said!r} is no answer to that")
         return words[said]
 
-    async def _line(self, question: str) -> str:
+    async def _line(self, question: str, *, shown: bool = True) -> str:
         """Read a line without a thread, so that the wait for it can be cancelled."""
         # What was typed before the question was shown doesn't answer it.
         termios.tcflush(sys.stdin, termios.TCIFLUSH)
@@ -140,14 +156,15 @@ class Desk:
         self._out.file.flush()
         loop = asyncio.get_running_loop()
         ready = asyncio.Event()
-        loop.add_reader(sys.stdin, ready.set)
-        try:
-            await ready.wait()
-        finally:
-            loop.remove_reader(sys.stdin)
-        if not (line := sys.stdin.readline()):
-            raise EOFError
-        return line.strip()
+        with nullcontext() if shown else _unseen():
+            loop.add_reader(sys.stdin, ready.set)
+            try:
+                await ready.wait()
+            finally:
+                loop.remove_reader(sys.stdin)
+            if not (line := sys.stdin.readline()):
+                raise EOFError
+        return line.strip() if shown else line.rstrip("\r\n")
 
     async def _send(self, request: Request, message: Message) -> None:
         """Send a decision, and wait until the run shows it: the next question stands below."""
@@ -173,3 +190,17 @@ class Desk:
 
     def _say(self, text: str) -> None:
         self._out.print(Text(text, style="dim"))
+
+
+@contextmanager
+def _unseen() -> Generator[None]:
+    """Show nothing of what is typed while the block lasts."""
+    before = termios.tcgetattr(sys.stdin)
+    silent = [*before]
+    silent[_LOCAL_MODES] &= ~termios.ECHO
+    termios.tcsetattr(sys.stdin, termios.TCSAFLUSH, silent)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSAFLUSH, before)
+        sys.stdout.write("\n")

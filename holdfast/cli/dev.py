@@ -50,9 +50,9 @@ async def dev(
             dev_server(port=port, ui_port=ui_port, database=database)
         )
         if served is not None:
-            from worker import build_worker
+            from worker import working
 
-            await stack.enter_async_context(build_worker(environment.client, served))
+            await stack.enter_async_context(working(environment.client, served))
         _announce(render.console(), name, served, port, ui_port, database)
         await stopped.wait()
 

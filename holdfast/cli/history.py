@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHistory
 
 from contracts.errors import HoldfastError
+from contracts.run import WORKFLOW_TYPE
 from holdfast import histories
 from holdfast.cli import access, options, render
 from holdfast.cli.options import blocking
@@ -20,13 +22,14 @@ from holdfast.trace.transcript import lines
 from holdfast.trace.values import Trace
 from workflows.summaries import shortened
 
+_DECIDED = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
 _MESSAGE = re.compile(r'message: "((?:[^"\\]|\\.)*)"')
 
 
 @blocking
 async def trace(run: options.RunOrFile, as_json: options.Json = False) -> None:
     """Print the transcript of a run, or with --json its tree of spans."""
-    read = _read(run, await _histories(run))
+    read = await read_run(run)
     if as_json:
         render.show_json(span_tree(read).model_dump(mode="json"))
         return
@@ -70,6 +73,11 @@ async def export(
     render.console().print(f"{run} is in {output}")
 
 
+async def read_run(run: str) -> Trace:
+    """Return the trace of a run, by its id or from a file with its history."""
+    return _read(run, await _histories(run))
+
+
 async def _histories(run: str) -> Sequence[WorkflowHistory]:
     path = Path(run)
     if _is_file(path):
@@ -84,6 +92,10 @@ def _is_file(path: Path) -> bool:
 
 
 def _read(run: str, found: Sequence[WorkflowHistory]) -> Trace:
+    for event in (history.events[0] for history in found if history.events):
+        kind = event.workflow_execution_started_event_attributes.workflow_type.name
+        if kind != WORKFLOW_TYPE:
+            raise HoldfastError(f"{run} is no run of an agent: its workflow type is {kind!r}")
     try:
         return read_trace(found)
     except ValueError as error:
@@ -97,15 +109,18 @@ async def _deviation(found: Sequence[WorkflowHistory]) -> str | None:
 
     from worker import WORKFLOW_RUNNER
     from workflows.agent_run import AgentRun
+    from workflows.switches import HoldfastSwitches
 
     # The reason is returned; the SDK would log it too, with a stack trace.
     logging.getLogger("temporalio").setLevel(logging.CRITICAL)
     replayer = Replayer(
-        workflows=[AgentRun],
+        workflows=[AgentRun, HoldfastSwitches],
         workflow_runner=WORKFLOW_RUNNER,
         data_converter=pydantic_data_converter,
     )
     for history in found:
+        if not any(event.event_type == _DECIDED for event in history.events):
+            continue  # a replayer would wait for ever
         outcome = await replayer.replay_workflow(history, raise_on_replay_failure=False)
         if outcome.replay_failure is not None:
             return _reason(outcome.replay_failure)

@@ -19,9 +19,11 @@ from contracts.run import WORKFLOW_TYPE, RunResult, StatusReport, Stop, UsageRep
 from contracts.usage import UsageMetrics
 from holdfast.cli import access, render
 from holdfast.trace.reader import read_trace
-from holdfast.trace.transcript import counted, dollars, duration, moment
+from holdfast.trace.requests import Asked
 from holdfast.trace.values import Standing, Trace
+from holdfast.trace.words import counted, dollars, duration, moment
 from workflows import attributes
+from workflows.requests import KEPT_REFUSALS
 
 STATUSES: tuple[Standing, ...] = get_args(Standing)
 
@@ -57,7 +59,8 @@ class RunView(Contract):
     Where one run stands.
 
     `source` says who says so: a worker that was asked, or the history that the server keeps. The
-    history knows neither the digest of the transcript nor limits that a person raised.
+    history doesn't know the digest of the transcript. `refused` are the latest of
+    `refused_total`.
     """
 
     source: Literal["worker", "history"]
@@ -145,6 +148,8 @@ def show_view(out: Console, shown: RunView) -> None:
     if shown.stop is not None:
         fields.append(("stopped", f"{shown.stop.reason}: {shown.stop.detail}"))
         fields.append(("next", shown.stop.next_safe_action))
+    if (more := shown.refused_total - len(shown.refused)) > 0:
+        fields.append(("refused", f"{more} before these"))
     fields += [
         ("refused", f"{one.signal} {one.request_id} {one.sender}: {one.reason}")
         for one in shown.refused
@@ -228,6 +233,7 @@ def _read(trace: Trace) -> RunView:
             sender=said.sender,
             reason=said.refusal,
             at=said.at,
+            code=said.code or "unreadable",
         )
         for said in trace.messages
         if said.accepted is False
@@ -241,9 +247,9 @@ def _read(trace: Trace) -> RunView:
         tenant=trace.brief.tenant if trace.brief else None,
         actor=trace.brief.actor if trace.brief else None,
         status=trace.status,
-        waits_for=tuple(f"{asked.request_id} · {asked.reason}" for asked in trace.waiting),
+        waits_for=tuple(_waits_for(asked) for asked in trace.waiting),
         step=result.steps if result else len(turns),
-        tool_calls=sum(call.started_at is not None for call in trace.calls),
+        tool_calls=trace.tool_calls,
         hosted_calls=trace.hosted_calls,
         model=result.model if result else (turns[-1].model if turns else None),
         answer=result.answer if result else None,
@@ -257,10 +263,15 @@ def _read(trace: Trace) -> RunView:
         started_at=trace.started_at,
         ended_at=trace.ended_at,
         transcript_digest=None,
-        refused=refused,
+        refused=refused[-KEPT_REFUSALS:],
         refused_total=len(refused),
         notes=tuple(entry.text for entry in trace.audits if entry.event == "noted"),
     )
+
+
+def _waits_for(asked: Asked) -> str:
+    so_far = f" ({len(asked.approvals)} of {asked.count} approved)" if asked.count > 1 else ""
+    return f"{asked.request_id} · {asked.reason}{so_far}"
 
 
 def _used(shown: RunView) -> str:

@@ -10,8 +10,8 @@ from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.service import RPCError
 
 from contracts.errors import HoldfastError
-from holdfast.cli import approvals, apps, dev, history, runs
-from holdfast.trace.transcript import plain
+from holdfast.cli import approvals, apps, dev, history, keys, policy, runs, switches
+from holdfast.trace.words import plain
 
 app = typer.Typer(
     name="holdfast",
@@ -38,6 +38,9 @@ app.command("trace")(history.trace)
 app.command("replay")(history.replay)
 app.command("export")(history.export)
 app.command("tools")(apps.tools)
+app.add_typer(keys.app, name="keys")
+app.add_typer(policy.app, name="policy")
+app.add_typer(switches.app, name="switch")
 
 
 def run(arguments: list[str]) -> int:

@@ -14,6 +14,9 @@ from workflows.messages import objections
 P = ParamSpec("P")
 
 RunId: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help="The id of the run.")]
+OneRequest: TypeAlias = Annotated[
+    str | None, typer.Argument(metavar="[REQUEST]", help="Needed only where several wait.")
+]
 RunOrFile: TypeAlias = Annotated[
     str, typer.Argument(metavar="RUN|FILE", help="The id of a run, or a file with its history.")
 ]

@@ -16,8 +16,8 @@ from holdfast.cli.asking import Desk
 from holdfast.histories import follow
 from holdfast.trace.progress import Progress
 from holdfast.trace.reader import TraceReader
-from holdfast.trace.transcript import plain
 from holdfast.trace.values import Trace
+from holdfast.trace.words import plain
 
 SILENCE = 5.0
 """Seconds; a worker that is there takes a workflow task within milliseconds."""

@@ -1,0 +1,201 @@
+"""Whose signatures count now: the public keys of people and of identity providers."""
+
+import asyncio
+import math
+import stat
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Protocol
+
+import httpx
+import structlog
+
+from contracts.approvals import ApprovalSignal, Hearing
+from contracts.base import JsonObject
+from contracts.errors import AppError
+from policy.signatures import LARGEST_SET, KeyClaim, key_claim, key_set
+from policy.trust import LOCAL_ISSUER, Issuer, TrustedIssuer, is_address
+
+log = structlog.get_logger()
+
+FRESH = 300.0
+"""Seconds for which fetched keys are used without asking again."""
+
+STALE = 3600.0
+"""Seconds after which they aren't used any more, even if no others can be had."""
+
+PAUSE = 60.0
+"""Seconds between two fetches because of an unknown key: anybody can name one."""
+
+RETRY = 10.0
+"""Seconds between two fetches that failed."""
+
+PATIENCE = 3.0
+"""Seconds that a provider has to answer; a run waits for it."""
+
+_PLAIN = {"accept": "application/json", "accept-encoding": "identity"}
+
+
+class Unreadable(Exception):
+    """A set of keys can't be had; the message says why, and ends up in a refusal."""
+
+
+class Keys:
+    """
+    The keys of everybody whose signatures count, read when a message of theirs is judged.
+
+    *approvers* are the keys of people who sign on their own (`holdfast keys trust`), *issuers*
+    those that the policy names, *folder* is where it lies. Files are read each time, so that a key
+    that was removed counts no more.
+    """
+
+    def __init__(
+        self,
+        issuers: Sequence[Issuer],
+        folder: Path | None,
+        approvers: Path,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        names = [LOCAL_ISSUER, *(issuer.issuer for issuer in issuers)]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise AppError(
+                f"issuer {twice!r} is there twice: name each identity provider once, and none "
+                f"{LOCAL_ISSUER!r}, which vouches for people's own keys"
+            )
+        folder = folder or Path()
+        local = Issuer(issuer=LOCAL_ISSUER, jwks=str(approvers))
+        self._sources: tuple[_Source, ...] = (
+            _File(local, approvers, may_be_missing=True),
+            *(
+                _Address(issuer, clock)
+                if is_address(issuer.jwks)
+                else _File(issuer, folder / issuer.jwks)
+                for issuer in issuers
+            ),
+        )
+
+    async def trusted(self, hearing: Hearing) -> tuple[TrustedIssuer, ...]:
+        """Return all issuers; those that this hearing's tokens claim to be from with keys."""
+        claims = {
+            claim
+            for message in hearing.messages
+            if isinstance(message, ApprovalSignal) and message.token is not None
+            if (claim := key_claim(message.token)) is not None
+        }
+        found = await asyncio.gather(*(_held(source, claims) for source in self._sources))
+        return tuple(found)
+
+
+async def _held(source: "_Source", claims: set[KeyClaim]) -> TrustedIssuer:
+    kids = {claim.kid for claim in claims if claim.issuer == source.issuer.issuer}
+    if not kids:
+        return TrustedIssuer(source.issuer, ())
+    try:
+        return TrustedIssuer(source.issuer, await source.keys(kids))
+    except Unreadable as error:
+        return TrustedIssuer(source.issuer, (), str(error))
+
+
+class _Source(Protocol):
+    @property
+    def issuer(self) -> Issuer: ...
+    async def keys(self, kids: set[str], /) -> tuple[JsonObject, ...]: ...
+
+
+@dataclass(frozen=True)
+class _File:
+    """Keys in a file."""
+
+    issuer: Issuer
+    path: Path
+    may_be_missing: bool = False
+
+    async def keys(self, _: set[str], /) -> tuple[JsonObject, ...]:
+        return await asyncio.to_thread(self._read)
+
+    def _read(self) -> tuple[JsonObject, ...]:
+        try:
+            if self.path.stat().st_mode & stat.S_IWOTH:
+                raise Unreadable(f"everybody may write {self.path}: chmod o-w {self.path}")
+            with self.path.open("rb") as file:
+                return key_set(file.read(LARGEST_SET + 1))
+        except FileNotFoundError:
+            if self.may_be_missing:
+                return ()
+            raise Unreadable(f"there is no file {self.path}") from None
+        except OSError as error:
+            raise Unreadable(f"{self.path}: {error.strerror}") from None
+        except ValueError as error:
+            raise Unreadable(f"{self.path}: {error}") from None
+
+
+class _Address:
+    """Keys that a provider publishes. One request at a time, and few of them."""
+
+    def __init__(self, issuer: Issuer, clock: Callable[[], float]) -> None:
+        self.issuer = issuer
+        self._clock = clock
+        self._turn = asyncio.Lock()
+        self._keys: tuple[JsonObject, ...] = ()
+        self._fetched_at = self._asked_at = -math.inf
+        self._problem = ""
+
+    async def keys(self, kids: set[str], /) -> tuple[JsonObject, ...]:
+        async with self._turn:
+            if self._wants_to_ask(kids):
+                await self._ask()
+            if self._problem and self._clock() - self._fetched_at >= STALE:
+                raise Unreadable(self._problem)
+            return self._keys
+
+    def _wants_to_ask(self, kids: set[str]) -> bool:
+        now = self._clock()
+        if self._problem:
+            return now - self._asked_at >= RETRY
+        if now - self._fetched_at >= FRESH:
+            return True
+        unknown = kids.difference(str(key.get("kid")) for key in self._keys)
+        return bool(unknown) and now - self._asked_at >= PAUSE
+
+    async def _ask(self) -> None:
+        self._asked_at = self._clock()
+        try:
+            self._keys = await _fetched(self.issuer.jwks)
+        except Unreadable as error:
+            self._problem = str(error)
+            log.warning("keys.unreadable", issuer=self.issuer.issuer, problem=self._problem)
+        else:
+            self._problem, self._fetched_at = "", self._clock()
+            log.info("keys.fetched", issuer=self.issuer.issuer, keys=len(self._keys))
+
+
+async def _fetched(address: str) -> tuple[JsonObject, ...]:
+    """Fetch a set of keys; raises Unreadable for whatever comes instead."""
+    # Only loopback has no TLS, and no proxy is asked for it.
+    client = httpx.AsyncClient(timeout=PATIENCE, trust_env=address.startswith("https:"))
+    try:
+        async with (
+            asyncio.timeout(PATIENCE),
+            client,
+            client.stream("GET", address, headers=_PLAIN) as response,
+        ):
+            if response.status_code != HTTPStatus.OK:
+                raise Unreadable(f"{address} answers with {response.status_code}")
+            return key_set(await _body(response))
+    except TimeoutError:
+        raise Unreadable(f"{address} doesn't answer within {PATIENCE:.0f} s") from None
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        raise Unreadable(f"{address}: {error or type(error).__name__}") from None
+
+
+async def _body(response: httpx.Response) -> bytes:
+    """Read no more than may be there. It comes as it is: what is packed could be a bomb."""
+    body = b""
+    async for piece in response.aiter_raw():
+        body += piece
+        if len(body) > LARGEST_SET:
+            break
+    return body

@@ -1,0 +1,81 @@
+"""The file of the people whose own signatures count: which public keys, and whose they are."""
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from contracts.base import JsonObject
+from contracts.errors import HoldfastError
+from policy.signatures import fault_of, key_set, material, strict_json, thumbprint
+
+
+def trusted(approvers: Path) -> tuple[JsonObject, ...]:
+    """Return the keys of a file; there are none where there is no file."""
+    try:
+        return key_set(approvers.read_bytes())
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise HoldfastError(f"{approvers}: {error.strerror}") from None
+    except ValueError as error:
+        raise HoldfastError(f"{approvers}: {error}") from None
+
+
+def trust(approvers: Path, text: str) -> JsonObject:
+    """Add a public key to a file and return it as it is there; only a good and new one is."""
+    key = _public(text)
+    known = trusted(approvers)
+    if same := next((one for one in known if material(one) == material(key)), None):
+        raise HoldfastError(f"this key is trusted already, for {same.get('sub')!r}")
+    if any(one.get("kid") == key["kid"] for one in known):
+        raise HoldfastError(
+            f"a key with the id {key['kid']!r} is trusted already: revoke it first"
+        )
+    _replace(approvers, (*known, key))
+    return key
+
+
+def revoke(approvers: Path, name: str) -> tuple[JsonObject, ...]:
+    """Remove all keys of a person, or the one with this id, and return what was removed."""
+    known = trusted(approvers)
+    gone = tuple(key for key in known if name in (key.get("sub"), key.get("kid")))
+    if not gone:
+        people = ", ".join(sorted({str(key.get("sub")) for key in known})) or "nobody"
+        raise HoldfastError(f"no key of {name!r} is trusted in {approvers} (trusted: {people})")
+    _replace(approvers, [key for key in known if key not in gone])
+    return gone
+
+
+def _public(text: str) -> JsonObject:
+    try:
+        key = strict_json(text)
+    except ValueError as error:
+        raise HoldfastError(f"that is no JSON: {error}") from None
+    if not isinstance(key, dict):
+        raise HoldfastError("that is no key: give the JWK that 'holdfast keys new' has printed")
+    if fault := fault_of(key):
+        raise HoldfastError(f"the key {fault}: give the public one, as 'holdfast keys new' prints")
+    owner = key.get("sub")
+    if not isinstance(owner, str) or not owner or not owner.isprintable():
+        raise HoldfastError("the key doesn't say whose it is: it needs the member 'sub'")
+    kid = key.get("kid", thumbprint(key))
+    if not isinstance(kid, str) or not kid or not kid.isprintable():
+        raise HoldfastError("the key's 'kid' is no text that can be read: leave it out")
+    return {**material(key), "kid": kid, "sub": owner, "use": "sig"}
+
+
+def _replace(approvers: Path, keys: Sequence[JsonObject]) -> None:
+    """Write the file anew, so that a worker sees the old one or the new one, and no half."""
+    try:
+        approvers.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=approvers.parent, prefix=f".{approvers.name}.")
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump({"keys": list(keys)}, file, indent=2)
+            file.flush()
+            os.fchmod(file.fileno(), 0o644)
+            os.fsync(file.fileno())
+        Path(name).replace(approvers)
+    except OSError as error:
+        raise HoldfastError(f"{approvers}: {error.strerror}") from None

@@ -1,0 +1,98 @@
+"""What a decision about a call rests on, as a person reads it and as a program does."""
+
+from pydantic import JsonValue, TypeAdapter
+from rich.text import Text
+
+from contracts.base import JsonObject
+from contracts.decisions import Decision
+from holdfast.cli import render
+from holdfast.policies.rehearsal import Rehearsal, Sight
+from holdfast.trace.words import counted, plain
+from workflows.summaries import call_line
+
+_DECISION: TypeAdapter[Decision] = TypeAdapter(Decision)
+
+
+def as_json(tried_out: Rehearsal) -> JsonObject:
+    """Return everything about a decision, for programs."""
+    facts = tried_out.facts
+    return {
+        "call": tried_out.call.model_dump(mode="json", exclude={"call_id"}),
+        "values": facts.values,
+        "risk": tried_out.contract.risk,
+        "agent": facts.agent,
+        "tenant": facts.tenant,
+        "actor": facts.actor,
+        "environment": facts.environment,
+        "policy": tried_out.policy.digest,
+        "decision": _DECISION.dump_python(tried_out.decision, mode="json"),
+        "outcome": _DECISION.dump_python(tried_out.outcome, mode="json"),
+        "rules": [
+            {
+                "id": sight.rule.id,
+                "effect": sight.rule.effect,
+                "fit": sight.fit.kind,
+                "detail": sight.fit.detail,
+                "governs": sight.governs,
+            }
+            for sight in tried_out.sights()
+        ],
+    }
+
+
+def show(tried_out: Rehearsal) -> None:
+    """Print a decision, what it takes, and what each rule of the policy has to do with it."""
+    out, facts, policy = render.console(), tried_out.facts, tried_out.policy
+    first, last = tried_out.decision, tried_out.outcome
+    out.print(Text(plain(call_line(tried_out.call)), style="bold"))
+    rules = counted(len(policy.rules), "rule")
+    rows = [
+        ("  decision", first.verdict),
+        ("  rule", first.rule),
+        ("  reason", first.reason),
+        *_particulars(first),
+        *([] if last is first else [("  then", f"{last.verdict} ({last.rule}: {last.reason})")]),
+        *([] if last is first else _particulars(last)),
+        ("  risk", tried_out.contract.risk),
+        ("  values", render.field(facts.values)),
+        ("  agent", facts.agent),
+        ("  tenant", facts.tenant),
+        ("  actor", facts.actor),
+        ("  environment", facts.environment or "-"),
+        ("  policy", f"{policy.digest}, {rules}" if policy.digest else "none, the defaults"),
+    ]
+    render.show_fields(out, rows)
+    if sights := tried_out.sights():
+        header = ("rule", "effect", "")
+        shown = [(sight.rule.id, sight.rule.effect, _sight(sight)) for sight in sights]
+        render.show_table(out, header, shown)
+
+
+def _particulars(decision: Decision) -> list[tuple[str, str]]:
+    """Return the fields of a decision that say anything, besides those that all have."""
+    fields: dict[str, JsonValue] = _DECISION.dump_python(
+        decision, mode="json", exclude_defaults=True
+    )
+    known = {"verdict", "rule", "reason", "then"}
+    if decision.verdict == "approval_required":
+        fields = {"strength": decision.strength, "count": decision.count, **fields}
+    return [
+        (f"  {name.replace('_', ' ')}", render.field(value))
+        for name, value in fields.items()
+        if name not in known
+    ]
+
+
+def _sight(sight: Sight) -> str:
+    match sight.fit.kind:
+        case "fits":
+            said = "fits"
+        case "differs":
+            said = f"is about other {sight.fit.detail}"
+        case "unsafe":
+            said = f"never holds here: {sight.fit.detail}"
+        case "false":
+            said = "its condition is false"
+        case "doubt":
+            said = f"its condition can't be evaluated: {sight.fit.detail}"
+    return f"{said}, and governs" if sight.governs else said

@@ -1,0 +1,166 @@
+"""Commands about keys: one's own, with which one signs, and those whose signatures count."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+import typer
+
+from contracts.base import JsonObject
+from contracts.errors import HoldfastError
+from holdfast.cli import access, options, render, signatures
+from holdfast.cli.options import blocking
+from holdfast.connection import connect
+from settings import Settings
+
+app = typer.Typer(help="Keys that sign approvals, and whose count.", rich_markup_mode=None)
+
+Key: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The key to sign with; yours unless given.")
+]
+
+
+@app.command("new")
+def new(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Whose key it is, as approvals shall say it.")
+    ],
+    passphrase: Annotated[
+        bool | None,
+        typer.Option(
+            "--passphrase/--no-passphrase",
+            help="Whether signing shall take a passphrase; it does unless said otherwise.",
+        ),
+    ] = None,
+) -> None:
+    """Make a key on this machine, and print its public part, which others may know."""
+    from holdfast import signing
+
+    folder = Settings.load().keys
+    key = signing.make(folder, name, None if passphrase is False else _new_passphrase())
+    render.show_json(key.public)
+    _tell(
+        f"kept in {folder / f'{name}.json'}; have the public part above trusted where the worker "
+        "runs: holdfast keys trust FILE"
+    )
+
+
+@app.command("trust")
+def trust(
+    key: Annotated[
+        str,
+        typer.Argument(
+            metavar="KEY",
+            help="A file with a public key, the key itself, or - for standard input.",
+        ),
+    ],
+) -> None:
+    """Let the signatures of a public key count, on the worker that uses this folder."""
+    from holdfast import approvers
+
+    found = Settings.load()
+    added = approvers.trust(found.approvers, _text(key))
+    _tell(f"{added['sub']}'s key {added['kid']} counts from now on ({found.approvers})")
+
+
+@app.command("revoke")
+def revoke(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A person, for all their keys, or a key's id.")
+    ],
+) -> None:
+    """Let the signatures of somebody's keys count no more, from this moment on."""
+    from holdfast import approvers
+
+    found = Settings.load()
+    for key in approvers.revoke(found.approvers, name):
+        _tell(f"{key.get('sub')}'s key {key.get('kid')} counts no more ({found.approvers})")
+
+
+@app.command("list")
+def list_(as_json: options.Json = False) -> None:
+    """Show your own keys, and those whose signatures count here."""
+    keys = _all_keys()
+    if as_json:
+        render.show_json(list(keys))
+        return
+    if not keys:
+        _tell("there are no keys: make one with 'holdfast keys new NAME'")
+        return
+    rows = [
+        (
+            str(key["name"]),
+            str(key["kid"]),
+            ("with passphrase" if key["passphrase"] else "yes") if key["own"] else "no",
+            "yes" if key["trusted"] else "no",
+        )
+        for key in keys
+    ]
+    render.show_table(render.console(), ("NAME", "KEY", "OWN", "TRUSTED"), rows)
+
+
+@app.command("sign")
+@blocking
+async def sign(
+    run: options.RunId,
+    request: options.OneRequest = None,
+    key: Key = None,
+    decision: Annotated[
+        Literal["approve", "reject"], typer.Option(help="What the token shall say.")
+    ] = "approve",
+) -> None:
+    """Print a token that decides one request of a run, for whatever sends it within minutes."""
+    client = await connect()
+    found = await access.approval(client, run, request)
+    if found is None:
+        raise HoldfastError(f"no request {request!r} of run {run!r} waits for approval")
+    own = signatures.own_key(key)
+    print(signatures.token(own, signatures.passphrase_of(own), run, found, decision))  # noqa: T201 -- for programs
+
+
+def _new_passphrase() -> str:
+    if not sys.stdin.isatty():
+        raise HoldfastError("a passphrase is needed: run this on a terminal, or --no-passphrase")
+    first = signatures.asked("passphrase for the new key: ")
+    if first != signatures.asked("the same again: "):
+        raise HoldfastError("the passphrases differ: no key was made")
+    return first
+
+
+def _text(key: str) -> str:
+    if key.lstrip().startswith("{"):
+        return key
+    if key == "-":
+        return sys.stdin.read()
+    try:
+        return Path(key).read_text(encoding="utf-8")
+    except OSError as error:
+        raise HoldfastError(f"{key}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise HoldfastError(f"{key} is no text: give a file with a public key (JWK)") from None
+
+
+def _all_keys() -> tuple[JsonObject, ...]:
+    """Return every key that is known here, one's own first."""
+    from holdfast import approvers, signing
+
+    found = Settings.load()
+    own = {str(key.public["kid"]): key for key in signing.keys_in(found.keys)}
+    trusted = {str(key.get("kid")): key for key in approvers.trusted(found.approvers)}
+    publics = {**trusted, **{kid: key.public for kid, key in own.items()}}
+    return tuple(
+        {
+            "name": publics[kid].get("sub"),
+            "kid": kid,
+            "own": kid in own,
+            "passphrase": own[kid].is_locked if kid in own else None,
+            "trusted": kid in trusted,
+            "public": publics[kid],
+        }
+        for kid in (*own, *(kid for kid in trusted if kid not in own))
+    )
+
+
+def _tell(text: str) -> None:
+    """Say what happened, beside what programs read."""
+    render.console(errors=True).print(text)

@@ -1,0 +1,114 @@
+"""Commands that switch tools, agents and tenants off for all runs, and on again."""
+
+import asyncio
+from typing import Annotated, TypeAlias
+
+import typer
+from pydantic import ValidationError
+from temporalio.client import Client
+
+import settings
+from activities.switch_history import SwitchHistory
+from activities.switches import PATIENCE
+from contracts.errors import HoldfastError
+from contracts.run import TASK_QUEUE
+from contracts.switches import Kind, SwitchSignal, SwitchState
+from holdfast.cli import options, render
+from holdfast.cli.options import blocking
+from holdfast.connection import connect
+from holdfast.trace.transcript import moment
+from workflows.messages import objections
+
+app = typer.Typer(help="Switch tools, agents and tenants off for all runs.", rich_markup_mode=None)
+
+AGAIN = 0.05
+"""Seconds between looks at what the server has recorded."""
+
+KindArgument: TypeAlias = Annotated[
+    Kind, typer.Argument(metavar="KIND", help="tool, agent or tenant.")
+]
+NameArgument: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="Its exact name.")]
+
+
+@app.command("off")
+@blocking
+async def off(
+    kind: KindArgument,
+    name: NameArgument,
+    reason: Annotated[str, typer.Option(help="Why; the model and the audit read it.")],
+) -> None:
+    """Deny every call of a tool, an agent or a tenant from now on, in all runs."""
+    signal = _signal(kind, name, reason)
+    state = await _send(await connect(), "off", signal)
+    _tell(f"{kind} {name} is off for all runs, from their next call on")
+    _show(state)
+
+
+@app.command("on")
+@blocking
+async def on(kind: KindArgument, name: NameArgument) -> None:
+    """Lift what was switched off, whoever did it."""
+    state = await _send(await connect(), "on", _signal(kind, name, ""))
+    _tell(f"{kind} {name} is on")
+    _show(state)
+
+
+@app.command("list")
+@blocking
+async def list_(as_json: options.Json = False) -> None:
+    """Show what is switched off."""
+    state = await SwitchHistory(await connect(), TASK_QUEUE).read()
+    if as_json:
+        render.show_json([switch.model_dump(mode="json") for switch in state.switches])
+    else:
+        _show(state)
+
+
+def _signal(kind: Kind, name: str, reason: str) -> SwitchSignal:
+    user = settings.Settings.load().user
+    try:
+        return SwitchSignal(kind=kind, name=name, by=user, reason=reason)
+    except ValidationError as error:
+        raise HoldfastError(objections(error)) from None
+
+
+async def _send(client: Client, name: str, signal: SwitchSignal) -> SwitchState:
+    """Send a signal and return what history says after it; no worker need run for that."""
+    history = SwitchHistory(client, TASK_QUEUE)
+    await history.send(name, signal)
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while not _took(state := await history.read(), name, signal):  # noqa: ASYNC110 -- it is the server's
+                await asyncio.sleep(AGAIN)
+    except TimeoutError:
+        raise HoldfastError(
+            f"{signal.kind} {signal.name} is not {name} yet: the server took the message, but "
+            "history doesn't show that it worked; look at 'holdfast switch list'"
+        ) from None
+    return state
+
+
+def _took(state: SwitchState, name: str, signal: SwitchSignal) -> bool:
+    found = [
+        switch
+        for switch in state.switches
+        if (switch.kind, switch.name) == (signal.kind, signal.name)
+    ]
+    if name == "on":
+        return not found
+    return any((switch.by, switch.reason) == (signal.by, signal.reason) for switch in found)
+
+
+def _show(state: SwitchState) -> None:
+    if not state.switches:
+        _tell("nothing is switched off")
+        return
+    rows = [
+        (switch.kind, switch.name, switch.by, moment(switch.at), switch.reason or "-")
+        for switch in state.switches
+    ]
+    render.show_table(render.console(), ("KIND", "NAME", "BY", "SINCE", "REASON"), rows)
+
+
+def _tell(text: str) -> None:
+    render.console().print(text)

@@ -1,0 +1,135 @@
+"""Where the secrets of a worker come from, and which of them it knows."""
+
+from pathlib import Path
+
+import pytest
+
+import settings
+from contracts.errors import HoldfastError
+
+SECRET = "correct horse battery staple"
+NAMES = "HOLDFAST_SECRET_DB", "HOLDFAST_SECRET_DB_FILE"
+
+
+def test_a_secret_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A secret is a variable of the worker's environment, in any letters."""
+    monkeypatch.setenv(NAMES[0], SECRET)
+
+    assert settings.secret("db") == settings.secret("DB") == SECRET
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_a_secret_in_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, end: str) -> None:
+    """A secret may be in a file, whose last line may end as any; it is read at each use."""
+    file = tmp_path / "db"
+    monkeypatch.setenv(NAMES[1], str(file))
+    file.write_bytes(f"{SECRET}{end}".encode())
+    first = settings.secret("db")
+    file.write_bytes(f" rotated\nsecret {end}".encode())
+
+    assert (first, settings.secret("db")) == (SECRET, " rotated\nsecret ")
+
+
+def flaw(name: str = "db") -> str:
+    """What is said of a secret that can't be had; never its value."""
+    with pytest.raises(HoldfastError) as raised:
+        settings.secret(name)
+    said = str(raised.value)
+    assert "\n" not in said
+    assert "hunter" not in said
+    return said
+
+
+def test_no_secret() -> None:
+    """Who has no secret is told both ways to give one."""
+    assert all(name in flaw() for name in NAMES)
+
+
+def test_two_secrets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A secret in both places is in none: nobody could say which counts."""
+    for name in NAMES:
+        monkeypatch.setenv(name, "hunter2hunter2")
+
+    assert flaw() == (
+        "secret 'db': HOLDFAST_SECRET_DB and HOLDFAST_SECRET_DB_FILE are both set; unset one"
+    )
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+def test_a_short_secret(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, in_file: bool) -> None:
+    """A secret that other words have in them couldn't be kept out of history."""
+    file = tmp_path / "db"
+    file.write_text("hunter2\n", encoding="utf-8")
+    monkeypatch.setenv(NAMES[in_file], str(file) if in_file else "hunter2")
+
+    assert "'db' has fewer than 8 characters" in flaw()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        pytest.param(b"\xff" * 20, "is no text in UTF-8", id="no text"),
+        pytest.param(b"x" * 70_000, "has more than 64000 characters", id="too long"),
+        pytest.param(None, "No such file or directory", id="missing"),
+        pytest.param(b"", "fewer than 8 characters", id="empty"),
+    ],
+)
+def test_a_file_that_holds_no_secret(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: bytes | None, said: str
+) -> None:
+    """What is wrong with a file is one line that names it or the secret."""
+    file = tmp_path / "db"
+    monkeypatch.setenv(NAMES[1], str(file))
+    if content is not None:
+        file.write_bytes(content)
+
+    assert said in flaw()
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a-b", "../a", "db_file", "DB_FILE"])
+def test_names_that_no_secret_has(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A name stands for one variable, and never for the path of another's file."""
+    monkeypatch.setenv(NAMES[1], "/run/secrets/hunter")
+
+    assert flaw(name).startswith(f"no secret can be called {name!r}: ")
+
+
+def test_what_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Known are secrets, those in files, providers' keys and those that the app names."""
+    file = tmp_path / "token"
+    file.write_text("in the file\n", encoding="utf-8")
+    for name, value in {
+        "HOLDFAST_SECRET_DB": "in the environment",
+        "HOLDFAST_SECRET_TOKEN_FILE": str(file),
+        "HOLDFAST_SECRET_GONE_FILE": str(tmp_path / "gone"),
+        "HOLDFAST_SECRET_SHORT": "short",
+        "OPENAI_API_KEY": "key of one provider",
+        "ANTHROPIC_AUTH_TOKEN": "token of another",
+        "TEMPORAL_API_KEY": "key of the server",
+        "MY_SERVERS_KEY": "key of my own",
+        "TEMPORAL_ADDRESS": "localhost:7233",
+        "OTHER_KEY": "nobody named it",
+    }.items():
+        monkeypatch.setenv(name, value)
+
+    known = settings.KnownSecrets(["MY_SERVERS_KEY"])
+
+    assert {
+        *("in the environment", "in the file", "key of one provider", "token of another"),
+        *("key of the server", "key of my own"),
+    } <= known()
+    assert not {"short", "localhost:7233", "nobody named it", str(file)} & known()
+
+
+def test_a_rotated_secret_stays_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The new value is known at once, and the old one may still be in a result."""
+    file = tmp_path / "db"
+    monkeypatch.setenv(NAMES[1], str(file))
+    known = settings.KnownSecrets()
+    file.write_text("first secret", encoding="utf-8")
+    before = known()
+    file.write_text("second secret", encoding="utf-8")
+
+    assert {"first secret", "second secret"} <= known()
+    assert "second secret" not in before
+    assert known() is known()

@@ -1,0 +1,294 @@
+"""A tool's call takes no secret out of the worker, and runs nothing that is switched off."""
+
+import dataclasses
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+from pydantic_core import from_json, to_json
+from structlog.testing import capture_logs
+from temporalio.common import RawValue
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+from activities.tools import ToolActivities
+from contracts.errors import HoldfastError, ToolCrashed, ToolDenied, ToolError, ToolTimeout
+from contracts.switches import Kind, Switch
+from contracts.tools import Reconciled, Risk, ToolFailure, ToolInvocation, ToolResult, ToolSuccess
+from tests.builders import NOW, an_invocation
+from tools.artifacts import FileArtifacts
+from tools.context import Heartbeat
+from tools.redaction import WITHHELD, Redactor
+from tools.registry import ToolRegistry
+from tools.tool import Tool, tool
+
+SECRET = "correct horse battery staple"
+
+
+@tool(risk=Risk.READ_ONLY, max_result_chars=200)
+async def look() -> str:
+    """Look at something from here."""
+    raise AssertionError
+
+
+@tool(risk=Risk.READ_ONLY)
+async def find_rotation(account: str) -> Reconciled:
+    """Find out whether credentials were rotated."""
+    raise AssertionError(account)
+
+
+@tool(risk=Risk.IDENTITY_ACCESS, reconcile="find_rotation")
+async def rotate(account: str) -> str:
+    """Rotate the credentials of an account."""
+    raise AssertionError(account)
+
+
+class Saying:
+    """A place where a call says what a test wants."""
+
+    def __init__(self, say: Callable[[Heartbeat], JsonValue]) -> None:
+        self._say = say
+        self.calls: list[ToolInvocation] = []
+
+    async def run(self, tool: Tool, invocation: ToolInvocation, heartbeat: Heartbeat) -> bytes:
+        self.calls.append(invocation)
+        return to_json(self._say(heartbeat))
+
+
+class Board:
+    """Knows what a test has switched off; with nothing, it can't tell."""
+
+    def __init__(self, *switches: Switch, knows: bool = True) -> None:
+        self._switches = switches
+        self._knows = knows
+
+    async def current(self) -> tuple[Switch, ...]:
+        if not self._knows:
+            raise HoldfastError("nobody knows what is switched off")
+        return self._switches
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "artifacts"
+
+
+async def told(
+    place: Saying,
+    folder: Path,
+    board: Board | None = None,
+    name: str = "look",
+    **call: object,
+) -> tuple[ToolResult, list[JsonValue]]:
+    """Make a call, and return its result and what it reported."""
+    activities = ToolActivities(
+        ToolRegistry([look, find_rotation, rotate]),
+        place,
+        FileArtifacts(folder),
+        board or Board(),
+        Redactor(lambda: frozenset({SECRET})),
+    )
+    environment = ActivityEnvironment()
+    environment.info = dataclasses.replace(environment.info, activity_type=name)
+    environment.payload_converter = pydantic_data_converter.payload_converter
+    reported: list[JsonValue] = []
+    environment.on_heartbeat = lambda *details: reported.extend(details)
+    payload = environment.payload_converter.to_payload(an_invocation(**call))
+    result = await environment.run(activities.run_tool, [RawValue(payload)])
+    return result, reported
+
+
+def saying(value: JsonValue) -> Saying:
+    return Saying(lambda _: value)
+
+
+def raising(error: Exception) -> Saying:
+    def fail(_: Heartbeat) -> JsonValue:
+        raise error
+
+    return Saying(fail)
+
+
+async def test_a_result_has_no_secret(folder: Path) -> None:
+    """The secret is gone from the result, its summary and the names of its fields."""
+    result, _ = await told(saying({SECRET: [f"it is {SECRET}!", 7]}), folder)
+
+    assert isinstance(result, ToolSuccess)
+    assert result.data == {"[redacted]": ["it is [redacted]!", 7]}
+    assert SECRET not in result.summary
+
+
+async def test_an_artifact_has_no_secret(folder: Path) -> None:
+    """Redacted is what is kept whole, not just what the model sees, and its digest is of that."""
+    result, _ = await told(saying(["." * 150_000, SECRET]), folder)
+
+    assert isinstance(result, ToolSuccess)
+    assert result.artifact is not None
+    kept = Path(result.artifact.path).read_text(encoding="utf-8")
+    assert from_json(kept) == ["." * 150_000, "[redacted]"]
+    assert result.artifact.characters == len(kept)
+
+
+async def test_a_refusal_has_no_secret(folder: Path) -> None:
+    """Neither the reason nor the next actions; it is cleared before it is cut."""
+    long = "." * 3980 + SECRET
+    error = ToolError("not_found", long, (f"use {SECRET}", "go on"))
+    result, _ = await told(raising(error), folder)
+
+    assert isinstance(result, ToolFailure)
+    assert result.reason == "." * 3980 + "[redacted]"
+    assert (result.status, result.next_valid_actions) == ("error", ("use [redacted]", "go on"))
+
+
+async def test_a_denial_stays_one(folder: Path) -> None:
+    """What a place refuses to run is denied, in words without secrets."""
+    result, _ = await told(raising(ToolDenied(f"not to {SECRET}")), folder)
+
+    assert isinstance(result, ToolFailure)
+    assert (result.status, result.reason) == ("denied", "not to [redacted]")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "message", "final"),
+    [
+        pytest.param(KeyError(SECRET), "KeyError", "'[redacted]'", False, id="any"),
+        pytest.param(
+            ToolCrashed("ValueError", f"no {SECRET}"),
+            "ValueError",
+            "no [redacted]",
+            False,
+            id="crash",
+        ),
+        pytest.param(ToolTimeout("too slow"), "ToolTimeout", "too slow", True, id="time-out"),
+        pytest.param(
+            ApplicationError(f"no {SECRET}", SECRET, type="Mine", non_retryable=True),
+            "Mine",
+            "no [redacted]",
+            True,
+            id="of Temporal's own",
+        ),
+    ],
+)
+async def test_what_a_tool_raises_has_no_secret(
+    folder: Path, error: Exception, kind: str, message: str, *, final: bool
+) -> None:
+    """An exception leaves under its name, without secrets, without its causes and its stack."""
+    error.__cause__ = ValueError(SECRET)
+    with capture_logs() as logs, pytest.raises(ApplicationError) as raised:
+        await told(raising(error), folder)
+    left = raised.value
+
+    assert (left.type, left.message, left.non_retryable) == (kind, message, final)
+    assert left.__cause__ is None
+    assert left.__suppress_context__
+    assert SECRET not in str((logs, left.details))
+
+
+async def test_the_wait_that_a_tool_asks_for_stays(folder: Path) -> None:
+    """A tool that knows Temporal may say when to try again."""
+    error = ApplicationError("busy", next_retry_delay=timedelta(seconds=7))
+    with pytest.raises(ApplicationError) as raised:
+        await told(raising(error), folder)
+
+    assert raised.value.next_retry_delay == timedelta(seconds=7)
+
+
+async def test_whoever_wrote_the_tool_finds_its_stack(folder: Path) -> None:
+    """The worker's log has where it was raised, without secrets."""
+    with capture_logs() as logs, pytest.raises(ApplicationError):
+        await told(raising(KeyError(SECRET)), folder)
+
+    [entry] = [entry for entry in logs if entry["event"] == "tool.raised"]
+    assert entry["tool"] == "look"
+    assert "in fail" in entry["stack"]
+    assert entry["stack"].endswith("KeyError: '[redacted]'\n")
+
+
+async def test_a_report_has_no_secret(folder: Path) -> None:
+    """What a tool reports while it works goes into heartbeats, and so into history."""
+
+    def report(heartbeat: Heartbeat) -> JsonValue:
+        heartbeat({"at": [SECRET, 3]})
+        return None
+
+    _, reported = await told(Saying(report), folder)
+
+    assert reported == [{"at": ["[redacted]", 3]}]
+
+
+async def test_what_makes_secrets_says_none(folder: Path) -> None:
+    """No text of such a call leaves, known or not; numbers, names and truth do."""
+    # RK-12
+
+    def rotated(heartbeat: Heartbeat) -> JsonValue:
+        heartbeat("made fresh-password")
+        return {"password": "fresh-password", "length": 14, "expires": True, "was": None}
+
+    result, reported = await told(Saying(rotated), folder, name="rotate")
+
+    assert isinstance(result, ToolSuccess)
+    assert result.data == {"password": WITHHELD, "length": 14, "expires": True, "was": None}
+    assert "withheld" in result.summary
+    assert reported == [WITHHELD]
+
+
+async def test_what_makes_secrets_raises_none(folder: Path) -> None:
+    """Nor do they leave in an exception, or in the log."""
+    with capture_logs() as logs, pytest.raises(ApplicationError) as raised:
+        await told(raising(ValueError("can't deliver fresh-password")), folder, name="rotate")
+
+    assert (raised.value.type, raised.value.message) == ("ValueError", WITHHELD)
+    assert "fresh-password" not in str(logs)
+
+
+async def test_who_looks_for_a_secret_that_was_made_says_none(folder: Path) -> None:
+    """What reconciles such a call answers for it; asked for itself, it is like any other."""
+    found: JsonValue = {"happened": True, "result": {"password": "fresh-password"}}
+    asked, _ = await told(saying(found), folder, name="find_rotation", purpose="reconcile")
+    called, _ = await told(saying(found), folder, name="find_rotation")
+
+    assert isinstance(asked, ToolSuccess)
+    assert isinstance(called, ToolSuccess)
+    assert asked.data == {"happened": True, "result": {"password": WITHHELD}}
+    assert called.data == found
+
+
+def off(kind: Kind, name: str) -> Board:
+    return Board(Switch(kind=kind, name=name, by="dana", reason="too many", at=NOW))
+
+
+@pytest.mark.parametrize(("kind", "name"), [("tool", "look"), ("agent", "it"), ("tenant", "acme")])
+async def test_what_is_switched_off_does_not_begin(folder: Path, kind: Kind, name: str) -> None:
+    """Right before a tool runs, whatever was decided, the switches are asked once more."""
+    # T-20
+    place = saying("done")
+    result, _ = await told(place, folder, off(kind, name))
+
+    assert isinstance(result, ToolFailure)
+    assert (result.status, result.type) == ("denied", "permission_denied")
+    assert result.reason == f"{kind} {name!r} is switched off by dana: too many"
+    assert result.next_valid_actions
+    assert place.calls == []
+
+
+async def test_who_reconciles_may_look(folder: Path) -> None:
+    """To find out what happened harms nobody, and is needed then."""
+    found: JsonValue = {"happened": False}
+    place = saying(found)
+    result, _ = await told(
+        place, folder, off("tenant", "acme"), name="find_rotation", purpose="reconcile"
+    )
+
+    assert (result.status, len(place.calls)) == ("ok", 1)
+
+
+async def test_without_the_switches_nothing_begins(folder: Path) -> None:
+    """When nobody can tell what is switched off, the call fails, and has not begun."""
+    place = saying("done")
+    with pytest.raises(ApplicationError, match="nobody knows what is switched off"):
+        await told(place, folder, Board(knows=False))
+
+    assert place.calls == []

@@ -1,0 +1,303 @@
+"""Signing approvals at the command line, against a real server."""
+
+import asyncio
+import json
+import os
+import pty
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from temporalio.client import Client
+
+import worker
+from contracts.run import TASK_QUEUE, RunResult
+from holdfast import Agent, App, Budget, Risk, approvers, call, say, signing, tool
+from settings import Settings
+from tests.running import Run
+from tests.sample import lines, note
+
+ROOT = Path(__file__).parents[2]
+WORDS = "correct horse"
+
+
+@tool(risk=Risk.FINANCIAL, timeout=5)
+async def pay(log: str, amount: float) -> str:
+    """Pay somebody some money."""
+    note(log, f"paid {amount}")
+    return "paid"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a command wrote, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(autouse=True)
+def _places(client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TEMPORAL_ADDRESS", client.service_client.config.target_host)
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HOLDFAST_KEYS", str(tmp_path / "keys"))
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "paid"
+
+
+@pytest.fixture
+async def run(client: Client, log: Path) -> AsyncGenerator[str]:
+    """A run that waits for somebody to approve a payment."""
+    async with working(client, log):
+        yield await waiting(client)
+
+
+@asynccontextmanager
+async def working(client: Client, log: Path, policy: Path | None = None) -> AsyncGenerator[None]:
+    script = [call("pay", log=str(log), amount=29.0), say("It was paid.")]
+    agent = Agent(
+        name="payer",
+        instructions="Do as you are told.",
+        models=["scripted:payer"],
+        tools=[pay],
+        budget=Budget(max_steps=9),
+    )
+    app = App(agents=[agent], scripts={"payer": script}, policy=policy)
+    async with worker.working(client, app):
+        yield
+
+
+async def waiting(client: Client) -> str:
+    """Start a run, and return its id when it waits for an approval."""
+    name, brief = f"run-{uuid4().hex[:8]}", {"agent": "payer", "input": "go"}
+    handle = await client.start_workflow(
+        "AgentRun", brief, id=name, task_queue=TASK_QUEUE, result_type=RunResult
+    )
+    await Run(handle).asked_for_approval()
+    return name
+
+
+async def holdfast(*arguments: str, stdin: str | None = None) -> Ended:
+    """Run a command to its end."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "holdfast.cli.main", *arguments),
+        cwd=ROOT,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate((stdin or "").encode())
+    assert process.returncode is not None
+    return Ended(process.returncode, out.decode(), err.decode())
+
+
+class Terminal:
+    """A command on a terminal of its own, and somebody who types."""
+
+    def __init__(self, end: int, process: asyncio.subprocess.Process) -> None:
+        self._end = end
+        self._process = process
+        self.shown = ""
+
+    async def says(self, words: str) -> None:
+        """Wait for words that weren't there before."""
+        seen = len(self.shown)
+        while words not in self.shown[seen:]:
+            self.shown += (await asyncio.to_thread(os.read, self._end, 4096)).decode()
+
+    def types(self, line: str) -> None:
+        os.write(self._end, f"{line}\n".encode())
+
+    async def code(self) -> int:
+        """Read what is left, and return the exit code."""
+        try:
+            while piece := await asyncio.to_thread(os.read, self._end, 4096):
+                self.shown += piece.decode()
+        except OSError:
+            pass  # a terminal whose command has gone
+        return await self._process.wait()
+
+
+@asynccontextmanager
+async def terminal(*arguments: str) -> AsyncGenerator[Terminal]:
+    """Start a command on a terminal."""
+    mine, its = pty.openpty()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "holdfast.cli.main", *arguments),
+        cwd=ROOT,
+        stdin=its,
+        stdout=its,
+        stderr=its,
+        start_new_session=True,
+    )
+    os.close(its)
+    yield Terminal(mine, process)
+    os.close(mine)
+
+
+def trusted(name: str) -> None:
+    """Make a key without a passphrase and have it trusted."""
+    found = Settings.load()
+    key = signing.make(found.keys, name, None)
+    approvers.trust(found.approvers, json.dumps(key.public))
+
+
+async def test_an_approval_is_signed_unasked(run: str, log: Path, client: Client) -> None:
+    """`approve` signs by itself where that is needed, and the history keeps the proof."""
+    # RK-09 RK-19 T-15
+    trusted("dana")
+    before = lines(log)
+    approved = await holdfast("approve", run, "--reason", "checked")
+    await client.get_workflow_handle(run).result()
+    history = await client.get_workflow_handle(run).fetch_history()
+    raw = b"".join(event.SerializeToString() for event in history.events)
+
+    assert before == []
+    assert (approved.code, approved.out) == (0, f"approved req-1 of {run} as dana\n")
+    assert lines(log) == ["paid 29.0"]
+    for word in (b"verified_at", b"token_id", b"swk", b"checked"):
+        assert word in raw
+
+
+async def test_without_a_key_nothing_is_approved(run: str, log: Path) -> None:
+    """Who has no key reads how to get one; a key that nobody trusts releases nothing."""
+    # RK-09 BY-02
+    none = await holdfast("approve", run)
+    signing.make(Settings.load().keys, "dana", None)
+    untrusted = await holdfast("approve", run)
+    garbage = await holdfast("approve", run, "--token", "x.y.z")
+    both = await holdfast("approve", run, "--token", "x.y.z", "--key", "dana")
+
+    assert "make one with 'holdfast keys new " in none.err
+    assert "that is trusted; add it with 'holdfast keys trust'" in untrusted.err
+    assert garbage.err.startswith("holdfast: refused: the token's header is no JSON")
+    assert [one.code for one in (none, untrusted, garbage, both)] == [1, 1, 1, 2]
+    assert lines(log) == []
+
+
+async def test_a_token_is_sent_by_whatever_can(run: str, log: Path, client: Client) -> None:
+    """A printed token counts for its one request, through a plain signal as through `--token`."""
+    # RK-19
+    trusted("dana")
+    no = await holdfast("keys", "sign", run, "--decision", "reject")
+    wrong = await holdfast("approve", run, "req-1", "--token", "-", stdin=no.out)
+    missing = await holdfast("keys", "sign", run, "req-9")
+    yes = await holdfast("keys", "sign", run)
+    await client.get_workflow_handle(run).signal(
+        "approval",
+        {
+            "request_id": "req-1",
+            "decision": "approve",
+            "approver": "whoever",
+            "token": yes.out.strip(),
+        },
+    )
+    await client.get_workflow_handle(run).result()
+
+    assert (wrong.code, wrong.err.count("\n")) == (1, 1)
+    assert "the token's decision is not that of this decision" in wrong.err
+    assert missing.err == f"holdfast: no request 'req-9' of run {run!r} waits for approval\n"
+    assert lines(log) == ["paid 29.0"]
+
+
+async def test_two_people_sign(client: Client, log: Path, tmp_path: Path) -> None:
+    """Where two must approve, the first reads that one more must, and can't be both."""
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "version: 1\n"
+        "groups: {finance: [dana, lee]}\n"
+        "rules:\n"
+        "  - id: money\n"
+        "    effect: approve\n"
+        "    reason: money leaves\n"
+        "    match: {tools: [pay]}\n"
+        "    approval: {groups: [finance], count: 2, strong: true, max_auth_age: 5m}\n",
+        encoding="utf-8",
+    )
+    for name in ("dana", "lee"):
+        trusted(name)
+    async with working(client, log, policy):
+        run = await waiting(client)
+        unclear = await holdfast("approve", run)
+        first = await holdfast("approve", run, "--key", "dana")
+        shown = await holdfast("pending", run)
+        second = await holdfast("approve", run, "--approver", "lee")
+        await client.get_workflow_handle(run).result()
+
+    assert "choose one of dana, lee (--key)" in unclear.err
+    assert first.out == f"approved req-1 of {run} as dana; 1 more must approve\n"
+    assert second.out == f"approved req-1 of {run} as lee\n"
+    assert lines(log) == ["paid 29.0"]
+    for words in (
+        "who       a member of finance, but not whom it is for",
+        "needs     2 approvals, 1 given",
+        "given     dana at ",
+        "strength  strong: a signed approval; signed in not longer than 5m 0s ago",
+    ):
+        assert words in shown.out
+
+
+async def test_a_passphrase_is_typed_unseen(run: str, log: Path, client: Client) -> None:
+    """A key with a passphrase is made and used on a terminal, which shows no letter of it."""
+    async with terminal("keys", "new", "dana") as making:
+        await making.says("passphrase for the new key: ")
+        making.types(WORDS)
+        await making.says("the same again: ")
+        making.types(WORDS)
+        made = await making.code()
+    public = making.shown[making.shown.index("{") : making.shown.index("}") + 1]
+    approvers.trust(Settings.load().approvers, public)
+    silent = await holdfast("approve", run)
+    async with terminal("approve", run) as approving:
+        await approving.says("passphrase of key 'dana': ")
+        approving.types("wrong horse")
+        wrong = await approving.code()
+    async with terminal("approve", run) as again:
+        await again.says("passphrase of key 'dana': ")
+        again.types(WORDS)
+        right = await again.code()
+    await client.get_workflow_handle(run).result()
+
+    assert (made, wrong, right) == (0, 1, 0)
+    assert silent.err == "holdfast: a passphrase is needed: run this on a terminal\n"
+    assert "amount = 29.0" in approving.shown
+    assert "that is not the passphrase of key 'dana'" in approving.shown
+    assert "horse" not in making.shown + approving.shown + again.shown
+    assert lines(log) == ["paid 29.0"]
+
+
+async def test_who_is_asked_at_the_terminal_signs_there(client: Client, log: Path) -> None:
+    """`run` shows the request, asks, and signs the approval like `approve` does."""
+    trusted("dana")
+    async with working(client, log), terminal("run", "payer", "go") as running:
+        await running.says("approve? [y/N]")
+        running.types("y")
+        await running.says("used ")
+        code = await running.code()
+
+    assert code == 0
+    assert "strength  strong: a signed approval" in running.shown
+    assert "It was paid." in running.shown
+    assert lines(log) == ["paid 29.0"]
+
+
+async def test_who_can_t_sign_leaves_it_open(client: Client, log: Path) -> None:
+    """Somebody without a key at the terminal reads what to do, and the request waits on."""
+    async with working(client, log), terminal("run", "payer", "go", "--id", "run-open") as asking:
+        await asking.says("approve? [y/N]")
+        asking.types("y")
+        await asking.says("left open: holdfast approve run-open req-1")
+        rejected = await holdfast("reject", "run-open", "--approver", "zoe")
+        await asking.code()
+
+    assert "make one with 'holdfast keys new " in asking.shown
+    assert rejected.code == 0
+    assert lines(log) == []
