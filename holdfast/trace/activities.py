@@ -10,12 +10,12 @@ from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent
 
 from contracts.model import ModelCall, ModelReply
-from contracts.tools import MalformedCall, ToolFailure, ToolInvocation
+from contracts.tools import MalformedCall, ToolFailure, ToolInvocation, ToolResult
 from contracts.transcript import ToolTurn
 from contracts.usage import CallUsage
-from holdfast.trace.draft import Draft, Readers
+from holdfast.trace.chronicle import Chronicle, Readers
 from holdfast.trace.payloads import RESULT, activity_error, at, decoded, summary
-from holdfast.trace.values import Call, Turn
+from holdfast.trace.values import Call, Companion, Turn
 from workflows import failures
 
 _CALL = TypeAdapter(ModelCall)
@@ -24,18 +24,23 @@ _INVOCATION = TypeAdapter(ToolInvocation)
 
 
 class _Open(NamedTuple):
-    """An activity that has no end yet; *call_id* is null for a question to a model."""
+    """
+    An activity that has no end yet; *call_id* is null for a question to a model.
+
+    *companion* is the key of a tool that runs for the call, and empty for the call itself.
+    """
 
     call_id: str | None
     scheduled_at: datetime
+    companion: str = ""
 
 
 class ActivityReader:
     """Knows which activity is open under which event."""
 
-    def __init__(self, draft: Draft) -> None:
-        self._draft = draft
-        self._open: dict[int, _Open] = {}
+    def __init__(self, chronicle: Chronicle) -> None:
+        self._chronicle = chronicle
+        self._open: dict[str, _Open] = {}
         self.readers: Readers = {
             EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED: self._scheduled,
             EventType.EVENT_TYPE_ACTIVITY_TASK_STARTED: self._started,
@@ -49,19 +54,20 @@ class ActivityReader:
         scheduled = event.activity_task_scheduled_event_attributes
         if scheduled.activity_type.name == "call_model":
             self._model_asked(event)
-            self._open[event.event_id] = _Open(None, at(event))
+            opened = _Open(None, at(event))
         else:
-            self._open[event.event_id] = _Open(self._tool_called(event), at(event))
+            opened = self._tool_called(event)
+        self._open[self._chronicle.key(event)] = opened
 
     def _model_asked(self, event: HistoryEvent) -> None:
         scheduled = event.activity_task_scheduled_event_attributes
         asked = decoded(scheduled.input.payloads, _CALL)
         if asked is not None:
             self._keep_results(asked)
-        before = self._draft.turn.number if self._draft.turn else 0
-        self._draft.begin_turn(
+        before = self._chronicle.turn.number if self._chronicle.turn else 0
+        self._chronicle.begin_turn(
             Turn(
-                key=self._draft.key(event),
+                key=self._chronicle.key(event),
                 number=asked.turn if asked else before + 1,
                 model=asked.model if asked else summary(event),
                 at=at(event),
@@ -77,25 +83,52 @@ class ActivityReader:
         for item in asked.items:
             for result in item.results if isinstance(item, ToolTurn) else ():
                 if isinstance(result, ToolFailure):
-                    self._draft.change_call(result.call_id, result=result)
+                    self._chronicle.change_call(result.call_id, result=result)
 
-    def _tool_called(self, event: HistoryEvent) -> str:
+    def _tool_called(self, event: HistoryEvent) -> _Open:
         scheduled = event.activity_task_scheduled_event_attributes
         invocation = decoded(scheduled.input.payloads, _INVOCATION)
-        call_id = invocation.call_id if invocation else f"event {event.event_id}"
-        turn = self._draft.turn
-        if turn is not None and self._draft.call(call_id) is None:
-            # The reply that asked for it can't be read; that it ran can.
+        if invocation is None:
+            return self._unread_call(event, f"event {event.event_id}")
+        call, queue = self._chronicle.call(invocation.call_id), scheduled.task_queue.name
+        if call is None:
+            return self._unread_call(event, invocation.call_id)
+        if invocation.purpose == "call":
+            self._chronicle.change_call(
+                invocation.call_id, task_queue=queue, draft_id=invocation.draft_id or ""
+            )
+            return _Open(invocation.call_id, at(event))
+        companion = Companion(
+            key=self._chronicle.key(event),
+            tool=scheduled.activity_type.name,
+            purpose=invocation.purpose,
+            at=at(event),
+            task_queue=queue,
+            draft_id=invocation.idempotency_key if invocation.purpose == "draft" else "",
+        )
+        self._chronicle.change_call(invocation.call_id, course=(*call.course, companion))
+        return _Open(invocation.call_id, at(event), companion.key)
+
+    def _unread_call(self, event: HistoryEvent, call_id: str) -> _Open:
+        """Keep a call whose asking can't be read: that it ran can."""
+        scheduled = event.activity_task_scheduled_event_attributes
+        turn = self._chronicle.turn
+        if turn is not None:
             unread = MalformedCall(
                 call_id=call_id, name=scheduled.activity_type.name, raw_arguments="?"
             )
-            found = Call(key=self._draft.key(event), call=unread, at=at(event))
-            self._draft.change_turn(replace(turn, calls=(*turn.calls, found)))
-        return call_id
+            found = Call(
+                key=self._chronicle.key(event),
+                call=unread,
+                at=at(event),
+                task_queue=scheduled.task_queue.name,
+            )
+            self._chronicle.change_turn(replace(turn, calls=(*turn.calls, found)))
+        return _Open(call_id, at(event))
 
     def _started(self, event: HistoryEvent) -> None:
         started = event.activity_task_started_event_attributes
-        open_ = self._open.get(started.scheduled_event_id)
+        open_ = self._open.get(self._chronicle.place(started.scheduled_event_id))
         if open_ is None:
             return
         if open_.call_id is None:
@@ -103,31 +136,47 @@ class ActivityReader:
             return
         # Only the last attempt has an event; the time of all begins when it was scheduled.
         began = at(event) if started.attempt == 1 else open_.scheduled_at
-        self._draft.change_call(open_.call_id, started_at=began, attempts=started.attempt)
+        attempts = started.attempt
+        if open_.companion:
+            self._chronicle.change_companion(
+                open_.call_id, open_.companion, started_at=began, attempts=attempts
+            )
+        else:
+            self._chronicle.change_call(open_.call_id, started_at=began, attempts=attempts)
 
     def _completed(self, event: HistoryEvent) -> None:
         completed = event.activity_task_completed_event_attributes
-        open_ = self._open.pop(completed.scheduled_event_id, None)
+        open_ = self._closed(completed.scheduled_event_id)
         if open_ is None:
             return
         if open_.call_id is not None:
             result = decoded(completed.result.payloads, RESULT)
-            self._draft.change_call(open_.call_id, result=result, ended_at=at(event))
+            self._tool_answered(open_, open_.call_id, result, at(event))
             return
         reply = decoded(completed.result.payloads, _REPLY)
         self._change_turn(ended_at=at(event))
         if reply is not None:
             self._replied(event, reply)
 
+    def _tool_answered(
+        self, open_: _Open, call_id: str, result: ToolResult | None, now: datetime
+    ) -> None:
+        if result is None:
+            self._chronicle.change_call(call_id, ended_at=now)
+        elif open_.companion:
+            self._chronicle.conclude_companion(call_id, open_.companion, result, now)
+        else:
+            self._chronicle.conclude_call(call_id, result, now)
+
     def _replied(self, event: HistoryEvent, reply: ModelReply) -> None:
-        if (turn := self._draft.turn) is None:
+        if (turn := self._chronicle.turn) is None:
             return
-        key, now = self._draft.key(event), at(event)
+        key, now = self._chronicle.key(event), at(event)
         calls = tuple(
             Call(key=f"{key}.{number}", call=call, at=now)
             for number, call in enumerate(reply.calls, 1)
         )
-        self._draft.change_turn(
+        self._chronicle.change_turn(
             replace(
                 turn,
                 model=reply.model,
@@ -156,15 +205,20 @@ class ActivityReader:
         self._close(event, cancelled.scheduled_event_id, Failure(message="cancelled"))
 
     def _close(self, event: HistoryEvent, scheduled_event_id: int, failure: Failure) -> None:
-        open_ = self._open.pop(scheduled_event_id, None)
+        open_ = self._closed(scheduled_event_id)
         if open_ is None:
             return
         error = activity_error(failure)
         if open_.call_id is None:
             used = failures.usage(error)
             self._change_turn(ended_at=at(event), error=failures.message(error), used=used)
+        elif open_.companion:
+            self._chronicle.fail_companion(open_.call_id, open_.companion, error, at(event))
         else:
-            self._draft.fail_call(open_.call_id, error, at(event))
+            self._chronicle.fail_call(open_.call_id, error, at(event))
+
+    def _closed(self, scheduled_event_id: int) -> _Open | None:
+        return self._open.pop(self._chronicle.place(scheduled_event_id), None)
 
     def _change_turn(
         self,
@@ -174,8 +228,8 @@ class ActivityReader:
         error: str | None = None,
         used: CallUsage | None = None,
     ) -> None:
-        if (turn := self._draft.turn) is not None:
-            self._draft.change_turn(
+        if (turn := self._chronicle.turn) is not None:
+            self._chronicle.change_turn(
                 replace(
                     turn,
                     ended_at=ended_at or turn.ended_at,

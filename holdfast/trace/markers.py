@@ -1,5 +1,6 @@
 """Reads local activities, which are markers in a history: decisions, audit lines, quick tools."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -9,11 +10,11 @@ from pydantic import TypeAdapter
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
-from contracts.approvals import Disposition
-from contracts.decisions import ApprovalRequired, AskUser, Decided, Deny, Ruling, Rulings
+from contracts.approvals import Requirement, Verdicts
+from contracts.decisions import ApprovalRequired, AskUser, Decided, Ruling, Rulings
 from contracts.run import AgentSnapshot
-from contracts.tools import ToolFailure
-from holdfast.trace.draft import Draft, Readers
+from holdfast.trace import outcomes
+from holdfast.trace.chronicle import Chronicle, Readers
 from holdfast.trace.payloads import (
     RESULT,
     LocalActivity,
@@ -26,12 +27,15 @@ from holdfast.trace.payloads import (
 from holdfast.trace.values import Asked, Call, Ruled
 from workflows.summaries import call_line
 
-Judged: TypeAlias = Callable[[Disposition, datetime], None]
+Judged: TypeAlias = Callable[[Verdicts, datetime], None]
 
 _MARKER_NAME = "core_local_activity"
 _SNAPSHOT = TypeAdapter(AgentSnapshot)
 _RULINGS = TypeAdapter(Rulings)
-_DISPOSITION = TypeAdapter(Disposition)
+_VERDICTS = TypeAdapter(Verdicts)
+
+# An audit line about a request begins with its id.
+_ABOUT = re.compile(r"(req-\d+) · ")
 
 
 class MarkerReader:
@@ -42,8 +46,8 @@ class MarkerReader:
     or when the decision was made that let it run.
     """
 
-    def __init__(self, draft: Draft, judged: Judged) -> None:
-        self._draft = draft
+    def __init__(self, chronicle: Chronicle, judged: Judged) -> None:
+        self._chronicle = chronicle
         self._judged = judged
         self._clock: datetime | None = None
         self._task_completed_id = 0
@@ -75,108 +79,82 @@ class MarkerReader:
         payloads = marked.details["result"].payloads
         match done.activity_type:
             case "open_run":
-                self._draft.agent = decoded(payloads, _SNAPSHOT)
+                self._chronicle.agent = decoded(payloads, _SNAPSHOT)
             case "authorize":
                 if (answer := decoded(payloads, _RULINGS)) is not None:
-                    self._draft.name_calls([ruling.call_id for ruling in answer.rulings])
-                    for ruling in answer.rulings:
-                        self._ruled(event, ruling, ended)
+                    self._authorized(event, answer, ended)
             case "judge":
-                if (disposition := decoded(payloads, _DISPOSITION)) is not None:
-                    self._judged(disposition, ended)
+                if (verdicts := decoded(payloads, _VERDICTS)) is not None:
+                    self._judged(verdicts, ended)
             case "record":
-                name, _, text = summary(event).partition(": ")
-                self._draft.note(name, text, ended)
+                self._recorded(summary(event), ended)
             case _:
                 self._tool_ran(event, done, ended)
                 return
         self._clock = ended
 
-    def _ruled(self, event: HistoryEvent, ruling: Ruling, now: datetime) -> None:
-        call = self._draft.call(ruling.call_id)
-        if call is None or call.result is not None:
-            return
-        ruled = _ruled(ruling, now)
-        asked = self._asked(event, ruling, now)
-        if asked is not None:
-            ruled = replace(ruled, request_id=asked.request_id)
-            self._draft.ask(asked)
-        self._draft.change_call(ruling.call_id, rulings=(*call.rulings, ruled))
-        if (refusal := _refusal(ruling)) is not None:
-            self._draft.close_call(refusal, now)
+    def _recorded(self, line: str, now: datetime) -> None:
+        name, _, text = line.partition(": ")
+        self._chronicle.note(name, text, now)
+        if name == "escalated" and (about := _ABOUT.match(text)):
+            self._chronicle.waits.pass_on(about[1], now)
+
+    def _authorized(self, event: HistoryEvent, answer: Rulings, now: datetime) -> None:
+        self._chronicle.name_calls([ruling.call_id for ruling in answer.rulings])
+        for ruling in answer.rulings:
+            call = self._chronicle.call(ruling.call_id)
+            if call is None or call.result is not None:
+                continue
+            ruled = Ruled(ruling=ruling, policy=answer.policy, at=now)
+            asked = self._asked(event, ruling, now)
+            if asked is not None:
+                ruled = replace(ruled, request_id=asked.request_id)
+                self._chronicle.ask(asked)
+            self._chronicle.change_call(ruling.call_id, course=(*call.course, ruled))
+            if (refusal := outcomes.refusal(ruling)) is not None:
+                self._chronicle.close_call(refusal, now)
 
     def _asked(self, event: HistoryEvent, ruling: Ruling, now: datetime) -> Asked | None:
         match ruling:
             case Decided(decision=ApprovalRequired() as decision):
                 kind, reason = "approval", decision.reason
+                required = Requirement.model_validate(decision.model_dump())
             case Decided(decision=AskUser() as decision):
-                kind, reason = "question", decision.question
+                kind, reason, required = "question", decision.question, None
             case _:
                 return None
         return Asked(
-            request_id=self._draft.next_request_id(),
-            key=f"{self._draft.key(event)}.{ruling.call_id}",
+            request_id=self._chronicle.waits.next_id,
+            key=f"{self._chronicle.key(event)}.{ruling.call_id}",
             kind=kind,
             call_id=ruling.call_id,
             reason=reason,
             at=now,
+            required=required,
+            expires_at=self._chronicle.expiry(required, now),
         )
 
     def _tool_ran(self, event: HistoryEvent, done: LocalActivity, ended: datetime) -> None:
         marked = event.marker_recorded_event_attributes
         result = decoded(marked.details["result"].payloads, RESULT)
-        call = self._draft.call(result.call_id) if result else self._failed_call(event, done)
+        call = self._chronicle.call(result.call_id) if result else self._failed_call(event, done)
         if call is None:
             return
         call_id = call.call.call_id
         began = min(self._clock or ended, ended)
-        self._draft.change_call(call_id, started_at=began, attempts=done.attempt)
+        self._chronicle.change_call(call_id, started_at=began, attempts=done.attempt)
         if result is not None:
-            self._draft.close_call(result, ended)
+            self._chronicle.conclude_call(call_id, result, ended)
         else:
-            self._draft.fail_call(call_id, activity_error(marked.failure), ended)
+            self._chronicle.fail_call(call_id, activity_error(marked.failure), ended)
 
     def _failed_call(self, event: HistoryEvent, done: LocalActivity) -> Call | None:
         """Find the call of a failure, which names none: the first open one that reads the same."""
         line = summary(event)
         open_calls = [
             call
-            for call in (self._draft.turn.calls if self._draft.turn else ())
+            for call in (self._chronicle.turn.calls if self._chronicle.turn else ())
             if call.result is None and call.call.name == done.activity_type
         ]
         same = (call for call in open_calls if call_line(call.call) == line)
         return next(same, open_calls[0] if open_calls else None)
-
-
-def _ruled(ruling: Ruling, now: datetime) -> Ruled:
-    match ruling:
-        case Decided(decision=decision):
-            return Ruled(
-                verdict=decision.verdict,
-                rule=decision.rule,
-                risk=ruling.risk,
-                reason=decision.reason,
-                at=now,
-            )
-        case _:
-            return Ruled(verdict=ruling.type, rule="", risk="", reason=ruling.reason, at=now)
-
-
-def _refusal(ruling: Ruling) -> ToolFailure | None:
-    match ruling:
-        case Decided(decision=Deny() as decision):
-            status, kind, reason = "denied", "permission_denied", decision.reason
-            actions = decision.next_valid_actions
-        case Decided():
-            return None
-        case _:
-            status, kind, reason = "error", ruling.type, ruling.reason
-            actions = ruling.next_valid_actions
-    return ToolFailure(
-        status=status,
-        call_id=ruling.call_id,
-        name=ruling.tool,
-        type=kind,
-        reason=reason,
-        next_valid_actions=actions,
-    )

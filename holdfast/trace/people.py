@@ -14,14 +14,15 @@ from temporalio.common import RawValue
 from contracts.approvals import (
     AnswerSignal,
     ApprovalSignal,
-    Disposition,
     ResolutionSignal,
     SteerSignal,
+    Verdict,
+    Verdicts,
 )
-from contracts.tools import ToolFailure, ToolSuccess
-from holdfast.trace.draft import Draft, Readers
+from holdfast.trace import outcomes
+from holdfast.trace.chronicle import Chronicle, Readers
 from holdfast.trace.payloads import at, summary
-from holdfast.trace.values import Asked, Outcome, Said
+from holdfast.trace.requests import Asked, Outcome, Said
 from workflows import messages
 
 # The only trace of an escalation is the timer that limits the wait for it.
@@ -40,9 +41,9 @@ class _Sent(NamedTuple):
 class PeopleReader:
     """Reads signals, updates and the timers of waits; judgements come to it from their markers."""
 
-    def __init__(self, draft: Draft) -> None:
-        self._draft = draft
-        self._waits: set[int] = set()
+    def __init__(self, chronicle: Chronicle) -> None:
+        self._chronicle = chronicle
+        self._timers: set[str] = set()
         self.readers: Readers = {
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED: self._signalled,
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED: self._updated,
@@ -52,12 +53,12 @@ class PeopleReader:
 
     def _signalled(self, event: HistoryEvent) -> None:
         signalled = event.workflow_execution_signaled_event_attributes
-        sent = _Sent(self._draft.key(event), at(event), signalled.identity)
+        sent = _Sent(self._chronicle.key(event), at(event), signalled.identity)
         self._heard(signalled.signal_name, signalled.input.payloads, sent)
 
     def _updated(self, event: HistoryEvent) -> None:
         request = event.workflow_execution_update_accepted_event_attributes.accepted_request
-        sent = _Sent(self._draft.key(event), at(event), request.meta.identity)
+        sent = _Sent(self._chronicle.key(event), at(event), request.meta.identity)
         # The update `decide` carries what the signal `approval` does.
         name = "approval" if request.input.name == "decide" else request.input.name
         self._heard(name, request.input.args.payloads, sent)
@@ -66,7 +67,8 @@ class PeopleReader:
         said = Said(key=sent.key, signal=name, at=sent.at, identity=sent.identity)
         match messages.read(name, [RawValue(payload) for payload in payloads]):
             case messages.Garbage(reason):
-                self._draft.hear(replace(said, accepted=False, refusal=reason))
+                refused = replace(said, accepted=False, refusal=reason, code="unreadable")
+                self._chronicle.refuse(refused)
             case ApprovalSignal() as message:
                 said = replace(said, text=message.decision, sender=message.approver)
                 self._unjudged(said, message.request_id, message.reason)
@@ -77,29 +79,42 @@ class PeopleReader:
                 said = replace(said, text=message.action, budget=budget)
                 self._unjudged(said, message.request_id, message.guidance)
             case SteerSignal(text=text):
-                self._draft.hear(replace(said, text=text, accepted=True))
+                self._chronicle.hear(replace(said, text=text, accepted=True))
             case _:
-                self._draft.suspended = name == "suspend"
-                self._draft.hear(replace(said, accepted=True))
+                self._chronicle.suspended = name == "suspend"
+                self._chronicle.hear(replace(said, accepted=True))
 
     def _unjudged(self, said: Said, request_id: str, reason: str | None = None) -> None:
-        self._draft.unjudged.append(replace(said, request_id=request_id, reason=reason or ""))
+        self._chronicle.unjudged.append(replace(said, request_id=request_id, reason=reason or ""))
 
-    def judged(self, disposition: Disposition, now: datetime) -> None:
-        """Take a judgement: it is about the oldest message that names its request."""
-        unjudged = self._draft.unjudged
-        said = next((one for one in unjudged if one.request_id == disposition.request_id), None)
-        if said is None:
-            return
-        unjudged.remove(said)
-        asked = self._draft.requests.get(said.request_id)
-        if not disposition.accepted:
-            self._draft.refuse(replace(said, accepted=False, refusal=disposition.reason))
-        elif asked is not None and asked.outcome is not None:
-            late = "the request has just closed"
-            self._draft.refuse(replace(said, accepted=False, refusal=late))
+    def judged(self, verdicts: Verdicts, now: datetime) -> None:
+        """Take the judgement of messages: each is about the oldest that names its request."""
+        for verdict in verdicts.verdicts:
+            unjudged = self._chronicle.unjudged
+            request_id = verdict.request_id
+            said = next((one for one in unjudged if one.request_id == request_id), None)
+            if said is not None:
+                unjudged.remove(said)
+                self._judged(said, verdict, now)
+
+    def _judged(self, said: Said, verdict: Verdict, now: datetime) -> None:
+        said = replace(
+            said,
+            accepted=verdict.accepted,
+            judged_at=now,
+            code=verdict.code,
+            refusal="" if verdict.accepted else verdict.reason,
+            approver=verdict.approver,
+            groups=verdict.groups,
+            proof=verdict.proof,
+        )
+        asked = self._chronicle.waits.requests.get(said.request_id)
+        if verdict.accepted and asked is not None and (late := _too_late(asked, said)):
+            said = replace(said, accepted=False, refusal=late, code="closed")
+        if said.accepted:
+            self._accept(asked or self._escalated(said), said, now)
         else:
-            self._accept(asked or self._escalated(said), replace(said, accepted=True), now)
+            self._chronicle.refuse(said)
 
     def _escalated(self, said: Said) -> Asked:
         """Open the request that an accepted message proves, though no timer told of it."""
@@ -111,55 +126,46 @@ class PeopleReader:
             reason="",
             at=said.at,
         )
-        self._draft.ask(asked)
+        self._chronicle.ask(asked)
         return asked
 
     def _accept(self, asked: Asked, said: Said, now: datetime) -> None:
         outcome = _outcome(said)
-        self._draft.settle(asked, outcome, said, now)
-        call = self._draft.call(asked.call_id)
+        if outcome == "approved" and len(asked.approvals) + 1 < asked.count:
+            self._chronicle.waits.add(asked.request_id, said)
+            return
+        self._chronicle.settle(asked, outcome, said, now)
+        call = self._chronicle.call(asked.call_id)
         if call is None:
             return
         if outcome == "rejected":
-            reason = f"rejected by {said.sender}: {said.reason or 'no reason given'}"
-            failure = ToolFailure(
-                status="denied",
-                call_id=asked.call_id,
-                name=call.call.name,
-                type="permission_denied",
-                reason=reason,
-            )
-            self._draft.close_call(failure, now)
+            self._chronicle.close_call(outcomes.rejected(call.call, said), now)
         elif outcome == "answered":
-            answer = ToolSuccess(
-                call_id=asked.call_id,
-                name=call.call.name,
-                summary=said.text[:200],
-                data={"answer": said.text},
-            )
-            self._draft.close_call(answer, now)
+            self._chronicle.close_call(outcomes.answered(call.call, said), now)
 
     def _timer_started(self, event: HistoryEvent) -> None:
-        line = summary(event)
+        line, limit = summary(event), event.timer_started_event_attributes.start_to_fire_timeout
         if not _WAIT.match(line):
             return
-        self._waits.add(event.event_id)
+        self._timers.add(self._chronicle.key(event))
         for request_id, reason in _ESCALATED.findall(line):
-            if request_id not in self._draft.requests:
-                self._draft.ask(
+            if request_id not in self._chronicle.waits.requests:
+                self._chronicle.ask(
                     Asked(
                         request_id=request_id,
-                        key=f"{self._draft.key(event)}.{request_id}",
+                        key=f"{self._chronicle.key(event)}.{request_id}",
                         kind="escalation",
                         call_id="",
                         reason=reason,
                         at=at(event),
+                        expires_at=at(event) + limit.ToTimedelta(),
                     )
                 )
 
     def _timer_fired(self, event: HistoryEvent) -> None:
-        if event.timer_fired_event_attributes.started_event_id in self._waits:
-            self._draft.expire(at(event))
+        started = event.timer_fired_event_attributes.started_event_id
+        if self._chronicle.place(started) in self._timers:
+            self._chronicle.expire(at(event))
 
 
 def _outcome(said: Said) -> Outcome:
@@ -172,3 +178,17 @@ def _outcome(said: Said) -> Outcome:
             return "answered"
         case _:
             return "resolved"
+
+
+def _too_late(asked: Asked, said: Said) -> str:
+    """Say what came with a message in one batch and took its effect away, if something did."""
+    if asked.outcome is not None:
+        return "the request has just closed"
+    if (said.signal, said.text) != ("approval", "approve"):
+        return ""
+    for given in asked.approvals:
+        if given.by.casefold() == said.by.casefold():
+            return f"{given.by} has approved {asked.request_id} already"
+        if said.proof is not None and given.proof and given.proof.token_id == said.proof.token_id:
+            return "this token was used already"
+    return ""

@@ -2,16 +2,10 @@
 
 from collections.abc import Iterator
 
-from holdfast.trace.transcript import (
-    Line,
-    call_lines,
-    ending,
-    entry_lines,
-    escalation_lines,
-    heading,
-    turn_lines,
-)
+from holdfast.trace.course import call_lines, escalation_lines
+from holdfast.trace.transcript import ending, entry_lines, heading, turn_lines
 from holdfast.trace.values import Call, Entry, Escalated, Noted, Trace, Turn
+from holdfast.trace.words import Line
 
 
 class Progress:
@@ -27,6 +21,7 @@ class Progress:
         self._seen = 0
         self._written: dict[str, int] = {}
         self._growing: list[int] = []
+        self._read: dict[int, tuple[object, ...]] = {}
         self._latest_call = ""
 
     def fresh(self, trace: Trace) -> Iterator[Line]:
@@ -37,12 +32,21 @@ class Progress:
         self._growing += range(self._seen, len(trace.entries))
         self._seen = len(trace.entries)
         for place in self._growing:
-            yield from self._news(trace, place)
+            if self._is_news(trace, place):
+                yield from self._news(trace, place)
         self._growing = [
             place for place in self._growing if _may_grow(trace, trace.entries[place])
         ]
         if trace.ended_at is not None:
             yield from ending(trace)
+
+    def _is_news(self, trace: Trace, place: int) -> bool:
+        """Whether an entry has changed: in a flood of messages hardly any event changes one."""
+        before = self._read.get(place, ())
+        now = self._read[place] = tuple(_parts(trace, trace.entries[place]))
+        return len(before) != len(now) or any(
+            one is not other for one, other in zip(before, now, strict=True)
+        )
 
     def _news(self, trace: Trace, place: int) -> Iterator[Line]:
         match trace.entries[place]:
@@ -79,6 +83,20 @@ class Progress:
         fresh = lines[self._written.get(key, 0) :]
         self._written[key] = len(lines)
         return fresh
+
+
+def _parts(trace: Trace, entry: Entry) -> Iterator[object]:
+    """Return what the lines of an entry are made of; each value is another when it changes."""
+    yield entry
+    match entry:
+        case Turn():
+            for ruled in (ruled for call in entry.calls for ruled in call.rulings):
+                if ruled.request_id is not None:
+                    yield trace.requests[ruled.request_id]
+        case Escalated(request_id=request_id):
+            yield trace.requests[request_id]
+        case _:
+            return
 
 
 def _may_grow(trace: Trace, entry: Entry) -> bool:

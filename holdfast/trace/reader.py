@@ -10,7 +10,8 @@ from temporalio.client import WorkflowHistory
 from contracts.run import RunInput, RunResult
 from contracts.state import RunState
 from holdfast.trace.activities import ActivityReader
-from holdfast.trace.draft import Draft, Readers
+from holdfast.trace.carried import carry_on
+from holdfast.trace.chronicle import Chronicle, Readers
 from holdfast.trace.markers import MarkerReader
 from holdfast.trace.payloads import activity_error, at, decoded
 from holdfast.trace.people import PeopleReader
@@ -45,8 +46,8 @@ class TraceReader:
     """Reads events in their order; the trace so far can be had at any time."""
 
     def __init__(self) -> None:
-        self._draft = Draft()
-        people = PeopleReader(self._draft)
+        self._chronicle = Chronicle()
+        people = PeopleReader(self._chronicle)
         self._readers: Readers = {
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED: self._started,
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED: self._completed,
@@ -57,9 +58,9 @@ class TraceReader:
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED: self._cancel_requested,
             EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED: self._task_failed,
             EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT: self._task_timed_out,
-            **ActivityReader(self._draft).readers,
+            **ActivityReader(self._chronicle).readers,
             **people.readers,
-            **MarkerReader(self._draft, people.judged).readers,
+            **MarkerReader(self._chronicle, people.judged).readers,
         }
 
     def read(self, event: HistoryEvent) -> None:
@@ -69,53 +70,49 @@ class TraceReader:
 
     def trace(self) -> Trace:
         """Return the run as far as it was read."""
-        return self._draft.trace()
+        return self._chronicle.trace()
 
     def _started(self, event: HistoryEvent) -> None:
         started = event.workflow_execution_started_event_attributes
-        draft = self._draft
-        draft.executions += 1
-        if draft.started_at is not None:
+        chronicle = self._chronicle
+        chronicle.executions += 1
+        if chronicle.started_at is not None:
             return
         arguments = started.input.payloads
-        draft.run_id = started.workflow_id
-        draft.first_execution = started.first_execution_run_id
-        draft.started_at = at(event)
+        chronicle.run_id = started.workflow_id
+        chronicle.first_execution = started.first_execution_run_id
+        chronicle.started_at = at(event)
         if (given := decoded(arguments, _INPUT)) is not None:
-            draft.brief, draft.goal = given, given.input
-            draft.budgets += [given.budget] if given.budget else []
-        # Without the execution before, what the run knew is in the state that it carried over.
+            chronicle.brief, chronicle.goal = given, given.input
+            chronicle.budgets += [given.budget] if given.budget else []
         elif (carried := decoded(arguments, _STATE)) is not None:
-            draft.started_at = carried.started_at
-            draft.brief, draft.agent = carried.brief, carried.agent
-            draft.goal = next((item.text for item in carried.items if item.kind == "user"), "")
-            draft.requests_made = carried.requests_made
+            carry_on(chronicle, carried, at(event))
 
     def _completed(self, event: HistoryEvent) -> None:
         completed = event.workflow_execution_completed_event_attributes
-        self._draft.result = decoded(completed.result.payloads, _RESULT)
-        status = self._draft.result.status if self._draft.result else "completed"
-        self._draft.end(status, at(event))
+        self._chronicle.result = decoded(completed.result.payloads, _RESULT)
+        status = self._chronicle.result.status if self._chronicle.result else "completed"
+        self._chronicle.end(status, at(event))
 
     def _failed(self, event: HistoryEvent) -> None:
         failed = event.workflow_execution_failed_event_attributes
-        self._draft.end("failed", at(event), failures.message(activity_error(failed.failure)))
+        self._chronicle.end("failed", at(event), failures.message(activity_error(failed.failure)))
 
     def _timed_out(self, event: HistoryEvent) -> None:
-        self._draft.end("timed_out", at(event), "the run's own time limit was reached")
+        self._chronicle.end("timed_out", at(event), "the run's own time limit was reached")
 
     def _terminated(self, event: HistoryEvent) -> None:
         terminated = event.workflow_execution_terminated_event_attributes
         reason = terminated.reason or "no reason given"
-        self._draft.end("terminated", at(event), f"by {terminated.identity}: {reason}")
+        self._chronicle.end("terminated", at(event), f"by {terminated.identity}: {reason}")
 
     def _cancelled(self, event: HistoryEvent) -> None:
-        self._draft.end("cancelled", at(event))
+        self._chronicle.end("cancelled", at(event))
 
     def _cancel_requested(self, event: HistoryEvent) -> None:
         requested = event.workflow_execution_cancel_requested_event_attributes
         reason = f": {requested.cause}" if requested.cause else ""
-        self._draft.note("cancel requested", f"by {requested.identity}{reason}", at(event))
+        self._chronicle.note("cancel requested", f"by {requested.identity}{reason}", at(event))
 
     def _task_failed(self, event: HistoryEvent) -> None:
         failed = event.workflow_task_failed_event_attributes
@@ -124,9 +121,9 @@ class TraceReader:
                 "WORKFLOW_TASK_FAILED_CAUSE_"
             )
             said = failed.failure.message or cause.lower().replace("_", " ")
-            self._draft.note("workflow task failed", said, at(event))
+            self._chronicle.note("workflow task failed", said, at(event))
 
     def _task_timed_out(self, event: HistoryEvent) -> None:
         kind = event.workflow_task_timed_out_event_attributes.timeout_type
         if kind == TimeoutType.TIMEOUT_TYPE_START_TO_CLOSE:
-            self._draft.note("worker lost", "it did not answer a workflow task", at(event))
+            self._chronicle.note("worker lost", "it did not answer a workflow task", at(event))

@@ -3,15 +3,17 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Literal
 
 from pydantic import JsonValue
 
 from contracts.base import Contract, JsonObject
-from contracts.run import WORKFLOW_TYPE
-from contracts.tools import ToolCall, ToolSuccess
-from holdfast.trace.values import Asked, Call, Noted, Said, Trace, Turn
+from contracts.run import WORKFLOW_TYPE, sandbox_queue
+from contracts.tools import ToolCall, ToolResult, ToolSuccess
+from holdfast.trace import records
+from holdfast.trace.records import iso, iso_or_null
+from holdfast.trace.requests import Asked, PassedOn, Said
+from holdfast.trace.values import Call, Companion, Noted, Ruled, Trace, Turn
 
 
 class SpanEvent(Contract):
@@ -85,8 +87,8 @@ def _root(trace: Trace) -> Span:
         parent_id=None,
         type="agent",
         name=f"invoke_agent {name}",
-        started_at=_iso(trace.started_at),
-        ended_at=_end(trace.ended_at),
+        started_at=iso(trace.started_at),
+        ended_at=iso_or_null(trace.ended_at),
         attributes={
             "agent_name": name,
             "instructions_hash": trace.agent.prefix_digest if trace.agent else None,
@@ -110,9 +112,12 @@ def _below(trace: Trace, root: str) -> Iterator[Span]:
         for call in turn.calls:
             function = _function(trace, call, root)
             yield function
+            for companion in call.companions:
+                yield _companion(trace, call, companion, function.span_id)
             for ruled in call.rulings:
                 if ruled.request_id is not None:
-                    yield _approval(trace, trace.requests[ruled.request_id], function.span_id)
+                    asked = trace.requests[ruled.request_id]
+                    yield _approval(trace, asked, function.span_id, ruled)
     for asked in trace.requests.values():
         if asked.kind == "escalation":
             yield _approval(trace, asked, root)
@@ -124,8 +129,8 @@ def _generation(trace: Trace, turn: Turn, parent: str) -> Span:
         parent_id=parent,
         type="generation",
         name=f"chat {turn.model}",
-        started_at=_iso(turn.at),
-        ended_at=_end(turn.ended_at or trace.ended_at),
+        started_at=iso(turn.at),
+        ended_at=iso_or_null(turn.ended_at or trace.ended_at),
         attributes={
             "turn": turn.number,
             "model": turn.model,
@@ -159,57 +164,92 @@ def _function(trace: Trace, call: Call, parent: str) -> Span:
     arguments: JsonValue = (
         dict(asked.arguments) if isinstance(asked, ToolCall) else asked.raw_arguments
     )
-    rulings: list[JsonValue] = [
-        {
-            "verdict": ruled.verdict,
-            "rule": ruled.rule,
-            "risk": ruled.risk,
-            "reason": ruled.reason,
-            "at": _iso(ruled.at),
-            "request_id": ruled.request_id,
-        }
-        for ruled in call.rulings
-    ]
+    ruled = call.rulings[-1] if call.rulings else None
     return Span(
         span_id=_id(trace, call.key),
         parent_id=parent,
         type="function",
         name=f"execute_tool {asked.name}",
-        started_at=_iso(call.at),
-        ended_at=_end(call.ended_at or trace.ended_at),
+        started_at=iso(call.at),
+        ended_at=iso_or_null(call.ended_at or trace.ended_at),
         attributes={
             "function_name": asked.name,
             "call_id": asked.call_id,
+            "purpose": "call",
             "arguments": arguments,
-            "rulings": rulings,
-            "result": call.result.model_dump(mode="json") if call.result else None,
-            "success": isinstance(call.result, ToolSuccess),
-            "elapsed_ms": call.elapsed_ms,
-            "attempts": call.attempts,
+            "arguments_digest": records.arguments_digest(asked, ruled),
+            "decisions": records.decisions(trace, call),
+            "draft_id": call.draft_id or None,
+            "lost": call.lost.model_dump(mode="json") if call.lost else None,
+            **_ran(call, call.result),
         },
     )
 
 
-def _approval(trace: Trace, asked: Asked, parent: str) -> Span:
+def _companion(trace: Trace, call: Call, ran: Companion, parent: str) -> Span:
+    return Span(
+        span_id=_id(trace, ran.key),
+        parent_id=parent,
+        type="function",
+        name=f"execute_tool {ran.tool}",
+        started_at=iso(ran.at),
+        ended_at=iso_or_null(ran.ended_at or trace.ended_at),
+        attributes={
+            "function_name": ran.tool,
+            "call_id": call.call.call_id,
+            "purpose": ran.purpose,
+            "draft_id": ran.draft_id or None,
+            **_ran(ran, ran.result),
+        },
+    )
+
+
+def _ran(ran: Call | Companion, result: ToolResult | None) -> JsonObject:
+    return {
+        "result": result.model_dump(mode="json") if result else None,
+        "success": isinstance(result, ToolSuccess),
+        "elapsed_ms": ran.elapsed_ms,
+        "attempts": ran.attempts,
+        "task_queue": ran.task_queue or None,
+        "sandboxed": ran.task_queue.endswith(sandbox_queue("")),
+    }
+
+
+def _approval(trace: Trace, asked: Asked, parent: str, ruled: Ruled | None = None) -> Span:
     settled = asked.settled
     return Span(
         span_id=_id(trace, asked.key),
         parent_id=parent,
         type="approval",
         name=f"await {asked.kind}",
-        started_at=_iso(asked.at),
-        ended_at=_end(asked.closed_at or trace.ended_at),
+        started_at=iso(asked.at),
+        ended_at=iso_or_null(asked.closed_at or trace.ended_at),
         attributes={
             "request_id": asked.request_id,
             "kind": asked.kind,
             "reason": asked.reason,
+            "required": records.required(asked),
+            "expires_at": iso_or_null(asked.expires_at),
+            "escalated_at": iso_or_null(asked.escalated_at),
             "outcome": asked.outcome,
             "decision": settled.text if settled else None,
-            "approver": settled.sender if settled else None,
+            "approver": settled.by if settled else None,
             "approver_reason": settled.reason if settled else None,
+            "approvers": list(records.names(asked)),
+            "approvals": records.approvals(asked, ruled),
         },
-        events=tuple(_said(said) for said in asked.refused),
+        events=tuple(_heard(asked)),
     )
+
+
+def _heard(asked: Asked) -> Iterator[SpanEvent]:
+    for heard in asked.heard:
+        match heard:
+            case Said():
+                yield _said(heard)
+            case PassedOn(groups=groups, at=at):
+                attributes: JsonObject = {"groups": list(groups)}
+                yield SpanEvent(name="escalated", at=iso(at), attributes=attributes)
 
 
 def _events(trace: Trace) -> Iterator[SpanEvent]:
@@ -219,22 +259,26 @@ def _events(trace: Trace) -> Iterator[SpanEvent]:
                 yield _said(entry)
             case Noted():
                 attributes: JsonObject = {"text": entry.text}
-                yield SpanEvent(name=entry.event, at=_iso(entry.at), attributes=attributes)
+                yield SpanEvent(name=entry.event, at=iso(entry.at), attributes=attributes)
             case _:
                 continue
+    for said in trace.flood:
+        yield _said(said)
 
 
 def _said(said: Said) -> SpanEvent:
     return SpanEvent(
         name=said.signal,
-        at=_iso(said.at),
+        at=iso(said.at),
         attributes={
             "text": said.text,
             "request_id": said.request_id,
             "sender": said.sender,
             "identity": said.identity,
             "reason": said.reason,
+            "approver": said.approver,
             "accepted": said.accepted,
+            "code": said.code,
             "refusal": said.refusal,
         },
     )
@@ -242,11 +286,3 @@ def _said(said: Said) -> SpanEvent:
 
 def _id(trace: Trace, key: str) -> str:
     return hashlib.sha256(f"{trace.first_execution}/{key}".encode()).hexdigest()[:16]
-
-
-def _iso(time: datetime) -> str:
-    return time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-
-def _end(time: datetime | None) -> str | None:
-    return None if time is None else _iso(time)

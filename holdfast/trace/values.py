@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Literal, TypeAlias
 
-from contracts.budget import Budget, Limits
+from contracts.budget import Limits
 from contracts.content import Part
+from contracts.decisions import Decided, Decision, Ruling
 from contracts.model import StopCause
 from contracts.run import AgentSnapshot, Brief, RunResult
-from contracts.tools import AnyCall, ToolResult
+from contracts.tools import AnyCall, Risk, ToolFailure, ToolResult
 from contracts.usage import CallUsage
+from holdfast.trace.requests import Asked, Said
 
 Standing: TypeAlias = Literal[
     "running",
@@ -24,87 +26,63 @@ Standing: TypeAlias = Literal[
     "terminated",
     "timed_out",
 ]
-Kind: TypeAlias = Literal["approval", "question", "escalation"]
-Outcome: TypeAlias = Literal["approved", "rejected", "answered", "resolved", "expired"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Said:
-    """
-    What a person said to a run. `accepted` is null until the run has judged it.
-
-    `sender` is the name that the message gives, `identity` the Temporal client that sent it.
-    `reason` is the person's own, `budget` holds the limits that an extension changes, `refusal`
-    says why the message changed nothing.
-    """
-
-    key: str
-    signal: str
-    at: datetime
-    identity: str
-    text: str = ""
-    sender: str = ""
-    request_id: str = ""
-    reason: str = ""
-    budget: Budget | None = None
-    accepted: bool | None = None
-    refusal: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """
-    A request that waits, or waited, for a person.
-
-    `refused` are the messages that named it while it waited and changed nothing, `settled` is the
-    one that ended the wait: none if it expired.
-    """
-
-    request_id: str
-    key: str
-    kind: Kind
-    call_id: str
-    reason: str
-    at: datetime
-    refused: tuple[Said, ...] = ()
-    outcome: Outcome | None = None
-    settled: Said | None = None
-    closed_at: datetime | None = None
-
-    @property
-    def waited(self) -> timedelta | None:
-        """How long it waited, once it is closed."""
-        return None if self.closed_at is None else self.closed_at - self.at
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ruled:
     """
-    A ruling on a call. `verdict` is the permission decision, or why none was needed.
+    A ruling on a call, by the policy with this digest.
 
     `request_id` names the request that the ruling led to.
     """
 
-    verdict: str
-    rule: str
-    risk: str
-    reason: str
+    ruling: Ruling
+    policy: str
     at: datetime
     request_id: str | None = None
 
+    @property
+    def decision(self) -> Decision | None:
+        """The permission decision; null where the call was refused before one was needed."""
+        return self.ruling.decision if isinstance(self.ruling, Decided) else None
+
+    @property
+    def verdict(self) -> str:
+        """The permission decision in one word, or why none was needed."""
+        ruling = self.ruling
+        return ruling.decision.verdict if isinstance(ruling, Decided) else ruling.type
+
+    @property
+    def rule(self) -> str:
+        """The rule that fired."""
+        return self.decision.rule if self.decision else ""
+
+    @property
+    def risk(self) -> Risk | None:
+        """The risk class that was decided upon."""
+        return self.ruling.risk if isinstance(self.ruling, Decided) else None
+
+    @property
+    def reason(self) -> str:
+        """Why."""
+        ruling = self.ruling
+        return ruling.decision.reason if isinstance(ruling, Decided) else ruling.reason
+
 
 @dataclass(frozen=True, kw_only=True)
-class Call:
+class Companion:
     """
-    A call that a model asked for, whether or not it ran.
+    A tool that ran for a call: to draft what it would commit, or to find out whether it happened.
 
-    `started_at` is null unless it ran. `ended_at` is when its result was known.
+    `draft_id` names the draft that it prepared.
     """
 
     key: str
-    call: AnyCall
+    tool: str
+    purpose: Literal["draft", "reconcile"]
     at: datetime
-    rulings: tuple[Ruled, ...] = ()
+    task_queue: str = ""
+    draft_id: str = ""
     started_at: datetime | None = None
     ended_at: datetime | None = None
     attempts: int = 0
@@ -112,10 +90,51 @@ class Call:
 
     @property
     def elapsed_ms(self) -> int | None:
+        """How long it ran; null unless it ran to an end."""
+        return _milliseconds(self.started_at, self.ended_at)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """
+    A call that a model asked for, whether or not it ran.
+
+    `course` is what was ruled about it and what ran for it before it had a result, in that order.
+    `started_at` is null unless the tool itself ran. `ended_at` is when its result was known.
+    `draft_id` is that of the draft that it committed. `lost` is how it ended if it may have
+    happened and another tool had to find out.
+    """
+
+    key: str
+    call: AnyCall
+    at: datetime
+    course: tuple[Ruled | Companion, ...] = ()
+    task_queue: str = ""
+    draft_id: str = ""
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    attempts: int = 0
+    lost: ToolFailure | None = None
+    result: ToolResult | None = None
+
+    @property
+    def rulings(self) -> tuple[Ruled, ...]:
+        """What was ruled about it: more than once if it waited."""
+        return tuple(step for step in self.course if isinstance(step, Ruled))
+
+    @property
+    def companions(self) -> tuple[Companion, ...]:
+        """What ran for it."""
+        return tuple(step for step in self.course if isinstance(step, Companion))
+
+    def companion(self, key: str) -> Companion | None:
+        """Return what ran for it under this key."""
+        return next((step for step in self.companions if step.key == key), None)
+
+    @property
+    def elapsed_ms(self) -> int | None:
         """How long it ran, all attempts together, at least 1; null unless it ran to an end."""
-        if self.started_at is None or self.ended_at is None:
-            return None
-        return max(1, round((self.ended_at - self.started_at).total_seconds() * 1000))
+        return _milliseconds(self.started_at, self.ended_at)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +190,8 @@ class Trace:
 
     `run_id` is the workflow id; `first_execution` stays the same when the run continues as a new
     execution. `brief`, `agent`, `limits` and `result` are null where history doesn't hold them in
-    a form that this release reads. `failure` says why a run has no result.
+    a form that this release reads. `failure` says why a run has no result. `flood` are refused
+    messages beyond those that anybody would read one by one.
     """
 
     run_id: str
@@ -188,6 +208,7 @@ class Trace:
     failure: str | None
     entries: tuple[Entry, ...]
     requests: Mapping[str, Asked]
+    flood: tuple[Said, ...] = ()
 
     @property
     def turns(self) -> tuple[Turn, ...]:
@@ -200,6 +221,13 @@ class Trace:
         return tuple(call for turn in self.turns for call in turn.calls)
 
     @property
+    def tool_calls(self) -> int:
+        """How many calls ran; a draft counts as one."""
+        drafts = (step for call in self.calls for step in call.companions)
+        drafted = sum(step.purpose == "draft" and step.started_at is not None for step in drafts)
+        return drafted + sum(call.started_at is not None for call in self.calls)
+
+    @property
     def hosted_calls(self) -> int:
         """How many tools ran at providers."""
         return sum(part.kind == "hosted_call" for turn in self.turns for part in turn.parts)
@@ -207,12 +235,10 @@ class Trace:
     @property
     def messages(self) -> tuple[Said, ...]:
         """All that people said, in the order in which they sent it."""
-        alone = [entry for entry in self.entries if isinstance(entry, Said)]
+        said = [entry for entry in self.entries if isinstance(entry, Said)]
         for asked in self.requests.values():
-            alone.extend(asked.refused)
-            if asked.settled is not None:
-                alone.append(asked.settled)
-        return tuple(sorted(alone, key=lambda said: said.at))
+            said += asked.messages
+        return tuple(sorted((*said, *self.flood), key=lambda one: (one.at, _place(one.key))))
 
     @property
     def audits(self) -> tuple[Noted, ...]:
@@ -230,3 +256,14 @@ class Trace:
     def usage(self) -> CallUsage:
         """What all turns used together, with the attempts that failed."""
         return sum((turn.usage + turn.failed_usage for turn in self.turns), CallUsage())
+
+
+def _milliseconds(started_at: datetime | None, ended_at: datetime | None) -> int | None:
+    if started_at is None or ended_at is None:
+        return None
+    return max(1, round((ended_at - started_at).total_seconds() * 1000))
+
+
+def _place(key: str) -> tuple[int, ...]:
+    """Return where an event stands by its name: some happen in the same moment."""
+    return tuple(int(part) if part.isdecimal() else 0 for part in key.split("."))

@@ -1,6 +1,7 @@
 """An app is checked before anything runs: each mistake is one line that says what to change."""
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
@@ -18,6 +19,7 @@ from holdfast import (
     say,
     tool,
 )
+from policy.rules import NO_POLICY
 from tests.tools import sample_tools
 from tools.tool import Tool
 
@@ -283,15 +285,29 @@ def test_two_tools_of_one_name_are_refused() -> None:
     )
 
 
-def test_a_policy_file_is_not_ignored() -> None:
-    """What this release can't enforce it doesn't take."""
-    with pytest.raises(AppError) as raised:
-        App(agents=[agent()], scripts={"it": [say("done")]}, policy="policy.yaml")
-
-    assert str(raised.value) == (
-        "policy='policy.yaml': this release has no policy files and would ignore it; "
-        "leave it out, the defaults of the risk classes apply"
+def test_a_policy_file_is_not_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is that of the folder where the app was made; a flaw is told with its line."""
+    text = "version: 1\nrules: [{id: r, effect: deny}]\n"
+    (tmp_path / "good.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "bad.yaml").write_text(text.replace("deny", "dny"), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    good, bad, absent = (
+        App(agents=[agent()], scripts={"it": [say("done")]}, policy=name)
+        for name in ("good.yaml", Path("bad.yaml"), "absent.yaml")
     )
+    monkeypatch.chdir(tmp_path.parent)
+
+    assert [rule.id for rule in good.policy.rules] == ["r"]
+    assert good.policy.folder == tmp_path
+    with pytest.raises(AppError, match=r"^bad\.yaml:2: rules\[0\]\.effect: Input should be "):
+        _ = bad.policy
+    with pytest.raises(AppError, match=r"^absent\.yaml: No such file or directory$"):
+        _ = absent.policy
+
+
+def test_without_a_policy_the_defaults_hold() -> None:
+    """An app needs no policy file: the defaults of the risk classes decide."""
+    assert app(agent()).policy is NO_POLICY
 
 
 def test_a_snapshot_is_the_agent_as_it_is_now() -> None:

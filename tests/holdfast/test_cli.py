@@ -14,10 +14,10 @@ from uuid import uuid4
 import pytest
 from temporalio.client import Client, WorkflowFailureError
 
+import worker
 from contracts.base import JsonObject
 from holdfast import Agent, App, Budget, call, calls, say
 from tests.sample import TOOLS
-from worker import build_worker
 
 ROOT = Path(__file__).parents[2]
 SEND = call("send", log="/dev/null", text="hello")
@@ -73,7 +73,7 @@ def name() -> str:
 @asynccontextmanager
 async def working(client: Client) -> AsyncGenerator[None]:
     """Have a worker while the block lasts."""
-    async with build_worker(client, APP):
+    async with worker.working(client, APP):
         yield
 
 

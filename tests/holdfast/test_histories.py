@@ -1,17 +1,23 @@
 """Histories that are fetched, exported, read again and replayed."""
 
+import asyncio
 import base64
 import json
 from pathlib import Path
 
+import pytest
 from temporalio.client import WorkflowHistory
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
 
+from contracts.run import UsageReport
+from contracts.switches import SWITCHES_TYPE
 from holdfast import call, say
+from holdfast.cli import listing, main
 from holdfast.histories import fetch, read, write
 from holdfast.trace.reader import read_trace
 from tests.holdfast.traces import finished, outcome, pondering, printed
+from tests.holdfast.written import Written
 from tests.running import Runs
 from tests.sample import scripted
 from worker import WORKFLOW_RUNNER
@@ -85,6 +91,61 @@ async def test_exports_replay(runs: Runs, tmp_path: Path) -> None:
         (history,) = read(path)
         await replayer.replay_workflow(history)
         assert (history.workflow_id, history.run_id) == (run.handle.id, histories[0].run_id)
+
+
+async def test_history_counts_as_the_run_does(runs: Runs, tmp_path: Path) -> None:
+    """What `show` reads of a finished run is what its worker would say: drafts count, too."""
+    log = str(tmp_path / "log")
+    async with runs.working(scripted([call("post", log=log, text="x"), say("done")])):
+        run = await runs.start("it")
+        request = await run.asked_for_approval()
+        for number in range(25):
+            await run.approve(f"req-{number + 7}", "mallory")
+        await run.refusals(25)
+        await run.approve(request.request_id)
+        await run.result()
+        usage = await run.handle.query("usage", result_type=UsageReport)
+        status = await run.status()
+        shown = await listing.view(runs.client, run.handle.id)
+
+    assert shown.source == "history"
+    assert (shown.tool_calls, shown.step) == (usage.tool_calls, usage.steps)
+    assert (shown.refused_total, len(shown.refused)) == (25, 20)
+    assert [one.code for one in shown.refused] == [one.code for one in status.refused]
+
+
+async def test_kill_switch_is_no_run(
+    runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The workflow of the kill switch has a history as well: it replays, but has no transcript."""
+    file = tmp_path / "switches.json"
+    off = {"kind": "tool", "name": "add", "by": "ann"}
+    async with runs.working(scripted([say("done")])):
+        kept = await runs.client.start_workflow(
+            SWITCHES_TYPE, id=f"{runs.queue}-others", task_queue=runs.queue
+        )
+        await kept.signal("off", off)
+        await kept.query("switches")
+        file.write_text(write([await kept.fetch_history()]))
+        await kept.terminate()
+
+    traced = await asyncio.to_thread(main.run, ["trace", str(file)])
+    objection = capsys.readouterr().err
+    replayed = await asyncio.to_thread(main.run, ["replay", str(file)])
+
+    assert (traced, replayed) == (1, 0)
+    assert "is no run of an agent: its workflow type is 'HoldfastSwitches'" in objection
+
+
+def test_what_no_worker_has_taken_replays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a run that has only just been started nothing was decided, so nothing deviates."""
+    file = tmp_path / "run.json"
+    file.write_text(write([Written().history]))
+
+    assert main.run(["replay", str(file)]) == 0
+    assert "1 events, the same decisions" in capsys.readouterr().out
 
 
 def encrypted(history: WorkflowHistory) -> WorkflowHistory:

@@ -1,15 +1,19 @@
 """The tree of spans that a trace is exported as."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from temporalio.client import WorkflowHistory
 
+from contracts.base import JsonObject, digest
 from contracts.usage import CallUsage
 from holdfast import Budget, call, calls, say, using
 from holdfast.trace.reader import read_trace
 from holdfast.trace.spans import Span, SpanTree, span_tree
+from tests.builders import a_call, a_proof, an_agent, an_approval, to_approve, yes
 from tests.histories import activities
+from tests.holdfast.written import Written
 from tests.running import Runs
 from tests.sample import scripted
 
@@ -27,7 +31,7 @@ async def history(runs: Runs) -> WorkflowHistory:
         budget=Budget(max_steps=9, max_consecutive_failures=2),
     )
     async with runs.working(app):
-        run = await runs.start("it", session_id="monday")
+        run = await runs.start("it", session_id="monday", tenant="acme", actor="ann")
         approval = await run.asked_for_approval()
         await run.approve("req-9", "mallory")
         await run.approve(approval.request_id, "alice", reason="fine")
@@ -126,3 +130,103 @@ async def test_refused_messages_are_events(tree: SpanTree) -> None:
     assert [(event.name, event.attributes["sender"]) for event in refused] == [
         ("approval", "mallory")
     ]
+
+
+async def test_every_decision_has_a_record(tree: SpanTree) -> None:
+    """What was decided about a call, by which rule, on whose behalf, who approved it, and when."""
+    # BY-04
+    records = [record for span in of_type(tree, "function") for record in decisions(span)]
+    known = ("tool", "arguments_digest", "risk", "scope", "decision", "rule")
+
+    assert [(one["tool"], one["decision"], one["approvers"]) for one in records] == [
+        *[("find", "allow", [])] * 2,  # once more after the wait
+        ("delete", "deny", []),
+        ("send", "approval_required", ["alice"]),
+        ("send", "allow", ["alice"]),
+        *[("find", "allow", [])] * 2,
+    ]
+    for one in records:
+        assert [name for name in known if not one[name]] == []
+        assert (one["tenant"], one["actor"], one["session_id"]) == ("acme", "ann", "monday")
+        assert datetime.fromisoformat(str(one["timestamp"])).tzinfo == UTC
+
+
+async def test_call_that_no_engine_saw_has_a_record_too(runs: Runs) -> None:
+    """A tool that doesn't exist has no risk class and no rule; the record says it was refused."""
+    # BY-04
+    async with runs.working(scripted([call("invent", a=1), say("sorry")])):
+        run = await runs.start("it")
+        await run.result()
+        tree = span_tree(read_trace([await run.handle.fetch_history()]))
+
+    (one,) = decisions(of_type(tree, "function")[0])
+    assert (one["decision"], one["risk"], one["rule"]) == ("unknown_tool", None, None)
+    assert one["arguments_digest"] == digest({"a": 1})
+
+
+def test_approvals_keep_what_proves_them() -> None:
+    """Who really approved, how they signed in, when that was verified, how long it counts."""
+    # RK-19 BY-15
+    pay = a_call("pay", amount=900)
+    written = Written()
+    written.opened(an_agent())
+    written.asked(pay)
+    written.ruled(to_approve(pay, "strong", count=2, valid_for=60, groups=("finance",)))
+    written.passes(seconds=5)
+    for name in ("fred", "gina"):
+        proof = a_proof(subject=name, token_id=f"t-{name}", methods=("swk",))
+        written.said("approval", an_approval(approver="somebody", token="t.o.k").model_dump())
+        written.judged(yes(approver=name, proof=proof, groups=("finance",)))
+    tree = span_tree(read_trace([written.history]))
+
+    (span,) = of_type(tree, "approval")
+    assert isinstance(given := span.attributes["approvals"], list)
+    assert span.attributes["approvers"] == ["fred", "gina"]
+    assert isinstance(required := span.attributes["required"], dict)
+    assert (required["count"], required["strength"]) == (2, "strong")
+    assert given[0] == {
+        "status": "approved",
+        "approved_by": "fred",
+        "timestamp": "2026-03-01T12:00:05.000000Z",
+        "scope": "single_use",
+        "expires_at": "2026-03-01T12:01:05.000000Z",
+        "arguments_digest": digest({"amount": 900}),
+        "reason": "",
+        "groups": ["finance"],
+        "sender": "somebody",
+        "identity": "client@somewhere",
+        "strength": "strong",
+        "method": ["swk"],
+        "issuer": "https://id.example.com",
+        "subject": "fred",
+        "authenticated_at": "2026-03-01T12:00:00.000000Z",
+        "verified_at": "2026-03-01T12:00:00.000000Z",
+        "token_id": "t-fred",
+    }
+
+
+async def test_drafts_stand_below_their_call(runs: Runs, tmp_path: Path) -> None:
+    """A draft is a span of its own, within that of the call that commits it."""
+    # TR-01 TR-10
+    posting = [call("post", log=str(tmp_path / "log"), text="x"), say("done")]
+    async with runs.working(scripted(posting)):
+        run = await runs.start("it")
+        request = await run.asked_for_approval()
+        await run.approve(request.request_id)
+        await run.result()
+        tree = span_tree(read_trace([await run.handle.fetch_history()]))
+
+    commit, draft = of_type(tree, "function")
+    assert (draft.parent_id, draft.name) == (commit.span_id, "execute_tool draft_post")
+    assert [span.attributes["purpose"] for span in (commit, draft)] == ["call", "draft"]
+    assert commit.attributes["draft_id"] == draft.attributes["draft_id"] == request.preview_ref
+    assert [one["decision"] for one in decisions(commit)] == [
+        *("run_as_draft_only", "approval_required", "allow")
+    ]
+
+
+def decisions(span: Span) -> list[JsonObject]:
+    """The decision records of a call."""
+    found = span.attributes["decisions"]
+    assert isinstance(found, list)
+    return [one for one in found if isinstance(one, dict)]

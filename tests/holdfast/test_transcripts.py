@@ -1,8 +1,10 @@
 """The transcript of a run: what people read of it, while it goes on and afterwards."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
@@ -24,7 +26,8 @@ from holdfast import (
 )
 from holdfast.trace.progress import Progress
 from holdfast.trace.reader import TraceReader, read_trace
-from holdfast.trace.transcript import lines, plain
+from holdfast.trace.transcript import lines
+from holdfast.trace.words import plain
 from tests.holdfast.traces import announce, finished, pondering, printed, traced
 from tests.running import Runs
 from tests.sample import scripted
@@ -47,7 +50,7 @@ async def test_transcript_of_a_supervised_run(runs: Runs) -> None:
         '  call    ponder(about="it")',
         '  result  ok  "it is fine" (? ms)',
         '  call    announce(text="all is well")',
-        "  rule    announce: approval_required (communication)",
+        "  rule    announce: approval_required (write_internal)",
         "  wait    approved by alice after ? ms: they wait for it",
         '  result  ok  "announced all is well" (? ms)',
         "refused approval of req-7 by mallory: no request 'req-7' in this run",
@@ -97,6 +100,51 @@ async def test_ends_of_a_wait(
         trace = read_trace(await finished(run))
 
     assert [found for found in printed(trace) if found.startswith(line)]
+
+
+POLICY = """
+version: 1
+groups: {staff: [fred], seniors: [gina]}
+rules:
+  - id: news
+    effect: approve
+    reason: everybody reads it
+    match: {tools: [announce]}
+    approval: {groups: [staff], count: 2, expires: 1h, escalate: {after: 10m, to: [seniors]}}
+"""
+
+
+WRONG_GROUP = "'gina' is in none of the groups that may approve: staff"
+
+
+async def test_transcript_of_a_long_wait(skipping_runs: Runs, tmp_path: Path) -> None:
+    """Two approvals, a wrong group, a second group: what happens to a request is in its lines."""
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(POLICY)
+    script = [call("announce", text="x"), say("done")]
+    app = scripted(script, tools=[announce], policy=policy)
+    async with skipping_runs.working(app):
+        run = await skipping_runs.start("it")
+        request = await run.asked_for_approval()
+        await run.approve(request.request_id, "fred")
+        await run.approve(request.request_id, "gina")
+        await run.refusals(1)
+        await skipping_runs.pass_time(601)
+        await run.approve(request.request_id, "gina", reason="nobody else is here")
+        (history,) = await finished(run)
+    trace = read_trace([history])
+
+    shown = [re.sub(r"10m \d+s", "10m", line) for line in printed(trace)]
+    assert shown[3:-2] == [
+        "  rule    announce: approval_required (policy:news)",
+        "  wait    approved by fred (1 of 2) after ? ms",
+        f"  refused approval of req-1 by gina: {WRONG_GROUP}",
+        "  wait    passed on to seniors after 10m",
+        "  wait    approved by gina (2 of 2) after 10m: nobody else is here",
+        '  result  ok  "announced x" (? ms)',
+    ]
+    assert Counter(watch(history)) == Counter(map(str, lines(trace)))
+    assert trace.calls[0].rulings[0].policy == app.policy.digest
 
 
 class Sum(BaseModel):
@@ -174,7 +222,7 @@ async def test_progress_is_the_transcript(runs: Runs) -> None:
     assert Counter(others) == Counter(str(line) for line in lines(trace) if line.label != "call")
     assert len(set(titles)) == 4
     assert watched.index('  call    announce(text="c")') < watched.index(
-        "  rule    announce: approval_required (communication)"
+        "  rule    announce: approval_required (write_internal)"
     )
 
 

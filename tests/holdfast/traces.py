@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from pathlib import Path
 
 from temporalio.client import WorkflowHistory
 
@@ -34,7 +35,7 @@ async def break_here() -> str:
     raise ValueError("it broke")
 
 
-@tool(risk=Risk.COMMUNICATION, rollback="none", expected_result="they know")
+@tool(risk=Risk.WRITE_INTERNAL, rollback="none", expected_result="they know")
 async def announce(text: str) -> str:
     """Announce something to other people."""
     return f"announced {text}"
@@ -46,9 +47,11 @@ async def finished(run: Run) -> tuple[WorkflowHistory, ...]:
     return (await run.handle.fetch_history(),)
 
 
-async def traced(runs: Runs, script: Script, **agent: object) -> Trace:
+async def traced(
+    runs: Runs, script: Script, *, policy: Path | None = None, **agent: object
+) -> Trace:
     """Run a script to its end and read its trace."""
-    async with runs.working(scripted(script, **agent)):
+    async with runs.working(scripted(script, policy=policy, **agent)):
         return read_trace(await finished(await runs.start("it")))
 
 

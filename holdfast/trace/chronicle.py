@@ -10,42 +10,55 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.exceptions import ActivityError
 
+from contracts.approvals import Requirement
 from contracts.budget import Budget, Limits
 from contracts.run import AgentSnapshot, Brief, RunResult
-from contracts.tools import ToolFailure, ToolResult
+from contracts.tools import ToolContract, ToolFailure, ToolResult
+from holdfast.trace import outcomes
+from holdfast.trace.requests import Asked, Outcome, Said
 from holdfast.trace.values import (
-    Asked,
     Call,
+    Companion,
     Entry,
     Escalated,
     Noted,
-    Outcome,
     Ruled,
-    Said,
     Standing,
     Trace,
     Turn,
 )
-from workflows import failures
+from holdfast.trace.waits import Waits
 
 Readers: TypeAlias = dict[EventType.ValueType, Callable[[HistoryEvent], None]]
 """What reads which type of event."""
 
-# Requests of one turn are opened within moments of each other, and expire so.
-_MOMENT = timedelta(seconds=1)
+SPELLED_OUT = 100
+"""How many refused messages have lines of their own; a flood of them buries nothing else."""
 
 
 class CallChange(TypedDict, total=False):
     """What may become known of a call."""
 
-    rulings: tuple[Ruled, ...]
+    course: tuple[Ruled | Companion, ...]
+    task_queue: str
+    draft_id: str
+    started_at: datetime | None
+    ended_at: datetime | None
+    attempts: int
+    lost: ToolFailure | None
+    result: ToolResult | None
+
+
+class CompanionChange(TypedDict, total=False):
+    """What may become known of a tool that ran for a call."""
+
     started_at: datetime | None
     ended_at: datetime | None
     attempts: int
     result: ToolResult | None
 
 
-class Draft:
+class Chronicle:
     """A trace that grows. Entries are only added; calls, requests and the last turn change."""
 
     def __init__(self) -> None:
@@ -63,9 +76,10 @@ class Draft:
         self.result: RunResult | None = None
         self.failure: str | None = None
         self.entries: list[Entry] = []
-        self.requests: dict[str, Asked] = {}
-        self.requests_made = 0
+        self.waits = Waits()
         self.unjudged: deque[Said] = deque()
+        self._refused = 0
+        self._flood: list[Said] = []
         self._turn_at: int | None = None
 
     def trace(self) -> Trace:
@@ -86,7 +100,8 @@ class Draft:
             result=self.result,
             failure=self.failure,
             entries=tuple(self.entries),
-            requests=dict(self.requests),
+            requests=dict(self.waits.requests),
+            flood=tuple(self._flood),
         )
 
     def _limits(self) -> Limits | None:
@@ -104,7 +119,7 @@ class Draft:
             return self.ended
         if self.suspended:
             return "suspended"
-        return "waiting" if self.open_requests() else "running"
+        return "waiting" if self.waits.open() else "running"
 
     @property
     def turn(self) -> Turn | None:
@@ -158,21 +173,63 @@ class Draft:
         """Give a call that doesn't run, or no longer, its result."""
         self.change_call(result.call_id, result=result, ended_at=at)
 
+    def conclude_call(self, call_id: str, result: ToolResult, at: datetime) -> None:
+        """Give a call what its tool came to; if it may have happened, that is looked for first."""
+        contract = self._contract(call_id)
+        finder = self._companion(contract.reconcile) if contract else None
+        if finder and isinstance(result, ToolFailure) and result.status == "outcome_unknown":
+            self.change_call(call_id, lost=result)
+        else:
+            self.change_call(call_id, result=result, ended_at=at)
+
     def fail_call(self, call_id: str, error: ActivityError, at: datetime) -> None:
         """Give a call that failed the result that the run gives it."""
+        if (call := self.call(call_id)) is not None:
+            result = outcomes.failed(call.call, self._contract(call_id), error)
+            self.conclude_call(call_id, result, at)
+
+    def change_companion(
+        self, call_id: str, key: str, **changes: Unpack[CompanionChange]
+    ) -> Companion | None:
+        """Change what is known of a tool that ran for a call."""
+        call = self.call(call_id)
+        before = call.companion(key) if call else None
+        if call is None or before is None:
+            return None
+        fresh = replace(before, **changes)
+        course = tuple(fresh if step is before else step for step in call.course)
+        self.change_call(call_id, course=course)
+        return fresh
+
+    def conclude_companion(self, call_id: str, key: str, result: ToolResult, at: datetime) -> None:
+        """Keep what a tool came to that ran for a call; the call's own result may follow."""
+        done = self.change_companion(call_id, key, result=result, ended_at=at)
+        call = self.call(call_id)
+        if call is None or done is None:
+            return
+        follows = outcomes.after_companion(call, done, result)
+        if follows is not None:
+            self.close_call(follows, at)
+
+    def fail_companion(self, call_id: str, key: str, error: ActivityError, at: datetime) -> None:
+        """Keep that a tool failed that ran for a call."""
+        call = self.call(call_id)
+        failed = call.companion(key) if call else None
+        if call is not None and failed is not None:
+            failure = outcomes.failed(call.call, self._companion(failed.tool), error)
+            self.conclude_companion(call_id, key, failure, at)
+
+    def _contract(self, call_id: str) -> ToolContract | None:
+        """Return the contract by which a call ran: what a deployment called a write ran as one."""
         call = self.call(call_id)
         contract = self.agent.tool(call.call.name) if call and self.agent else None
-        if call is not None and contract is not None:
-            self.close_call(failures.tool_failure(call.call, contract, error), at)
-        elif call is not None:
-            failure = ToolFailure(
-                status="error",
-                call_id=call_id,
-                name=call.call.name,
-                type="internal_error",
-                reason=failures.message(error),
-            )
-            self.close_call(failure, at)
+        risk = call.rulings[-1].risk if call and call.rulings else None
+        if contract is None or risk is None or risk.changes_nothing:
+            return contract
+        return contract.model_copy(update={"risk": risk})
+
+    def _companion(self, name: str | None) -> ToolContract | None:
+        return self.agent.companion(name) if self.agent else None
 
     def note(self, event: str, text: str, at: datetime) -> None:
         """Add an audit line."""
@@ -184,72 +241,55 @@ class Draft:
 
     def key(self, event: HistoryEvent) -> str:
         """Name an event so that no other of the run has the name."""
-        return f"{self.executions}.{event.event_id}"
+        return self.place(event.event_id)
 
-    def next_request_id(self) -> str:
-        """Return the id that the run gives its next request: it counts them."""
-        return f"req-{self.requests_made + 1}"
+    def place(self, event_id: int) -> str:
+        """Name an event of the current execution: each counts its own."""
+        return f"{self.executions}.{event_id}"
+
+    def expiry(self, required: Requirement | None, now: datetime) -> datetime | None:
+        """Return until when somebody may decide about a request that opens now."""
+        lasts = required.expires_after if required else None
+        if lasts is None and self.agent is not None:
+            lasts = self.agent.approval_timeout
+        return None if lasts is None else now + timedelta(seconds=lasts)
 
     def ask(self, asked: Asked) -> None:
         """Open a request."""
-        self.requests_made += 1
-        self.requests[asked.request_id] = asked
+        self.waits.ask(asked)
         if asked.kind == "escalation":
             self.entries.append(Escalated(request_id=asked.request_id))
-
-    def open_requests(self) -> tuple[Asked, ...]:
-        """Return the requests that wait."""
-        return tuple(asked for asked in self.requests.values() if asked.outcome is None)
 
     def settle(self, asked: Asked, outcome: Outcome, said: Said, at: datetime) -> None:
         """Close a request with the message that decided it."""
         if said.budget is not None:
             self.budgets.append(said.budget)
-        self.requests[asked.request_id] = replace(
-            asked, outcome=outcome, settled=said, closed_at=at
-        )
+        self.waits.settle(asked, outcome, said, at)
 
     def refuse(self, said: Said) -> None:
         """Keep a message that changed nothing, with the request that it named while that waits."""
-        asked = self.requests.get(said.request_id)
-        if asked is None or asked.outcome is not None:
+        self._refused += 1
+        if self._refused > SPELLED_OUT:
+            self._flood.append(said)
+        elif not self.waits.add(said.request_id, said):
             self.hear(said)
-            return
-        self.requests[said.request_id] = replace(asked, refused=(*asked.refused, said))
 
     def expire(self, at: datetime) -> None:
-        """Close the requests whose time is over: a wait ended by its timer."""
-        limit = timedelta(seconds=self.agent.approval_timeout) if self.agent else timedelta(0)
-        for asked in self.open_requests():
-            if asked.at + limit > at + _MOMENT:
-                continue
-            self.requests[asked.request_id] = replace(asked, outcome="expired", closed_at=at)
+        """Close the requests whose time is over: their calls are denied."""
+        for asked in self.waits.expire(at):
             if (call := self.call(asked.call_id)) is not None:
                 reason = f"nobody decided {asked.request_id} in time"
-                failure = ToolFailure(
-                    status="denied",
-                    call_id=asked.call_id,
-                    name=call.call.name,
-                    type="approval_required",
-                    reason=reason,
-                )
-                self.close_call(failure, at)
+                self.close_call(outcomes.denied(call.call, "approval_required", reason), at)
 
     def end(self, ended: Standing, at: datetime, failure: str | None = None) -> None:
         """Close the run: what nobody judged was too late, what has no result gets none."""
         self.ended, self.ended_at, self.failure = ended, at, failure
         while self.unjudged:
             said = self.unjudged.popleft()
-            self.refuse(replace(said, accepted=False, refusal="the run was over first"))
+            late = "the run was over first"
+            self.refuse(replace(said, accepted=False, refusal=late, code="over"))
         if self.turn is None or self.result is None or self.result.stop is None:
             return
         for call in self.turn.calls:
             if call.result is None:
-                aborted = ToolFailure(
-                    status="aborted",
-                    call_id=call.call.call_id,
-                    name=call.call.name,
-                    type="aborted",
-                    reason=self.result.stop.reason,
-                )
-                self.close_call(aborted, at)
+                self.close_call(outcomes.aborted(call.call, self.result.stop.reason), at)

@@ -1,0 +1,150 @@
+"""What an execution took over from one whose history the server no longer keeps."""
+
+from datetime import datetime
+
+from contracts.approvals import ApprovalRecord, ApprovalRequest, Question, Request, Requirement
+from contracts.state import CallState, RunState
+from contracts.tools import Draft, ToolSuccess
+from contracts.transcript import AssistantTurn
+from holdfast.trace.chronicle import Chronicle
+from holdfast.trace.requests import Asked, PassedOn, Said
+from holdfast.trace.values import Call, Companion, Ruled, Turn
+
+
+def carry_on(chronicle: Chronicle, state: RunState, now: datetime) -> None:
+    """Begin with the state that was carried over: the turn in progress, and what waits."""
+    chronicle.started_at = state.started_at
+    chronicle.brief, chronicle.agent = state.brief, state.agent
+    chronicle.goal = next((item.text for item in state.items if item.kind == "user"), "")
+    chronicle.suspended = state.suspended
+    if state.calls:
+        chronicle.begin_turn(_turn(state, now))
+    for request in state.requests:
+        chronicle.ask(_asked(request))
+    for call in state.calls:
+        _approved_before(chronicle, call)
+    chronicle.waits.made = state.requests_made
+
+
+def _turn(state: RunState, now: datetime) -> Turn:
+    said = next((item for item in reversed(state.items) if isinstance(item, AssistantTurn)), None)
+    return Turn(
+        key="carried",
+        number=state.ledger.steps,
+        model=said.model if said else state.model or "",
+        at=now,
+        ended_at=now,
+        text=said.words if said else "",
+        parts=said.parts if said else (),
+        calls=tuple(
+            _call(state, call, f"carried.{number}", now)
+            for number, call in enumerate(state.calls, 1)
+        ),
+    )
+
+
+def _call(state: RunState, carried: CallState, key: str, now: datetime) -> Call:
+    call_id = carried.call.call_id
+    course: list[Ruled | Companion] = []
+    if carried.draft is not None:
+        course.append(_drafted(carried.draft, key, now))
+    if carried.ruling is not None:
+        request = next(
+            (
+                one
+                for one in state.requests
+                if isinstance(one, ApprovalRequest | Question) and one.call_id == call_id
+            ),
+            None,
+        )
+        settled = carried.approvals[0].request_id if carried.approvals else None
+        course.append(
+            Ruled(
+                ruling=carried.ruling,
+                policy=request.policy if isinstance(request, ApprovalRequest) else "",
+                at=now,
+                request_id=request.request_id if request else settled,
+            )
+        )
+    return Call(
+        key=key,
+        call=carried.call,
+        at=now,
+        course=tuple(course),
+        ended_at=None if carried.result is None else now,
+        result=carried.result,
+    )
+
+
+def _drafted(draft: Draft, key: str, now: datetime) -> Companion:
+    done = ToolSuccess(
+        call_id=draft.call_id, name=draft.tool, summary=draft.summary, data=draft.data
+    )
+    return Companion(
+        key=f"{key}.draft",
+        tool=draft.tool,
+        purpose="draft",
+        at=now,
+        draft_id=draft.draft_id,
+        ended_at=now,
+        result=done,
+    )
+
+
+def _asked(request: Request) -> Asked:
+    heard: list[Said | PassedOn] = []
+    approval = request if isinstance(request, ApprovalRequest) else None
+    if approval is not None:
+        heard += [_said(record) for record in approval.approvals]
+        if approval.escalated_at is not None:
+            heard.append(PassedOn(groups=approval.escalate_to, at=approval.escalated_at))
+    return Asked(
+        request_id=request.request_id,
+        key=f"carried.{request.request_id}",
+        kind=request.kind,
+        call_id="" if request.kind == "escalation" else request.call_id,
+        reason=request.question if request.kind == "question" else request.reason,
+        at=request.requested_at,
+        required=approval and Requirement.model_validate(approval.model_dump()),
+        expires_at=request.expires_at,
+        heard=tuple(sorted(heard, key=lambda one: one.at)),
+    )
+
+
+def _approved_before(chronicle: Chronicle, call: CallState) -> None:
+    """Keep the approvals of a call that still waits for others of its turn."""
+    if not call.approvals:
+        return
+    *before, last = (_said(record) for record in call.approvals)
+    chronicle.ask(
+        Asked(
+            request_id=last.request_id,
+            key=f"carried.{last.request_id}",
+            kind="approval",
+            call_id=call.call.call_id,
+            reason="",
+            at=call.approvals[0].at,
+            heard=tuple(before),
+            outcome="approved",
+            settled=last,
+            closed_at=last.at,
+        )
+    )
+
+
+def _said(record: ApprovalRecord) -> Said:
+    return Said(
+        key=f"carried.{record.request_id}.{record.approver}",
+        signal="approval",
+        at=record.at,
+        identity="",
+        text="approve",
+        sender=record.approver,
+        request_id=record.request_id,
+        reason=record.reason or "",
+        accepted=True,
+        judged_at=record.at,
+        approver=record.approver,
+        groups=record.groups,
+        proof=record.proof,
+    )

@@ -1,0 +1,134 @@
+"""The lines of a call, and of the people whom it waited for: what became of it, in its order."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from contracts.tools import ToolResult, ToolSuccess
+from holdfast.trace import outcomes
+from holdfast.trace.requests import Asked, PassedOn, Said
+from holdfast.trace.values import Call, Companion, Ruled, Trace
+from holdfast.trace.words import LIMIT, Line, Tone, duration, plain, short
+from workflows.summaries import call_line
+
+_MAY_RUN = {"run_in_sandbox", "run_as_draft_only"}
+
+
+def call_lines(trace: Trace, call: Call) -> Iterator[Line]:
+    """Write a call as far as it has come. What is written of it never changes, it only grows."""
+    yield Line("call", plain(call_line(call.call, LIMIT)), indented=True)
+    before: Ruled | None = None
+    for step in call.course:
+        match step:
+            case Ruled():
+                yield from _ruled(trace, call, step, before)
+                before = step
+            case Companion(purpose="draft", result=result) if result is not None:
+                text = f"{plain(step.tool)} {_outcome(step, result)}"
+                yield Line("draft", text, _tone(result), indented=True)
+            case Companion(result=result) if result is not None:
+                yield from _found(call, step, result)
+            case Companion():
+                continue
+    if call.result is not None:
+        yield Line("result", _outcome(call, call.result), _tone(call.result), indented=True)
+
+
+def request_lines(asked: Asked) -> Iterator[Line]:
+    """Write what people said about a request, and how the wait for them ended."""
+    approvals = 0
+    for heard in asked.heard:
+        match heard:
+            case PassedOn(groups=groups, at=at):
+                text = f"passed on to {' or '.join(groups)}{_after(asked, at)}"
+                yield Line("wait", short(text), "waiting", indented=True)
+            case Said(accepted=True):
+                approvals += 1
+                text = f"approved{_by(asked, heard, approvals)}{_after(asked, heard.judged_at)}"
+                yield Line("wait", short(f"{text}{_because(heard)}"), "good", indented=True)
+            case Said():
+                yield said_line(heard)._replace(indented=True)
+    if asked.outcome is not None:
+        text = f"{asked.outcome}{_by(asked, asked.settled, approvals + 1)}"
+        text = f"{text}{_after(asked, asked.closed_at)}{_because(asked.settled)}"
+        tone: Tone = "bad" if asked.outcome in {"rejected", "expired"} else "good"
+        yield Line("wait", short(text), tone, indented=True)
+
+
+def escalation_lines(asked: Asked) -> Iterator[Line]:
+    """Write that the run itself waits, and what somebody decided about it."""
+    yield Line("wait", f"escalated: {plain(asked.reason)} ({asked.request_id})", "waiting")
+    for line in request_lines(asked):
+        decision = f" ({asked.settled.text})" if asked.settled and line.label == "wait" else ""
+        yield line._replace(text=f"{line.text}{decision}", indented=False)
+
+
+def said_line(said: Said) -> Line:
+    """Write a message that decided nothing."""
+    by = f" by {said.by}" if said.by else ""
+    about = f" of {said.request_id}" if said.request_id else ""
+    if said.accepted is False:
+        text = f"{said.signal}{about}{by}: {said.refusal}"
+        return Line("refused", short(text), "bad")
+    return Line(plain(said.signal), short(said.text) or f"from {said.identity}")
+
+
+def _ruled(trace: Trace, call: Call, ruled: Ruled, before: Ruled | None) -> Iterator[Line]:
+    # After a wait a call is decided again, mostly as before.
+    again = before is not None and (before.verdict, before.rule) == (ruled.verdict, ruled.rule)
+    if ruled.verdict != "allow" and (ruled.request_id is not None or not again):
+        by_default = ruled.rule == f"risk:{ruled.risk}"
+        because = plain(f" ({ruled.risk if by_default else ruled.rule})" if ruled.rule else "")
+        harmless: Tone = "plain" if ruled.verdict in _MAY_RUN else "bad"
+        tone: Tone = "waiting" if ruled.request_id else harmless
+        text = f"{plain(call.call.name)}: {ruled.verdict}{because}"
+        yield Line("rule", text, tone, indented=True)
+    if ruled.request_id is not None:
+        yield from request_lines(trace.requests[ruled.request_id])
+
+
+def _found(call: Call, finder: Companion, result: ToolResult) -> Iterator[Line]:
+    if call.lost is not None:
+        text = f"{plain(call.call.name)}: {short(call.lost.reason)}"
+        yield Line("lost", text, "bad", indented=True)
+    truth = outcomes.found(result)
+    match truth.happened if truth else None:
+        case True:
+            text, tone = "it happened", "good"
+        case False:
+            text, tone = "it didn't happen", "bad"
+        case None:
+            failed = "" if isinstance(result, ToolSuccess) else f": {short(result.reason)}"
+            text, tone = f"nobody knows whether it happened{failed}", "bad"
+    yield Line("found", f"{plain(finder.tool)}: {text}", tone, indented=True)
+
+
+def _outcome(ran: Call | Companion, result: ToolResult) -> str:
+    attempts = f", {ran.attempts} attempts" if ran.attempts > 1 else ""
+    elapsed = f" ({ran.elapsed_ms} ms{attempts})" if ran.elapsed_ms is not None else ""
+    if isinstance(result, ToolSuccess):
+        return f"ok  {short(result.summary)}{elapsed}"
+    kind = "" if result.type == result.status else f"{result.type}: "
+    return f"{result.status}  {kind}{short(result.reason)}{elapsed}"
+
+
+def _tone(result: ToolResult) -> Tone:
+    return "good" if isinstance(result, ToolSuccess) else "bad"
+
+
+def _by(asked: Asked, said: Said | None, number: int) -> str:
+    """Say who decided, how sure that is, and the how many of those that it takes."""
+    if said is None or not said.by:
+        return ""
+    approves = (said.signal, said.text) == ("approval", "approve")
+    which = f" ({number} of {asked.count})" if approves and asked.count > 1 else ""
+    methods = ", ".join(said.proof.methods) if said.proof else ""
+    how = f" ({methods})" if methods else ""
+    return f" by {said.by}{which}{f', strongly{how}' if said.proof else ''}"
+
+
+def _after(asked: Asked, at: datetime | None) -> str:
+    return f" after {duration(timedelta(0) if at is None else at - asked.at)}"
+
+
+def _because(said: Said | None) -> str:
+    return f": {said.reason}" if said is not None and said.reason else ""

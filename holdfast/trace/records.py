@@ -1,0 +1,112 @@
+"""What an auditor asks of a run: each decision with its rule, each approval with its proof."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from pydantic import JsonValue
+
+from contracts.base import JsonObject, digest
+from contracts.decisions import Decided
+from contracts.tools import AnyCall, ToolCall
+from holdfast.trace.requests import Asked, Said
+from holdfast.trace.values import Call, Ruled, Trace
+
+
+def iso(time: datetime) -> str:
+    """Write a time as ISO 8601 in UTC."""
+    return time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def iso_or_null(time: datetime | None) -> str | None:
+    """Write a time that may not have come."""
+    return None if time is None else iso(time)
+
+
+def decisions(trace: Trace, call: Call) -> list[JsonValue]:
+    """
+    Return a record of each decision about a call, in their order.
+
+    `approvers` are those who approved the request that the decision led to, or whose approvals of
+    an earlier one it took into account.
+    """
+    records: list[JsonValue] = []
+    approvers: Sequence[str] = ()
+    for ruled in call.rulings:
+        if ruled.request_id is not None:
+            asked = trace.requests[ruled.request_id]
+            approvers = names(asked) if asked.outcome == "approved" else ()
+        records.append(_decision(trace, call.call, ruled, approvers))
+    return records
+
+
+def approvals(asked: Asked, ruled: Ruled | None) -> list[JsonValue]:
+    """Return a record of each approval of a request, and of its rejection; never a token."""
+    settled = asked.settled
+    rejection = [settled] if settled is not None and asked.outcome == "rejected" else []
+    return [_approval(asked, ruled, said) for said in (*asked.approvals, *rejection)]
+
+
+def required(asked: Asked) -> JsonObject | None:
+    """Return what the approval of a request takes; null where it needs none."""
+    return None if asked.required is None else asked.required.model_dump(mode="json")
+
+
+def names(asked: Asked) -> tuple[str, ...]:
+    """Return who approved a request."""
+    return tuple(said.by for said in asked.approvals)
+
+
+def arguments_digest(call: AnyCall, ruled: Ruled | None) -> str | None:
+    """Return the digest of the arguments that were ruled upon; null where they are no JSON."""
+    if ruled is not None and isinstance(ruled.ruling, Decided):
+        return ruled.ruling.arguments_digest
+    return digest(call.arguments) if isinstance(call, ToolCall) else None
+
+
+def _decision(trace: Trace, call: AnyCall, ruled: Ruled, approvers: Sequence[str]) -> JsonObject:
+    decision, brief = ruled.decision, trace.brief
+    return {
+        "tool": call.name,
+        "arguments_digest": arguments_digest(call, ruled),
+        "risk": ruled.risk,
+        "scope": ruled.ruling.scope if isinstance(ruled.ruling, Decided) else None,
+        "decision": ruled.verdict,
+        "rule": ruled.rule or None,
+        "policy": ruled.policy or None,
+        "reason": ruled.reason,
+        "terms": decision.model_dump(mode="json", exclude={"verdict", "rule", "reason"})
+        if decision
+        else None,
+        "tenant": brief.tenant if brief else None,
+        "actor": brief.actor if brief else None,
+        "session_id": brief.session_id if brief else None,
+        "request_id": ruled.request_id,
+        "approvers": list(approvers),
+        "timestamp": iso(ruled.at),
+    }
+
+
+def _approval(asked: Asked, ruled: Ruled | None, said: Said) -> JsonObject:
+    proof, given_at = said.proof, said.judged_at or said.at
+    valid_for = asked.required.valid_for if asked.required else None
+    expires_at = given_at + timedelta(seconds=valid_for) if valid_for is not None else None
+    decided = ruled.ruling if ruled is not None else None
+    return {
+        "status": "approved" if said.text == "approve" else "rejected",
+        "approved_by": said.by,
+        "timestamp": iso(given_at),
+        "scope": "single_use",
+        "expires_at": iso_or_null(expires_at),
+        "arguments_digest": decided.arguments_digest if isinstance(decided, Decided) else None,
+        "reason": said.reason,
+        "groups": list(said.groups),
+        "sender": said.sender,
+        "identity": said.identity,
+        "strength": "plain" if proof is None else "strong",
+        "method": list(proof.methods) if proof else None,
+        "issuer": proof.issuer if proof else None,
+        "subject": proof.subject if proof else None,
+        "authenticated_at": iso(proof.authenticated_at) if proof else None,
+        "verified_at": iso(proof.verified_at) if proof else None,
+        "token_id": proof.token_id if proof else None,
+    }

@@ -1,0 +1,109 @@
+"""What people were asked, and what they said to a run, as frozen values."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal, TypeAlias
+
+from contracts.approvals import Code, Proof, Requirement
+from contracts.budget import Budget
+
+Kind: TypeAlias = Literal["approval", "question", "escalation"]
+Outcome: TypeAlias = Literal["approved", "rejected", "answered", "resolved", "expired"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """
+    What a person said to a run. `accepted` is null until the run has judged it, at `judged_at`.
+
+    `sender` is the name that the message gives, `approver` who the run found it to be from,
+    `proof` what a verified token said of them, `identity` the Temporal client that sent it.
+    `reason` is the person's own, `budget` holds the limits that an extension changes, `refusal`
+    says why the message changed nothing, and `code` says it in one word. A token is never kept.
+    """
+
+    key: str
+    signal: str
+    at: datetime
+    identity: str
+    text: str = ""
+    sender: str = ""
+    request_id: str = ""
+    reason: str = ""
+    budget: Budget | None = None
+    accepted: bool | None = None
+    judged_at: datetime | None = None
+    refusal: str = ""
+    code: Code | None = None
+    approver: str = ""
+    groups: tuple[str, ...] = ()
+    proof: Proof | None = None
+
+    @property
+    def by(self) -> str:
+        """Who it is from, as well as that is known."""
+        return self.approver or self.sender
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassedOn:
+    """Nobody decided in time, so members of further groups may decide too."""
+
+    groups: tuple[str, ...]
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """
+    A request that waits, or waited, for a person.
+
+    `heard` is what happened while it waited, in its order: messages that were refused, approvals
+    that weren't enough yet, that it was passed on. `settled` is the message that ended the wait:
+    none if it expired. `required` is what its approval takes; null where it is no approval.
+    """
+
+    request_id: str
+    key: str
+    kind: Kind
+    call_id: str
+    reason: str
+    at: datetime
+    required: Requirement | None = None
+    expires_at: datetime | None = None
+    heard: tuple[Said | PassedOn, ...] = ()
+    outcome: Outcome | None = None
+    settled: Said | None = None
+    closed_at: datetime | None = None
+
+    @property
+    def waited(self) -> timedelta | None:
+        """How long it waited, once it is closed."""
+        return None if self.closed_at is None else self.closed_at - self.at
+
+    @property
+    def count(self) -> int:
+        """How many people must approve."""
+        return 1 if self.required is None else self.required.count
+
+    @property
+    def messages(self) -> Iterator[Said]:
+        """All that people said about it."""
+        yield from (heard for heard in self.heard if isinstance(heard, Said))
+        if self.settled is not None:
+            yield self.settled
+
+    @property
+    def approvals(self) -> tuple[Said, ...]:
+        """The approvals that were accepted, whether or not they were enough."""
+        return tuple(
+            said
+            for said in self.messages
+            if said.accepted and (said.signal, said.text) == ("approval", "approve")
+        )
+
+    @property
+    def escalated_at(self) -> datetime | None:
+        """When it was passed on to further groups."""
+        return next((heard.at for heard in self.heard if isinstance(heard, PassedOn)), None)

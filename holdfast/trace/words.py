@@ -1,0 +1,88 @@
+"""How a trace is worded: one line, and every character of it visible."""
+
+import unicodedata
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Literal, NamedTuple, TypeAlias
+
+from workflows.summaries import shortened
+
+Tone: TypeAlias = Literal["plain", "quiet", "good", "bad", "waiting"]
+
+LIMIT = 200
+"""Characters of a line's text; the whole of everything is in the spans."""
+
+_WIDTH = 8
+# Scripts and emoji need them; they move nothing.
+_JOINERS = "\u200c\u200d"
+
+
+class Line(NamedTuple):
+    """A line of the transcript: what it is about, and the text."""
+
+    label: str
+    text: str
+    tone: Tone = "plain"
+    indented: bool = False
+
+    def __str__(self) -> str:
+        return f"{'  ' if self.indented else ''}{self.label:<{_WIDTH - 1}} {self.text}"
+
+
+def short(text: str) -> str:
+    """Write a text on one line, with every character visible."""
+    return plain(shortened(text, LIMIT))
+
+
+def plain(text: str) -> str:
+    """
+    Make every character visible.
+
+    Models, tools and strangers wrote it: a control character could repaint the terminal on which
+    somebody decides about an approval.
+    """
+    return "".join(_visible(character) for character in text)
+
+
+def paragraph(text: str) -> str:
+    """Write a text of several lines beside a label."""
+    return f"\n{' ' * _WIDTH}".join(plain(line) for line in text.splitlines())
+
+
+def moment(time: datetime) -> str:
+    """Write a time."""
+    return f"{time:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def duration(time: timedelta) -> str:
+    """Write how long something took: `42 ms`, `3.1 s`, `2m 3s`, `3d 4h`."""
+    seconds = max(time.total_seconds(), 0.0)
+    if time < timedelta(seconds=1):
+        return f"{round(seconds * 1000)} ms"
+    if time < timedelta(minutes=1):
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days}d {hours}h"
+    return f"{hours}h {minutes}m" if hours else f"{minutes}m {rest}s"
+
+
+def dollars(amount: Decimal | None) -> str:
+    """Write an estimated cost."""
+    if amount is None:
+        return "cost unknown"
+    return f"${amount:.4f}" if amount else "$0"
+
+
+def counted(number: int, noun: str) -> str:
+    """Write how many there are of something: `1 token`, `2 tokens`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _visible(character: str) -> str:
+    hidden = unicodedata.category(character) in {"Cc", "Cf", "Zl", "Zp"}
+    if not hidden or character in _JOINERS:
+        return character
+    return character.encode("unicode_escape").decode()

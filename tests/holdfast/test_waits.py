@@ -1,0 +1,291 @@
+"""What a trace says of waits for people: who decided what, how sure that is, and who may yet."""
+
+from datetime import timedelta
+from typing import Literal
+
+import pytest
+from temporalio.client import WorkflowHistory
+
+from contracts.approvals import Verdict
+from contracts.base import JsonObject
+from contracts.tools import Risk
+from holdfast.trace.progress import Progress
+from holdfast.trace.reader import TraceReader
+from holdfast.trace.spans import span_tree
+from holdfast.trace.transcript import lines
+from tests.builders import (
+    NOW,
+    a_call,
+    a_contract,
+    a_proof,
+    a_state,
+    a_success,
+    allowed,
+    an_agent,
+    an_approval,
+    asked_for,
+    no,
+    ruled_upon,
+    to_answer,
+    to_approve,
+    yes,
+)
+from tests.holdfast.written import POLICY, Written, read, told
+from workflows import requests
+from workflows.transcript import carried
+
+PAY = a_call("pay", "c1", amount=900)
+TOKEN = "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJmcmVkIn0.c2lnbmVkYnlmcmVk"
+PAYING = an_agent(tools=(a_contract("pay", risk=Risk.FINANCIAL), a_contract("ask_user")))
+
+
+def approval(decision: str = "approve", request_id: str = "req-1", **more: str) -> JsonObject:
+    """A signal that decides about a request."""
+    return {"request_id": request_id, "decision": decision, "approver": "alice", **more}
+
+
+def waiting(strength: Literal["plain", "strong"] = "plain", **requirement: object) -> Written:
+    """A run that waits for the approval of a payment."""
+    written = Written()
+    written.opened(PAYING)
+    written.asked(PAY)
+    written.ruled(to_approve(PAY, strength, **requirement))
+    return written
+
+
+def decide(written: Written, verdict: Verdict, *, decision: str = "approve", **more: str) -> None:
+    """Have somebody decide, and the run judge that."""
+    written.said("approval", approval(decision, verdict.request_id, **more))
+    written.judged(verdict)
+
+
+def watched(*histories: WorkflowHistory) -> list[str]:
+    """What somebody reads who watches the run event by event."""
+    reader, progress = TraceReader(), Progress()
+    found: list[str] = []
+    for history in histories:
+        for event in history.events:
+            reader.read(event)
+            found += map(str, progress.fresh(reader.trace()))
+    return found
+
+
+def test_each_of_several_approvals_is_shown() -> None:
+    """With two approvals needed, the first leaves the request open; each has its line."""
+    written = waiting(count=2)
+    written.passes(seconds=3)
+    decide(written, yes(approver="fred"), reason="seen the invoice")
+    first = read(written)
+    written.passes(seconds=2)
+    decide(written, yes(approver="gina"))
+
+    assert [asked.request_id for asked in first.waiting] == ["req-1"]
+    assert str(list(lines(first))[-1]).endswith("(1 of 2): it reaches other people")
+    assert told(read(written)) == [
+        "  rule    pay: approval_required (communication)",
+        "  wait    approved by fred (1 of 2) after 3.0 s: seen the invoice",
+        "  wait    approved by gina (2 of 2) after 5.0 s",
+    ]
+    assert read(written).waiting == ()
+
+
+def test_rejection_closes_at_once() -> None:
+    """One person who says no is enough, however many have said yes."""
+    written = waiting(count=3)
+    decide(written, yes(approver="fred"))
+    decide(written, yes(approver="gina"), decision="reject", reason="not again")
+
+    trace = read(written)
+    assert told(trace) == [
+        "  rule    pay: approval_required (communication)",
+        "  wait    approved by fred (1 of 3) after 0 ms",
+        "  wait    rejected by gina after 0 ms: not again",
+        "  result  denied  permission_denied: rejected by gina: not again",
+    ]
+    assert [said.by for said in trace.requests["req-1"].approvals] == ["fred"]
+
+
+@pytest.mark.parametrize(
+    ("methods", "line"),
+    [
+        (("swk", "pwd"), "  wait    approved by fred, strongly (swk, pwd) after 0 ms"),
+        ((), "  wait    approved by fred, strongly after 0 ms"),
+    ],
+)
+def test_strong_approval_shows_who_signed(methods: tuple[str, ...], line: str) -> None:
+    """The approver is the subject of the token, whatever name the message gives."""
+    # RK-19
+    written = waiting(strength="strong")
+    proof = a_proof(subject="fred", methods=methods)
+    decide(written, yes(approver="fred", proof=proof), approver="mallory", token=TOKEN)
+
+    trace = read(written)
+    assert line in told(trace)
+    assert [said.sender for said in trace.messages] == ["mallory"]
+
+
+def test_no_token_is_in_a_trace() -> None:
+    """A token stays in the history: good, refused or in a message that nobody can read."""
+    written = waiting(strength="strong")
+    decide(written, no("the token has expired"), token=TOKEN)
+    written.said("approval", {"token": TOKEN, "jwt": TOKEN})
+    decide(written, yes(approver="fred", proof=a_proof(subject="fred")), token=TOKEN)
+
+    trace = read(written)
+    shown = "\n".join(map(str, lines(trace))) + span_tree(trace).model_dump_json()
+    assert len([said for said in trace.messages if said.accepted is False]) == 2
+    assert [part for part in TOKEN.split(".") if part in shown] == []
+
+
+def test_request_is_passed_on_and_then_expires() -> None:
+    """The timer of an escalation closes nothing; afterwards a second group may decide as well."""
+    written = waiting(
+        groups=("staff",), escalate_after=60, escalate_to=("seniors", "board"), expires_after=600
+    )
+    timer = written.waits("req-1 · pay: approval_required (financial)", seconds=60)
+    written.passes(seconds=60)
+    written.fires(timer)
+    written.recorded("escalated", "req-1 · pay: now seniors or board may decide too")
+    passed_on = read(written)
+    timer = written.waits("req-1 · pay: approval_required (financial)", seconds=540)
+    written.passes(seconds=540)
+    written.fires(timer)
+
+    assert [asked.escalated_at for asked in passed_on.waiting] == [NOW + timedelta(seconds=60)]
+    assert told(read(written)) == [
+        "  rule    pay: approval_required (communication)",
+        "  wait    passed on to seniors or board after 1m 0s",
+        "  wait    expired after 10m 0s",
+        "  result  denied  approval_required: nobody decided req-1 in time",
+    ]
+
+
+def test_each_request_expires_in_its_own_time() -> None:
+    """What the policy gives ten minutes is over then; what it says nothing of, an hour later."""
+    written = Written()
+    written.opened(PAYING)
+    ask = a_call("ask_user", "c2", question="Which?")
+    written.asked(PAY, ask)
+    written.ruled(to_approve(PAY, expires_after=600), to_answer(ask))
+    timer = written.waits("req-1 · pay; req-2 · question: Which?", seconds=600)
+    written.passes(seconds=600)
+    written.fires(timer)
+    first = read(written)
+    timer = written.waits("req-2 · question: Which?", seconds=3000)
+    written.passes(seconds=3000)
+    written.fires(timer)
+
+    assert [asked.request_id for asked in first.waiting] == ["req-2"]
+    assert read(written).waiting == ()
+
+
+def test_what_came_too_late_in_one_batch_is_refused() -> None:
+    """Of two approvals that were judged together, the second finds the request closed."""
+    written = waiting()
+    for approver in ("fred", "gina"):
+        written.said("approval", approval(approver=approver))
+    written.judged(yes(approver="fred"), yes(approver="gina"))
+
+    assert [(said.by, said.accepted, said.refusal) for said in read(written).messages] == [
+        ("fred", True, ""),
+        ("gina", False, "the request has just closed"),
+    ]
+
+
+def test_nobody_counts_twice() -> None:
+    """A person who approves twice in one batch is one of two, as the run counts them."""
+    written = waiting(count=2)
+    for approver in ("Fred", "fred"):
+        written.said("approval", approval(approver=approver))
+    written.judged(yes(approver="Fred"), yes(approver="fred"))
+
+    trace = read(written)
+    assert [asked.request_id for asked in trace.waiting] == ["req-1"]
+    assert told(trace)[1:] == [
+        "  wait    approved by Fred (1 of 2) after 0 ms",
+        "  refused approval of req-1 by fred: Fred has approved req-1 already",
+    ]
+
+
+def test_verdicts_find_their_messages() -> None:
+    """Verdicts come in the order of the messages that can be read, whatever came between."""
+    written = waiting()
+    written.said("approval", approval(request_id="req-9", approver="zoe"))
+    written.said("approval", {"garbage": True})
+    written.said("steer", {"text": "hurry"})
+    written.said("approval", approval(approver="fred"))
+    written.judged(no("no request 'req-9' in this run", "req-9"), yes(approver="fred"))
+
+    trace = read(written)
+    assert [(said.signal, said.by, said.accepted) for said in trace.messages] == [
+        ("approval", "zoe", False),
+        ("approval", "", False),
+        ("steer", "", True),
+        ("approval", "fred", True),
+    ]
+
+
+def test_a_flood_buries_nothing() -> None:
+    """Of thousands of refused messages a hundred have a line; the others are counted by kind."""
+    written = waiting()
+    for _ in range(1500):
+        decide(written, no("request 'req-1' has expired"), approver="mallory")
+    for _ in range(500):
+        written.said("approval", {"garbage": True})
+    decide(written, yes(approver="fred"))
+
+    trace = read(written)
+    shown = list(map(str, lines(trace)))
+    assert len(shown) < 120
+    assert "refused 1900 more messages: expired 1400, unreadable 500" in shown
+    assert "  wait    approved by fred after 0 ms" in shown
+    assert len([said for said in trace.messages if said.accepted is False]) == 2000
+
+
+def going_on() -> tuple[Written, Written]:
+    """A run that waits for two approvals, has one, and is flooded until it continues as new."""
+    before = waiting(count=2)
+    timer = before.waits("req-1 · pay: approval_required (financial)", seconds=3600)
+    decide(before, yes(approver="fred"))
+
+    state = asked_for(PAY, state=a_state(tools=PAYING.tools))
+    state = ruled_upon(state, (to_approve(PAY, count=2),), policy=POLICY)
+    state, _ = requests.after_verdict(state, an_approval(), yes(approver="fred"), NOW)
+    after = Written(carried(state), passed=300)
+    # A timer that is none of a wait has the number that one of a wait had before.
+    while after.waits("gathering messages", seconds=1) < timer:
+        pass
+    after.fires(timer)
+    decide(after, yes(approver="gina"))
+    after.ruled(allowed(PAY))
+    after.runs("pay", a_success(PAY, "paid"))
+    return before, after
+
+
+def test_run_that_continues_while_it_waits_is_one_trace() -> None:
+    """Requests, approvals and calls go on in the next execution as if there were none."""
+    before, after = going_on()
+    trace = read(before, after)
+
+    assert told(trace) == [
+        "  rule    pay: approval_required (communication)",
+        "  wait    approved by fred (1 of 2) after 0 ms",
+        "  wait    approved by gina (2 of 2) after 5m 0s",
+        "  result  ok  paid (12 ms)",
+    ]
+    assert watched(before.history, after.history) == list(map(str, lines(trace)))
+
+
+def test_last_execution_alone_knows_what_was_carried() -> None:
+    """Where the server no longer has the first execution, what it left stands in the trace."""
+    _, after = going_on()
+    trace = read(after)
+
+    assert told(trace) == [
+        "  rule    pay: approval_required (communication)",
+        "  wait    approved by fred (1 of 2) after 0 ms",
+        "  wait    approved by gina (2 of 2) after 5m 0s",
+        "  result  ok  paid (12 ms)",
+    ]
+    assert (trace.goal, [turn.number for turn in trace.turns]) == ("reach the goal", [1])
+    assert trace.calls[0].rulings[0].policy == POLICY

@@ -1,0 +1,162 @@
+"""Histories that are written event by event: what takes days, or floods, in a real run."""
+
+import base64
+from datetime import timedelta
+
+from pydantic import BaseModel, JsonValue
+from pydantic_core import to_json
+from temporalio.client import WorkflowHistory
+
+from contracts.approvals import Verdict, Verdicts
+from contracts.base import JsonObject
+from contracts.decisions import Ruling, Rulings
+from contracts.run import AgentSnapshot, RunInput
+from contracts.state import RunState
+from contracts.tools import AnyCall, ToolResult
+from holdfast.trace.reader import read_trace
+from holdfast.trace.transcript import lines
+from holdfast.trace.values import Trace
+from tests.builders import NOW, a_reply, an_invocation
+
+QUEUE = "holdfast"
+POLICY = "5f2d8c1e90ab34cd"
+
+
+class Written:
+    """One execution of a run; the clock stands still unless it is told how long something took."""
+
+    def __init__(self, begun: RunInput | RunState | None = None, *, passed: float = 0) -> None:
+        self.now = NOW + timedelta(seconds=passed)
+        self._events: list[JsonValue] = []
+        self._add(
+            "WORKFLOW_EXECUTION_STARTED",
+            workflowType={"name": "AgentRun"},
+            workflowId="run-1",
+            firstExecutionRunId="first",
+            input=payloads(begun or RunInput(agent="it", input="go", actor="ann")),
+        )
+
+    @property
+    def history(self) -> WorkflowHistory:
+        """What the server has of it."""
+        return WorkflowHistory.from_json("run-1", {"events": self._events})
+
+    def passes(self, **time: float) -> None:
+        """Let time pass."""
+        self.now += timedelta(**time)
+
+    def opened(self, agent: AgentSnapshot) -> None:
+        self._marker("open_run", agent)
+
+    def asked(self, *calls: AnyCall) -> None:
+        """Have the model ask for these calls."""
+        number = self._scheduled("call_model", {})
+        self._completed(number, a_reply(*calls))
+
+    def ruled(self, *rulings: Ruling, policy: str = POLICY) -> None:
+        self._marker("authorize", Rulings(rulings=rulings, policy=policy))
+
+    def recorded(self, event: str, text: str) -> None:
+        self._marker("record", None, summary=f"{event}: {text}")
+
+    def said(self, signal: str, words: JsonValue) -> None:
+        """Have somebody send a signal."""
+        self._add(
+            "WORKFLOW_EXECUTION_SIGNALED",
+            signalName=signal,
+            input=payloads(words),
+            identity="client@somewhere",
+        )
+
+    def judged(self, *verdicts: Verdict) -> None:
+        self._marker("judge", Verdicts(verdicts=verdicts))
+
+    def waits(self, summary: str, **limit: float) -> int:
+        """Have the run wait for people; returns the number of the timer."""
+        seconds = timedelta(**limit).total_seconds()
+        return self._add("TIMER_STARTED", summary=summary, startToFireTimeout=f"{seconds:f}s")
+
+    def fires(self, timer: int) -> None:
+        self._add("TIMER_FIRED", startedEventId=str(timer))
+
+    def runs(self, tool: str, result: ToolResult | None = None, **invocation: object) -> None:
+        """Have a tool run; without a result it is cut off after four seconds."""
+        given = an_invocation(run_id="run-1", **invocation)
+        queue = f"{QUEUE}-sandbox" if given.grant is not None else QUEUE
+        number = self._scheduled(tool, given, queue)
+        self.passes(milliseconds=12 if result else 4000)
+        if result is not None:
+            self._completed(number, result)
+            return
+        timeout: JsonObject = {"timeoutType": "TIMEOUT_TYPE_HEARTBEAT"}
+        self._add(
+            "ACTIVITY_TASK_TIMED_OUT",
+            scheduledEventId=str(number),
+            failure={"message": "cut off", "timeoutFailureInfo": timeout},
+        )
+
+    def _scheduled(self, name: str, given: object, queue: str = QUEUE) -> int:
+        number = self._add(
+            "ACTIVITY_TASK_SCHEDULED",
+            activityType={"name": name},
+            taskQueue={"name": queue},
+            input=payloads(given),
+        )
+        self._add("ACTIVITY_TASK_STARTED", scheduledEventId=str(number), attempt=1)
+        return number
+
+    def _completed(self, number: int, result: object) -> None:
+        self._add("ACTIVITY_TASK_COMPLETED", scheduledEventId=str(number), result=payloads(result))
+
+    def _marker(self, name: str, result: object, summary: str = "") -> None:
+        seconds = self.now.timestamp()
+        done: JsonObject = {
+            "activity_type": name,
+            "attempt": 1,
+            "complete_time": {"seconds": int(seconds), "nanos": int(seconds % 1 * 1e9)},
+        }
+        self._add(
+            "MARKER_RECORDED",
+            summary=summary,
+            markerName="core_local_activity",
+            details={"data": payloads(done), "result": payloads(result)},
+        )
+
+    def _add(self, type_: str, *, summary: str = "", **attributes: JsonValue) -> int:
+        first, *others = type_.lower().split("_")
+        name = first + "".join(word.capitalize() for word in others)
+        number = len(self._events) + 1
+        event: JsonObject = {
+            "eventId": str(number),
+            "eventTime": self.now.isoformat().replace("+00:00", "Z"),
+            "eventType": f"EVENT_TYPE_{type_}",
+            f"{name}EventAttributes": attributes,
+        }
+        if summary:
+            event["userMetadata"] = {"summary": payload(summary)}
+        self._events.append(event)
+        return number
+
+
+def read(*executions: Written) -> Trace:
+    """The trace of a run."""
+    return read_trace([one.history for one in executions])
+
+
+def told(trace: Trace) -> list[str]:
+    """The lines below the calls: rules, drafts, waits, refusals and results."""
+    found = list(map(str, lines(trace)))
+    return [line for line in found if line.startswith("  ") and not line.startswith("  call")]
+
+
+def payload(value: object) -> JsonObject:
+    """A value as the server keeps it."""
+    content = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+    return {
+        "metadata": {"encoding": base64.b64encode(b"json/plain").decode()},
+        "data": base64.b64encode(to_json(content)).decode(),
+    }
+
+
+def payloads(value: object) -> JsonObject:
+    return {"payloads": [payload(value)]}
