@@ -8,15 +8,18 @@ PYTHON ?= $(shell python3.11 -c '' 2>/dev/null && echo python3.11 || echo python
 APP ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo dev test lint check bench lock clean
+.PHONY: help install demo demo-support dev test lint check bench lock clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 install: $(INSTALLED) ## install into .venv/ what requirements.lock pins, and the command holdfast
 
 demo: $(INSTALLED) ## a supervised agent, from start to answer, without keys or accounts
 	@$(BIN)/python -m examples.reconcile.demo
+
+demo-support: $(INSTALLED) ## a refund that only a signed approval releases, without accounts
+	@$(BIN)/python -m examples.support.demo
 
 dev: $(INSTALLED) ## embedded Temporal with its UI, and a worker: make dev APP=module:attribute
 	@$(BIN)/holdfast dev $(APP)

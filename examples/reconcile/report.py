@@ -1,8 +1,12 @@
 """A comparison as a Markdown page for a person. Pure: writes nothing."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 
 from examples.reconcile.discrepancies import Comparison, Discrepancy, Kind, Money, Total
+
+_HEADING = re.compile(r"^## \d+ discrepancies$", re.MULTILINE)
+_COUNT = re.compile(r"^\| ([a-z ]+) \| (\d+) \|$", re.MULTILINE)
 
 
 def render(title: str, method: str, commentary: str, found: Comparison) -> str:
@@ -32,6 +36,12 @@ def render(title: str, method: str, commentary: str, found: Comparison) -> str:
             "",
         )
     )
+
+
+def counts(page: str) -> Mapping[str, int]:
+    """Read the number per kind from a page. A commentary that looks like figures comes before."""
+    *_, heading = _HEADING.finditer(page)
+    return {kind: int(number) for kind, number in _COUNT.findall(page, heading.end())}
 
 
 def words(kind: Kind) -> str:

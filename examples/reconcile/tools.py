@@ -12,19 +12,27 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from examples.reconcile.discrepancies import Columns, Comparison, Kind, compare
 from examples.reconcile.outbox import Sent, deliver
-from examples.reconcile.report import render
+from examples.reconcile.report import counts, render
 from examples.reconcile.tables import Page, Table, TableError, page_of, parse
 from holdfast import Risk, ToolContext, ToolError, tool
 
 DATA = Path(__file__).parent / "data"
 REPORTS = Path(".holdfast/reports")
+DRAFTS = Path(".holdfast/drafts")
 OUTBOX = Path(".holdfast/outbox.jsonl")
+FIRST_LINES = 3
+"""Of a report; a person who wants all of it opens the file."""
 
 File: TypeAlias = Annotated[str, Field(description="A file name as list_files gives it.")]
 Column: TypeAlias = Annotated[str, Field(description="A column name that both files have.")]
 Tolerance: TypeAlias = Annotated[
     Decimal, Field(ge=0, description="The largest difference that still counts as equal: 0.01.")
 ]
+ReportPath: TypeAlias = Annotated[str, Field(description="The path that write_report gave.")]
+Address: TypeAlias = Annotated[
+    str, Field(pattern=r"^[^@\s]+@[^@\s]+$", max_length=254, description="One mail address.")
+]
+Subject: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class Files(BaseModel):
@@ -43,6 +51,20 @@ class Report(BaseModel):
     path: str
     discrepancies: int
     counts: Mapping[Kind, int]
+
+
+class Drafted(BaseModel):
+    """What would be sent, as the person sees it who decides about that."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    to: str
+    subject: str
+    report: str
+    first_lines: tuple[str, ...]
+    discrepancies: Mapping[str, int]
+    characters: int
+    body_sha256: str
 
 
 @tool(risk=Risk.READ_ONLY, timeout=10, local=True)
@@ -109,16 +131,44 @@ async def write_report(  # noqa: PLR0913, PLR0917 - models fill flat schemas bes
     return Report(path=path, discrepancies=len(found.discrepancies), counts=found.counts)
 
 
-@tool(risk=Risk.COMMUNICATION, timeout=30)
-async def send_report(
-    report: Annotated[str, Field(description="The path that write_report gave.")],
-    to: Annotated[
-        str, Field(pattern=r"^[^@\s]+@[^@\s]+$", max_length=254, description="One mail address.")
-    ],
-    subject: Annotated[str, Field(min_length=1, max_length=200)],
-    ctx: ToolContext,
-) -> Sent:
-    """Send this run's report to one address. A person is asked before it goes out."""
+@tool(risk=Risk.DRAFT_ONLY, timeout=30)
+async def draft_report(
+    report: ReportPath, to: Address, subject: Subject, ctx: ToolContext
+) -> Drafted:
+    """Show what send_report would send: to whom, under which subject, and what stands in it."""
+    page = _saved(ctx, report)
+    text = page.decode()
+    drafted = Drafted(
+        to=to,
+        subject=subject,
+        report=report,
+        first_lines=tuple(filter(None, text.splitlines()))[:FIRST_LINES],
+        discrepancies=counts(text),
+        characters=len(text),
+        body_sha256=sha256(page).hexdigest(),
+    )
+    path = _draft_path(ctx.idempotency_key)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(drafted.model_dump_json(), encoding="utf-8")
+    return drafted
+
+
+@tool(
+    risk=Risk.COMMUNICATION,
+    timeout=30,
+    draft="draft_report",
+    expected_result="one message in the outbox",
+    rollback="none: what is sent is sent",
+)
+async def send_report(report: ReportPath, to: Address, subject: Subject, ctx: ToolContext) -> Sent:
+    """Send this run's report to one address. A person sees the draft before it goes out."""
+    drafted = _approved(ctx)
+    if drafted.body_sha256 != sha256(_saved(ctx, report)).hexdigest():
+        raise ToolError(
+            "conflict",
+            f"{report} isn't what was approved any more: it was written again since",
+            next_valid_actions=("call send_report again, so that the new report is approved",),
+        )
     return deliver(
         OUTBOX,
         Sent(
@@ -126,7 +176,7 @@ async def send_report(
             to=to,
             subject=subject,
             report=report,
-            body_sha256=sha256(_saved(ctx, report)).hexdigest(),
+            body_sha256=drafted.body_sha256,
         ),
     )
 
@@ -174,6 +224,21 @@ def _saved(ctx: ToolContext, report: str) -> bytes:
             next_valid_actions=("call write_report and use the path it returns",),
         )
     return path.read_bytes()
+
+
+def _draft_path(draft_id: str) -> Path:
+    return DRAFTS / f"{quote(draft_id, safe='')}.json"
+
+
+def _approved(ctx: ToolContext) -> Drafted:
+    path = None if ctx.draft_id is None else _draft_path(ctx.draft_id)
+    if path is None or not path.is_file():
+        raise ToolError(
+            "conflict",
+            f"nobody has approved a draft of this message (draft {ctx.draft_id!r})",
+            next_valid_actions=("call send_report again, so that a person sees its draft",),
+        )
+    return Drafted.model_validate_json(path.read_text(encoding="utf-8"))
 
 
 @contextmanager

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from contracts.approvals import ApprovalRequest
 from contracts.run import RunResult
 from examples.reconcile.app import app
+from examples.reconcile.tools import Drafted
 from tests.running import Run, Runs
 from tests.sample import lines
 
@@ -46,9 +48,8 @@ async def reconciling(runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     return runs
 
 
-async def finished(run: Run, decision: str) -> RunResult:
+async def finished(run: Run, request: ApprovalRequest, decision: str) -> RunResult:
     """Decide about the report and return the result."""
-    request = await run.asked_for_approval()
     await run.signal(
         "approval", {"request_id": request.request_id, "decision": decision, "approver": "dana"}
     )
@@ -62,10 +63,16 @@ async def finished(run: Run, decision: str) -> RunResult:
 async def test_the_report_is_sent_only_when_somebody_approves(
     reconciling: Runs, tmp_path: Path, decision: str, sent: int, words: str
 ) -> None:
-    """The discrepancies are found either way; the outbox has the report only after an approval."""
+    """The discrepancies are found either way; what was drafted is sent only after an approval."""
+    # RK-07 BY-05
     async with reconciling.working(app):
-        result = await finished(await reconciling.start("reconciler", "Reconcile."), decision)
+        run = await reconciling.start("reconciler", "Reconcile.")
+        request = await run.asked_for_approval()
+        drafted = Drafted.model_validate(request.preview)
+        result = await finished(run, request, decision)
 
+    assert (request.approval_type, drafted.to) == ("commit", "finance@example.com")
+    assert sum(drafted.discrepancies.values()) == 32
     assert result.answer is not None
     assert COUNTS in result.answer
     assert words in result.answer

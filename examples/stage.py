@@ -1,0 +1,123 @@
+"""What the demos share: a server with a worker, commands as a person types them, and patience."""
+
+import json
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
+PATIENCE = 60.0
+"""Seconds until a demo gives up on a step."""
+
+
+class DemoFailed(Exception):
+    """A step of a demo didn't come about; the message says which."""
+
+
+def perform(app: str, run: str, play: Callable[[], int]) -> int:
+    """Play a demo beside an embedded server and a worker; say where its state stays."""
+    port, ui_port = _port(7233), _port(8233)
+    os.environ["TEMPORAL_ADDRESS"] = f"127.0.0.1:{port}"
+    try:
+        with _served(app, port, ui_port):
+            exit_code = play()
+    except (DemoFailed, subprocess.SubprocessError) as error:
+        sys.stderr.write(f"demo: {error}\n")
+        return 1
+    tell("Look at it in the Temporal UI: its state is kept in .holdfast/.")
+    print(f"  make dev APP={app}")
+    print(f"  http://localhost:{ui_port}/namespaces/default/workflows/{run}")
+    return exit_code
+
+
+@contextmanager
+def started(*command: str) -> Generator[subprocess.Popen[bytes]]:
+    """Start a command that goes on while the block lasts."""
+    _show(command)
+    with subprocess.Popen([HOLDFAST, *command]) as process:
+        try:
+            yield process
+        finally:
+            if sys.exc_info()[0] is not None:
+                process.kill()
+
+
+def call(*command: str) -> None:
+    """Run a command to its end."""
+    _show(command)
+    _succeed(command)
+
+
+def write(file: Path, *command: str) -> None:
+    """Run a command to its end, with what it prints in a file."""
+    _show(command, f" > {file}")
+    with file.open("wb") as out:
+        _succeed(command, out)
+
+
+def await_request(run: str) -> None:
+    """Wait until a run waits for a person."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        asked = subprocess.run(
+            [HOLDFAST, "pending", run, "--json"], check=False, capture_output=True
+        )
+        if asked.returncode == 0 and json.loads(asked.stdout):
+            return
+    raise DemoFailed(f"run {run} never asked for approval; see 'holdfast trace {run}'")
+
+
+def tell(words: str) -> None:
+    """Say what comes next."""
+    print(f"\n{words}", flush=True)
+
+
+@contextmanager
+def _served(app: str, port: int, ui_port: int) -> Generator[None]:
+    """Have an embedded server with its UI, and a worker, while the block lasts."""
+    command = ("dev", app, "--port", str(port), "--ui-port", str(ui_port))
+    with started(*command) as server:
+        _await_server(server, port)
+        try:
+            yield
+        finally:
+            server.send_signal(signal.SIGINT)
+            server.wait(PATIENCE)
+
+
+def _await_server(server: subprocess.Popen[bytes], port: int) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline and server.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    raise DemoFailed("the embedded Temporal server didn't start; its words are above")
+
+
+def _succeed(command: tuple[str, ...], out: BinaryIO | None = None) -> None:
+    done = subprocess.run([HOLDFAST, *command], check=False, timeout=PATIENCE, stdout=out)
+    if done.returncode:
+        raise DemoFailed(f"'holdfast {shlex.join(command)}' failed")
+
+
+def _show(command: tuple[str, ...], more: str = "") -> None:
+    print(f"  $ holdfast {shlex.join(command)}{more}", flush=True)
+
+
+def _port(wanted: int) -> int:
+    """Return the port that is wanted, or any free one when somebody listens there."""
+    with socket.socket() as probe:
+        if probe.connect_ex(("127.0.0.1", wanted)) != 0:
+            return wanted
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
