@@ -4,17 +4,22 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from typing import TypeAlias
 
 import structlog
 from temporalio.client import Client
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 import settings
+from activities.keys import Keys
 from activities.model import ModelActivities
 from activities.opening import OpeningActivities
-from activities.policy import PolicyActivities
+from activities.policy import PolicyActivities, Surroundings
 from activities.runs import TemporalRuns
+from activities.switches import SwitchBoard
 from activities.tools import ToolActivities
 from activities.transcripts import Transcripts
 from adapters.anthropic import AnthropicAdapter
@@ -23,13 +28,18 @@ from adapters.openai import OpenAIAdapter
 from adapters.openai_chat import OpenAIChatAdapter
 from adapters.scripted import ScriptedAdapter
 from contracts.errors import AppError, HoldfastError
-from contracts.run import TASK_QUEUE
+from contracts.run import TASK_QUEUE, sandbox_queue
 from holdfast import logs
 from holdfast.app import App, load_app
 from holdfast.connection import connect
 from tools.artifacts import FileArtifacts
+from tools.execution import InWorker, Place, needs_sandbox
 from tools.process import warm_up
+from tools.redaction import Redactor
+from tools.sandbox.sandbox import Sandbox
+from tools.tool import Tool
 from workflows.agent_run import AgentRun
+from workflows.switches import HoldfastSwitches
 
 log = structlog.get_logger()
 
@@ -40,6 +50,11 @@ WORKFLOW_RUNNER = UnsandboxedWorkflowRunner()
 
 # A run whose worker was killed waits this long before any worker may take it over.
 STICKY_TIMEOUT = timedelta(seconds=2)
+
+ToolsIn: TypeAlias = Callable[[Place], ToolActivities]
+
+# Sandboxed calls beside each other: each may take half a gigabyte and all of a processor.
+AT_ONCE = 2 * (os.cpu_count() or 1) + 2
 
 # What an activity may still finish when the worker is told to stop.
 GRACE = timedelta(seconds=10)
@@ -69,33 +84,105 @@ def _adapters_of(app: App) -> dict[str, ModelAdapter]:
     return known
 
 
-def build_worker(
+@asynccontextmanager
+async def working(
     client: Client, app: App, *, task_queue: str = TASK_QUEUE, cached_transcripts: int = 256
-) -> Worker:
-    """Put a worker together. Tests and the bench call this too, so they test this product."""
-    home = settings.Settings.load().home
-    runs = TemporalRuns(client)
-    opening = OpeningActivities(app.snapshots(), runs)
-    model = ModelActivities(_adapters_of(app), Transcripts(runs, cached_transcripts))
-    policy = PolicyActivities(app.registry)
-    tools = ToolActivities(app.registry, settings.secret, FileArtifacts(home / "artifacts"))
-    warm_up(app.synchronous_modules())
-    return Worker(
+) -> AsyncGenerator[None]:
+    """
+    Serve an app while the block lasts: of its calls, those that HOLDFAST_SANDBOX leaves to us.
+
+    Tests and the bench work so too, so they test this product.
+    """
+    found = settings.Settings.load()
+    async with AsyncExitStack() as stack:
+        switches = await stack.enter_async_context(SwitchBoard(client, task_queue))
+        tools_in = _tools_of(app, found, switches)
+        flaw = await stack.enter_async_context(_sandbox(client, app, task_queue, found, tools_in))
+        if found.sandbox == "only":
+            yield
+            return
+        keys = Keys(app.policy.issuers, app.policy.folder, found.approvers)
+        surroundings = Surroundings(app.policy, found.environment, has_sandbox=flaw is None)
+        runs = TemporalRuns(client)
+        model = ModelActivities(_adapters_of(app), Transcripts(runs, cached_transcripts))
+        policy = PolicyActivities(app.registry, surroundings, keys, switches)
+        opening = OpeningActivities(app.snapshots(), runs)
+        tools = tools_in(InWorker(settings.secret))
+        warm_up(app.synchronous_modules())
+        worker = Worker(
+            client,
+            task_queue=task_queue,
+            workflows=[AgentRun, HoldfastSwitches],
+            activities=[
+                opening.open_run,
+                model.call_model,
+                policy.authorize,
+                policy.judge,
+                policy.record,
+                tools.run_tool,
+            ],
+            workflow_runner=WORKFLOW_RUNNER,
+            sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
+            graceful_shutdown_timeout=GRACE,
+        )
+        await stack.enter_async_context(worker)
+        yield
+
+
+@asynccontextmanager
+async def _sandbox(
+    client: Client, app: App, task_queue: str, found: settings.Settings, tools_in: ToolsIn
+) -> AsyncGenerator[str | None]:
+    """Serve sandboxed calls, if this process does; yield why nobody does, if so."""
+    match found.sandbox:
+        case "none":
+            yield "HOLDFAST_SANDBOX is none"
+            return
+        case "elsewhere":
+            yield None
+            return
+        case "local" if not _sandboxed(app):
+            yield "none of the app's tools runs in it"
+            return
+        case "local" | "only":
+            pass
+    # What it needs to ask others is imported only where somebody may ask.
+    from tools.egress.client import Egress
+    from tools.sandbox.calls import InSandbox
+
+    sandbox = Sandbox(found.home)
+    flaw = await sandbox.flaw()
+    if flaw is None:
+        await sandbox.prepare(_sandboxed(app))
+        log.info("sandbox.ready")
+    elif found.sandbox == "only":
+        raise HoldfastError(f"HOLDFAST_SANDBOX is only, and there is no sandbox: {flaw}")
+    else:
+        log.warning("sandbox.missing", reason=flaw)
+    tools = tools_in(InSandbox(sandbox, Egress(), flaw))
+    async with Worker(
         client,
-        task_queue=task_queue,
-        workflows=[AgentRun],
-        activities=[
-            opening.open_run,
-            model.call_model,
-            policy.authorize,
-            policy.judge,
-            policy.record,
-            tools.run_tool,
-        ],
-        workflow_runner=WORKFLOW_RUNNER,
-        sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
+        task_queue=sandbox_queue(task_queue),
+        activities=[tools.run_tool],
+        max_concurrent_activities=AT_ONCE,
         graceful_shutdown_timeout=GRACE,
-    )
+    ):
+        yield flaw
+
+
+def _sandboxed(app: App) -> list[Tool]:
+    """Return the tools that may run in the sandbox: by their contract, or because a rule can."""
+    by_rule = any(rule.effect == "sandbox" for rule in app.policy.rules)
+    known = (app.registry.get(contract.name) for contract in app.registry.contracts())
+    return [tool for tool in known if tool and (by_rule or needs_sandbox(tool.contract))]
+
+
+def _tools_of(app: App, found: settings.Settings, switches: SwitchBoard) -> ToolsIn:
+    """Return what makes the activities of an app's tools, given the place where they run."""
+    variables = {server.key_variable for server in app.chat_servers.values()}
+    redactor = Redactor(settings.KnownSecrets(filter(None, variables)))
+    artifacts = FileArtifacts(found.home / "artifacts")
+    return lambda place: ToolActivities(app.registry, place, artifacts, switches, redactor)
 
 
 async def serve(name: str) -> None:
@@ -107,7 +194,7 @@ async def serve(name: str) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
-    async with build_worker(client, app):
+    async with working(client, app):
         log.info("worker.started", app=name, temporal=client.service_client.config.target_host)
         await stopped.wait()
 

@@ -1,29 +1,49 @@
 """One dynamic activity runs every tool, so that each shows in history under its own name."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from temporalio import activity
 from temporalio.common import RawValue
-from temporalio.exceptions import ApplicationError
 
+from activities.discretion import Discretion
 from activities.heartbeats import heartbeating
-from contracts.errors import ToolCrashed, ToolError, ToolTimeout
-from contracts.tools import ToolInvocation, ToolResult
+from contracts.errors import ToolDenied, ToolError
+from contracts.switches import Switch
+from contracts.tools import Risk, ToolInvocation, ToolResult
+from policy.switches import switched_off
 from tools.artifacts import ArtifactStore
-from tools.execution import SecretSource, execute
+from tools.execution import Place
+from tools.redaction import Redactor
 from tools.registry import ToolRegistry
 from tools.results import failure, success
+from tools.tool import Tool
+
+
+class Switchboard(Protocol):
+    """Knows what is switched off now."""
+
+    async def current(self) -> tuple[Switch, ...]:
+        """Return everything that is switched off; waits rather than answer with what was."""
+        ...
 
 
 class ToolActivities:
-    """Runs the tools of an app."""
+    """Runs the tools of an app in one place: the worker, or its sandbox."""
 
     def __init__(
-        self, registry: ToolRegistry, secret: SecretSource, artifacts: ArtifactStore
+        self,
+        registry: ToolRegistry,
+        place: Place,
+        artifacts: ArtifactStore,
+        switchboard: Switchboard,
+        redactor: Redactor,
     ) -> None:
         self._registry = registry
-        self._secret = secret
+        self._place = place
         self._artifacts = artifacts
+        self._switchboard = switchboard
+        self._redactor = redactor
 
     @activity.defn(dynamic=True)
     async def run_tool(self, payloads: Sequence[RawValue]) -> ToolResult:
@@ -40,13 +60,42 @@ class ToolActivities:
         if tool is None:
             gone = ToolError("unknown_tool", f"this worker has no tool {name!r} any more")
             return failure(invocation, name, gone)
+        discretion = self._discretion(tool, invocation)
         try:
-            async with heartbeating() as pulse:
-                content = await execute(tool, invocation, self._secret, pulse.report)
+            with discretion:
+                async with heartbeating() as pulse:
+                    await self._check_switches(name, invocation)
+                    content = await self._place.run(
+                        tool,
+                        invocation,
+                        lambda progress: pulse.report(discretion.report(progress)),
+                    )
+                    content = await discretion.cleared(content)
         except ToolError as error:
-            return failure(invocation, name, error)
-        except ToolTimeout as error:
-            raise ApplicationError(str(error), type="ToolTimeout", non_retryable=True) from None
-        except ToolCrashed as crash:
-            raise ApplicationError(str(crash), type=crash.kind) from None
-        return success(invocation, name, content, tool.contract.max_result_chars, self._artifacts)
+            return failure(invocation, name, discretion.refusal(error))
+        return discretion.summarized(
+            success(invocation, name, content, tool.contract.max_result_chars, self._artifacts)
+        )
+
+    async def _check_switches(self, name: str, invocation: ToolInvocation) -> None:
+        """Let nothing begin that is switched off; to find out what has happened harms nobody."""
+        if invocation.purpose == "reconcile":
+            return
+        switches = await self._switchboard.current()
+        switch = switched_off(switches, name, invocation.agent, invocation.tenant)
+        if switch is not None:
+            why = f": {switch.reason}" if switch.reason else ""
+            raise ToolDenied(
+                f"{switch.kind} {switch.name!r} is switched off by {switch.by}{why}",
+                ("go on without it", "tell the user what you would have done"),
+            )
+
+    def _discretion(self, tool: Tool, invocation: ToolInvocation) -> Discretion:
+        makes_secrets = tool.contract.risk is Risk.IDENTITY_ACCESS or (
+            invocation.purpose == "reconcile"
+            and any(
+                other.reconcile == tool.contract.name and other.risk is Risk.IDENTITY_ACCESS
+                for other in self._registry.contracts()
+            )
+        )
+        return Discretion(tool.contract.name, self._redactor, withholds=makes_secrets)

@@ -13,7 +13,7 @@ from contracts.errors import (
     ToolError,
 )
 from contracts.model import ModelSettings
-from contracts.tools import HostedTool, ResourceScope, Risk
+from contracts.tools import HostedTool, Reconciled, ResourceScope, Risk
 from contracts.usage import CallUsage, UsageMetrics
 from holdfast.app import Agent, App
 from tools.builtin import ask_user
@@ -34,6 +34,7 @@ __all__ = [
     "ModelSettings",
     "ModelUnavailable",
     "Part",
+    "Reconciled",
     "Reply",
     "ResourceScope",
     "Risk",

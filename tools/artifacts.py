@@ -20,16 +20,18 @@ class ArtifactStore(Protocol):
 
 
 class FileArtifacts:
-    """Keeps results as files under a folder: `<run>/<call>.json`."""
+    """Keeps results as files under a folder: `<run>/<call>.json`, drafts beside them."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def keep(self, invocation: ToolInvocation, content: bytes) -> ArtifactRef:
         # Ids come from outside: quoted, no id can lead out of the folder.
-        run = self._folder / _quoted(invocation.run_id)
+        run = self._folder / quoted(invocation.run_id)
         run.mkdir(parents=True, exist_ok=True)
-        path = run / f"{_quoted(invocation.call_id)}.json"
+        # A quoted id has no dot: no id of a call is the name of another call's draft.
+        purpose = "" if invocation.purpose == "call" else f".{invocation.purpose}"
+        path = run / f"{quoted(invocation.call_id)}{purpose}.json"
         partial = path.with_suffix(".partial")
         partial.write_bytes(content)
         partial.replace(path)
@@ -40,8 +42,9 @@ class FileArtifacts:
         )
 
 
-def _quoted(name: str) -> str:
-    quoted = quote(name, safe="").replace(".", "%2E")
-    if len(quoted) <= LONGEST_NAME:
-        return quoted
-    return f"{quoted[:LONGEST_NAME]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+def quoted(name: str) -> str:
+    """Turn an id into the name of a file or folder: it can't lead anywhere else, nor collide."""
+    safe = quote(name, safe="").replace(".", "%2E")
+    if len(safe) <= LONGEST_NAME:
+        return safe
+    return f"{safe[:LONGEST_NAME]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"

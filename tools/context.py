@@ -1,11 +1,26 @@
 """What a tool knows about the call that it serves."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NoReturn
 
 from pydantic import JsonValue
 
+from contracts.errors import HoldfastError
 from contracts.tools import ToolInvocation
+from tools.egress.exchange import HttpAnswer, HttpRequest, request
+
+SecretSource = Callable[[str], str]
+Heartbeat = Callable[[JsonValue], None]
+Asking = Callable[[HttpRequest], HttpAnswer]
+
+
+def no_way_out(_: HttpRequest) -> NoReturn:
+    """Refuse to ask anybody: outside the sandbox a tool has the network itself."""
+    raise HoldfastError(
+        "ctx.http works only in the sandbox: declare the tool with sandboxed=True, or use an HTTP "
+        "library of your own"
+    )
 
 
 @dataclass(frozen=True)
@@ -14,7 +29,8 @@ class ToolContext:
     The call that a tool serves; a tool that wants it has a parameter of this type.
 
     `idempotency_key` is the same for every attempt of this call and for no other call: hand it to
-    whatever the tool changes, so that a repeated attempt changes nothing twice.
+    whatever the tool changes, so that a repeated attempt changes nothing twice. `draft_id` is
+    that of the approved draft which this call commits.
     """
 
     tenant: str
@@ -23,15 +39,18 @@ class ToolContext:
     run_id: str
     call_id: str
     idempotency_key: str
-    _secret: Callable[[str], str]
-    _heartbeat: Callable[[JsonValue], None]
+    draft_id: str | None
+    _secret: SecretSource
+    _heartbeat: Heartbeat
+    _ask: Asking
 
     @classmethod
     def of(
         cls,
         invocation: ToolInvocation,
-        secret: Callable[[str], str],
-        heartbeat: Callable[[JsonValue], None],
+        secret: SecretSource,
+        heartbeat: Heartbeat,
+        ask: Asking = no_way_out,
     ) -> "ToolContext":
         """Build the context of one call."""
         return cls(
@@ -41,8 +60,10 @@ class ToolContext:
             run_id=invocation.run_id,
             call_id=invocation.call_id,
             idempotency_key=invocation.idempotency_key,
+            draft_id=invocation.draft_id,
             _secret=secret,
             _heartbeat=heartbeat,
+            _ask=ask,
         )
 
     def secret(self, name: str) -> str:
@@ -52,3 +73,17 @@ class ToolContext:
     def heartbeat(self, progress: JsonValue = None) -> None:
         """Report progress. That the tool is alive is reported without it."""
         self._heartbeat(progress)
+
+    def http(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | str | None = None,
+    ) -> HttpAnswer:
+        """
+        Ask a host that this call may ask: the only way out of the sandbox.
+
+        Waits for the answer. Raises ToolError where the host isn't granted or doesn't answer.
+        """
+        return self._ask(request(method, url, headers, body))

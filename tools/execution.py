@@ -1,18 +1,46 @@
 """Running a tool so that it really ends at its time limit."""
 
 from collections.abc import Awaitable, Callable
-from typing import cast
+from typing import Protocol, cast
 
-from pydantic import JsonValue
-
-from contracts.tools import ToolInvocation
-from tools.context import ToolContext
+from contracts.errors import ToolDenied
+from contracts.tools import ToolContract, ToolInvocation
+from tools.context import Heartbeat, SecretSource, ToolContext
 from tools.limits import time_limit
 from tools.process import Job, run_in_process
 from tools.tool import Tool
 
-SecretSource = Callable[[str], str]
-Heartbeat = Callable[[JsonValue], None]
+
+class Place(Protocol):
+    """Where tools run."""
+
+    async def run(self, tool: Tool, invocation: ToolInvocation, heartbeat: Heartbeat) -> bytes:
+        """
+        Run a tool once and return its result as JSON.
+
+        Raises ToolDenied where this is no place for the call, and whatever running it raises.
+        """
+        ...
+
+
+class InWorker:
+    """The worker itself, and processes forked from it: no place for what needs the sandbox."""
+
+    def __init__(self, secret: SecretSource) -> None:
+        self._secret = secret
+
+    async def run(self, tool: Tool, invocation: ToolInvocation, heartbeat: Heartbeat) -> bytes:
+        if invocation.grant is not None or needs_sandbox(tool.contract):
+            raise ToolDenied(
+                f"{tool.contract.name} runs in the sandbox only, and this is none",
+                ("use a tool that needs no sandbox", "tell the user what you would have done"),
+            )
+        return await execute(tool, invocation, self._secret, heartbeat)
+
+
+def needs_sandbox(contract: ToolContract) -> bool:
+    """Whether a tool never runs outside the sandbox."""
+    return contract.sandboxed or contract.risk.needs_sandbox
 
 
 async def execute(

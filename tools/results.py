@@ -3,7 +3,7 @@
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from contracts.errors import ToolError
+from contracts.errors import ToolDenied, ToolError
 from contracts.tools import LONGEST_REASON, ToolFailure, ToolInvocation, ToolSuccess
 from tools.artifacts import ArtifactStore
 
@@ -38,9 +38,9 @@ def success(
 
 
 def failure(invocation: ToolInvocation, name: str, error: ToolError) -> ToolFailure:
-    """Build the result of a call that the tool itself refused."""
+    """Build the result of a call that the tool itself refused, or that its worker didn't run."""
     return ToolFailure(
-        status="error",
+        status="denied" if isinstance(error, ToolDenied) else "error",
         call_id=invocation.call_id,
         name=name,
         type=error.type,

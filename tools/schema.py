@@ -1,9 +1,10 @@
 """JSON Schemas: made from a signature, checked for what a contract needs, applied to arguments."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
 from types import TracebackType
-from typing import Annotated, get_origin, get_type_hints
+from typing import Annotated, cast, get_origin, get_type_hints
 
 import jsonschema_rs
 from pydantic import (
@@ -16,6 +17,7 @@ from pydantic import (
     create_model,
 )
 from pydantic.errors import PydanticUserError
+from pydantic_core import to_jsonable_python
 
 from contracts.base import JsonObject
 from contracts.errors import AppError
@@ -23,6 +25,8 @@ from tools.context import ToolContext
 
 _MODE_NAMES = {"mode", "action", "operation", "op", "command", "kind"}
 _MODE_LIMIT = 7
+
+_ANYTHING: TypeAdapter[object] = TypeAdapter(object)
 
 
 class Signature:
@@ -60,6 +64,32 @@ class Signature:
             field.alias or name: getattr(parsed, name)
             for name, field in type(parsed).model_fields.items()
         }
+
+
+def seen(values: Mapping[str, object]) -> JsonObject:
+    """
+    Turn what a function takes into JSON that can be compared.
+
+    A decimal is a number; one with more digits than a number holds stays text, because it would
+    become another one.
+    """
+    dumped = cast("dict[str, object]", _ANYTHING.dump_python(values))
+    return {name: _comparable(value) for name, value in dumped.items()}
+
+
+def _comparable(value: object) -> JsonValue:
+    match value:
+        case Decimal() if value.is_finite() and Decimal(repr(float(value))) == value:
+            return float(value)
+        case list() | tuple() | set() | frozenset():
+            return [_comparable(entry) for entry in cast("Iterable[object]", value)]
+        case dict():
+            fields = cast("dict[object, object]", value)
+            return {
+                str(to_jsonable_python(name)): _comparable(entry) for name, entry in fields.items()
+            }
+        case _:
+            return to_jsonable_python(value)
 
 
 class Defining:

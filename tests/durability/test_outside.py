@@ -48,7 +48,7 @@ async def test_a_plain_client_needs_nothing_of_ours(
     """A script that knows only Temporal and JSON starts, reads, approves and takes the result."""
     monkeypatch.chdir(tmp_path)
     address = client.service_client.config.target_host
-    async with worker.build_worker(client, reconcile):
+    async with worker.working(client, reconcile):
         said = await output(
             sys.executable, "examples/plain_client/approve.py", TEMPORAL_ADDRESS=address
         )

@@ -1,4 +1,4 @@
-"""Tools that come with Holdfast."""
+"""The tool that asks a person."""
 
 from typing import Annotated
 

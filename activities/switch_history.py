@@ -1,0 +1,202 @@
+"""The workflow that keeps the switches, seen from outside: its history says what is off."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, timedelta
+from typing import NamedTuple
+
+from pydantic import JsonValue
+from pydantic_core import from_json
+from temporalio.api.common.v1 import Payload, WorkflowExecution
+from temporalio.api.enums.v1 import EventType, WorkflowExecutionStatus
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.workflowservice.v1 import (
+    DescribeWorkflowExecutionRequest,
+    GetWorkflowExecutionHistoryRequest,
+    GetWorkflowExecutionHistoryResponse,
+)
+from temporalio.client import Client
+from temporalio.common import RawValue, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.service import RPCError, RPCStatusCode
+
+from contracts.errors import HoldfastError
+from contracts.switches import SWITCHES_TYPE, SwitchSignal, SwitchState, switches_id
+from policy.switches import after_signal, opened
+
+POLL = timedelta(seconds=5)
+"""
+How long one look for news may take. The server answers sooner, if only to say that there are none.
+
+So it is also how long a worker that the server can't reach may still act on what it knew.
+"""
+
+TASK_TIMEOUT = timedelta(seconds=2)
+"""
+How long a worker may hold a workflow task of the switches.
+
+A signal that comes meanwhile is recorded when the task ends: after milliseconds, or after this
+time if the worker dies with it.
+"""
+
+_ENDS = {
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED,
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED,
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW,
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT,
+}
+
+
+class Execution(NamedTuple):
+    """The latest execution of the switches' workflow, when the server was asked."""
+
+    run_id: str
+    is_open: bool
+
+
+class Reading(NamedTuple):
+    """What an execution's history says up to an event, and whether it ended with that."""
+
+    state: SwitchState = SwitchState()
+    event_id: int = 0
+    has_ended: bool = False
+
+
+class SwitchHistory:
+    """The workflow that keeps the switches of a task queue, seen from outside."""
+
+    def __init__(self, client: Client, task_queue: str) -> None:
+        self._client = client
+        self._task_queue = task_queue
+        self._id = switches_id(task_queue)
+
+    async def latest(self) -> Execution | None:
+        """Return the latest execution, if there is one. Raises RPCError or HoldfastError."""
+        request = DescribeWorkflowExecutionRequest(
+            namespace=self._client.namespace, execution=WorkflowExecution(workflow_id=self._id)
+        )
+        try:
+            answer = await self._client.workflow_service.describe_workflow_execution(
+                request, timeout=POLL
+            )
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return None
+            raise
+        found = answer.workflow_execution_info
+        if found.type.name != SWITCHES_TYPE:
+            raise HoldfastError(
+                f"workflow {self._id!r} is a {found.type.name!r}: end it, its id belongs to the "
+                f"kill switch ({SWITCHES_TYPE})"
+            )
+        running = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_RUNNING
+        return Execution(found.execution.run_id, found.status == running)
+
+    async def page(
+        self, run_id: str, token: bytes, *, wait: bool
+    ) -> GetWorkflowExecutionHistoryResponse:
+        """Return the next events; with *wait* a page may also say that there are no new ones."""
+        request = GetWorkflowExecutionHistoryRequest(
+            namespace=self._client.namespace,
+            execution=WorkflowExecution(workflow_id=self._id, run_id=run_id),
+            next_page_token=token,
+            wait_new_event=wait,
+        )
+        # Without the SDK's own retries: they would hide for how long nothing was heard.
+        return await self._client.workflow_service.get_workflow_execution_history(
+            request, timeout=POLL
+        )
+
+    async def after(self, reading: Reading, events: Iterable[HistoryEvent]) -> Reading:
+        """Read on; events that were read before change nothing. Raises InvalidInput."""
+        for event in events:
+            if event.event_id > reading.event_id:
+                state = await self._after(reading.state, event)
+                reading = Reading(state, event.event_id, event.event_type in _ENDS)
+        return reading
+
+    async def whole(self, run_id: str) -> Reading:
+        """Read all that there is of an execution. Raises RPCError or HoldfastError."""
+        page = await self.page(run_id, b"", wait=False)
+        reading = await self.after(Reading(), page.history.events)
+        while page.next_page_token:
+            page = await self.page(run_id, page.next_page_token, wait=False)
+            reading = await self.after(reading, page.history.events)
+        if not reading.event_id:
+            raise HoldfastError(f"the server shows no history of workflow {self._id!r}")
+        return reading
+
+    async def read(self) -> SwitchState:
+        """Return what is switched off now. Raises RPCError or HoldfastError."""
+        execution = await self.latest()
+        return SwitchState() if execution is None else (await self.whole(execution.run_id)).state
+
+    async def opened(self) -> Execution:
+        """Return the open execution; one is started if there is none. Raises as `read`."""
+        execution = await self.latest()
+        while execution is None or not execution.is_open:
+            await self.start(execution)
+            execution = await self.latest()
+        return execution
+
+    async def send(self, name: str, signal: SwitchSignal) -> None:
+        """Send `off` or `on`, if need be with the start of the workflow. Raises as `read`."""
+        execution = await self.latest()
+        while execution is not None and execution.is_open:
+            handle = self._client.get_workflow_handle(self._id, run_id=execution.run_id)
+            try:
+                await handle.signal(name, signal)
+            except RPCError as error:
+                if error.status is not RPCStatusCode.NOT_FOUND:
+                    raise
+                execution = await self.latest()  # it ended, or went on in another execution
+            else:
+                return
+        await self.start(execution, name, signal)
+
+    async def start(
+        self, before: Execution | None, name: str = "", signal: SwitchSignal | None = None
+    ) -> None:
+        """
+        Start the workflow with what the execution *before* knew, and with a signal, if any.
+
+        An execution that somebody ended switches nothing on. If one is open by now, it stays.
+        """
+        state = SwitchState() if before is None else (await self.whole(before.run_id)).state
+        await self._client.start_workflow(
+            SWITCHES_TYPE,
+            state,
+            id=self._id,
+            task_queue=self._task_queue,
+            task_timeout=TASK_TIMEOUT,
+            id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            start_signal=name or None,
+            start_signal_args=() if signal is None else (signal,),
+            static_summary="What is switched off for all runs",
+        )
+
+    async def _after(self, state: SwitchState, event: HistoryEvent) -> SwitchState:
+        if event.HasField("workflow_execution_started_event_attributes"):
+            started = event.workflow_execution_started_event_attributes
+            return opened(await self._value(started.input.payloads))
+        if event.HasField("workflow_execution_signaled_event_attributes"):
+            signal = event.workflow_execution_signaled_event_attributes
+            content = await self._content(signal.input.payloads)
+            at = event.event_time.ToDatetime(tzinfo=UTC)
+            return after_signal(state, signal.signal_name, content, at)
+        return state
+
+    async def _content(self, payloads: Sequence[Payload]) -> bytes:
+        decoded: list[RawValue] = await self._client.data_converter.decode(
+            payloads, [RawValue] * len(payloads)
+        )
+        return decoded[0].payload.data if len(decoded) == 1 else b""
+
+    async def _value(self, payloads: Sequence[Payload]) -> JsonValue:
+        if not payloads:
+            return None
+        try:
+            return from_json(await self._content(payloads[:1]))
+        except ValueError:
+            return "no JSON"

@@ -1,0 +1,125 @@
+"""What is switched off, as every worker knows it: it follows the history of the switches."""
+
+import asyncio
+from contextvars import Context
+from types import TracebackType
+from typing import Self
+
+import structlog
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities.switch_history import SwitchHistory
+from contracts.errors import HoldfastError
+from contracts.switches import Switch, SwitchState
+
+PATIENCE = 5.0
+"""Seconds that a decision waits for what is switched off; without it there is none."""
+
+RECONNECT = 0.5
+"""Seconds between attempts to reach a server that went away."""
+
+_SILENCE = {RPCStatusCode.CANCELLED, RPCStatusCode.DEADLINE_EXCEEDED}
+
+log = structlog.get_logger()
+
+
+class SwitchBoard:
+    """
+    What is switched off, without asking: this worker follows the history of the switches.
+
+    It begins with the first question and ends with `close`. After a broken connection nothing is
+    known until everything has been read again.
+    """
+
+    def __init__(self, client: Client, task_queue: str) -> None:
+        self._history = SwitchHistory(client, task_queue)
+        self._known: SwitchState | None = None
+        self._news = asyncio.Event()
+        self._trouble = "the server has not answered yet"
+        self._following: asyncio.Task[None] | None = None
+        self._closed = False
+
+    async def current(self) -> tuple[Switch, ...]:
+        """Return what is switched off. Raises HoldfastError when nobody can tell."""
+        while (known := self._known) is None:
+            await self._next_news()
+        return known.switches
+
+    async def close(self) -> None:
+        """Stop following, for good."""
+        self._closed = True
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.gather(self._following, return_exceptions=True)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def _next_news(self) -> None:
+        if self._closed:
+            raise HoldfastError("this worker stops; whatever was to run may run on another")
+        if self._following is not None and self._following.done():
+            following, self._following = self._following, None
+            await following  # raises what ended it; whoever asks next tries again
+        if self._following is None:
+            self._news.clear()
+            # In a context of its own: whoever asks first is mostly an activity.
+            self._following = asyncio.create_task(self._follow(), context=Context())
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self._news.wait()
+        except TimeoutError:
+            raise HoldfastError(
+                f"nobody knows what is switched off, so nothing may run: {self._trouble}"
+            ) from None
+
+    async def _follow(self) -> None:
+        try:
+            while True:
+                try:
+                    await self._follow_one()
+                except RPCError as error:
+                    await self._lost(f"{error.message} ({error.status.name.lower()})")
+                except HoldfastError as error:
+                    await self._lost(str(error))
+        finally:
+            self._known = None
+            self._news.set()
+
+    async def _follow_one(self) -> None:
+        """Follow one execution until it ends: somebody ended it, or it goes on in another."""
+        execution = await self._history.opened()
+        reading = await self._history.whole(execution.run_id)
+        token = b""
+        while not reading.has_ended:
+            self._known = reading.state
+            self._news.set()
+            try:
+                page = await self._history.page(execution.run_id, token, wait=True)
+            except RPCError as error:
+                if error.status in _SILENCE:
+                    break  # perhaps nothing was to be told; that shows when it is read again
+                raise
+            reading = await self._history.after(reading, page.history.events)
+            token = page.next_page_token
+        self._unknown()
+
+    async def _lost(self, trouble: str) -> None:
+        if self._known is not None or trouble != self._trouble:
+            log.warning("switches.lost", trouble=trouble, effect="nothing is decided meanwhile")
+        self._trouble = trouble
+        self._unknown()
+        await asyncio.sleep(RECONNECT)
+
+    def _unknown(self) -> None:
+        self._known = None
+        self._news.clear()

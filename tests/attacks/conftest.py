@@ -1,0 +1,67 @@
+"""A sandbox to attack, and what it must not touch."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+from pydantic_core import from_json
+
+import settings
+from contracts.tools import ToolInvocation
+from tests.attacks import hostile
+from tests.attacks.outside import Alive, Attack, nobody
+from tests.builders import an_invocation
+from tools.artifacts import quoted
+from tools.sandbox.sandbox import Sandbox
+from tools.tool import Tool
+
+
+@pytest.fixture(scope="session")
+async def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a worker that has a sandbox; without one there is nothing to attack."""
+    folder = tmp_path_factory.mktemp("home")
+    flaw = await Sandbox(folder).flaw()
+    if flaw is not None:
+        if settings.variable("HOLDFAST_TEST_SANDBOX") == "required":
+            pytest.fail(f"no sandbox to test: {flaw}")
+        pytest.skip(flaw)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def sandbox(home: Path) -> Sandbox:
+    return Sandbox(home)
+
+
+@pytest.fixture
+def invocation(request: pytest.FixtureRequest) -> ToolInvocation:
+    """A call of a run of this test's own."""
+    return an_invocation(run_id=f"run {request.node.nodeid}")
+
+
+@pytest.fixture
+def workspace(home: Path, invocation: ToolInvocation) -> Path:
+    """The workspace of this test's run, seen from outside."""
+    folder = home / "workspaces" / quoted(invocation.run_id)
+    folder.mkdir(parents=True, mode=0o700)
+    return folder
+
+
+@pytest.fixture
+def attack(sandbox: Sandbox, invocation: ToolInvocation) -> Attack:
+    """Run code in the sandbox, and return its result."""
+
+    async def attacked(code: str = "", tool: Tool = hostile.run, **more: JsonValue) -> JsonValue:
+        arguments = {"code": code} if code else more
+        call = invocation.model_copy(update={"arguments": arguments})
+        return from_json(await sandbox.run(tool, call, lambda _: None, nobody))
+
+    return attacked
+
+
+@pytest.fixture
+async def alive(workspace: Path) -> AsyncGenerator[Alive]:
+    pipe = Alive(workspace)
+    yield pipe
+    pipe.close()

@@ -1,0 +1,46 @@
+"""Tools that do whatever a test wants; at the top of a module, for a sandbox to import."""
+
+from pydantic import JsonValue
+
+from contracts.tools import Risk
+from tools.context import ToolContext
+from tools.tool import tool
+
+CHANNEL = """
+import os, socket
+names = {int(name): os.readlink(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd")
+         if os.path.lexists(f"/proc/self/fd/{name}")}
+sockets = [number for number, name in names.items() if name.startswith("socket:")]
+"""
+"""Finds the socket through which a process talks to the worker."""
+
+
+@tool(risk=Risk.COMPUTE_ONLY, sandboxed=True, timeout=60)
+def run(code: str, ctx: ToolContext) -> JsonValue:
+    """Run code in the process that serves the call, and return what it calls `result`."""
+    return _executed(code, ctx)
+
+
+@tool(risk=Risk.COMPUTE_ONLY, sandboxed=True, timeout=1)
+def run_briefly(code: str, ctx: ToolContext) -> JsonValue:
+    """Do as run does, for a second at most."""
+    return _executed(code, ctx)
+
+
+@tool(risk=Risk.COMPUTE_ONLY, sandboxed=True, timeout=60)
+async def run_async(code: str, ctx: ToolContext) -> JsonValue:
+    """Do as run does, in an event loop."""
+    return _executed(code, ctx)
+
+
+@tool(risk=Risk.COMPUTE_ONLY, sandboxed=True, timeout=60)
+def count(code: str, ctx: ToolContext) -> int:
+    """Do as run does, and promise a number."""
+    _executed(code, ctx)
+    return 1
+
+
+def _executed(code: str, ctx: ToolContext) -> JsonValue:
+    names: dict[str, object] = {"result": None, "ctx": ctx}
+    exec(code, names)  # noqa: S102 -- that is what it is for
+    return names["result"]  # pyright: ignore[reportReturnType] -- JSON, or the test fails

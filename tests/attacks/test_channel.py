@@ -1,0 +1,153 @@
+"""Attacks from inside the sandbox: on the worker, through the channel to it."""
+
+import asyncio
+import json
+
+import pytest
+from pydantic import JsonValue
+
+from contracts.errors import ToolCrashed, ToolError
+from contracts.tools import ToolInvocation
+from tests.attacks import hostile
+from tests.attacks.hostile import CHANNEL
+from tests.attacks.outside import Attack, nobody
+from tools.sandbox.sandbox import Sandbox
+from tools.sandbox.talk import LARGEST_REPORT, MOST_MESSAGES
+
+FORGED = json.dumps({"kind": "done", "content": '"forged"'})
+
+
+def says(words: str) -> str:
+    """Code that says something to the worker itself, and then waits to be ended."""
+    return f"""
+{CHANNEL}
+import signal
+os.set_blocking(sockets[0], True)
+data = {words}
+while data:
+    data = data[os.write(sockets[0], data):]
+signal.alarm(60)
+signal.pause()
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        pytest.param("b'x' * 40_000_000", "more than 16,777,216 bytes", id="a flood"),
+        pytest.param("b'what?' + bytes([10])", "can't be read", id="garbage"),
+        pytest.param('b\'{"kind": "allow"}\\n\'', "can't be read", id="an unknown word"),
+        pytest.param("b'[' * 100_000 + bytes([10])", "can't be read", id="deep nesting"),
+        pytest.param("bytes(range(256))", "can't be read", id="no text"),
+        pytest.param('b\'{"kind": "ready"}\\n\'', "it began twice", id="a second beginning"),
+        pytest.param(
+            f'b\'{{"kind": "progress", "value": 1}}\\n\' * {MOST_MESSAGES + 1}',
+            "more than 10,000 messages",
+            id="a flood of small messages",
+        ),
+        pytest.param(
+            f'b\'{{"kind": "progress", "value": "\' + b\'x\' * {LARGEST_REPORT} + b\'"}}\\n\'',
+            "has more than 10000 bytes",
+            id="a heavy report",
+        ),
+        pytest.param(
+            'b\'{"kind": "raised", "error": "../../x y", "message": ""}\\n\'',
+            "can't be read",
+            id="a forged kind of error",
+        ),
+    ],
+)
+async def test_words_that_no_worker_expects(attack: Attack, words: str, reason: str) -> None:
+    """Whatever a process says that it shouldn't, ends its call, and nothing else."""
+    with pytest.raises(ToolCrashed, match=reason) as raised:
+        await attack(says(words))
+
+    assert raised.value.kind == "SandboxGarbled"
+
+
+@pytest.mark.parametrize(
+    "content", ["'\"seven\"'", "'[1'", "'{}'", "'1.5'"], ids=["text", "no JSON", "object", "part"]
+)
+async def test_a_result_that_was_not_promised(attack: Attack, content: str) -> None:
+    """A result is what the tool's contract says, or there is none."""
+    words = f"(json.dumps({{'kind': 'done', 'content': {content}}}) + chr(10)).encode()"
+
+    with pytest.raises(ToolCrashed, match="isn't what was promised"):
+        await attack("import json\n" + says(words), hostile.count)
+
+
+async def test_words_of_a_grandchild(attack: Attack) -> None:
+    """A process that the tool started has no channel, and can't take its parent's."""
+    code = f"""
+import subprocess, sys
+LOOK = '''
+{CHANNEL}
+found = [str(sockets)]
+for path in ("/proc/{{parent}}/fd", "/proc/{{parent}}/mem", "/proc/{{parent}}/environ"):
+    try:
+        os.listdir(path) if path.endswith("fd") else open(path, "rb").read()
+        found.append("opened " + path)
+    except PermissionError:
+        pass
+'''
+look = LOOK.replace("{{parent}}", str(__import__("os").getpid()))
+started = subprocess.run([sys.executable, "-c", look + "print(found)"], close_fds=False,
+                         capture_output=True, text=True)
+import os
+reader, writer = os.pipe()
+if os.fork() == 0:
+    names = {{}}
+    exec(look, names)
+    os.write(writer, str(names["found"]).encode())
+    os._exit(0)
+os.close(writer)
+result = [started.stdout.strip() + started.stderr, open(reader).read()]
+"""
+    assert await attack(code) == ["['[]']", "['[]']"]
+
+
+async def test_words_on_the_standard_output(attack: Attack) -> None:
+    """What a tool prints is no message, whatever it looks like."""
+    code = (
+        f"print({FORGED!r}, flush=True)\nimport os\nos.write(2, {FORGED!r}.encode())\nresult = 1"
+    )
+
+    assert await attack(code) == 1
+
+
+async def test_silence(attack: Attack) -> None:
+    """A process that closes its channel has no result."""
+    with pytest.raises(ToolCrashed, match="ended without a result"):
+        await attack(f"{CHANNEL}\nimport time\nos.close(sockets[0])\ntime.sleep(30)")
+
+
+async def test_floods_that_nobody_reads(attack: Attack) -> None:
+    """A process that never reads what it asked for blocks nobody but itself."""
+    with pytest.raises(ToolError) as raised:
+        await attack("ctx.http('GET', 'x' * 9000)")
+
+    assert raised.value.type == "invalid_arguments"
+
+
+async def test_reports_and_results_of_honest_tools(
+    sandbox: Sandbox, invocation: ToolInvocation
+) -> None:
+    """Progress, large results and awaited functions pass as they do outside."""
+    heard: list[JsonValue] = []
+    code = "ctx.heartbeat({'done': 1}); ctx.heartbeat(); result = 'x' * 3_000_000"
+    call = invocation.model_copy(update={"arguments": {"code": code}})
+
+    said = await sandbox.run(hostile.run_async, call, heard.append, nobody)
+
+    assert heard == [{"done": 1}, None]
+    assert said == b'"' + b"x" * 3_000_000 + b'"'
+
+
+async def test_sandboxes_beside_each_other(attack: Attack) -> None:
+    """Calls run beside each other, each in a sandbox of its own."""
+    code = "import os; result = sorted(name for name in os.listdir('/proc') if name.isdigit())"
+
+    several = await asyncio.gather(*(attack(code) for _ in range(3)))
+
+    # Bubblewrap's first process, and the tool's.
+    assert several == [["1", "2"]] * 3

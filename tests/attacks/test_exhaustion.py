@@ -1,0 +1,262 @@
+"""Attacks from inside the sandbox: on the machine's time, memory, disk and processes."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from contracts.base import JsonObject
+from contracts.errors import ToolDenied, ToolError, ToolTimeout
+from contracts.tools import ToolInvocation
+from tests.attacks import hostile
+from tests.attacks.outside import Alive, Attack, nobody
+from tools import builtin
+from tools.sandbox.bounds import BOUNDS
+from tools.sandbox.sandbox import Sandbox
+
+ROOT = Path(__file__).parents[2]
+
+SAY_UP = """
+import os, signal
+pipe = os.open("alive", os.O_WRONLY)
+os.write(pipe, b"up")
+"""
+
+SURVIVE = f"""
+{SAY_UP}
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+        signal.alarm(60)
+        signal.pause()
+    os._exit(0)
+"""
+"""Leaves a process that belongs to nobody and heeds nothing."""
+
+
+async def test_a_fork_bomb(attack: Attack) -> None:
+    """A call has so many processes and no more; the host can still start others."""  # RK-15
+    code = """
+import os, signal
+count = 0
+try:
+    while True:
+        if os.fork() == 0:
+            signal.alarm(60)
+            signal.pause()
+        count += 1
+except BlockingIOError:
+    result = count
+"""
+    processes = await attack(code)
+
+    assert isinstance(processes, int)
+    assert 10 < processes < BOUNDS.processes
+    other = await asyncio.create_subprocess_exec(sys.executable, "-c", "")
+    assert await other.wait() == 0
+
+
+async def test_a_fork_bomb_that_never_ends(attack: Attack, alive: Alive) -> None:
+    """Processes that multiply without end are all gone at the call's time limit."""  # RK-17
+    code = f"""
+{SAY_UP}
+while True:
+    try:
+        os.fork()
+    except OSError:
+        pass
+"""
+    with pytest.raises(ToolTimeout, match=r"^run_briefly was ended at its time limit of 1 s$"):
+        await attack(code, hostile.run_briefly)
+
+    await alive.until_dead()
+
+
+async def test_a_file_of_10_gigabytes(attack: Attack, workspace: Path) -> None:
+    """A file ends at 100 MB, whichever way it grows."""
+    code = """
+import os
+result = []
+with open("huge", "wb") as file:
+    for grow in (lambda: file.truncate(10 * 10**9), lambda: os.pwrite(file.fileno(), b"x", 10**10),
+                 lambda: [file.write(b"x" * 10**7) for _ in range(1000)]):
+        try:
+            grow()
+        except OSError as error:
+            result.append(error.strerror)
+"""
+    assert await attack(code) == ["File too large"] * 3
+    assert (workspace / "huge").stat().st_size <= BOUNDS.file
+
+
+@pytest.mark.parametrize("folder", ["/tmp", "/dev/shm"])  # noqa: S108 -- inside the sandbox
+async def test_scratch_folders_are_small(attack: Attack, folder: str) -> None:
+    """What lies in memory as files has a limit of its own."""
+    code = f"""
+written = 0
+try:
+    for number in range(30):
+        with open(f"{folder}/{{number}}", "wb") as file:
+            written += file.write(b"x" * 10_000_000)
+except OSError as error:
+    result = [error.strerror, written < {BOUNDS.scratch}]
+"""
+    assert await attack(code) == ["No space left on device", True]
+
+
+async def test_a_memory_bomb(attack: Attack) -> None:
+    """A process that asks for more memory than it may have gets none, and says so."""
+    code = """
+try:
+    bytearray(2 * 10**9)
+except MemoryError:
+    result = "none"
+"""
+    assert await attack(code) == "none"
+
+
+async def test_a_memory_bomb_in_many_processes(home: Path, invocation: ToolInvocation) -> None:
+    """Processes that together hold too much memory are ended together."""
+    code = """
+import os, signal
+for _ in range(4):
+    if os.fork() == 0:
+        held = b"x" * 60_000_000
+        signal.alarm(60)
+        signal.pause()
+signal.pause()
+"""
+    bounded = Sandbox(home, BOUNDS._replace(memory_together=150 * 2**20))
+    call = invocation.model_copy(update={"arguments": {"code": code}})
+
+    with pytest.raises(ToolError, match=r"its processes hold more than 150 MB of memory$"):
+        await bounded.run(hostile.run, call, lambda _: None, nobody)
+
+
+async def test_filling_the_disk(home: Path, invocation: ToolInvocation) -> None:
+    """A call never begins, nor goes on, where it would take the worker's last space."""
+    call = invocation.model_copy(update={"arguments": {"code": "result = 1"}})
+    full = Sandbox(home, BOUNDS._replace(free_disk=10**18))
+
+    with pytest.raises(ToolDenied, match="the disk of the workspace is nearly full"):
+        await full.run(hostile.run, call, lambda _: None, nobody)
+
+
+async def test_many_open_files(attack: Attack) -> None:
+    """A process holds so many files open and no more."""
+    code = """
+files = []
+try:
+    while True:
+        files.append(open("/dev/null"))
+except OSError as error:
+    result = [error.strerror, len(files)]
+"""
+    said, opened = await attack(code)  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType] -- a list
+
+    assert said == "Too many open files"
+    assert opened < BOUNDS.open_files  # pyright: ignore[reportOperatorIssue] -- a number
+
+
+async def test_sleeping_past_the_limit(attack: Attack, alive: Alive) -> None:
+    """A call that sleeps for ten minutes is ended within seconds, and nothing of it is left."""
+    # RK-17 HG-04
+    code = f"{SAY_UP}\nimport subprocess\nsubprocess.run(['sleep', '600'], pass_fds=[pipe])"
+    begun = asyncio.get_running_loop().time()
+
+    with pytest.raises(ToolTimeout):
+        await attack(code, hostile.run_briefly)
+
+    assert asyncio.get_running_loop().time() - begun < 30
+    await alive.until_dead()
+
+
+async def test_a_process_that_leaves_its_session(attack: Attack, alive: Alive) -> None:
+    """A process that forked twice into a session of its own doesn't survive its call's result."""
+    # RK-17
+    assert await attack(f"{SURVIVE}\nresult = 'done'") == "done"
+
+    assert await alive.heard() == b"up"
+    await alive.until_dead()
+
+
+async def test_a_process_that_outlives_its_parent(attack: Attack, alive: Alive) -> None:
+    """Nor does it survive a call whose own process dies."""
+    with pytest.raises(Exception, match="ended without a result"):
+        await attack(f"{SURVIVE}\nos._exit(1)")
+
+    await alive.until_dead()
+
+
+async def test_a_cancelled_call(attack: Attack, alive: Alive) -> None:
+    """Nor does it survive the cancellation of its call."""  # T-44
+    call = asyncio.create_task(attack(f"{SURVIVE}\nsignal.alarm(60)\nsignal.pause()"))
+    assert await alive.heard() == b"up"
+
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+
+    await alive.until_dead()
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 5, 20])
+async def test_a_call_cancelled_at_once(attack: Attack, alive: Alive, steps: int) -> None:
+    """A call that is cancelled while it starts leaves nothing, even if it is cancelled twice."""
+    call = asyncio.create_task(attack(f"{SURVIVE}\nsignal.alarm(60)\nsignal.pause()"))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    call.cancel()
+    await asyncio.sleep(0)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+
+    with contextlib.suppress(BlockingIOError):
+        assert os.read(alive.reader, 1) == b""
+
+
+WORKER = """
+import asyncio, sys
+from pathlib import Path
+from tests.attacks import hostile
+from tests.attacks.outside import nobody
+from contracts.tools import ToolInvocation
+from tools.sandbox.sandbox import Sandbox
+
+call = ToolInvocation.model_validate_json(sys.argv[2])
+asyncio.run(Sandbox(Path(sys.argv[1])).run(hostile.run, call, lambda _: None, nobody))
+"""
+
+
+async def test_a_killed_worker(home: Path, invocation: ToolInvocation, alive: Alive) -> None:
+    """A sandbox ends with its worker, also when that is killed."""
+    arguments: JsonObject = {"code": f"{SURVIVE}\nsignal.alarm(60)\nsignal.pause()"}
+    call = invocation.model_copy(update={"arguments": arguments})
+    worker = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", WORKER, str(home), call.model_dump_json()), cwd=ROOT
+    )
+    assert await alive.heard() == b"up"
+
+    worker.send_signal(signal.SIGKILL)
+    await worker.wait()
+
+    await alive.until_dead()
+
+
+async def test_a_program_is_ended_at_its_own_limit(attack: Attack) -> None:
+    """A program that the model runs is ended when it said, and what it wrote before is told."""
+    # RK-17 BY-07
+    ended = await attack(
+        tool=builtin.run_command,
+        command=["sh", "-c", "echo begun; sleep 600 & sleep 600"],
+        seconds=0.5,
+    )
+
+    assert ended == {"exit_code": None, "stdout": "begun\n", "stderr": "", "omitted": 0}

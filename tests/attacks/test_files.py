@@ -1,0 +1,81 @@
+"""Attacks through the file tools: on what lies outside the workspace."""
+
+import pytest
+
+from contracts.errors import ToolError
+from tests.attacks.outside import Attack
+from tools import builtin
+
+LINKS = """
+import os
+os.symlink("/etc/passwd", "file")
+os.symlink("/", "root")
+os.symlink("/etc", "etc")
+os.symlink("..", "up")
+os.symlink("../workspace/../etc/passwd", "round")
+os.symlink("loop", "loop")
+os.symlink("/proc/self/environ", "environ")
+os.mkdir("inner")
+os.symlink("../../etc", "inner/deep")
+os.symlink("missing", "dangling")
+os.symlink("/tmp/missing", "dangling-outside")
+os.mkfifo("pipe")
+result = 1
+"""
+
+OUTSIDE = {
+    "an absolute path": "/etc/passwd",
+    "a path up": "../etc/passwd",
+    "a path out and in": "../workspace/x",
+    "a path up in the middle": "inner/../../etc/passwd",
+    "a link to a file": "file",
+    "a link to the root": "root/etc/passwd",
+    "a link to a folder": "etc/passwd",
+    "a link up": "up/etc/passwd",
+    "a link round about": "round",
+    "a link in a folder": "inner/deep/passwd",
+    "a link to the process": "environ",
+    "a link to what isn't there": "dangling-outside",
+    "a link to a new file": "root/tmp/new",
+}
+
+
+@pytest.mark.parametrize("path", OUTSIDE.values(), ids=OUTSIDE.keys())
+async def test_paths_that_lead_out(attack: Attack, path: str) -> None:
+    """No path leads out of the workspace: not by words, not by links, not by links on the way."""
+    await attack(LINKS)
+
+    for tool, more in (
+        (builtin.read_file, {}),
+        (builtin.write_file, {"content": "x"}),
+        (builtin.list_files, {}),
+    ):
+        with pytest.raises(ToolError, match="leads out of the workspace") as raised:
+            await attack(tool=tool, path=path, **more)
+        assert raised.value.type == "permission_denied"
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("loop", "conflict"), ("pipe", "invalid_arguments"), ("inner", "invalid_arguments")],
+)
+async def test_paths_that_are_no_files(attack: Attack, path: str, kind: str) -> None:
+    """A link to itself, a pipe without a writer and a folder are told apart from files."""
+    await attack(LINKS)
+
+    with pytest.raises(ToolError) as raised:
+        await attack(tool=builtin.read_file, path=path)
+
+    assert raised.value.type == kind
+
+
+async def test_links_that_stay_inside(attack: Attack) -> None:
+    """A link inside the workspace is followed."""
+    await attack(LINKS)
+
+    await attack(tool=builtin.write_file, path="dangling", content="found")
+
+    assert await attack(tool=builtin.read_file, path="missing") == {
+        "text": "found",
+        "next_line": None,
+    }

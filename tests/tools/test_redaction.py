@@ -1,0 +1,280 @@
+"""Nothing that is secret leaves a worker, and nothing else is touched."""
+
+import base64
+import html
+import json
+import re
+import time
+from collections.abc import Callable
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from pydantic import JsonValue
+from pydantic_core import from_json, to_json
+
+from tools.redaction import REDACTED, TOO_DEEP, WITHHELD, Redactor, withheld
+
+PASSWORD = "p4ss/w0rd+é\"'\\&="
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+PEM = (
+    "-----BEGIN " + "PRIVATE KEY-----\n"
+    f"MIIE{LETTERS[:60]}\nQwEr{LETTERS[:60]}\nAbC=\n-----END " + "PRIVATE KEY-----"
+)
+
+SECRETS = st.text(st.characters(exclude_categories=["Cs"]), min_size=8, max_size=60).filter(
+    lambda text: text not in REDACTED + WITHHELD and bool(text.strip())
+)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=12,
+)
+
+# How long the making of examples takes says nothing about the code either.
+UNHURRIED = settings(suppress_health_check=[HealthCheck.too_slow])
+
+
+def knowing(*secrets: str) -> Redactor:
+    return Redactor(lambda: frozenset(secrets))
+
+
+NOBODY = knowing()
+
+
+def in_small_letters(url: str) -> str:
+    return re.sub("%..", lambda byte: byte[0].lower(), url)
+
+
+GUISES: dict[str, Callable[[str], str]] = {
+    "as it is": str,
+    "JSON in ASCII": json.dumps,
+    "JSON": lambda text: json.dumps(text, ensure_ascii=False),
+    "JSON in JSON": lambda text: json.dumps(json.dumps({"a": text})),
+    "JSON of PHP": lambda text: json.dumps(text).replace("/", "\\/"),
+    "Python": repr,
+    "bytes of Python": lambda text: repr(text.encode()),
+    "URL": lambda text: f"https://x.org/?q={quote(text)}",
+    "URL without slashes": lambda text: quote(text, safe=""),
+    "URL in small letters": lambda text: in_small_letters(quote(text)),
+    "form": quote_plus,
+    "HTML": html.escape,
+    "hex": lambda text: text.encode().hex(),
+    "HEX": lambda text: text.encode().hex().upper(),
+    "base64": lambda text: base64.b64encode(text.encode()).decode(),
+    "MIME": lambda text: base64.encodebytes(b"." * 50 + text.encode() * 9).decode(),
+}
+
+
+@pytest.mark.parametrize("write", GUISES.values(), ids=GUISES)
+def test_a_known_secret_is_found_in_every_guise(write: Callable[[str], str]) -> None:
+    """However a text quotes or encodes a known secret, it is replaced."""
+    secret = "S3cr3t-pä\"ss\\w/örd&'+=~"
+    written = write(secret)
+
+    redacted = knowing(secret).text(f"before {written} after")
+
+    assert REDACTED in redacted
+    assert redacted.startswith("before ")
+    assert redacted.endswith(" after")
+    assert secret not in redacted
+    assert written.strip() not in redacted
+
+
+@UNHURRIED
+@given(secret=SECRETS, before=TEXTS, after=TEXTS)
+def test_no_known_secret_survives_in_a_text(secret: str, before: str, after: str) -> None:
+    """Whatever stands around it, the secret is gone, and what stood around it stays."""
+    assume(secret not in before + REDACTED + after)
+    text = before + secret + after
+
+    redacted = knowing(secret).text(text)
+
+    assert secret not in redacted
+    assert REDACTED in redacted
+
+
+@UNHURRIED
+@given(secret=SECRETS, before=st.binary(max_size=9), after=st.binary(max_size=9))
+@pytest.mark.parametrize("write", [base64.b64encode, base64.urlsafe_b64encode])
+def test_no_known_secret_survives_in_base64(
+    write: Callable[[bytes], bytes], secret: str, before: bytes, after: bytes
+) -> None:
+    """Encoded together with other bytes, the secret's own letters are gone."""
+    whole = write(before + secret.encode() + after).decode()
+    first = -(-8 * len(before) // 6)
+    own = whole[first : 8 * (len(before) + len(secret.encode())) // 6]
+
+    assert own not in knowing(secret).text(whole)
+
+
+@UNHURRIED
+@given(secret=SECRETS, value=VALUES, place=st.sampled_from(["value", "name", "inside"]))
+def test_no_known_secret_survives_in_json(secret: str, value: JsonValue, place: str) -> None:
+    """JSON stays JSON, and has the secret in no text and no name of a field."""
+    held: dict[str, JsonValue] = {
+        "value": {"a": [secret, value]},
+        "name": {secret: value},
+        "inside": {"log": f"1\n{json.dumps({'x': secret})}\n", "rest": value},
+    }
+    before: JsonValue = held[place]
+
+    after = from_json(knowing(secret).json(to_json(before)))
+
+    assert all(secret not in text for text in texts(after))
+    assert len(texts(after)) == len(texts(before))
+
+
+@UNHURRIED
+@given(value=VALUES)
+def test_innocent_json_is_left_alone(value: JsonValue) -> None:
+    """JSON without secrets stays as it is, to the byte."""
+    content = to_json(value)
+
+    assert knowing("correct horse battery").json(content) == content
+    assert NOBODY.value(value) == value
+
+
+@UNHURRIED
+@given(text=TEXTS)
+def test_innocent_text_is_left_alone(text: str) -> None:
+    """A text without secrets stays as it is."""
+    assert knowing("correct horse battery").text(text) == text
+
+
+@UNHURRIED
+@given(secrets=st.lists(SECRETS, max_size=4), text=TEXTS)
+def test_redacting_twice_is_redacting_once(secrets: list[str], text: str) -> None:
+    """What has been redacted has nothing left to be redacted."""
+    redactor = knowing(*secrets)
+    once = redactor.text(" ".join((*secrets, text)))
+
+    assert redactor.text(once) == once
+
+
+def texts(value: JsonValue) -> list[str]:
+    """All texts of a value, names of fields too."""
+    match value:
+        case str():
+            return [value]
+        case list():
+            return [text for entry in value for text in texts(entry)]
+        case dict():
+            inner = [text for entry in value.values() for text in texts(entry)]
+            return [*value, *inner]
+        case _:
+            return []
+
+
+def test_a_secret_cut_short() -> None:
+    """Messages of errors show beginning and end of what is long; both are known."""
+    secret = "Zx9" + LETTERS[:40] + "!q7Rt"
+    shown = f"input_value='{secret[:25]}...{secret[-24:]}', input_type=str"
+
+    assert knowing(secret).text(shown) == "input_value='[redacted]', input_type=str"
+    assert knowing(secret).text(f"{secret[:20]}… is wrong") == "[redacted] is wrong"
+
+
+def test_parts_of_a_secret_are_secret() -> None:
+    """Of a key file each line, of an address the password, of an object its secret fields."""
+    account = json.dumps(
+        {"user": "reporting", "password": "open sesame", "at": {"api_key": "k" * 9}}
+    )
+    address = "postgres://app:hunter2hunter2@db/x"
+
+    assert knowing(PEM).text("line 2: QwEr" + LETTERS[:60]) == "line 2: [redacted]"
+    assert knowing(account).text(f"reporting: open sesame {'k' * 9}") == (
+        "reporting: [redacted] [redacted]"
+    )
+    assert knowing(address).text("login as app with hunter2hunter2") == (
+        "login as app with [redacted]"
+    )
+
+
+def test_secrets_that_overlap_are_one() -> None:
+    """Where two secrets share letters, none of either stays."""
+    assert knowing("abcdefgh", "efghijkl").text("<abcdefghijkl>") == "<[redacted]>"
+    assert knowing("abcdefgh", "abcdefghijkl").text("abcdefghijkl") == "[redacted]"
+
+
+def test_fields_stay_apart() -> None:
+    """Two fields whose names are secret both stay, under names of their own."""
+    redactor = knowing("first secret", "second secret")
+
+    assert redactor.value({"first secret": 1, "second secret": 2, "c": 3}) == {
+        "[redacted]": 1,
+        "[redacted] 2": 2,
+        "c": 3,
+    }
+
+
+def test_json_of_others_is_read_letter_by_letter() -> None:
+    """JSON may write any letter as a number; that hides nothing."""
+    hidden = "".join(f"\\u{ord(letter):04x}" for letter in "open sesame")
+
+    assert knowing("open sesame").json(f'{{"a": "{hidden}"}}'.encode()) == b'{"a":"[redacted]"}'
+
+
+def test_what_is_nested_too_deeply_stays_here() -> None:
+    """What can't be checked doesn't leave."""
+    deep = b"[" * 5000 + b'"open sesame"' + b"]" * 5000
+
+    assert from_json(knowing("open sesame").json(deep)) == TOO_DEEP
+    assert from_json(withheld(deep)) == TOO_DEEP
+
+
+def test_new_secrets_are_known_at_once() -> None:
+    """The source is asked each time: a rotated secret is redacted from its first use on."""
+    known: set[str] = {"old secret"}
+    redactor = Redactor(lambda: frozenset(known))
+    before = redactor.text("old secret, new secret")
+    known.add("new secret")
+
+    assert before == "[redacted], new secret"
+    assert redactor.text("old secret, new secret") == "[redacted], [redacted]"
+
+
+def test_withheld_texts() -> None:
+    """All texts are replaced; names of fields, numbers, truth and nothing stay."""
+    # RK-12
+    content = to_json({"password": "x", "list": ["y", 1, True, None, 2.5], "": {"z": "w"}})
+
+    assert from_json(withheld(content)) == {
+        "password": WITHHELD,
+        "list": [WITHHELD, 1, True, None, 2.5],
+        "": {"z": WITHHELD},
+    }
+
+
+HOSTILE = {
+    "one letter": "a",
+    "white space": " ",
+    "beginnings of keys": "sk-",
+    "beginnings of tokens": "eyJ",
+    "halves of tokens": "eyJaaaaaaaa.",
+    "addresses": "://a:b",
+    "ends of addresses": "://a:@@@@",
+    "beginnings of key files": "-----BEGIN " + "PRIVATE KEY-----",
+    "ends of key files": "-----BEGIN " + "PRIVATE KEY-----\n-----END ",
+    "headers": "authorization: bearer ",
+    "user and password": "basic AAAAAAAA",
+    "lines of base64": "QUJD" * 10 + "\n",
+    "beginnings of the secret": LETTERS[:12],
+    "quotes": '"\\',
+}
+
+
+@pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_text_takes_no_longer(unit: str) -> None:
+    """A megabyte takes at most some seconds, whatever it says: nothing is quadratic."""
+    redactor = knowing(LETTERS, "open sesame", PASSWORD)
+    text = unit * (1_000_000 // len(unit))
+    content = to_json(text)
+    began = time.process_time()
+
+    redactor.text(text)
+    redactor.json(content)
+
+    assert time.process_time() - began < 10  # quadratic, it would be hours

@@ -1,0 +1,296 @@
+"""What a sandbox is made of, and what is said where there is none."""
+
+import asyncio
+import os
+import platform
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from importlib.util import cache_from_source
+from pathlib import Path
+
+import pytest
+
+import settings
+from contracts.errors import AppError, HoldfastError, ToolDenied
+from contracts.tools import Grant, Risk
+from tests.attacks import hostile
+from tests.attacks.net import Net
+from tests.attacks.outside import nobody
+from tests.builders import an_invocation
+from tests.tools import sample_tools
+from tools import builtin
+from tools.execution import InWorker
+from tools.registry import ToolRegistry
+from tools.sandbox import identity, jail, sources, syscalls, watch
+from tools.sandbox.bounds import BOUNDS
+from tools.sandbox.calls import InSandbox
+from tools.sandbox.jail import Jail
+from tools.sandbox.sandbox import Sandbox
+from tools.tool import Tool, tool
+
+needs_linux = pytest.mark.skipif(
+    sys.platform != "linux" or not syscalls.has_filter(), reason="a sandbox needs Linux"
+)
+
+
+@needs_linux
+async def test_without_bubblewrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where bubblewrap is missing, the flaw says how to install it, and a call is denied."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    sandbox = Sandbox(tmp_path)
+
+    assert await sandbox.flaw() == (
+        "bubblewrap is missing: install it (Debian: apt-get install bubblewrap)"
+    )
+    with pytest.raises(ToolDenied, match="bubblewrap is missing"):
+        await sandbox.run(hostile.run, an_invocation(), lambda _: None, nobody)
+
+
+@needs_linux
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        (
+            "echo 'bwrap: No permissions' >&2; exit 1",
+            "bubblewrap can't make a sandbox here: bwrap: No permissions (docs/sandbox.md)",
+        ),
+        (
+            "exit 0",
+            "bubblewrap can't make a sandbox here: its process didn't start (docs/sandbox.md)",
+        ),
+        (
+            "yes >&2",
+            "bubblewrap can't make a sandbox here: y (docs/sandbox.md)",
+        ),
+    ],
+    ids=["complains", "does nothing", "never ends"],
+)
+async def test_with_a_bubblewrap_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, reason: str
+) -> None:
+    """Where bubblewrap can't make a sandbox, the flaw is what it says."""
+    monkeypatch.setattr("tools.sandbox.sandbox.LONGEST_START", 1.0)
+    fake = tmp_path / "bin" / "bwrap"
+    fake.parent.mkdir()
+    fake.write_text(f"#!/bin/sh\nPATH=/usr/bin:/bin\n{script}\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(fake.parent))
+
+    assert await Sandbox(tmp_path).flaw() == reason
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (("sys.platform", "darwin"), "the sandbox needs Linux, and this is darwin"),
+        (
+            ("platform.machine", lambda: "riscv64"),
+            "the sandbox knows the system calls of x86-64 and ARM64 only",
+        ),
+    ],
+    ids=["another system", "another machine"],
+)
+async def test_on_other_machines(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: tuple[str, str | Callable[[], str]],
+    reason: str,
+) -> None:
+    """Where there can be no sandbox, the flaw says why."""
+    assert sys.platform
+    assert platform.machine()
+    monkeypatch.setattr(*change)
+
+    assert await Sandbox(tmp_path).flaw() == reason
+
+
+async def test_a_flaw_denies_all_calls(tmp_path: Path) -> None:
+    """A place with a flaw runs nothing, and the flaw is what the model reads."""
+    place = InSandbox(Sandbox(tmp_path), Net().egress(), "bubblewrap is missing")
+    call = an_invocation(arguments={"code": "1"}, grant=Grant())
+
+    with pytest.raises(ToolDenied, match=r"^bubblewrap is missing$"):
+        await place.run(builtin.run_python, call, lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("tool_", "granted"),
+    [
+        pytest.param(builtin.run_command, False, id="a process"),
+        pytest.param(builtin.http_request, False, id="the net"),
+        pytest.param(builtin.read_file, False, id="declared"),
+        pytest.param(sample_tools.whoami, True, id="granted by a rule"),
+    ],
+)
+async def test_the_worker_is_no_place_for_what_needs_the_sandbox(
+    tool_: Tool, *, granted: bool
+) -> None:
+    """On the ordinary queue a sandboxed call is denied, whoever sent it there."""  # RK-13
+    call = an_invocation(grant=Grant(commands=("*",)) if granted else None)
+
+    with pytest.raises(ToolDenied, match="runs in the sandbox only"):
+        await InWorker(sample_tools.secret_of).run(tool_, call, lambda _: None)
+
+
+def test_a_sandboxed_tool_must_be_importable() -> None:
+    """A tool inside a function can't be found by another process, awaited or not."""
+
+    @tool(risk=Risk.READ_ONLY, sandboxed=True)
+    async def hidden() -> str:
+        """Return a word or two."""
+        return "word"
+
+    with pytest.raises(AppError, match="a tool in the sandbox runs in a process of its own"):
+        ToolRegistry([hidden])
+
+
+def a_package(folder: Path, name: str) -> Path:
+    """A package with code, and with what lies beside code."""
+    package = folder / name
+    for path in (
+        "__init__.py",
+        "one.py",
+        "inner/two.py",
+        ".env",
+        ".git/three.py",
+        "data.json",
+        "key.pem",
+        "node_modules/four.py",
+        "venv/five.py",
+        "venv/pyvenv.cfg",
+        ".hidden.py",
+    ):
+        (package / path).parent.mkdir(parents=True, exist_ok=True)
+        (package / path).write_text("")
+    return package
+
+
+@pytest.fixture
+def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a package that this process has imported from a project."""
+    name = "imported_from_a_project"
+    package = a_package(tmp_path / "project", name)
+    made = type(sys)(name)
+    made.__path__ = [str(package)]
+    made.__file__ = str(package / "__init__.py")
+    monkeypatch.setitem(sys.modules, name, made)
+    return name
+
+
+def test_only_code_is_copied(imported: str, tmp_path: Path) -> None:
+    """Of a package its code is copied; keys, data, hidden folders and environments aren't."""
+    folder = sources.copied([imported], tmp_path / "copies")
+
+    copied = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    assert {name for name in copied if not name.endswith(".pyc")} == {
+        f"{imported}/__init__.py",
+        f"{imported}/one.py",
+        f"{imported}/inner/two.py",
+    }
+
+
+def test_code_is_copied_once(imported: str, tmp_path: Path) -> None:
+    """The same code has one copy; changed code has another."""
+    first = sources.copied([imported], tmp_path / "copies")
+    assert sources.copied([imported], tmp_path / "copies") == first
+
+    (tmp_path / "project" / imported / "one.py").write_text("x = 1\n")
+
+    assert sources.copied([imported], tmp_path / "copies") != first
+    assert len(list((tmp_path / "copies").iterdir())) == 2
+
+
+def test_everybody_may_read_the_copy(imported: str, tmp_path: Path) -> None:
+    """The copy can be read by whom the call runs as, whatever the project's own rights are."""
+    (tmp_path / "project" / imported / "one.py").chmod(0o600)
+
+    folder = sources.copied([imported], tmp_path / "copies")
+
+    assert {path.stat().st_mode & 0o777 for path in folder.rglob("*.py")} == {0o644}
+    assert {path.stat().st_mode & 0o777 for path in folder.rglob("*/")} == {0o755}
+    assert folder.stat().st_mode & 0o777 == 0o755
+
+
+def test_our_code_is_compiled(tmp_path: Path) -> None:
+    """What every call imports needn't be compiled by every call."""
+    folder = sources.copied(sources.OURS, tmp_path)
+
+    assert Path(cache_from_source(str(folder / "tools" / "tool.py"))).exists()
+
+
+def test_too_much_code_is_refused(
+    imported: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An app that drags half a disk along is told so."""
+    monkeypatch.setattr(sources, "MOST_FILES", 2)
+
+    with pytest.raises(AppError, match="define sandboxed tools in a package of their own"):
+        sources.copied([imported], tmp_path / "copies")
+
+
+def test_what_is_installed_is_not_copied(imported: str) -> None:
+    """Of what is imported, only what no folder of Python's holds must be copied."""
+    names = sources.loaded(jail.installed())
+
+    assert {"contracts", "tools", "tests", imported} <= set(names)
+    assert not {"os", "pydantic", "pytest", "pydantic_core", "sys"} & set(names)
+
+
+def test_no_folder_is_shown_whole() -> None:
+    """Of /usr and of Python's own folders, parts are shown: a project may be around them."""
+    shown = jail.installed()
+
+    assert not {Path("/"), Path("/usr"), Path(sys.prefix), Path(sys.base_prefix)} & set(shown)
+    assert Path("/usr/bin") in shown
+
+
+@needs_linux
+def test_nothing_is_said_on_the_command_line(tmp_path: Path) -> None:
+    """Arguments that the inside could read name no folder of the worker."""
+    made = Jail(tmp_path / "code", tmp_path / "workspace", 2_000_000_001, BOUNDS)
+
+    assert not any(str(tmp_path) in word for word in made.command())
+    assert str(tmp_path / "workspace") in made.arguments({}, 3)
+
+
+def test_runs_of_root_are_different_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the worker is root each run has a number, always the same, that nobody else has."""
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    first, second = identity.other_user("run 1"), identity.other_user("run 2")
+
+    assert first == identity.other_user("run 1") != second
+    assert first is not None
+    assert first > 20_000
+
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert identity.other_user("run 1") is None
+
+
+@needs_linux
+def test_what_a_process_holds_is_counted() -> None:
+    """The memory of this process is more than a few megabytes, and that of no process is none."""
+    assert watch.memory(os.getpid()) > 5_000_000
+    assert watch.memory(2**22 + 1) == 0
+
+
+def test_a_setting_that_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A place for sandboxed calls that doesn't exist is refused with those that do."""
+    monkeypatch.setenv("HOLDFAST_SANDBOX", "somewhere")
+    with pytest.raises(HoldfastError, match=re.escape("use one of local, only, elsewhere, none")):
+        settings.Settings.load()
+
+
+@needs_linux
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is missing")
+async def test_a_first_call_that_is_cancelled_leaves_the_copy(tmp_path: Path) -> None:
+    """The copy of the code is made for all calls, so no call's end ends it."""
+    sandbox = Sandbox(tmp_path)
+    first = asyncio.create_task(sandbox.run(hostile.run, an_invocation(), lambda _: None, nobody))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+
+    await sandbox.prepare([hostile.run])
+    assert len(list((tmp_path / "sandbox").iterdir())) == 1

@@ -1,0 +1,137 @@
+"""Tools for the files of a run's workspace, which is the working directory in the sandbox."""
+
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
+
+from contracts.errors import ToolError
+from contracts.tools import ResourceScope, Risk
+from tools.tool import tool
+
+MOST_CHARACTERS = 15_000
+"""Of one page of a file; with its JSON it must fit into a result."""
+
+MOST_ENTRIES = 300
+
+FilePath: TypeAlias = Annotated[
+    str, Field(min_length=1, max_length=1_000, description="A path relative to the workspace.")
+]
+
+_WORKSPACE = ResourceScope(kind="workspace", argument="path")
+
+
+@dataclass(frozen=True)
+class Page:
+    """Lines of a file; `next_line` is where the next page begins, if there is one."""
+
+    text: str
+    next_line: int | None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file or folder, with its size in bytes."""
+
+    name: str
+    kind: Literal["file", "folder", "link", "other"]
+    size: int
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What lies in a folder; `total` counts what isn't shown, too."""
+
+    entries: list[Entry]
+    total: int
+
+
+@tool(risk=Risk.READ_ONLY, sandboxed=True, scope=_WORKSPACE)
+def read_file(path: FilePath, first_line: Annotated[int, Field(ge=1)] = 1) -> Page:
+    """Read a text file of the workspace, a page at a time."""
+    with _telling(path):
+        file = _inside(path)
+        if not stat.S_ISREG(file.stat().st_mode):
+            raise ToolError("invalid_arguments", f"{path!r} is no file", ("list the files",))
+        with file.open(encoding="utf-8", errors="replace", newline="") as lines:
+            for _ in range(first_line - 1):
+                if not lines.readline():
+                    break
+            text, number = "", first_line
+            # A line longer than a page is cut: its rest is in no page.
+            while line := lines.readline(MOST_CHARACTERS):
+                if text and len(text) + len(line) > MOST_CHARACTERS:
+                    return Page(text, number)
+                text, number = text + line, number + 1
+                while not line.endswith("\n") and (line := lines.readline(MOST_CHARACTERS)):
+                    pass
+    return Page(text, None)
+
+
+@tool(
+    risk=Risk.WRITE_LOCAL,
+    sandboxed=True,
+    scope=_WORKSPACE,
+    expected_result="the file is in the workspace of this run, which nobody else sees",
+    rollback="write the file again",
+)
+def write_file(
+    path: FilePath, content: Annotated[str, Field(max_length=1_000_000)], *, append: bool = False
+) -> str:
+    """Write a text file into the workspace, in place of one that is there or after its end."""
+    with _telling(path):
+        file = _inside(path)
+        if file.exists() and not stat.S_ISREG(file.stat().st_mode):
+            raise ToolError("conflict", f"{path!r} is no file", ("use another path",))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("a" if append else "w", encoding="utf-8", newline="") as writing:
+            writing.write(content)
+        return f"{path} has {file.stat().st_size} bytes"
+
+
+@tool(risk=Risk.READ_ONLY, sandboxed=True, scope=_WORKSPACE)
+def list_files(path: FilePath = ".") -> Listing:
+    """List what lies in a folder of the workspace."""
+    with _telling(path):
+        found = sorted(_inside(path).iterdir())
+        return Listing([_entry(one) for one in found[:MOST_ENTRIES]], len(found))
+
+
+def _inside(path: str) -> Path:
+    """Return where a path leads, links followed; raises ToolError when that is outside."""
+    workspace, named = Path.cwd().resolve(), PurePosixPath(path)
+    found = (workspace / named).resolve()
+    # Without the words as well: a path out and in again tells what lies outside.
+    outside = named.is_absolute() or ".." in named.parts
+    if outside or not found.is_relative_to(workspace):
+        raise ToolError(
+            "permission_denied",
+            f"{path!r} leads out of the workspace",
+            ("use a relative path without '..'", "list the files"),
+        )
+    return found
+
+
+def _entry(path: Path) -> Entry:
+    status = path.lstat()
+    if stat.S_ISLNK(status.st_mode):
+        return Entry(path.name, "link", status.st_size)
+    if stat.S_ISDIR(status.st_mode):
+        return Entry(path.name, "folder", 0)
+    return Entry(path.name, "file" if stat.S_ISREG(status.st_mode) else "other", status.st_size)
+
+
+@contextmanager
+def _telling(path: str) -> Generator[None]:
+    """Tell the model what the file system objects to."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise ToolError("not_found", f"no file {path!r}", ("list the files",)) from None
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ToolError("conflict", f"{path!r}: {reason}", ("list the files",)) from None

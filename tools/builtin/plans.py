@@ -1,0 +1,41 @@
+"""The tool that has a plan approved before anything is done."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from contracts.base import JsonObject, digest
+from contracts.tools import Risk
+from tools.tool import tool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan as it was approved; another word in it makes it another plan."""
+
+    plan: str
+    goal: str
+    steps: list[str]
+
+
+@tool(
+    risk=Risk.COMPUTE_ONLY,
+    permission="approval",
+    expected_result="the agent knows that this plan, and no other, is approved",
+    rollback="none is needed: a plan does nothing; each step is decided when it is taken",
+)
+async def submit_plan(
+    goal: Annotated[str, Field(min_length=1, max_length=2_000)],
+    steps: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=2_000)]],
+        Field(min_length=1, max_length=50),
+    ],
+) -> Plan:
+    """
+    Have a person approve a plan before you begin, and again whenever its goal or a step changes.
+
+    Returns the plan with its hash.
+    """
+    content: JsonObject = {"goal": goal, "steps": [*steps]}
+    return Plan(plan=digest(content), goal=goal, steps=steps)

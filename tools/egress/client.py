@@ -1,0 +1,226 @@
+"""Asks granted hosts, at the public addresses that were checked, and nobody else."""
+
+import asyncio
+import re
+import ssl
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import cache
+from typing import NamedTuple
+from urllib.parse import urljoin
+
+import httpcore
+import httpx
+
+from contracts.allowlists import host_is_listed
+from contracts.errors import ToolError
+from contracts.tools import ErrorType
+from tools.egress.addresses import is_public
+from tools.egress.exchange import LARGEST_BODY, HttpAnswer, HttpRequest
+from tools.egress.pinned import Connector, Pinned, Resolver, connected, system_addresses
+from tools.egress.targets import Target, target
+
+MOST_REDIRECTS = 5
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+_VALUE = re.compile(r"[\x20-\x7e\t]{0,8000}")
+
+# What frames the message is ours to say, and whom it is for is said by the address alone.
+_OURS = re.compile(
+    "host|content-length|transfer-encoding|te|trailer|connection|keep-alive|upgrade|expect|"
+    "accept-encoding|proxy-.*"
+)
+
+# What goes along to another host; all else may be a credential.
+_HARMLESS = frozenset({"accept", "accept-language", "content-type", "user-agent"})
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+@cache
+def verifying() -> ssl.SSLContext:
+    """Verify servers by the usual authorities; SSL_CERT_FILE may name others."""
+    return httpx.create_ssl_context()
+
+
+class Patience(NamedTuple):
+    """How long a request may take, in seconds: altogether, and for one connection."""
+
+    total: float
+    connect: float
+
+
+PATIENCE = Patience(total=30.0, connect=10.0)
+
+
+class Egress:
+    """
+    Asks on behalf of a sandboxed tool. Every refusal is a ToolError that the model can read.
+
+    The parameters are for tests: nothing in them lets a private address pass.
+    """
+
+    def __init__(
+        self,
+        resolve: Resolver = system_addresses,
+        connect: Connector = connected,
+        patience: Patience = PATIENCE,
+        trust: Callable[[], ssl.SSLContext] = verifying,
+    ) -> None:
+        self._resolve = resolve
+        self._connect = connect
+        self._patience = patience
+        self._trust = trust
+
+    async def ask(self, request: HttpRequest, hosts: Sequence[str]) -> HttpAnswer:
+        """Ask one of the granted *hosts*, and follow where it sends us, if that is granted too."""
+        _check(request)
+        try:
+            async with asyncio.timeout(self._patience.total):
+                return await self._followed(request, hosts)
+        except TimeoutError:
+            raise ToolError(
+                "timeout",
+                f"no whole answer within {self._patience.total:g} s",
+                ("try again later", "ask for less"),
+            ) from None
+
+    async def _followed(self, request: HttpRequest, hosts: Sequence[str]) -> HttpAnswer:
+        where = target(request.url)
+        for _ in range(MOST_REDIRECTS + 1):
+            answer = await self._asked(request, where, hosts)
+            location = answer.headers.get("location")
+            if answer.status not in _REDIRECTS or location is None:
+                return answer
+            there = target(urljoin(str(where), location))
+            request = _redirected(request, answer.status, leaves=there[:2] != where[:2])
+            where = there
+        raise _refused(
+            f"it redirects more than {MOST_REDIRECTS} times", "ask for the last address itself"
+        )
+
+    async def _asked(
+        self, request: HttpRequest, where: Target, hosts: Sequence[str]
+    ) -> HttpAnswer:
+        if not host_is_listed(where.origin, hosts):
+            granted = ", ".join(hosts) or "none"
+            raise _refused(
+                f"the host {where.origin} isn't on the list (listed: {granted})",
+                "ask a listed host",
+                "ask a person to list this host in the policy",
+            )
+        pinned = Pinned(await self._addresses(where), self._connect)
+        try:
+            async with self._response(pinned, request, where) as response:
+                return await _read(response)
+        except httpcore.TimeoutException:
+            raise _unreachable(where, "it doesn't answer", "timeout") from None
+        except (httpcore.NetworkError, httpcore.ProtocolError) as error:
+            raise _unreachable(where, " ".join(str(error).split())[:300]) from None
+
+    async def _addresses(self, where: Target) -> Sequence[str]:
+        try:
+            found = await self._resolve(where.host, where.origin.port)
+        except (OSError, UnicodeError):
+            found = ()
+        if not found:
+            raise _unreachable(where, "its name has no address", "not_found")
+        if not all(map(is_public, found)):
+            # Not told which: who asks may not learn what lies in our network.
+            raise _refused(
+                f"the host {where.origin} is no public one: what lies in a private network can't "
+                "be asked",
+                "ask a public host",
+            )
+        return found
+
+    @asynccontextmanager
+    async def _response(
+        self, pinned: Pinned, request: HttpRequest, where: Target
+    ) -> AsyncGenerator[httpcore.Response]:
+        secure = self._trust() if where.scheme == "https" else None
+        url = httpcore.URL(
+            scheme=where.scheme,
+            host=where.host.encode("ascii"),
+            port=None if where.usual_port else where.origin.port,
+            target=where.path.encode("ascii"),
+        )
+        async with (
+            httpcore.AsyncConnectionPool(ssl_context=secure, network_backend=pinned) as pool,
+            pool.stream(
+                request.method,
+                url,
+                headers=_headers(request, where),
+                content=request.body or None,
+                extensions={"timeout": {"connect": self._patience.connect}},
+            ) as response,
+        ):
+            yield response
+
+
+def _check(request: HttpRequest) -> None:
+    if request.method not in METHODS:
+        raise _refused(f"the method {request.method!r} can't be used", f"use {', '.join(METHODS)}")
+    for name, value in request.headers.items():
+        if not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
+            raise _refused(
+                f"the header {name[:100]!r} can't be sent",
+                "use letters, digits and dashes in names, and one line of ASCII as a value",
+            )
+        if _OURS.fullmatch(name.lower()):
+            raise _refused(f"the header {name!r} is not the caller's to set", "leave it out")
+
+
+def _headers(request: HttpRequest, where: Target) -> list[tuple[str, str]]:
+    usual = {"user-agent": "holdfast", "accept": "*/*"}
+    given = {name.lower(): value for name, value in request.headers.items()}
+    framed = {"host": where.authority, "accept-encoding": "identity", "connection": "close"}
+    if request.body or request.method in {"POST", "PUT", "PATCH"}:
+        framed["content-length"] = str(len(request.body))
+    return [*framed.items(), *{**usual, **given}.items()]
+
+
+def _redirected(request: HttpRequest, status: int, *, leaves: bool) -> HttpRequest:
+    """Return what is asked of the next address; credentials stay where they were sent."""
+    headers = {
+        name: value
+        for name, value in request.headers.items()
+        if not leaves or name.lower() in _HARMLESS
+    }
+    becomes_get = status == 303 or (status in {301, 302} and request.method == "POST")  # noqa: PLR2004 -- See Other
+    if not becomes_get or request.method == "HEAD":
+        return replace(request, headers=headers)
+    return replace(request, method="GET", headers=headers, body=b"")
+
+
+async def _read(response: httpcore.Response) -> HttpAnswer:
+    """Read up to the limit, and as it came: nothing is unpacked here that might explode."""
+    body, truncated = bytearray(), False
+    async for chunk in response.aiter_stream():
+        body += chunk
+        if len(body) > LARGEST_BODY:
+            truncated = True
+            break
+    headers: dict[str, str] = {}
+    for name, value in response.headers:
+        key, said = name.decode("latin-1").lower(), value.decode("latin-1")
+        headers[key] = f"{headers[key]}, {said}" if key in headers else said
+    return HttpAnswer(
+        status=response.status,
+        headers=headers,
+        body=bytes(body[:LARGEST_BODY]),
+        truncated=truncated,
+    )
+
+
+def _refused(reason: str, *actions: str) -> ToolError:
+    return ToolError("permission_denied", reason, actions)
+
+
+def _unreachable(where: Target, reason: str, kind: ErrorType = "internal_error") -> ToolError:
+    return ToolError(
+        kind, f"the host {where.origin} can't be asked: {reason}", ("try again later",)
+    )

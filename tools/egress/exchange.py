@@ -1,0 +1,80 @@
+"""One HTTP request of a sandboxed tool, and its answer."""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from pydantic import ConfigDict, Field
+
+from contracts.base import JsonObject
+from contracts.errors import ToolError
+
+LARGEST_BODY = 1_000_000
+"""Bytes, of a request and of an answer."""
+
+LONGEST_ADDRESS = 8_000
+MOST_HEADERS = 50
+
+
+@dataclass(frozen=True)
+class HttpRequest:
+    """What a tool asks of a server."""
+
+    __pydantic_config__: ClassVar = ConfigDict(val_json_bytes="base64")
+
+    method: Annotated[str, Field(max_length=20)]
+    url: Annotated[str, Field(max_length=LONGEST_ADDRESS)]
+    headers: Annotated[dict[str, str], Field(max_length=MOST_HEADERS)] = field(
+        default_factory=dict[str, str]
+    )
+    body: Annotated[bytes, Field(max_length=LARGEST_BODY)] = b""
+
+
+@dataclass(frozen=True)
+class HttpAnswer:
+    """
+    What the server answered: names of headers in lower case, the body as it came.
+
+    A body that is `truncated` was longer than 1 MB.
+    """
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    truncated: bool = False
+
+    @classmethod
+    def read(cls, said: JsonObject) -> "HttpAnswer":
+        """Read an answer as it comes through the pipe."""
+        return cls(**{**said, "body": base64.urlsafe_b64decode(str(said["body"]))})  # pyright: ignore[reportArgumentType] -- the worker wrote it
+
+    @property
+    def text(self) -> str:
+        """The body as text, in the character set that the server names."""
+        charset = self.headers.get("content-type", "").partition("charset=")[2]
+        try:
+            return self.body.decode(charset.split(";")[0].strip("\"' ") or "utf-8", "replace")
+        except LookupError:
+            return self.body.decode("utf-8", "replace")
+
+
+def request(
+    method: str,
+    url: str,
+    headers: Mapping[str, str] | None = None,
+    body: bytes | str | None = None,
+) -> HttpRequest:
+    """Put a request together; raises ToolError where it is too large."""
+    content = body.encode() if isinstance(body, str) else body or b""
+    found = HttpRequest(method.upper(), url, dict(headers or {}), content)
+    for large, what in (
+        (len(url) > LONGEST_ADDRESS, f"its address has more than {LONGEST_ADDRESS:,} characters"),
+        (len(found.headers) > MOST_HEADERS, f"it has more than {MOST_HEADERS} headers"),
+        (len(content) > LARGEST_BODY, f"its body has more than {LARGEST_BODY:,} bytes"),
+    ):
+        if large:
+            raise ToolError(
+                "invalid_arguments", f"the request is too large: {what}", ("ask less",)
+            )
+    return found

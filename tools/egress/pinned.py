@@ -1,0 +1,64 @@
+"""Connections to addresses that were checked, so that no second look-up can change them."""
+
+import asyncio
+import socket
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import httpcore
+
+_ANYIO: httpcore.AsyncNetworkBackend = httpcore.AnyIOBackend()  # pyright: ignore[reportAssignmentType] -- another class only where anyio is missing, which httpx brings
+
+
+class Resolver(Protocol):
+    """Finds the addresses of a name."""
+
+    async def __call__(self, host: str, port: int) -> Sequence[str]: ...
+
+
+class Connector(Protocol):
+    """Opens a connection to an address, never to a name."""
+
+    async def __call__(
+        self, address: str, port: int, seconds: float | None
+    ) -> httpcore.AsyncNetworkStream: ...
+
+
+async def system_addresses(host: str, port: int) -> Sequence[str]:
+    """Ask the system's resolver."""
+    found = await asyncio.get_running_loop().getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
+    )
+    return [str(entry[4][0]) for entry in found]
+
+
+async def connected(address: str, port: int, seconds: float | None) -> httpcore.AsyncNetworkStream:
+    """Connect to an address."""
+    return await _ANYIO.connect_tcp(address, port, seconds)
+
+
+class Pinned(httpcore.AsyncNetworkBackend):
+    """Connects to the addresses that were checked, whatever their name means by now."""
+
+    def __init__(self, addresses: Sequence[str], connect: Connector) -> None:
+        self._addresses = addresses
+        self._connect = connect
+
+    async def connect_tcp(
+        self,
+        host: str,  # noqa: ARG002 -- the name is never looked up again
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 -- of the library
+        local_address: str | None = None,  # noqa: ARG002 -- as above
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,  # noqa: ARG002 -- as above
+    ) -> httpcore.AsyncNetworkStream:
+        *others, last = self._addresses
+        for address in others:
+            try:
+                return await self._connect(address, port, timeout)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                continue
+        return await self._connect(last, port, timeout)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)

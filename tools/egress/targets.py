@@ -1,0 +1,77 @@
+"""Reading an address so that what is checked is what is asked: one reader, no second opinion."""
+
+import re
+from ipaddress import AddressValueError, IPv4Address
+from typing import NamedTuple
+from urllib.parse import quote, urlsplit
+
+from contracts.allowlists import Origin, origin_of
+from contracts.errors import ToolError
+
+LONGEST_LABEL = 63
+LONGEST_HOST = 253
+
+_READABLE = re.compile(r"[^\x00-\x20\x7f\\]+")
+_NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
+
+
+class Target(NamedTuple):
+    """Where one request goes; `path` is what stands behind the host, with the query."""
+
+    scheme: str
+    origin: Origin
+    path: str
+
+    @property
+    def host(self) -> str:
+        """The host's name or address, bare."""
+        return self.origin.host
+
+    @property
+    def usual_port(self) -> bool:
+        """Whether the port goes without saying."""
+        return self.origin.port == {"http": 80, "https": 443}[self.scheme]
+
+    @property
+    def authority(self) -> str:
+        """The value of the header `Host`."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.usual_port else f"{host}:{self.origin.port}"
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.authority}{self.path}"
+
+
+def target(address: str) -> Target:
+    """Read an address. Raises ToolError where servers, libraries and people might disagree."""
+    origin = origin_of(address) if _READABLE.fullmatch(address) else None
+    if origin is None:
+        raise _unreadable(address, "it is no plain http:// or https:// address")
+    labels = origin.host.split(".")
+    if len(origin.host) > LONGEST_HOST or max(map(len, labels)) > LONGEST_LABEL:
+        raise _unreadable(address, "its host is too long")
+    if _NUMERIC.fullmatch(labels[-1]) and not _is_dotted(origin.host):
+        raise _unreadable(address, "its host is a number in disguise")
+    parts = urlsplit(address)
+    path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+    return Target(parts.scheme, origin, quote(path, safe=_VISIBLE))
+
+
+def _is_dotted(host: str) -> bool:
+    try:
+        IPv4Address(host)
+    except AddressValueError:
+        return False
+    return True
+
+
+def _unreadable(address: str, reason: str) -> ToolError:
+    return ToolError(
+        "permission_denied",
+        f"the address {address[:200]!r} can't be asked: {reason}",
+        (
+            "write it as https://host/path, without user, password, spaces or control characters",
+            "write a name with other letters than a-z in its ASCII form (xn--...)",
+        ),
+    )

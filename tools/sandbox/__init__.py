@@ -1,0 +1,1 @@
+"""A fresh process for each call, with nothing in it but the tool (docs/sandbox.md)."""

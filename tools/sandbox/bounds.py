@@ -1,0 +1,25 @@
+"""How much a sandboxed call may use."""
+
+from typing import NamedTuple
+
+
+class Bounds(NamedTuple):
+    """
+    Limits of one call; sizes are in bytes.
+
+    `memory` is what one process may map, `memory_together` what all of them may hold, where pages
+    that forked processes share count for each. `scratch` is the size of /tmp and of /dev/shm. A
+    call is ended when less than `free_disk` is left to the worker: no limit of the kernel counts
+    all files of a process.
+    """
+
+    memory: int = 512 * 2**20
+    memory_together: int = 2 * 2**30
+    processes: int = 64
+    open_files: int = 256
+    file: int = 100 * 10**6
+    scratch: int = 64 * 2**20
+    free_disk: int = 10**9
+
+
+BOUNDS = Bounds()

@@ -1,0 +1,52 @@
+"""Calls that run in the sandbox, each with nothing but what is granted to it."""
+
+from functools import partial
+
+from contracts.allowlists import command_is_listed, host_is_listed, origin_of
+from contracts.errors import ToolDenied
+from contracts.tools import Grant, ToolInvocation
+from tools.context import Heartbeat
+from tools.egress.client import Egress
+from tools.sandbox.sandbox import Sandbox
+from tools.tool import Tool
+
+
+class InSandbox:
+    """The sandbox as a place for calls; with a *flaw* there is none, and all are denied."""
+
+    def __init__(self, sandbox: Sandbox, egress: Egress, flaw: str | None) -> None:
+        self._sandbox = sandbox
+        self._egress = egress
+        self._flaw = flaw
+
+    async def run(self, tool: Tool, invocation: ToolInvocation, heartbeat: Heartbeat) -> bytes:
+        """Run a call as its grant says, whatever was checked before it came here."""
+        if self._flaw is not None:
+            raise ToolDenied(self._flaw, ("use a tool that needs no sandbox",))
+        if (grant := invocation.grant) is None:
+            raise ToolDenied("nothing was granted to this call", ("use another tool",))
+        _check(tool, invocation, grant)
+        broker = partial(self._egress.ask, hosts=grant.hosts)
+        return await self._sandbox.run(tool, invocation, heartbeat, broker)
+
+
+def _check(tool: Tool, invocation: ToolInvocation, grant: Grant) -> None:
+    scope = tool.contract.resource_scope
+    if scope.argument is None or scope.kind not in {"command", "host"}:
+        return
+    named = tool.values(invocation.arguments).get(scope.argument)
+    if scope.kind == "command":
+        listed = isinstance(named, list) and command_is_listed(
+            list(map(str, named)), grant.commands
+        )
+        entries = grant.commands
+    else:
+        origin = origin_of(named) if isinstance(named, str) else None
+        listed = origin is not None and host_is_listed(origin, grant.hosts)
+        entries = grant.hosts
+    if not listed:
+        known = ", ".join(entries) or "none"
+        raise ToolDenied(
+            f"{scope.argument} {str(named)[:500]!r} isn't on the list (listed: {known})",
+            ("use what is listed", "ask a person to list it in the policy"),
+        )

@@ -1,0 +1,64 @@
+"""
+The first code in a sandbox: gives up what power is left, sets limits, and runs one tool.
+
+It runs as a program: `entry.py CHANNEL SETUP`, with nothing but the standard library to import.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import sys
+from collections.abc import Mapping
+
+_CAPABILITIES = 0x20080522
+"""The version of the two words that follow."""
+
+_PR_SET_DUMPABLE = 4
+_STANDARD_STREAMS = 3
+_MOST_DESCRIPTORS = 4096
+
+
+def main() -> None:
+    """Prepare this process, then serve one call."""
+    channel, setup = int(sys.argv[1]), json.loads(sys.argv[2])
+    # When memory runs out, this goes first, and the worker stays.
+    with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:  # noqa: PTH123 -- pathlib is slow to import
+        file.write("1000")
+    _become(setup["user"])
+    os.chdir("/workspace")
+    _limit(setup["limits"])
+    os.closerange(_STANDARD_STREAMS, channel)
+    os.closerange(channel + 1, _MOST_DESCRIPTORS)
+    os.set_inheritable(channel, False)  # noqa: FBT003 -- as the standard library has it
+    sys.path[:] = ["/code", *sys.path, *setup["libraries"]]
+    from tools.sandbox.child import serve
+
+    serve(channel)
+
+
+def _become(user: int | None) -> None:
+    """Become the run's own user for good: no number of root's stays, and so no capability."""
+    if user is not None:
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+    system = ctypes.CDLL(None)
+    if system.capset((ctypes.c_uint32 * 2)(_CAPABILITIES, 0), (ctypes.c_uint32 * 6)()) != 0:
+        sys.exit("the sandbox can't give up its capabilities")
+    # Others of the same user can't look into this process, nor speak through its channel.
+    if system.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
+        sys.exit("the sandbox can't close its process to others")
+
+
+def _limit(limits: Mapping[str, int]) -> None:
+    for name, value in limits.items():
+        number = getattr(resource, f"RLIMIT_{name}")
+        _, most = resource.getrlimit(number)
+        lowest = value if most == resource.RLIM_INFINITY else min(value, most)
+        resource.setrlimit(number, (lowest, lowest))
+    os.setpriority(os.PRIO_PROCESS, 0, 10)
+
+
+if __name__ == "__main__":
+    main()

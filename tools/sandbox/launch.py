@@ -1,0 +1,132 @@
+"""Starting bubblewrap, and ending it with everything that ever ran in it."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tools.sandbox.bounds import Bounds
+from tools.sandbox.jail import Jail, libraries_of_python
+from tools.sandbox.syscalls import syscall_filter
+
+LONGEST_COMPLAINT = 4_000
+LAST_BREATH = 10.0
+"""Seconds that the kernel has to end what was killed."""
+
+
+class Launched:
+    """A sandbox that runs. Its process ends with the worker, however that ends."""
+
+    def __init__(self, process: subprocess.Popen[bytes], complaints: int) -> None:
+        self._process = process
+        self._complaints = complaints
+        self.complaint = ""
+
+    @property
+    def pid(self) -> int:
+        """The process outside; all others are below it."""
+        return self._process.pid
+
+    def kill(self) -> None:
+        """Kill all that is in the sandbox: its first process dies with the one outside."""
+        if self._process.returncode is None:
+            # The group as well: the first process is in it until it is bound to the other.
+            for kill in (os.killpg, os.kill):
+                with contextlib.suppress(ProcessLookupError):
+                    kill(self.pid, signal.SIGKILL)
+
+    async def end(self) -> None:
+        """Kill it, and return when nothing of it is left."""
+        self.kill()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LAST_BREATH):
+                await self._silence()
+        await asyncio.to_thread(self._process.wait)
+        os.close(self._complaints)
+
+    async def _silence(self) -> None:
+        """Read what bubblewrap complained of; the end comes when all who could write are dead."""
+        loop, readable = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(self._complaints, readable.set)
+        said = b""
+        try:
+            while True:
+                await readable.wait()
+                readable.clear()
+                try:
+                    part = os.read(self._complaints, LONGEST_COMPLAINT)
+                except BlockingIOError:
+                    continue
+                if not part:
+                    return
+                said = (said + part)[:LONGEST_COMPLAINT]
+        finally:
+            loop.remove_reader(self._complaints)
+            self.complaint = said.decode(errors="replace").strip()
+
+
+def launch(bubblewrap: Path, jail: Jail, channel: socket.socket) -> Launched:
+    """
+    Start a sandbox whose process speaks through *channel*.
+
+    The thread that starts it must live as long as it: the kernel ends it with that thread.
+    """
+    setup = {
+        "user": jail.user,
+        "limits": _limits(jail.bounds),
+        "libraries": libraries_of_python(),
+    }
+    complaints, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    os.set_blocking(writer, True)
+    with _descriptors(jail) as (arguments, passed):
+        process = subprocess.Popen(
+            [
+                *(str(bubblewrap), "--args", str(arguments), "--"),
+                *(*jail.command(), str(channel.fileno()), json.dumps(setup)),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=writer,
+            pass_fds=[*passed, channel.fileno()],
+            # The kernel shows it to the inside, whatever bubblewrap clears.
+            env={},
+            cwd="/",
+            start_new_session=True,
+        )
+    os.close(writer)
+    return Launched(process, complaints)
+
+
+@contextmanager
+def _descriptors(jail: Jail) -> Generator[tuple[int, list[int]]]:
+    """Hand over by memory what isn't for the command line, where the inside could read it."""
+    with contextlib.ExitStack() as stack:
+
+        def memory(content: bytes) -> int:
+            descriptor = os.memfd_create("sandbox")
+            stack.callback(os.close, descriptor)
+            os.write(descriptor, content)
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            return descriptor
+
+        files = {path: memory(content.encode()) for path, content in jail.files().items()}
+        filtered = memory(syscall_filter())
+        words = jail.arguments(files, filtered)
+        arguments = memory("\0".join([*words, ""]).encode())
+        yield arguments, [arguments, filtered, *files.values()]
+
+
+def _limits(bounds: Bounds) -> dict[str, int]:
+    return {
+        "AS": bounds.memory,
+        "NPROC": bounds.processes,
+        "FSIZE": bounds.file,
+        "NOFILE": bounds.open_files,
+        "CORE": 0,
+    }

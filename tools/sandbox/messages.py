@@ -1,0 +1,110 @@
+"""
+What the worker and the process in the sandbox say to each other: JSON, one message a line.
+
+Plain dataclasses, because every call makes them anew; only the worker has reason to check them.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, JsonValue
+from pydantic_core import to_json
+
+from contracts.errors import ToolError
+from contracts.tools import LONGEST_REASON, ErrorType, ToolInvocation
+from tools.egress.exchange import HttpAnswer, HttpRequest
+
+MOST_ACTIONS = 20
+
+Reason: TypeAlias = Annotated[str, Field(max_length=LONGEST_REASON)]
+
+
+@dataclass(frozen=True)
+class Job:
+    """The first line that the worker says: the tool by its name, and the call."""
+
+    module: str
+    qualname: str
+    invocation: ToolInvocation
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The limits are set, and the call may begin."""
+
+    kind: Literal["ready"] = "ready"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The tool reports progress."""
+
+    value: JsonValue
+    kind: Literal["progress"] = "progress"
+
+
+@dataclass(frozen=True)
+class Asks:
+    """The tool asks the worker for something from the net, and waits for the answer."""
+
+    request: HttpRequest
+    kind: Literal["asks"] = "asks"
+
+
+@dataclass(frozen=True)
+class Done:
+    """The tool's result, as JSON."""
+
+    content: str
+    kind: Literal["done"] = "done"
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The tool, or the worker, says why it can't do what was asked."""
+
+    type: ErrorType
+    reason: Reason
+    next_valid_actions: Annotated[tuple[Reason, ...], Field(max_length=MOST_ACTIONS)]
+    kind: Literal["refused"] = "refused"
+
+    @classmethod
+    def of(cls, error: ToolError) -> "Refused":
+        """Put a refusal into a message."""
+        actions = error.next_valid_actions[:MOST_ACTIONS]
+        return cls(
+            type=error.type,
+            reason=error.reason[:LONGEST_REASON],
+            next_valid_actions=tuple(action[:LONGEST_REASON] for action in actions),
+        )
+
+    def error(self) -> ToolError:
+        """Take the refusal out of the message."""
+        return ToolError(self.type, self.reason, tuple(self.next_valid_actions))
+
+
+@dataclass(frozen=True)
+class Raised:
+    """The tool raised something that nobody expects."""
+
+    error: Annotated[str, Field(pattern=r"^\w{1,100}$")]
+    message: Reason
+    kind: Literal["raised"] = "raised"
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What the worker says to what was asked: one of both."""
+
+    answer: HttpAnswer | None = None
+    refused: Refused | None = None
+
+
+FromSandbox: TypeAlias = Annotated[
+    Ready | Progress | Asks | Done | Refused | Raised, Field(discriminator="kind")
+]
+
+
+def line(message: object) -> bytes:
+    """Write a message down."""
+    return to_json(message, bytes_mode="base64") + b"\n"

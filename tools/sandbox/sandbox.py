@@ -1,0 +1,190 @@
+"""The sandbox of a worker: whether there is one, and running calls in it."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import socket
+import sys
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NoReturn
+
+from pydantic_core import from_json
+
+from contracts.errors import HoldfastError, ToolCrashed, ToolDenied, ToolError
+from contracts.tools import ToolInvocation
+from tools.artifacts import quoted
+from tools.context import Heartbeat
+from tools.egress.exchange import HttpRequest
+from tools.limits import time_limit
+from tools.sandbox import probe, talk
+from tools.sandbox.bounds import BOUNDS, Bounds
+from tools.sandbox.identity import other_user
+from tools.sandbox.jail import Jail, installed
+from tools.sandbox.launch import Launched, launch
+from tools.sandbox.messages import Job, line
+from tools.sandbox.sources import OURS, copied, loaded
+from tools.sandbox.syscalls import has_filter
+from tools.sandbox.talk import Broker, Channel
+from tools.sandbox.watch import exceeded, is_nearly_full, lists_children
+from tools.schema import SchemaCheck
+from tools.tool import Tool
+
+LONGEST_START = 30.0
+"""Seconds until a process is ready; it takes a third of one."""
+
+_PAGE = "docs/sandbox.md"
+
+
+class Sandbox:
+    """Runs each call in a fresh bubblewrap, and keeps a workspace for each run below *home*."""
+
+    def __init__(self, home: Path, bounds: Bounds = BOUNDS) -> None:
+        self._home = home.absolute()
+        self._bounds = bounds
+        self._copies: dict[bool, asyncio.Future[Path]] = {}
+
+    async def flaw(self) -> str | None:
+        """Say in one line why there is no sandbox here; nothing when there is one that holds."""
+        if (missing := _missing()) is not None:
+            return missing
+        try:
+            said = await self.run(probe.look_around, _PROBE, lambda _: None, _nobody)
+        except HoldfastError as error:
+            return f"bubblewrap can't make a sandbox here: {error} ({_PAGE})"
+        found = "; ".join(map(str, from_json(said)))
+        return f"the sandbox that bubblewrap makes here doesn't hold: {found}" if found else None
+
+    async def run(
+        self, tool: Tool, invocation: ToolInvocation, heartbeat: Heartbeat, broker: Broker
+    ) -> bytes:
+        """
+        Run a tool once and return its result as JSON. What it may ask goes through *broker*.
+
+        Raises ToolTimeout, ToolError or ToolCrashed, and ToolDenied when it never began. However
+        this ends, also by cancellation, nothing that the call started is left.
+        """
+        jail = await self._jail(tool, invocation)
+        name, limit = tool.contract.name, tool.contract.timeout
+        job = Job(module=tool.module, qualname=tool.qualname, invocation=invocation)
+        async with self._started(jail) as (launched, channel):
+            channel.writer.write(line(job))
+            watch = asyncio.create_task(exceeded(launched.pid, jail.workspace, self._bounds))
+            watch.add_done_callback(lambda _: launched.kill())
+            try:
+                async with time_limit(name, limit):
+                    content = await talk.outcome(channel, heartbeat, broker)
+            except ToolCrashed:
+                if watch.done():
+                    raise ToolError(
+                        "internal_error",
+                        f"{name} was ended: {watch.result()}",
+                        ("do it in smaller parts",),
+                    ) from None
+                raise
+            finally:
+                watch.cancel()
+        return _promised(tool, content)
+
+    @asynccontextmanager
+    async def _started(self, jail: Jail) -> AsyncGenerator[tuple[Launched, Channel]]:
+        """Have a sandbox while the block lasts, ready for its call."""
+        ours, its = socket.socketpair()
+        with ours, its:
+            launched = launch(_bubblewrap(), jail, its)
+            its.close()
+            try:
+                async with _opened(ours) as channel:
+                    if ready := await _is_ready(channel):
+                        yield launched, channel
+            finally:
+                # Shielded: a second cancellation must not save it.
+                await asyncio.shield(asyncio.ensure_future(launched.end()))
+        if not ready:
+            complaint = launched.complaint.splitlines()[-1:] or ["its process didn't start"]
+            raise ToolDenied(complaint[0], ("ask a person to look at the sandbox",))
+
+    async def prepare(self, tools: Iterable[Tool]) -> None:
+        """Copy the code of tools before it changes. Raises AppError where there is too much."""
+        for tool in tools:
+            await self._code(tool)
+
+    async def _jail(self, tool: Tool, invocation: ToolInvocation) -> Jail:
+        code = await self._code(tool)
+        user = other_user(invocation.run_id)
+        workspace = self._home / "workspaces" / quoted(invocation.run_id)
+        workspace.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if user is not None:
+            os.chown(workspace, user, user)
+        if is_nearly_full(workspace, self._bounds):
+            raise ToolDenied(
+                "the disk of the workspace is nearly full", ("ask a person to make room",)
+            )
+        return Jail(code, workspace, user, self._bounds)
+
+    async def _code(self, tool: Tool) -> Path:
+        """Return the copy of what a tool needs: ours is enough for ours."""
+        is_ours = tool.module.split(".")[0] in OURS
+        if is_ours not in self._copies:
+            names = OURS if is_ours else {*OURS, *loaded(installed())}
+            copying = asyncio.to_thread(copied, names, self._home / "sandbox")
+            self._copies[is_ours] = asyncio.ensure_future(copying)
+        return await asyncio.shield(self._copies[is_ours])
+
+
+@asynccontextmanager
+async def _opened(ours: socket.socket) -> AsyncGenerator[Channel]:
+    reader, writer = await asyncio.open_unix_connection(sock=ours, limit=talk.LONGEST_LINE)
+    try:
+        yield Channel(reader, writer)
+    finally:
+        # Nothing is flushed: nobody may be left to read it.
+        writer.transport.abort()
+
+
+async def _is_ready(channel: Channel) -> bool:
+    with contextlib.suppress(TimeoutError, ToolCrashed):
+        async with asyncio.timeout(LONGEST_START):
+            return await talk.is_ready(channel)
+    return False
+
+
+def _promised(tool: Tool, content: bytes) -> bytes:
+    """Return a result that is what the contract says; what runs inside could send anything."""
+    try:
+        objections = SchemaCheck(tool.contract.output_schema).objections(from_json(content))
+    except ValueError:
+        objections = ("it is no JSON",)
+    if objections:
+        raise ToolCrashed("ResultUnfit", f"the result isn't what was promised: {objections[0]}")
+    return content
+
+
+def _missing() -> str | None:
+    if sys.platform != "linux":
+        return f"the sandbox needs Linux, and this is {sys.platform}"
+    if not has_filter():
+        return "the sandbox knows the system calls of x86-64 and ARM64 only"
+    if shutil.which("bwrap") is None:
+        return "bubblewrap is missing: install it (Debian: apt-get install bubblewrap)"
+    if not lists_children():
+        return "this kernel doesn't list child processes (CONFIG_PROC_CHILDREN)"
+    return None
+
+
+def _bubblewrap() -> Path:
+    found = shutil.which("bwrap")
+    if found is None:
+        raise ToolDenied("bubblewrap is missing", ("ask a person to install bubblewrap",))
+    return Path(found)
+
+
+async def _nobody(_: HttpRequest) -> NoReturn:
+    raise ToolDenied("the probe asks nobody")
+
+
+_PROBE = ToolInvocation(
+    run_id="probe", call_id="probe", agent="", tenant="", actor="", arguments={}
+)

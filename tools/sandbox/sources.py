@@ -1,0 +1,137 @@
+"""The code that a sandboxed tool needs, copied to where nothing else lies."""
+
+import hashlib
+import os
+import py_compile
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.machinery import all_suffixes
+from importlib.util import cache_from_source
+from pathlib import Path
+from types import ModuleType
+
+from contracts.errors import AppError
+
+OURS = ("contracts", "tools")
+"""The packages that every sandbox needs, and the only ones that the built-in tools need."""
+
+CODE = "/code"
+"""Where the copy lies inside."""
+
+MOST_FILES = 20_000
+
+
+def loaded(there: Iterable[Path]) -> tuple[str, ...]:
+    """Name what this process has imported from elsewhere than the folders that are there."""
+    folders = tuple(there)
+    return tuple(
+        sorted(
+            name
+            for name, module in list(sys.modules.items())
+            if "." not in name
+            and not name.startswith("__")
+            and any(not _is_below(place, folders) for place in _places(module))
+        )
+    )
+
+
+def copied(names: Iterable[str], into: Path) -> Path:
+    """
+    Copy modules and packages as they are now to a folder of their own below *into*.
+
+    Only code is copied: what lies beside it, such as `.env`, `.git` or keys, stays outside. The
+    folder is named by its content, so it is made once.
+    """
+    files = dict(sorted(_files(names)))
+    hashed = hashlib.sha256(sys.version.encode())
+    for name, path in files.items():
+        hashed.update(f"{name}\0{path.stat().st_size}\0".encode() + path.read_bytes())
+    folder = into / hashed.hexdigest()[:32]
+    if not folder.exists():
+        into.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=into) as partial:
+            _copy(files, Path(partial, "code"))
+            try:
+                Path(partial, "code").rename(folder)
+            except OSError:
+                if not folder.exists():
+                    raise  # else another worker was quicker
+    return folder
+
+
+def _copy(files: Mapping[str, Path], folder: Path) -> None:
+    used = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+    folder.mkdir()
+    for name, path in files.items():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+        target.chmod(0o644)
+        # What runs in the sandbox can't keep what it compiles.
+        if path.suffix == ".py" and (str(path) in used or name.split("/")[0] in OURS):
+            py_compile.compile(
+                str(target),
+                dfile=f"{CODE}/{name}",
+                quiet=2,
+                invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+            )
+            cached = Path(cache_from_source(str(target)))
+            if cached.exists():
+                cached.chmod(0o644)
+    for made, _, _ in os.walk(folder):
+        Path(made).chmod(0o755)
+
+
+def _files(names: Iterable[str]) -> Iterator[tuple[str, Path]]:
+    count = 0
+    for name in names:
+        for place in _places(sys.modules[name]):
+            for path in _code(place):
+                count += 1
+                if count > MOST_FILES:
+                    raise AppError(
+                        f"the sandbox copies the code that an app has loaded, and {name!r} makes "
+                        f"it more than {MOST_FILES:,} files: define sandboxed tools in a package "
+                        "of their own"
+                    )
+                yield (
+                    str(
+                        Path(
+                            name if place.is_dir() else "",
+                            path.relative_to(place if place.is_dir() else place.parent),
+                        )
+                    ),
+                    path,
+                )
+
+
+def _code(place: Path) -> Iterator[Path]:
+    if place.is_file():
+        yield place
+        return
+    suffixes = tuple(all_suffixes())
+    for folder, folders, files in os.walk(place):
+        folders[:] = [name for name in folders if _holds_code(Path(folder, name))]
+        for name in files:
+            if name.endswith(suffixes) and not name.startswith("."):
+                yield Path(folder, name)
+
+
+def _holds_code(folder: Path) -> bool:
+    name = folder.name
+    hidden = name.startswith(".") or name in {"__pycache__", "node_modules"}
+    return not hidden and not (folder / "pyvenv.cfg").exists()
+
+
+def _places(module: ModuleType) -> list[Path]:
+    """Return a package's folders or a module's file; nothing for what is built in."""
+    if (folders := getattr(module, "__path__", None)) is not None:
+        return [Path(folder) for folder in folders if Path(folder).is_dir()]
+    file = getattr(module, "__file__", None)
+    return [Path(file)] if file is not None and Path(file).is_file() else []
+
+
+def _is_below(path: Path, folders: tuple[Path, ...]) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)
