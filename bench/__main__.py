@@ -42,7 +42,7 @@ async def _measure(given: argparse.Namespace) -> None:
         "The raw loop has the SDK's defaults, its sandbox too; python -m bench.variants: without"
     )
     if "decisions" in given.only:
-        await decisions(tally)
+        decisions(tally)
     if set(given.only) != {"decisions"}:
         await _with_server(given, tally)
     tally.close()

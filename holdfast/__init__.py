@@ -16,8 +16,18 @@ from contracts.model import ModelSettings
 from contracts.tools import HostedTool, Reconciled, ResourceScope, Risk
 from contracts.usage import CallUsage, UsageMetrics
 from holdfast.app import Agent, App
-from tools.builtin import ask_user
+from tools.builtin import (
+    ask_user,
+    http_request,
+    list_files,
+    read_file,
+    run_command,
+    run_python,
+    submit_plan,
+    write_file,
+)
 from tools.context import ToolContext
+from tools.egress.exchange import HttpAnswer
 from tools.tool import Tool, tool
 
 __all__ = [
@@ -30,6 +40,7 @@ __all__ = [
     "ChatServer",
     "HoldfastError",
     "HostedTool",
+    "HttpAnswer",
     "ModelRejected",
     "ModelSettings",
     "ModelUnavailable",
@@ -48,7 +59,14 @@ __all__ = [
     "call",
     "calls",
     "fail",
+    "http_request",
+    "list_files",
+    "read_file",
+    "run_command",
+    "run_python",
     "say",
+    "submit_plan",
     "tool",
     "using",
+    "write_file",
 ]

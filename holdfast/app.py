@@ -127,9 +127,7 @@ class App:
             if flaw := _flaw_of_server(server):
                 raise AppError(f"chat server {name!r}: {flaw}")
         self.registry = ToolRegistry(
-            tool
-            for agent in self.agents
-            for tool in (*agent.tools, *companions(agent.tools))
+            tool for agent in self.agents for tool in (*agent.tools, *companions(agent.tools))
         )
         names = [agent.name for agent in self.agents]
         for agent in self.agents:

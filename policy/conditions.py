@@ -8,7 +8,7 @@ value than the tool.
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
 from typing import NamedTuple, cast
@@ -88,6 +88,20 @@ def compiled(text: str) -> Condition | tuple[Misfit, ...]:
             Misfit(1, 1, "it must be true or false; of an argument alone say args.name == true"),
         )
     return Condition(text, expression)
+
+
+def any_of(conditions: Sequence[Condition]) -> Condition | None:
+    """
+    Compile the condition that any of some is true; null where they can't be put together.
+
+    It is false only if all of them are: one that is in doubt leaves it in doubt, or true.
+    """
+    # A line of its own for each, because it may end with a comment.
+    text = " || ".join(f"({condition.text}\n)" for condition in conditions)
+    try:
+        return Condition(text, _environment().compile(text))
+    except (RuntimeError, TypeError, ValueError):
+        return None
 
 
 def bind(args: Mapping[str, object], **texts: str) -> Variables | Doubt:

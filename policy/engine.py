@@ -13,8 +13,9 @@ from typing import TypeAlias
 from contracts.decisions import AskUser, Decision, Deny
 from contracts.tools import ToolCall, ToolContract
 from policy.case import Case, Facts
+from policy.fitting import forbidden_by
 from policy.repetition import fingerprint
-from policy.rules import NO_POLICY, Policy, forbidden_by
+from policy.rules import NO_POLICY, Policy
 from policy.switches import switched_off
 from policy.terms import TELL, TERMS, permitted, strengthened
 

@@ -1,4 +1,4 @@
-"""The rules of a policy: which of them fit a call, and which of those governs it."""
+"""The rules of a policy, as the engine takes them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,12 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
-from contracts.allowlists import command_is_listed, host_is_listed
 from contracts.approvals import Requirement
 from contracts.tools import Grant, Risk
-from policy.allowlists import command_is_forbidden
-from policy.case import Case
-from policy.conditions import Condition, Doubt
+from policy.conditions import Condition, any_of
 from policy.trust import Issuer
 
 Effect: TypeAlias = Literal["forbid", "allow", "sandbox", "draft", "approve", "ask", "deny"]
@@ -24,6 +21,9 @@ RELEASING: frozenset[Effect] = frozenset({*OPENING, "approve"})
 """Effects after which the call itself may run."""
 
 REFUSING: frozenset[Effect] = frozenset({"forbid", "deny"})
+
+BATCH = 32
+"""Conditions that are looked at together; more at once gain little."""
 
 NO_NAMES: frozenset[str] = frozenset()
 
@@ -59,6 +59,31 @@ class PolicyRule(NamedTuple):
         """What a sandboxed call may do that the rule lets run."""
         return Grant(commands=self.match.commands, hosts=self.match.hosts)
 
+    def may_be_about(self, tool: str, risk: Risk) -> bool:
+        """Whether what the rule says of tools and risk classes lets it fit calls of a tool."""
+        match = self.match
+        return (not match.tools or tool in match.tools) and (
+            not match.risks or risk in match.risks
+        )
+
+
+class Batch(NamedTuple):
+    """
+    Some rules in their order, and the condition that any of theirs is true.
+
+    While that is false none of the rules fits, and none is in doubt: one look instead of many.
+    """
+
+    rules: tuple[PolicyRule, ...]
+    any: Condition | None = None
+
+
+class Candidates(NamedTuple):
+    """The rules of a policy that can be about one tool."""
+
+    forbidding: tuple[Batch, ...]
+    ordered: tuple[Batch, ...]
+
 
 @dataclass(frozen=True)
 class Policy:
@@ -85,163 +110,23 @@ class Policy:
         """All other rules: the first that fits governs."""
         return tuple(rule for rule in self.rules if rule.effect != "forbid")
 
+    def about(self, tool: str, risk: Risk) -> Candidates:
+        """Return the rules that can be about a tool. Prepared once for each that is called."""
+        found = self._candidates.get((tool, risk))
+        if found is None:
+            found = Candidates(
+                _batches([rule for rule in self.forbidding if rule.may_be_about(tool, risk)]),
+                _batches([rule for rule in self.ordered if rule.may_be_about(tool, risk)]),
+            )
+            self._candidates[tool, risk] = found
+        return found
+
+    @cached_property
+    def _candidates(self) -> dict[tuple[str, Risk], Candidates]:
+        return {}
+
 
 NO_POLICY = Policy()
-
-
-class Fit(NamedTuple):
-    """
-    Whether a rule fits a call.
-
-    `differs`: the call is another one, in what `detail` names. `unsafe`: such a rule never holds
-    for a call of this risk class. `false`: its condition isn't true. `doubt`: nobody can say.
-    """
-
-    kind: Literal["fits", "differs", "unsafe", "false", "doubt"]
-    detail: str = ""
-
-
-_FITS = Fit("fits")
-_FALSE = Fit("false")
-_UNFIT = {name: Fit("differs", name) for name in Match._fields}
-
-
-def fit(rule: PolicyRule, case: Case) -> Fit:
-    """Say whether a rule fits a call."""
-    different = _difference(rule, case)
-    if different is not None:
-        return different
-    flaw = unsafe(
-        case.contract.risk,
-        rule.effect,
-        recovery=rule.requirement.recovery,
-        conditional=rule.condition is not None,
-    )
-    if flaw is not None:
-        return Fit("unsafe", flaw)
-    if rule.condition is None:
-        return _FITS
-    match rule.condition.holds(case.variables):
-        case True:
-            return _FITS
-        case False:
-            return _FALSE
-        case Doubt(reason):
-            return Fit("doubt", reason)
-
-
-class Found(NamedTuple):
-    """The rule that decides about a call, and how sure that is."""
-
-    rule: PolicyRule
-    fit: Fit
-
-    @property
-    def reason(self) -> str:
-        """Why the rule decides so."""
-        doubt = self.fit.detail if self.fit.kind == "doubt" else ""
-        return (
-            f"{self.rule.reason} (its condition can't be evaluated: {doubt})"
-            if doubt
-            else (self.rule.reason)
-        )
-
-
-def forbidden_by(case: Case, policy: Policy) -> Found | None:
-    """Return a rule that forbids the call; one whose condition nobody can evaluate does."""
-    for rule in policy.forbidding:
-        found = fit(rule, case)
-        if found.kind in {"fits", "doubt"}:
-            return Found(rule, found)
-    return None
-
-
-def governing(case: Case, policy: Policy, *, opens_anyway: bool) -> Found | None:
-    """
-    Return the first rule in the order of the file that fits a call.
-
-    A condition that can't be evaluated never opens anything, whatever a model puts into the
-    arguments: a rule that lets calls run doesn't fit then, a rule that denies does. Any other
-    doesn't either, unless what follows would let the call run without a person; *opens_anyway*
-    says whether that is so without any rule.
-    """
-    doubtful = None
-    for rule in policy.ordered:
-        found = Found(rule, fit(rule, case))
-        if found.fit.kind == "fits":
-            return (doubtful or found) if rule.effect in OPENING else found
-        if found.fit.kind == "doubt" and rule.effect in REFUSING:
-            return found
-        if found.fit.kind == "doubt" and rule.effect not in OPENING:
-            doubtful = doubtful or found
-    return doubtful if opens_anyway else None
-
-
-def listed_for(case: Case, policy: Policy) -> tuple[str, ...]:
-    """Return the commands or hosts that rules list for calls like this one."""
-    kind: Literal["commands", "hosts"] = "commands" if case.names_command else "hosts"
-    found: dict[str, None] = {}
-    for rule in policy.ordered:
-        different = _difference(rule, case)
-        alike = different is None or different.detail == kind
-        if alike and rule.effect in RELEASING:
-            found |= dict.fromkeys(getattr(rule.match, kind))
-    return tuple(found)
-
-
-def _difference(rule: PolicyRule, case: Case) -> Fit | None:
-    """Compare what a rule names with the call, the cheap and telling first."""
-    match, facts = rule.match, case.facts
-    if match.tools and case.contract.name not in match.tools:
-        return _UNFIT["tools"]
-    if match.risks and case.contract.risk not in match.risks:
-        return _UNFIT["risks"]
-    if match.agents and facts.agent not in match.agents:
-        return _UNFIT["agents"]
-    if match.tenants and facts.tenant not in match.tenants:
-        return _UNFIT["tenants"]
-    if match.actors and facts.actor not in match.actors:
-        return _UNFIT["actors"]
-    if match.environments and facts.environment not in match.environments:
-        return _UNFIT["environments"]
-    return _lists_differ(rule, case)
-
-
-def _lists_differ(rule: PolicyRule, case: Case) -> Fit | None:
-    if rule.match.commands and not _commands_fit(rule, case):
-        return _UNFIT["commands"]
-    if rule.match.hosts and not _hosts_fit(rule, case):
-        return _UNFIT["hosts"]
-    return None
-
-
-def _commands_fit(rule: PolicyRule, case: Case) -> bool:
-    if not case.names_command:
-        return _is_grant(rule, case)
-    refuses = rule.effect in REFUSING
-    if case.command is None:
-        return refuses
-    fits = command_is_forbidden if refuses else command_is_listed
-    return fits(case.command, rule.match.commands)
-
-
-def _hosts_fit(rule: PolicyRule, case: Case) -> bool:
-    if not case.names_host:
-        return _is_grant(rule, case)
-    if case.origin is None:
-        return rule.effect in REFUSING
-    return host_is_listed(case.origin, rule.match.hosts)
-
-
-def _is_grant(rule: PolicyRule, case: Case) -> bool:
-    """
-    Whether a list says what the sandbox may do, for a call that names nothing of the kind.
-
-    Only in a rule that names tools or risk classes: else a list of hosts would let every tool run.
-    """
-    named = bool(rule.match.tools or rule.match.risks)
-    sandboxed = case.runs_in_sandbox or rule.effect == "sandbox"
-    return named and sandboxed and rule.effect in RELEASING
 
 
 def unsafe(risk: Risk, effect: Effect, *, recovery: str, conditional: bool) -> str | None:
@@ -253,3 +138,25 @@ def unsafe(risk: Risk, effect: Effect, *, recovery: str, conditional: bool) -> s
     if risk.needs_strong_approval and effect in OPENING and not conditional:
         return "a rule that lets money or access go without a person needs a condition (when)"
     return None
+
+
+def _batches(rules: list[PolicyRule]) -> tuple[Batch, ...]:
+    """Put neighbours together that all have a condition."""
+    found: list[Batch] = []
+    run: list[PolicyRule] = []
+    for rule in rules:
+        if rule.condition is not None:
+            run.append(rule)
+        if rule.condition is None or len(run) == BATCH:
+            found += _batch(run)
+            run = []
+        if rule.condition is None:
+            found.append(Batch((rule,)))
+    return (*found, *_batch(run))
+
+
+def _batch(rules: list[PolicyRule]) -> list[Batch]:
+    if not rules:
+        return []
+    conditions = [rule.condition for rule in rules if rule.condition is not None]
+    return [Batch(tuple(rules), any_of(conditions) if len(conditions) > 1 else None)]

@@ -19,8 +19,9 @@ from contracts.decisions import (
 from contracts.tools import Grant, ToolCall
 from policy.allowlists import risky_operation
 from policy.case import Case
+from policy.fitting import Found, governing, listed_for
 from policy.risk import DEFAULTS, DRAFTED
-from policy.rules import NOTHING, Found, Policy, governing, listed_for
+from policy.rules import NOTHING, Policy
 
 TELL = "tell the user what you would have done and why"
 
@@ -41,11 +42,6 @@ class Permission(NamedTuple):
     requirement: Requirement = NOTHING
     grant: Grant = Grant()
     sandboxed: bool = False
-
-    @property
-    def may_run(self) -> bool:
-        """Whether the call itself may run, perhaps after a person has approved it."""
-        return self.effect in {"allow", "approve"}
 
 
 Term: TypeAlias = Callable[[Case, Policy, Permission], Decision | None]

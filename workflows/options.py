@@ -47,10 +47,17 @@ def model_call(summary: str, seconds_left: float | None) -> ActivityConfig:
 
 
 def decision(summary: str) -> LocalActivityConfig:
-    """Options of what decides and records: quick and pure, so what fails it is a lost worker."""
+    """
+    Options of what decides and records.
+
+    It is tried until it succeeds: a decision that can't be made now, because nobody can tell what
+    is switched off, must neither let a call run nor end the run. Longer pauses are timers, which
+    keep no workflow task open.
+    """
     return LocalActivityConfig(
         start_to_close_timeout=timedelta(seconds=10),
-        retry_policy=RetryPolicy(maximum_attempts=5),
+        retry_policy=RetryPolicy(maximum_interval=timedelta(minutes=1)),
+        local_retry_threshold=timedelta(seconds=5),
         summary=summary,
     )
 

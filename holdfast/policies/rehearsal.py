@@ -14,7 +14,8 @@ from contracts.tools import Draft, ToolCall, ToolContract
 from holdfast.app import App
 from policy.case import Case, Facts
 from policy.engine import decide
-from policy.rules import Fit, Policy, PolicyRule, fit, forbidden_by
+from policy.fitting import Fit, fit, forbidden_by
+from policy.rules import Policy, PolicyRule
 from policy.terms import permitted
 from tools.tool import Tool
 

@@ -63,21 +63,28 @@ class Net:
         secure: ssl.SSLContext | None = None,
     ) -> AsyncGenerator[None]:
         """Have a server behind an address while the block lasts."""
+        serving: set[asyncio.Task[None] | None] = set()
 
         async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            serving.add(asyncio.current_task())
             try:
                 asked = await reader.readuntil(b"\r\n\r\n")
                 self.asked.append(asked.decode())
                 await serve(asked, writer)
-            except (ConnectionError, asyncio.IncompleteReadError):
-                pass  # the other side has had enough
+            except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+                pass  # the other side, or the test, has had enough
             finally:
                 writer.close()
 
         server = await asyncio.start_server(served, "127.0.0.1", 0, ssl=secure)
         self.servers[address, port] = server.sockets[0].getsockname()[1]
-        async with server:
-            yield
+        try:
+            async with server:
+                yield
+        finally:
+            for task in filter(None, serving):
+                task.cancel()
+            await asyncio.gather(*filter(None, serving), return_exceptions=True)
 
 
 def answering(

@@ -12,9 +12,9 @@ NOBODY = 65534
 ROOT = Path(__file__).parents[2]
 
 
-def everybody_may_run(program: Path) -> bool:
-    """Whether a program can be run by whoever isn't its owner."""
-    found = program.resolve()
+def everybody_may_run(path: Path) -> bool:
+    """Whether whoever isn't its owner may run a program, or enter a folder."""
+    found = path.resolve()
     return found.exists() and all(
         part.stat().st_mode & stat.S_IXOTH for part in (found, *found.parents)
     )
@@ -35,7 +35,7 @@ def test_the_attacks_as_an_ordinary_user(
     """What holds for a worker that is root holds for one that isn't: a user namespace confines."""
     # RK-13 RK-15 RK-17
     python = another_python()
-    if python is None or not everybody_may_run(ROOT / "worker.py"):
+    if python is None or not everybody_may_run(ROOT):
         pytest.skip("this Python, or this folder, is root's alone")
     folder = tmp_path_factory.mktemp("nobody")
     for parent in (folder, folder.parent, folder.parent.parent):

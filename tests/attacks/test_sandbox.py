@@ -17,6 +17,7 @@ from contracts.tools import ToolInvocation
 from tests.attacks import hostile
 from tests.attacks.outside import Attack, nobody
 from tools import builtin
+from tools.sandbox.bounds import BOUNDS
 from tools.sandbox.sandbox import Sandbox
 from tools.tool import Tool, imported
 
@@ -256,6 +257,17 @@ result |= {"root": os.getuid() == 0, "can become": tried(os.setuid, 0),
     assert found.pop("can become") in {"Operation not permitted", "Invalid argument"}
     assert set(map(str, found.pop("groups") or [])) <= {"65534"}  # pyright: ignore[reportArgumentType] -- a list
     assert not any(found.values()), found
+
+
+async def test_using_the_first_process(attack: Attack) -> None:
+    """The process that reaps all others has no more than they: no limit, call or right is left."""
+    code = """
+limits = {line[:25].strip(): line.split()[-2] for line in open("/proc/1/limits")}
+status = dict(line.split(":\t") for line in open("/proc/1/status").read().splitlines())
+result = [limits["Max processes"], limits["Max file size"], status["Seccomp"],
+          int(status["CapEff"], 16)]
+"""
+    assert await attack(code) == [str(BOUNDS.processes), str(BOUNDS.file), "2", 0]
 
 
 async def test_ending_processes_outside(attack: Attack) -> None:

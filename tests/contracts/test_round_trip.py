@@ -15,10 +15,13 @@ from contracts.approvals import (
     ClosedRequest,
     Disposition,
     EmptySignal,
-    Judgement,
+    Hearing,
+    Proof,
     RefusedMessage,
     Request,
+    Requirement,
     SteerSignal,
+    Verdicts,
 )
 from contracts.base import Contract
 from contracts.budget import Budget, Ledger, Limits
@@ -32,6 +35,8 @@ from contracts.decisions import (
     Deny,
     Ruling,
     Rulings,
+    RunAsDraftOnly,
+    RunInSandbox,
 )
 from contracts.model import FinalAnswer, ModelSettings, Prefix, ToolSchema
 from contracts.run import (
@@ -43,10 +48,14 @@ from contracts.run import (
     Stop,
 )
 from contracts.state import CallState
+from contracts.switches import Switch, SwitchSignal, SwitchState
 from contracts.tools import (
     AnyCall,
     ArtifactRef,
+    Draft,
+    Grant,
     HostedTool,
+    Reconciled,
     ResourceScope,
     RetryRule,
     ToolCall,
@@ -74,7 +83,9 @@ from tests.builders import (
     an_escalation,
     an_invocation,
     asked_for,
+    no,
     unknown,
+    yes,
 )
 from workflows import steps, views
 
@@ -93,6 +104,16 @@ BUSY = STATE.model_copy(
 )
 STOP = Stop(reason="max_steps (3) reached", detail="3 model calls", next_safe_action="split it")
 REFUSED = RefusedMessage(signal="approval", request_id="req-1", sender="bob", reason="no", at=NOW)
+PROOF = Proof(
+    issuer="holdfast",
+    subject="alice",
+    methods=("swk",),
+    authenticated_at=NOW,
+    token_id="t-1",
+    verified_at=NOW,
+)
+DRAFT = Draft(draft_id="run-1/c1/draft", call_id="c1", tool="prepare", summary="", data={"n": 1})
+SWITCH = Switch(kind="tool", name="send", by="dana", reason="incident 7", at=NOW)
 PRICED = CallUsage(input_tokens=3, estimated_cost=Decimal("0.25"))
 
 EXAMPLES: list[Contract] = [
@@ -128,7 +149,10 @@ EXAMPLES: list[Contract] = [
         actor="alice",
         calls=(a_call(), a_malformed_call(call_id="c2")),
         approvals=(a_record(a_call()),),
+        drafts=(DRAFT,),
+        unresolved=("f" * 64,),
         visible_tools=("look",),
+        now=NOW,
     ),
     Rulings(rulings=(allowed(a_call()), unknown(a_call(call_id="c2")))),
     an_approval(reason="fine", token="t"),
@@ -141,9 +165,27 @@ EXAMPLES: list[Contract] = [
     an_escalation(),
     a_record(a_call(), "strong"),
     ClosedRequest(request_id="req-1", outcome="approved", at=NOW),
-    Judgement(message=an_approval(), request=a_request(), closed=None, now=NOW),
-    Judgement(message=an_answer(), request=None, closed=None, now=NOW),
-    Judgement(message=a_resolution("abort"), request=an_escalation(), closed=None, now=NOW),
+    Hearing(
+        run_id="run-1",
+        agent="it",
+        requester="bob",
+        messages=(an_approval(token="t"), an_answer(), a_resolution("abort")),
+        requests=(a_request(), a_question("req-2"), an_escalation("req-3")),
+        closed=(ClosedRequest(request_id="req-0", outcome="expired", at=NOW),),
+        now=NOW,
+    ),
+    PROOF,
+    yes(groups=("finance",), proof=PROOF),
+    Verdicts(verdicts=(yes(), no())),
+    Requirement(strength="strong", groups=("finance",), count=2, escalate_after=60.0),
+    Grant(commands=("git status",), hosts=("api.example.com",)),
+    DRAFT,
+    Reconciled(happened=True, result={"refund": 1}),
+    RunInSandbox(rule="policy:ls", reason="listed", grant=Grant(commands=("ls",))),
+    RunAsDraftOnly(rule="policy:drafts", reason="a trial", draft="prepare", then="result"),
+    SwitchSignal(kind="tool", name="send", by="dana", reason="incident 7"),
+    SwitchState(switches=(SWITCH,)),
+    SWITCH,
     Disposition(accepted=False, request_id="req-1", reason="no such request"),
     REFUSED,
     *STATE.items,

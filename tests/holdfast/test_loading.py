@@ -76,8 +76,13 @@ def test_a_name_that_is_none_is_explained(name: str) -> None:
         ),
         pytest.param("app = (", "app 'shop:app' can't be imported: SyntaxError", id="no Python"),
         pytest.param(
-            "from holdfast import App\napp = App(agents=[], policy='p')",
-            "app 'shop:app' can't be imported: AppError: policy='p': this release",
+            "from holdfast import App\napp = App(agents=[], policy='p.yaml')",
+            "p.yaml: No such file or directory",
+            id="no such policy",
+        ),
+        pytest.param(
+            "from holdfast import App\napp = App(agents=[], chat_servers={'s': None})",
+            "app 'shop:app' can't be imported: AppError: chat server 's': write ChatServer(",
             id="error of the app",
         ),
         pytest.param(

@@ -1,78 +1,25 @@
-"""The commands `holdfast policy`: checking a file, explaining a decision, trying a policy."""
+"""The commands `holdfast policy`: checking a file, explaining a decision, trying cases."""
 
-import asyncio
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
-from pydantic import JsonValue
 
-from contracts.base import JsonObject
-from holdfast import App, AppError, histories
+from holdfast import AppError
 from holdfast.app import load_app
-from holdfast.cli import main
-from tests.holdfast import shop
-from tests.running import Run, Runs
-
-APP = "tests.holdfast.shop:app"
-POLICY = """\
-version: 1
-groups: {finance: [fred, gina], managers: [mona]}
-rules:
-  - {id: not-in-test, effect: forbid, match: {environments: [test]}}
-  - id: small-refunds
-    effect: allow
-    reason: small refunds in euro are routine
-    match: {tools: [issue_refund], risks: [financial], agents: [support]}
-    when: args.amount <= 20.0 && args.currency == "EUR"
-  - id: refunds
-    effect: approve
-    match: {tools: [issue_refund]}
-    approval: {groups: [finance], count: 2}
-  - {id: notes, effect: allow, match: {tools: [note_ticket], actors: [bob]}}
-"""
-
-
-class Said(NamedTuple):
-    """What a command wrote, and its exit code."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> JsonObject:
-        """Standard output as a JSON object."""
-        return json.loads(self.out)
-
-
-Holdfast = Callable[..., Said]
+from tests.holdfast.policy_commands import APP, POLICY, Holdfast, running, written
 
 
 @pytest.fixture
 def holdfast(capsys: pytest.CaptureFixture[str]) -> Holdfast:
     """Run one command in this process."""
-
-    def command(*arguments: object) -> Said:
-        capsys.readouterr()
-        code = main.run(["policy", *map(str, arguments)])
-        out, err = capsys.readouterr()
-        return Said(code, str(out), str(err))
-
-    return command
+    return running(capsys)
 
 
 @pytest.fixture
 def policy(tmp_path: Path) -> Path:
     """A policy for the shop."""
     return written(tmp_path / "policy.yaml", POLICY)
-
-
-def written(path: Path, text: str) -> Path:
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def test_a_good_policy_is_ok(holdfast: Holdfast, policy: Path) -> None:
@@ -390,84 +337,3 @@ def test_an_app_finds_its_policy(
     assert decision["rule"] == "policy:refunds"
     assert said.json["policy"] == holdfast("check", policy, "--json").json["digest"]
     assert str(raised.value) == "polcy.yaml: No such file or directory"
-
-
-async def run_to_its_end(runs: Runs, app: App = shop.app) -> Run:
-    """A run of the shop, in which nobody approves anything."""
-    async with runs.working(app):
-        run = await runs.start("support", tenant="acme", actor="alice")
-        for _ in range(3):
-            request = (await run.asked())[0]
-            no: JsonObject = {
-                "request_id": request.request_id,
-                "decision": "reject",
-                "approver": "mona",
-            }
-            assert (await run.decide(no)).accepted
-        await run.result()
-    return run
-
-
-async def test_a_policy_is_tried_on_past_runs(
-    holdfast: Holdfast, policy: Path, tmp_path: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`test --runs` shows which calls of past runs a policy would have decided differently."""
-    run = await run_to_its_end(runs)
-    run_id = run.handle.id
-    file = tmp_path / "run.json"
-    found = await histories.fetch(runs.client, run_id)
-    file.write_text(histories.write(found), encoding="utf-8")
-    monkeypatch.setenv("TEMPORAL_ADDRESS", runs.client.service_client.config.target_host)
-
-    def command(*arguments: object) -> Said:
-        return holdfast("test", APP, "--runs", *arguments)
-
-    by_id = await asyncio.to_thread(command, run_id, "--policy", policy)
-    by_file = await asyncio.to_thread(command, file, "--policy", policy)
-    said = await asyncio.to_thread(command, file, "--policy", policy, "--json")
-    same = await asyncio.to_thread(command, file)
-    latest = await asyncio.to_thread(command, "--limit", "1", "--json")
-
-    assert by_id.out.splitlines() == [
-        (
-            f"{run_id} issue_refund(order_id=1, amount=15): approval_required (risk:financial) → "
-            "allow (policy:small-refunds)"
-        ),
-        (
-            f'{run_id} issue_refund(order_id=2, amount="29.00"): '
-            "approval_required (risk:financial) → approval_required (policy:refunds)"
-        ),
-        "2 calls decided differently, 3 as before, 1 left out that no policy decided",
-    ]
-    assert (by_id.code, by_id.err) == (0, "")
-    assert by_file == by_id
-    assert (
-        same.out == "0 calls decided differently, 5 as before, 1 left out that no policy decided\n"
-    )
-    changed: JsonValue = said.json["changed"]
-    assert isinstance(changed, list)
-    assert (len(changed), said.json["unchanged"], said.json["left_out"]) == (2, 3, 1)
-    assert set(latest.json) == {"changed", "unchanged", "left_out"}
-
-
-async def test_a_changed_requirement_is_a_change(
-    holdfast: Holdfast, tmp_path: Path, runs: Runs
-) -> None:
-    """Under the same rule too: what an approval takes is part of the decision."""
-    rule = "version: 1\nrules:\n  - {id: r, effect: approve, match: {risks: [write_internal]}, "
-    one = written(tmp_path / "one.yaml", rule + "approval: {count: 1}}\n")
-    two = written(tmp_path / "two.yaml", rule + "approval: {count: 2, recovery: RB-1}}\n")
-    used = App(agents=shop.app.agents, scripts=shop.app.scripts, policy=one)
-    run = await run_to_its_end(runs, used)
-    file = tmp_path / "run.json"
-    found = await histories.fetch(runs.client, run.handle.id)
-    file.write_text(histories.write(found), encoding="utf-8")
-
-    same = await asyncio.to_thread(holdfast, "test", APP, "--runs", file, "--policy", one)
-    said = await asyncio.to_thread(holdfast, "test", APP, "--runs", file, "--policy", two)
-
-    assert same.out.startswith("0 calls decided differently, 5 as before")
-    assert said.out.splitlines()[0] == (
-        f'{run.handle.id} note_ticket(text="refunds"): approval_required (policy:r) → '
-        "approval_required (policy:r): count 1 → 2, recovery none → RB-1"
-    )

@@ -322,6 +322,16 @@ def test_the_message_counts_what_it_leaves_out() -> None:
     )
 
 
+def test_a_person_is_counted_once() -> None:
+    """A name in other letters, or in two groups, is no second person."""
+    text = (
+        "version: 1\ngroups: {a: [Fred, fred], b: [FRED]}\nrules:\n"
+        " - {id: r, effect: approve, approval: {groups: [a, b], count: 2}}"
+    )
+
+    assert flaws(text) == ["p.yaml:4: rules[0].approval.count: 2 must approve, and only 1 could"]
+
+
 def test_two_rules_of_one_name_are_refused() -> None:
     """A decision names its rule, so a name is one rule."""
     text = "version: 1\nrules:\n - {id: r, effect: deny, when: 'true'}\n - {id: r, effect: forbid}"

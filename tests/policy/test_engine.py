@@ -1,17 +1,16 @@
 """Who may do what: one ordered table of rules, and what no rule covers is denied."""
 
-from datetime import timedelta
 
 import pytest
 from pydantic import JsonValue
 
 from contracts.approvals import ApprovalRecord
 from contracts.base import JsonObject
-from contracts.decisions import Allow, ApprovalRequired, AskUser, Deny, RunAsDraftOnly
+from contracts.decisions import Allow, AskUser, Deny, RunAsDraftOnly
 from contracts.tools import Draft, Risk, ToolCall
 from policy.engine import Facts, decide
 from policy.repetition import fingerprint
-from tests.builders import NOW, a_call, a_contract, a_proof, a_record
+from tests.builders import a_call, a_contract, a_record
 from tests.policy.policies import a_policy, said, some_facts
 
 
@@ -210,119 +209,6 @@ def test_a_write_that_may_have_happened_is_not_repeated() -> None:
     assert same.next_valid_actions
     assert retried == same
     assert other.verdict == "allow"
-
-
-MINUTE = timedelta(minutes=1)
-SECOND = a_record(APPROVED, approver="carol")
-PROVEN = a_record(
-    APPROVED,
-    "strong",
-    proof=a_proof(methods=("pwd",), authenticated_at=NOW - 5 * MINUTE),
-    groups=("finance",),
-)
-
-
-@pytest.mark.parametrize(
-    ("approval", "records", "verdict"),
-    [
-        pytest.param("{}", [a_record(APPROVED)], "allow", id="one"),
-        pytest.param("{}", [a_record(APPROVED, expires_at=NOW)], "", id="expired now"),
-        pytest.param("{}", [a_record(APPROVED, expires_at=NOW + MINUTE)], "allow", id="in time"),
-        pytest.param("{valid_for: 1m}", [a_record(APPROVED, at=NOW - MINUTE)], "", id="lapsed"),
-        pytest.param("{valid_for: 2m}", [a_record(APPROVED, at=NOW - MINUTE)], "allow", id="held"),
-        pytest.param("{count: 2}", [a_record(APPROVED)], "", id="one of two"),
-        pytest.param("{count: 2}", [a_record(APPROVED), SECOND], "allow", id="two of two"),
-        pytest.param(
-            "{count: 2}",
-            [a_record(APPROVED), a_record(APPROVED, approver="ALICE")],
-            "",
-            id="the same person twice",
-        ),
-        pytest.param(
-            "{count: 2}",
-            [a_record(APPROVED), SECOND.model_copy(update={"request_id": "req-2"})],
-            "",
-            id="two of two requests",
-        ),
-        pytest.param("{groups: [finance]}", [a_record(APPROVED)], "", id="no group"),
-        pytest.param(
-            "{groups: [finance]}", [a_record(APPROVED, groups=("it",))], "", id="other group"
-        ),
-        pytest.param("{groups: [finance]}", [PROVEN], "allow", id="in the group"),
-        pytest.param(
-            "{groups: [it], escalate: {after: 1h, to: [finance]}}",
-            [PROVEN],
-            "allow",
-            id="in the second group",
-        ),
-        pytest.param(
-            "{groups: [finance], count: 2}",
-            [PROVEN, SECOND],
-            "",
-            id="one of two is in the group",
-        ),
-        pytest.param("{strong: true}", [a_record(APPROVED)], "", id="weak"),
-        pytest.param(
-            "{strong: true}", [a_record(APPROVED, "strong", proof=None)], "", id="no proof"
-        ),
-        pytest.param("{strong: true}", [PROVEN], "allow", id="strong"),
-        pytest.param("{methods: [hwk, pwd]}", [PROVEN], "allow", id="one of the methods"),
-        pytest.param("{methods: [hwk]}", [PROVEN], "", id="another method"),
-        pytest.param("{max_auth_age: 5m}", [PROVEN], "allow", id="fresh enough"),
-        pytest.param("{max_auth_age: 4m}", [PROVEN], "", id="signed in too long ago"),
-        pytest.param("{recovery: RB-1}", [a_record(APPROVED)], "", id="no way back"),
-        pytest.param(
-            "{recovery: RB-1}", [a_record(APPROVED, recovery="RB-1")], "allow", id="way back"
-        ),
-    ],
-)
-def test_an_approval_is_as_good_as_the_policy_asks_now(
-    approval: str, records: list[ApprovalRecord], verdict: str
-) -> None:
-    """When the call is dispatched, the approvals are held against the policy of that moment."""
-    # PF-09 BY-15 T-20
-    policy = a_policy(
-        f"{{id: r, effect: approve, match: {{tools: [send]}}, approval: {approval}}}",
-        groups="{finance: [alice, carol], it: [ida]}",
-    )
-
-    decision = decide(APPROVED, a_contract("send"), facts(*records), policy)
-
-    assert decision.verdict == (verdict or "approval_required")
-
-
-def test_a_request_says_everything_that_approval_takes() -> None:
-    """Groups, number, strength, times and the way back go from the rule into the decision."""
-    policy = a_policy(
-        "{id: r, effect: approve, reason: money leaves, match: {tools: [send]}, approval: "
-        "{groups: [finance], count: 2, max_auth_age: 5m, methods: [mfa], valid_for: 1h, "
-        "expires: 1d, escalate: {after: 90s, to: [it]}, recovery: RB-12}}",
-        groups="{finance: [alice, carol], it: [ida]}",
-    )
-
-    assert decide(APPROVED, a_contract("send"), facts(), policy) == ApprovalRequired(
-        rule="policy:r",
-        reason="money leaves",
-        strength="strong",
-        groups=("finance",),
-        count=2,
-        methods=("mfa",),
-        max_auth_age=300,
-        valid_for=3600,
-        expires_after=86_400,
-        escalate_after=90,
-        escalate_to=("it",),
-        recovery="RB-12",
-    )
-
-
-def test_all_who_approved_are_named() -> None:
-    """The audit shows everybody who released a call."""
-    policy = a_policy("{id: r, effect: approve, match: {tools: [send]}, approval: {count: 2}}")
-
-    decision = decide(APPROVED, a_contract("send"), facts(a_record(APPROVED), SECOND), policy)
-
-    assert decision == Allow(rule="approved:req-1", reason="approved by alice, carol")
 
 
 DRAFT = Draft(draft_id="run-1/c1/draft", call_id="c1", tool="draft_mail", summary="a mail")

@@ -12,13 +12,16 @@ from contracts.base import JsonObject
 from contracts.decisions import Allow, ApprovalRequired, Decision, Deny, RunInSandbox
 from contracts.switches import Switch
 from contracts.tools import Draft, Risk, ToolCall, ToolContract
+from policy.case import Case as Subject
 from policy.conditions import Condition, compiled
 from policy.engine import Facts, decide
+from policy.fitting import fit, forbidden_by, governing
 from policy.repetition import fingerprint
 from policy.risk import DEFAULTS
 from policy.rules import OPENING, Effect, Match, Policy, PolicyRule
 from tests.builders import NOW, a_contract, a_proof, a_record
 
+FITS_OR_DOUBT = {"fits", "doubt"}
 DECISION: TypeAdapter[Decision] = TypeAdapter(Decision)
 EFFECTS: tuple[Effect, ...] = ("forbid", "allow", "sandbox", "draft", "approve", "ask", "deny")
 CONDITIONS = [
@@ -264,3 +267,21 @@ def test_an_approval_of_something_else_releases_nothing(case: Case) -> None:
     with_them = decide(call, contract, facts._replace(approvals=foreign), policy)
 
     assert with_them == decide(call, contract, facts._replace(approvals=()), policy)
+
+
+@given(cases())
+def test_looking_at_rules_together_is_looking_at_each(case: Case) -> None:
+    """Conditions that are evaluated in batches find the same rule as one after the other."""
+    call, contract, facts, policy = case
+    subject = Subject(call, contract, facts)
+    forbidding = [rule for rule in policy.forbidding if fit(rule, subject).kind in FITS_OR_DOUBT]
+    ordered = [rule for rule in policy.ordered if fit(rule, subject).kind == "fits"]
+
+    forbidden = forbidden_by(subject, policy)
+    governed = governing(subject, policy, opens_anyway=False)
+
+    assert (forbidden.rule if forbidden else None) == (forbidding[0] if forbidding else None)
+    if all(fit(rule, subject).kind != "doubt" for rule in policy.ordered):
+        assert (governed.rule if governed else None) == (ordered[0] if ordered else None)
+    elif governed is None:
+        assert ordered == []

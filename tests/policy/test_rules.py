@@ -4,8 +4,8 @@ import pytest
 from pydantic import JsonValue
 
 from contracts.base import JsonObject
-from contracts.decisions import Deny, RunInSandbox
-from contracts.tools import ToolCall, ToolContract
+from contracts.decisions import Deny
+from contracts.tools import ToolCall
 from policy.engine import Facts, decide
 from tests.builders import a_call, a_contract, a_record
 from tests.policy.policies import a_policy, said, some_facts
@@ -165,6 +165,7 @@ UNSURE: list[JsonObject] = [
         pytest.param(["deny {}", "allow all"], "policy:r0", id="deny"),
         pytest.param(["allow {}"], "risk:write_internal", id="allow"),
         pytest.param(["allow {}", "sandbox {}", "ask all"], "policy:r2", id="two that open"),
+        pytest.param(["allow {}", "sandbox all"], "policy:r1", id="allow before sandbox"),
         pytest.param(["approve {}", "allow all"], "policy:r0", id="approve before allow"),
         pytest.param(["ask {}", "sandbox all"], "policy:r0", id="ask before sandbox"),
         pytest.param(["approve {}", "approve all"], "policy:r1", id="approve before approve"),
@@ -190,6 +191,20 @@ def test_what_nobody_can_evaluate_opens_nothing(
     assert rule != "policy:r0" or "can't be evaluated" in decision.reason
 
 
+@pytest.mark.parametrize("place", [0, 1, 30, 31, 32, 33, 63, 64, 98, 99])
+@pytest.mark.parametrize("effect", ["forbid", "deny"])
+def test_one_of_many_conditions_is_found(effect: str, place: int) -> None:
+    """In a long policy too the rule that fits is the one that decides, comments and all."""
+    rules = [
+        f"{{id: r{number}, effect: {effect}, when: 'args.number == {number} // just this'}}"
+        for number in range(100)
+    ]
+
+    assert rule_of(*rules, number=place) == f"policy:r{place}"
+    assert rule_of(*rules, number=100) == "risk:write_internal"
+    assert rule_of(*rules, number=2**70) == "policy:r0"
+
+
 def test_a_free_class_is_not_freed_by_a_broken_condition() -> None:
     """Where the risk class would let a call run, the rule that nobody could evaluate holds."""
     policy = a_policy("{id: r, effect: approve, when: args.amount > 100}")
@@ -202,169 +217,10 @@ def test_a_free_class_is_not_freed_by_a_broken_condition() -> None:
     assert decisions == ["allow", "plain approval", "plain approval"]
 
 
-RUN = a_contract(
-    "run", risk="process_execution", resource_scope={"kind": "command", "argument": "command"}
-)
-ASK = a_contract(
-    "ask", risk="network_open_world", resource_scope={"kind": "host", "argument": "url"}
-)
-READ = a_contract("run", resource_scope=RUN.resource_scope)
-LISTED = a_policy(
-    "{id: tools, effect: sandbox, match: {tools: [run], commands: [ls, git status, rm]}}",
-    "{id: net, effect: sandbox, match: {risks: [network_open_world], hosts: [api.example.com]}}",
-)
+def test_a_free_class_stays_with_its_default() -> None:
+    """A rule that would open, and of which nobody can say whether it does, changes nothing."""
+    policy = a_policy("{id: r, effect: sandbox, when: args.amount > 100}")
 
-
-@pytest.mark.parametrize(
-    ("command", "verdict"),
-    [
-        pytest.param(["ls", "-l"], "run_in_sandbox", id="listed"),  # RK-16
-        pytest.param(["git", "status"], "run_in_sandbox", id="listed words"),
-        pytest.param(["git", "log"], "deny", id="other words"),
-        pytest.param(["/opt/ls"], "deny", id="another program of that name"),
-        pytest.param(["rm", "x"], "plain approval", id="risky"),  # RK-18
-        pytest.param([], "deny", id="nothing"),
-        pytest.param("ls", "deny", id="no list"),
-        pytest.param(["ls", 1], "deny", id="no words"),
-        pytest.param(["ls\0", "x"], "deny", id="NUL"),
-    ],
-)
-def test_commands_run_when_they_are_listed(command: JsonValue, verdict: str) -> None:
-    """Listed commands run in the sandbox with the list as grant; others are denied."""
-    # RK-13
-    decision = decide(a_call("run", command=command), RUN, some_facts(), LISTED)
-
-    assert said(decision) == verdict
-    if isinstance(decision, RunInSandbox):
-        assert decision.grant.commands == ("ls", "git status", "rm")
-    if isinstance(decision, Deny):
-        assert decision.next_valid_actions[0] == "listed commands are: ls, git status, rm"
-
-
-@pytest.mark.parametrize(
-    ("url", "verdict"),
-    [
-        pytest.param("https://api.example.com/v1", "run_in_sandbox", id="listed"),  # RK-16
-        pytest.param("https://example.com", "deny", id="other host"),
-        pytest.param("https://api.example.com:8443", "deny", id="other port"),
-        pytest.param("https://api.example.com@evil.com", "deny", id="user"),
-        pytest.param("file:///etc/passwd", "deny", id="no host"),
-        pytest.param(["https://api.example.com"], "deny", id="list"),
-    ],
-)
-def test_hosts_are_asked_when_they_are_listed(url: JsonValue, verdict: str) -> None:
-    """Requests go to listed hosts only, from the sandbox."""
-    # RK-14
-    decision = decide(a_call("ask", url=url), ASK, some_facts(), LISTED)
-
-    assert said(decision) == verdict
-    if isinstance(decision, Deny):
-        assert decision.next_valid_actions[0] == "listed hosts are: api.example.com"
-
-
-@pytest.mark.parametrize(
-    ("method", "rule"),
-    [
-        ("GET", "policy:net"),
-        ("head", "policy:net"),
-        ("post", "risky:POST"),
-        ("DELETE", "risky:DELETE"),
-        ("GET\n", "risky:GET\n"),
-        (["GET"], "risky:['GET']"),
-        (None, "risky:NONE"),
-    ],
-)
-def test_a_request_that_changes_something_needs_a_person(method: JsonValue, rule: str) -> None:
-    """To a listed host too: what is sent away can't be had back."""
-    # RK-18
-    call = a_call("ask", url="https://api.example.com", method=method)
-
-    assert decide(call, ASK, some_facts(), LISTED).rule == rule
-
-
-def test_a_risky_command_runs_after_approval_in_the_sandbox() -> None:
-    """A person can release what is risky, and it stays in the sandbox."""
-    # RK-18
-    call = a_call("run", command=["rm", "-r", "build"])
-
-    asked = decide(call, RUN, some_facts(), LISTED)
-    released = decide(call, RUN, some_facts(approvals=(a_record(call),)), LISTED)
-
-    assert asked.rule == "risky:rm"
-    assert (released.verdict, released.rule) == ("run_in_sandbox", "approved:req-1")
-
-
-@pytest.mark.parametrize("effect", ["allow", "sandbox", "approve"])
-@pytest.mark.parametrize("contract", [RUN, ASK, READ])
-def test_a_rule_that_lists_nothing_lets_nothing_run(effect: str, contract: ToolContract) -> None:
-    """To let commands run or hosts be asked, a rule must list them; a star lists all."""
-    call = a_call(contract.name, command=["ls"], url="http://a.example")
-    bare = a_policy(f"{{id: r, effect: {effect}, match: {{tools: [run, ask]}}}}")
-    star = a_policy(
-        f"{{id: c, effect: {effect}, match: {{tools: [run], commands: ['*']}}}}",
-        f"{{id: h, effect: {effect}, match: {{tools: [ask], hosts: ['*']}}}}",
+    assert decide(a_call(amount=2**70), a_contract(), some_facts(), policy).rule == (
+        "risk:read_only"
     )
-
-    denied = decide(call, contract, some_facts(), bare)
-    let = decide(call, contract, some_facts(), star)
-
-    assert denied.rule == f"{contract.resource_scope.kind}-scope"
-    assert let.verdict in {"approval_required", "run_in_sandbox", "allow"}
-
-
-def test_without_a_list_a_free_class_is_denied_too() -> None:
-    """A tool with a command or host of its own needs a list, whatever its risk class."""
-    contract = a_contract("ask", resource_scope=ASK.resource_scope)
-
-    decision = decide(a_call("ask", url="http://a.example"), contract, some_facts())
-
-    assert isinstance(decision, Deny)
-    assert decision.rule == "host-scope"
-    assert "no hosts are listed" in decision.next_valid_actions[0]
-
-
-@pytest.mark.parametrize(
-    ("command", "verdict"),
-    [
-        (["curl", "x"], "deny"),
-        (["/usr/bin/curl", "x"], "deny"),
-        (["./curl"], "deny"),
-        (["curly"], "run_in_sandbox"),
-        (["git", "push", "-f"], "deny"),
-        (["/usr/bin/git", "push"], "deny"),
-        (["git", "status"], "run_in_sandbox"),
-        ("curl", "deny"),
-        ([], "deny"),
-        (["curl\0"], "deny"),
-    ],
-)
-def test_a_forbidden_command_has_no_other_name(command: JsonValue, verdict: str) -> None:
-    """A path doesn't make it another program, and what can't be read is forbidden."""
-    policy = a_policy(
-        "{id: f, effect: forbid, match: {commands: [curl, git push]}}",
-        "{id: all, effect: sandbox, match: {tools: [run], commands: ['*']}}",
-    )
-
-    decision = decide(a_call("run", command=command), RUN, some_facts(), policy)
-
-    assert decision.verdict == verdict
-
-
-def test_a_list_alone_opens_no_other_tool() -> None:
-    """A rule that lists hosts and names no tool is about calls that ask hosts, and no others."""
-    policy = a_policy("{id: r, effect: allow, match: {hosts: ['*']}}")
-    python = a_contract("python", risk="process_execution")
-
-    assert decide(CALL, CONTRACT, some_facts(), policy).rule == "risk:write_internal"
-    assert decide(a_call("python"), python, some_facts(), policy).rule == "risk:process_execution"
-
-
-def test_a_list_is_what_the_sandbox_grants() -> None:
-    """For a tool without a command of its own, lists are what its sandbox may reach."""
-    policy = a_policy("{id: r, effect: allow, match: {tools: [python], hosts: [pypi.org]}}")
-    python = a_contract("python", risk="process_execution")
-
-    decision = decide(a_call("python"), python, some_facts(), policy)
-
-    assert isinstance(decision, RunInSandbox)
-    assert decision.grant.hosts == ("pypi.org",)

@@ -227,6 +227,8 @@ def test_a_function_becomes_a_contract() -> None:
         "draft": None,
         "expected_result": "words",
         "rollback": "",
+        "reconcile": None,
+        "sandboxed": False,
     }
 
 

@@ -15,6 +15,7 @@ _CAPABILITIES = 0x20080522
 """The version of the two words that follow."""
 
 _PR_SET_DUMPABLE = 4
+_FIRST, _ITSELF = 1, 0
 _STANDARD_STREAMS = 3
 _MOST_DESCRIPTORS = 4096
 
@@ -25,9 +26,12 @@ def main() -> None:
     # When memory runs out, this goes first, and the worker stays.
     with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:  # noqa: PTH123 -- pathlib is slow to import
         file.write("1000")
+    # The first process, too: whoever is the same user might make it do what they can't.
+    for process in (_FIRST, _ITSELF):
+        _limit(process, setup["limits"])
+    os.setpriority(os.PRIO_PROCESS, 0, 10)
     _become(setup["user"])
     os.chdir("/workspace")
-    _limit(setup["limits"])
     os.closerange(_STANDARD_STREAMS, channel)
     os.closerange(channel + 1, _MOST_DESCRIPTORS)
     os.set_inheritable(channel, False)  # noqa: FBT003 -- as the standard library has it
@@ -51,13 +55,12 @@ def _become(user: int | None) -> None:
         sys.exit("the sandbox can't close its process to others")
 
 
-def _limit(limits: Mapping[str, int]) -> None:
+def _limit(process: int, limits: Mapping[str, int]) -> None:
     for name, value in limits.items():
         number = getattr(resource, f"RLIMIT_{name}")
-        _, most = resource.getrlimit(number)
+        _, most = resource.prlimit(process, number)
         lowest = value if most == resource.RLIM_INFINITY else min(value, most)
-        resource.setrlimit(number, (lowest, lowest))
-    os.setpriority(os.PRIO_PROCESS, 0, 10)
+        resource.prlimit(process, number, (lowest, lowest))
 
 
 if __name__ == "__main__":

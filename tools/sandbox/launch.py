@@ -84,7 +84,12 @@ def launch(bubblewrap: Path, jail: Jail, channel: socket.socket) -> Launched:
     }
     complaints, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     os.set_blocking(writer, True)
-    with _descriptors(jail) as (arguments, passed):
+    with (
+        contextlib.ExitStack() as unless_started,
+        open(writer, "wb"),  # noqa: PTH123 -- a descriptor
+        _descriptors(jail) as (arguments, passed),
+    ):
+        unless_started.callback(os.close, complaints)
         process = subprocess.Popen(
             [
                 *(str(bubblewrap), "--args", str(arguments), "--"),
@@ -99,7 +104,7 @@ def launch(bubblewrap: Path, jail: Jail, channel: socket.socket) -> Launched:
             cwd="/",
             start_new_session=True,
         )
-    os.close(writer)
+        unless_started.pop_all()
     return Launched(process, complaints)
 
 

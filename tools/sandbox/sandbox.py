@@ -115,7 +115,9 @@ class Sandbox:
         code = await self._code(tool)
         user = other_user(invocation.run_id)
         workspace = self._home / "workspaces" / quoted(invocation.run_id)
-        workspace.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._home.mkdir(parents=True, exist_ok=True)
+        for folder in (workspace.parent, workspace):
+            folder.mkdir(exist_ok=True, mode=0o700)
         if user is not None:
             os.chown(workspace, user, user)
         if is_nearly_full(workspace, self._bounds):
@@ -127,7 +129,8 @@ class Sandbox:
     async def _code(self, tool: Tool) -> Path:
         """Return the copy of what a tool needs: ours is enough for ours."""
         is_ours = tool.module.split(".")[0] in OURS
-        if is_ours not in self._copies:
+        known = self._copies.get(is_ours)
+        if known is None or (known.done() and known.exception() is not None):
             names = OURS if is_ours else {*OURS, *loaded(installed())}
             copying = asyncio.to_thread(copied, names, self._home / "sandbox")
             self._copies[is_ours] = asyncio.ensure_future(copying)

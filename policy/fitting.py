@@ -1,0 +1,182 @@
+"""Whether a rule fits a call, and which of a policy's rules governs it."""
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from contracts.allowlists import command_is_listed, host_is_listed
+from policy.allowlists import command_is_forbidden
+from policy.case import Case
+from policy.conditions import Doubt
+from policy.rules import (
+    OPENING,
+    REFUSING,
+    RELEASING,
+    Batch,
+    Match,
+    Policy,
+    PolicyRule,
+    unsafe,
+)
+
+
+class Fit(NamedTuple):
+    """
+    Whether a rule fits a call.
+
+    `differs`: the call is another one, in what `detail` names. `unsafe`: such a rule never holds
+    for a call of this risk class. `false`: its condition isn't true. `doubt`: nobody can say.
+    """
+
+    kind: Literal["fits", "differs", "unsafe", "false", "doubt"]
+    detail: str = ""
+
+
+_FITS = Fit("fits")
+_FALSE = Fit("false")
+_UNFIT = {name: Fit("differs", name) for name in Match._fields}
+
+
+def fit(rule: PolicyRule, case: Case) -> Fit:
+    """Say whether a rule fits a call."""
+    different = _difference(rule, case)
+    if different is not None:
+        return different
+    flaw = unsafe(
+        case.contract.risk,
+        rule.effect,
+        recovery=rule.requirement.recovery,
+        conditional=rule.condition is not None,
+    )
+    if flaw is not None:
+        return Fit("unsafe", flaw)
+    if rule.condition is None:
+        return _FITS
+    match rule.condition.holds(case.variables):
+        case True:
+            return _FITS
+        case False:
+            return _FALSE
+        case Doubt(reason):
+            return Fit("doubt", reason)
+
+
+class Found(NamedTuple):
+    """The rule that decides about a call, and how sure that is."""
+
+    rule: PolicyRule
+    fit: Fit
+
+    @property
+    def reason(self) -> str:
+        """Why the rule decides so."""
+        doubt = self.fit.detail if self.fit.kind == "doubt" else ""
+        return (
+            f"{self.rule.reason} (its condition can't be evaluated: {doubt})"
+            if doubt
+            else (self.rule.reason)
+        )
+
+
+def forbidden_by(case: Case, policy: Policy) -> Found | None:
+    """Return a rule that forbids the call; one whose condition nobody can evaluate does."""
+    candidates = policy.about(case.contract.name, case.contract.risk)
+    for rule in _worth_a_look(candidates.forbidding, case):
+        found = fit(rule, case)
+        if found.kind in {"fits", "doubt"}:
+            return Found(rule, found)
+    return None
+
+
+def governing(case: Case, policy: Policy, *, opens_anyway: bool) -> Found | None:
+    """
+    Return the first rule in the order of the file that fits a call.
+
+    A condition that can't be evaluated never opens anything, whatever a model puts into the
+    arguments: a rule that lets calls run doesn't fit then, a rule that denies does. Any other
+    doesn't either, unless what follows would let the call run without a person; *opens_anyway*
+    says whether that is so without any rule.
+    """
+    doubtful = None
+    candidates = policy.about(case.contract.name, case.contract.risk)
+    for rule in _worth_a_look(candidates.ordered, case):
+        found = Found(rule, fit(rule, case))
+        if found.fit.kind == "fits":
+            return (doubtful or found) if rule.effect in OPENING else found
+        if found.fit.kind == "doubt" and rule.effect in REFUSING:
+            return found
+        if found.fit.kind == "doubt" and rule.effect not in OPENING:
+            doubtful = doubtful or found
+    return doubtful if opens_anyway else None
+
+
+def listed_for(case: Case, policy: Policy) -> tuple[str, ...]:
+    """Return the commands or hosts that rules list for calls like this one."""
+    kind: Literal["commands", "hosts"] = "commands" if case.names_command else "hosts"
+    found: dict[str, None] = {}
+    for rule in policy.ordered:
+        different = _difference(rule, case)
+        alike = different is None or different.detail == kind
+        if alike and rule.effect in RELEASING:
+            found |= dict.fromkeys(getattr(rule.match, kind))
+    return tuple(found)
+
+
+def _worth_a_look(batches: tuple[Batch, ...], case: Case) -> Iterator[PolicyRule]:
+    for batch in batches:
+        if batch.any is None or batch.any.holds(case.variables) is not False:
+            yield from batch.rules
+
+
+def _difference(rule: PolicyRule, case: Case) -> Fit | None:
+    """Compare what a rule names with the call, the cheap and telling first."""
+    match, facts = rule.match, case.facts
+    if match.tools and case.contract.name not in match.tools:
+        return _UNFIT["tools"]
+    if match.risks and case.contract.risk not in match.risks:
+        return _UNFIT["risks"]
+    if match.agents and facts.agent not in match.agents:
+        return _UNFIT["agents"]
+    if match.tenants and facts.tenant not in match.tenants:
+        return _UNFIT["tenants"]
+    if match.actors and facts.actor not in match.actors:
+        return _UNFIT["actors"]
+    if match.environments and facts.environment not in match.environments:
+        return _UNFIT["environments"]
+    return _lists_differ(rule, case)
+
+
+def _lists_differ(rule: PolicyRule, case: Case) -> Fit | None:
+    if rule.match.commands and not _commands_fit(rule, case):
+        return _UNFIT["commands"]
+    if rule.match.hosts and not _hosts_fit(rule, case):
+        return _UNFIT["hosts"]
+    return None
+
+
+def _commands_fit(rule: PolicyRule, case: Case) -> bool:
+    if not case.names_command:
+        return _is_grant(rule, case)
+    refuses = rule.effect in REFUSING
+    if case.command is None:
+        return refuses
+    fits = command_is_forbidden if refuses else command_is_listed
+    return fits(case.command, rule.match.commands)
+
+
+def _hosts_fit(rule: PolicyRule, case: Case) -> bool:
+    if not case.names_host:
+        return _is_grant(rule, case)
+    if case.origin is None:
+        return rule.effect in REFUSING
+    return host_is_listed(case.origin, rule.match.hosts)
+
+
+def _is_grant(rule: PolicyRule, case: Case) -> bool:
+    """
+    Whether a list says what the sandbox may do, for a call that names nothing of the kind.
+
+    Only in a rule that names tools or risk classes: else a list of hosts would let every tool run.
+    """
+    named = bool(rule.match.tools or rule.match.risks)
+    sandboxed = case.runs_in_sandbox or rule.effect == "sandbox"
+    return named and sandboxed and rule.effect in RELEASING
