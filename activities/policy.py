@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol
 import structlog
 from temporalio import activity
 
+from activities.switchboard import Switchboard
 from contracts.approvals import Hearing, Verdict, Verdicts
 from contracts.base import JsonObject, digest
 from contracts.decisions import AuthorizeCalls, Decided, Refused, Ruling, Rulings
@@ -13,8 +14,9 @@ from contracts.run import AuditEvent
 from contracts.switches import Switch
 from contracts.tools import AnyCall, MalformedCall, ToolCall
 from policy.approvals import Trust, judge
-from policy.document import Policy
-from policy.engine import Facts, decide
+from policy.case import Facts
+from policy.engine import decide
+from policy.rules import Policy
 from policy.trust import TrustedIssuer
 from tools.registry import ToolRegistry
 from tools.tool import Tool
@@ -30,14 +32,6 @@ class Keyring(Protocol):
 
     async def trusted(self, hearing: Hearing) -> tuple[TrustedIssuer, ...]:
         """Return the issuers with their keys that the messages of a hearing may need."""
-        ...
-
-
-class Switchboard(Protocol):
-    """Knows what is switched off now."""
-
-    async def current(self) -> tuple[Switch, ...]:
-        """Return everything that is switched off; waits rather than answer with what was."""
         ...
 
 

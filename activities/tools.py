@@ -1,31 +1,22 @@
 """One dynamic activity runs every tool, so that each shows in history under its own name."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from temporalio import activity
 from temporalio.common import RawValue
 
 from activities.discretion import Discretion
 from activities.heartbeats import heartbeating
+from activities.switchboard import Switchboard
 from contracts.errors import ToolDenied, ToolError
-from contracts.switches import Switch
 from contracts.tools import Risk, ToolInvocation, ToolResult
-from policy.switches import switched_off
+from policy.switches import refusal, switched_off
 from tools.artifacts import ArtifactStore
 from tools.execution import Place
 from tools.redaction import Redactor
 from tools.registry import ToolRegistry
 from tools.results import failure, success
 from tools.tool import Tool
-
-
-class Switchboard(Protocol):
-    """Knows what is switched off now."""
-
-    async def current(self) -> tuple[Switch, ...]:
-        """Return everything that is switched off; waits rather than answer with what was."""
-        ...
 
 
 class ToolActivities:
@@ -84,10 +75,8 @@ class ToolActivities:
         switches = await self._switchboard.current()
         switch = switched_off(switches, name, invocation.agent, invocation.tenant)
         if switch is not None:
-            why = f": {switch.reason}" if switch.reason else ""
             raise ToolDenied(
-                f"{switch.kind} {switch.name!r} is switched off by {switch.by}{why}",
-                ("go on without it", "tell the user what you would have done"),
+                refusal(switch), ("go on without it", "tell the user what you would have done")
             )
 
     def _discretion(self, tool: Tool, invocation: ToolInvocation) -> Discretion:

@@ -13,10 +13,8 @@ from contracts.errors import PolicyRefused
 from policy.checks import flaws_of
 from policy.conditions import Condition, compiled
 from policy.entries import SHAPES, ApprovalEntry, PolicyFile, RuleEntry
-from policy.rules import NO_POLICY, Match, Policy, PolicyRule
+from policy.rules import Match, Policy, PolicyRule
 from policy.yaml_lines import Flaw, Located, objections, read
-
-__all__ = ["NO_POLICY", "Policy", "Source", "parse_policy", "parse_source"]
 
 
 class Source(NamedTuple):

@@ -16,10 +16,10 @@ from policy.case import Case, Facts
 from policy.fitting import forbidden_by
 from policy.repetition import fingerprint
 from policy.rules import NO_POLICY, Policy
-from policy.switches import switched_off
+from policy.switches import refusal, switched_off
 from policy.terms import TELL, TERMS, permitted, strengthened
 
-__all__ = ["NO_POLICY", "RULES", "Facts", "decide"]
+__all__ = ["RULES", "Facts", "decide"]
 
 Rule: TypeAlias = Callable[[Case, Policy], Decision | None]
 
@@ -30,10 +30,9 @@ def deny_switched_off(case: Case, _policy: Policy) -> Decision | None:
     switch = switched_off(facts.switches, case.contract.name, facts.agent, facts.tenant)
     if switch is None:
         return None
-    because = f": {switch.reason}" if switch.reason else ""
     return Deny(
         rule=f"switch:{switch.kind}:{switch.name}",
-        reason=f"{switch.kind} {switch.name!r} is switched off by {switch.by}{because}",
+        reason=refusal(switch),
         next_valid_actions=(
             ("use another tool", TELL) if switch.kind == "tool" else (TELL, "stop here")
         ),

@@ -70,11 +70,8 @@ class Found(NamedTuple):
     def reason(self) -> str:
         """Why the rule decides so."""
         doubt = self.fit.detail if self.fit.kind == "doubt" else ""
-        return (
-            f"{self.rule.reason} (its condition can't be evaluated: {doubt})"
-            if doubt
-            else (self.rule.reason)
-        )
+        said = self.rule.reason
+        return f"{said} (its condition can't be evaluated: {doubt})" if doubt else said
 
 
 def forbidden_by(case: Case, policy: Policy) -> Found | None:
@@ -92,8 +89,8 @@ def governing(case: Case, policy: Policy, *, opens_anyway: bool) -> Found | None
     Return the first rule in the order of the file that fits a call.
 
     A condition that can't be evaluated never opens anything, whatever a model puts into the
-    arguments: a rule that lets calls run doesn't fit then, a rule that denies does. Any other
-    doesn't either, unless what follows would let the call run without a person; *opens_anyway*
+    arguments: a rule that lets calls run doesn't fit then, a rule that denies does. The others
+    don't either, unless what follows would let the call run without a person; *opens_anyway*
     says whether that is so without any rule.
     """
     doubtful = None

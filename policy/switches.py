@@ -27,6 +27,12 @@ def switched_off(
     return next((switch for switch in switches if named[switch.kind] == switch.name), None)
 
 
+def refusal(switch: Switch) -> str:
+    """Say what is switched off, by whom and why; the model and the audit read it."""
+    because = f": {switch.reason}" if switch.reason else ""
+    return f"{switch.kind} {switch.name!r} is switched off by {switch.by}{because}"
+
+
 def opened(value: JsonValue) -> SwitchState:
     """
     Read what the switches' workflow was started with; nothing at all means nothing is off.

@@ -40,11 +40,8 @@ class Flaw(NamedTuple):
     reason: str
 
     def __str__(self) -> str:
-        return (
-            f"{self.line}: {self.path}: {self.reason}"
-            if self.path
-            else (f"{self.line}: {self.reason}")
-        )
+        path = f"{self.path}: " if self.path else ""
+        return f"{self.line}: {path}{self.reason}"
 
 
 class Located(NamedTuple):

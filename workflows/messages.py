@@ -29,7 +29,6 @@ SIGNALS: Mapping[str, type[Sent]] = {
     "resume": EmptySignal,
 }
 
-
 LONGEST_OBJECTION = 500
 """Characters; names of fields come from strangers."""
 

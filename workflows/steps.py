@@ -20,7 +20,6 @@ TURN_BYTES = 1_500_000
 RESULTS_BYTES = 1_000_000
 """What the results of a turn may have of it."""
 
-
 KEPT_UNRESOLVED = 100
 """How many calls whose outcome nobody knows the state keeps, so that none is repeated blindly."""
 

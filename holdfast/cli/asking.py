@@ -5,7 +5,6 @@ import sys
 import termios
 from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from typing import TypeAlias
 
 from rich.console import Console
 from rich.text import Text
@@ -24,8 +23,7 @@ from contracts.approvals import (
 from contracts.errors import HoldfastError
 from holdfast.cli import access, render, signatures
 from settings import Settings
-
-Message: TypeAlias = ApprovalSignal | AnswerSignal | ResolutionSignal
+from workflows.summaries import Message
 
 _LOCAL_MODES = 3
 """Where `termios` keeps, among others, whether what is typed is shown."""

@@ -24,7 +24,7 @@ from holdfast.policies.names import strangers
 from holdfast.policies.rehearsal import (
     DEFAULT_ACTOR,
     DEFAULT_TENANT,
-    Misfit,
+    UnfitArguments,
     Who,
     rehearse,
     user_of,
@@ -102,7 +102,7 @@ def explain(
     who = Who(user, tenant, actor, _environment(environment))
     call = ToolCall(call_id="call", name=tool, arguments=_arguments(args))
     tried_out = rehearse(call, subject, who, _policy(found, policy), datetime.now(UTC))
-    if isinstance(tried_out, Misfit):
+    if isinstance(tried_out, UnfitArguments):
         raise HoldfastError(f"the arguments don't fit {tool!r}: {tried_out.reason}")
     if as_json:
         render.show_json(explaining.as_json(tried_out))

@@ -7,7 +7,6 @@ import typer
 from pydantic import ValidationError
 from temporalio.client import Client
 
-import settings
 from activities.switch_history import SwitchHistory
 from activities.switches import PATIENCE
 from contracts.errors import HoldfastError
@@ -16,7 +15,8 @@ from contracts.switches import Kind, SwitchSignal, SwitchState
 from holdfast.cli import options, render
 from holdfast.cli.options import blocking
 from holdfast.connection import connect
-from holdfast.trace.transcript import moment
+from holdfast.trace.words import moment
+from settings import Settings
 from workflows.messages import objections
 
 app = typer.Typer(help="Switch tools, agents and tenants off for all runs.", rich_markup_mode=None)
@@ -65,7 +65,7 @@ async def list_(as_json: options.Json = False) -> None:
 
 
 def _signal(kind: Kind, name: str, reason: str) -> SwitchSignal:
-    user = settings.Settings.load().user
+    user = Settings.load().user
     try:
         return SwitchSignal(kind=kind, name=name, by=user, reason=reason)
     except ValidationError as error:

@@ -14,7 +14,7 @@ from holdfast.policies.files import text_of
 from holdfast.policies.rehearsal import (
     DEFAULT_ACTOR,
     DEFAULT_TENANT,
-    Misfit,
+    UnfitArguments,
     Who,
     rehearse,
     user_of,
@@ -95,7 +95,7 @@ def tried(app: App, policy: Policy, place: str, case: CaseEntry) -> Outcome:
     call = ToolCall(call_id="case", name=case.tool, arguments=case.args)
     who = Who(agent, case.tenant, case.actor, case.environment)
     found = rehearse(call, tool, who, policy, datetime.now(UTC))
-    if isinstance(found, Misfit):
+    if isinstance(found, UnfitArguments):
         verdict, rule, reason = "invalid_arguments", "", found.reason
     else:
         decision = found.outcome if case.drafted else found.decision

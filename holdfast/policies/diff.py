@@ -9,7 +9,7 @@ from contracts.base import JsonObject
 from contracts.decisions import Decided, Decision, RunAsDraftOnly
 from contracts.tools import ToolCall
 from holdfast.app import App
-from holdfast.policies.rehearsal import Misfit, Who, rehearse
+from holdfast.policies.rehearsal import UnfitArguments, Who, rehearse
 from holdfast.trace.values import Call, Ruled, Trace
 from policy.rules import Policy
 from workflows.summaries import call_line
@@ -85,7 +85,7 @@ def _comparison(
         return None
     who = Who(trace.brief.agent, trace.brief.tenant, trace.brief.actor, environment)
     found = rehearse(call, tool, who, policy, trace.started_at)
-    if isinstance(found, Misfit):
+    if isinstance(found, UnfitArguments):
         after = Answer("invalid_arguments", "", {"reason": found.reason})
     else:
         drafted = isinstance(before, RunAsDraftOnly)

@@ -32,7 +32,7 @@ class Who(NamedTuple):
     environment: str = ""
 
 
-class Misfit(NamedTuple):
+class UnfitArguments(NamedTuple):
     """A call that never gets to a decision, because its arguments don't fit."""
 
     reason: str
@@ -84,16 +84,16 @@ class Rehearsal:
 
 def rehearse(
     call: ToolCall, tool: Tool | ToolContract, who: Who, policy: Policy, now: datetime
-) -> Rehearsal | Misfit:
+) -> Rehearsal | UnfitArguments:
     """Prepare to decide about a call; of a tool whose code is gone the contract will do."""
     values = call.arguments
     if isinstance(tool, Tool):
         if objections := tool.objections(call.arguments):
-            return Misfit("; ".join(objections))
+            return UnfitArguments("; ".join(objections))
         try:
             values = tool.values(call.arguments)
         except ToolError as error:
-            return Misfit(error.reason)
+            return UnfitArguments(error.reason)
         tool = tool.contract
     return Rehearsal(call, tool, _facts(who, values, now), policy)
 

@@ -134,7 +134,7 @@ async def test_the_export_alone_tells_an_auditor_everything(runs: Runs) -> None:
     for words in (
         "tell them",
         'send(log="/dev/null", text="hi")',
-        "approval_required (communication)",
+        "approval_required (write_internal)",
         "mallory",
         "no request 'req-9'",
         "approved by dana",

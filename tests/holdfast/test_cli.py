@@ -314,7 +314,7 @@ async def test_person_at_the_terminal_is_asked(client: Client) -> None:
     os.close(terminal)
 
     assert 'text = "hello"' in asked
-    assert "risk      communication" in asked
+    assert "risk      write_internal" in asked
     assert "It was sent." in rest
     assert code == 0
 

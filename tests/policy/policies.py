@@ -1,8 +1,9 @@
 """Policies and facts for tests, written as a policy file has them."""
 
 from contracts.decisions import ApprovalRequired, Decision, RunAsDraftOnly
-from policy.document import Policy, parse_policy
+from policy.document import parse_policy
 from policy.engine import Facts
+from policy.rules import Policy
 from tests.builders import NOW
 
 

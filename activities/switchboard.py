@@ -1,0 +1,13 @@
+"""What the activities that decide and the tools ask before they let anything run."""
+
+from typing import Protocol
+
+from contracts.switches import Switch
+
+
+class Switchboard(Protocol):
+    """Knows what is switched off now."""
+
+    async def current(self) -> tuple[Switch, ...]:
+        """Return everything that is switched off; waits rather than answer with what was."""
+        ...
