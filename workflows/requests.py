@@ -17,9 +17,8 @@ from contracts.approvals import (
 )
 from contracts.run import Stop
 from contracts.state import CallState, RunState
-from contracts.tools import ToolFailure, ToolSuccess
 from contracts.transcript import UserTurn
-from workflows import approvals
+from workflows import approvals, results
 from workflows.summaries import Message
 from workflows.transcript import halted
 
@@ -127,7 +126,9 @@ def expired(state: RunState, now: datetime) -> RunState:
             return halted(state, _unresolved(request, "nobody resolved it in time"))
         call = _call(state, request.call_id)
         reason = f"nobody decided {request.request_id} until {request.expires_at:%Y-%m-%d %H:%M}"
-        failure = denied(call, "approval_required", reason, "ask for it again", "go on without")
+        failure = results.denied(
+            call.call, "approval_required", reason, "ask for it again", "go on without"
+        )
         state = replaced(state, call.model_copy(update={"result": failure}))
     return state
 
@@ -174,7 +175,9 @@ def _decided(
     if message.decision == "reject":
         by = verdict.approver or message.approver
         reason = f"rejected by {by}: {message.reason or 'no reason given'}"
-        failure = denied(call, "permission_denied", reason, "do without it", "ask the user")
+        failure = results.denied(
+            call.call, "permission_denied", reason, "do without it", "ask the user"
+        )
         state = replaced(state, call.model_copy(update={"result": failure}))
         return _closed(state, request, "rejected", now)
     request = approvals.approved(request, message, verdict, now)
@@ -188,12 +191,7 @@ def _answered(
     state: RunState, message: AnswerSignal, request: Question, now: datetime
 ) -> RunState:
     call = _call(state, request.call_id)
-    answer = ToolSuccess(
-        call_id=request.call_id,
-        name=call.call.name,
-        summary=message.text[:200],
-        data={"answer": message.text},
-    )
+    answer = results.answered(call.call, message.text)
     state = replaced(state, call.model_copy(update={"result": answer}))
     return _closed(state, request, "answered", now)
 
@@ -223,20 +221,6 @@ def hears(state: RunState) -> bool:
 def said(state: RunState, words: UserTurn) -> RunState:
     """Keep words of a person until the next model call."""
     return state.model_copy(update={"steers": (*state.steers, words)})
-
-
-def denied(call: CallState, type_: str, reason: str, *actions: str) -> ToolFailure:
-    """Build the result of a call that may not run."""
-    return ToolFailure.model_validate(
-        {
-            "status": "denied",
-            "call_id": call.call.call_id,
-            "name": call.call.name,
-            "type": type_,
-            "reason": reason,
-            "next_valid_actions": actions,
-        }
-    )
 
 
 def _unresolved(request: Escalation, detail: str) -> Stop:

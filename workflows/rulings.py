@@ -8,16 +8,14 @@ from contracts.decisions import (
     ApprovalRequired,
     AskUser,
     Decided,
-    Deny,
     MayRun,
-    Refused,
     Ruling,
     Rulings,
+    RunAsDraftOnly,
     RunInSandbox,
 )
 from contracts.state import CallState, RunState
-from contracts.tools import ToolFailure, ToolResult
-from workflows import approvals, requests
+from workflows import approvals, requests, results
 
 
 def wants_approval(ruling: Ruling) -> bool:
@@ -34,11 +32,15 @@ def is_notable(ruling: Ruling) -> bool:
 def after_rulings(state: RunState, answer: Rulings, now: datetime) -> RunState:
     """Take the rulings: what may not run gets its result, what people decide gets a request."""
     ruled = {ruling.call_id: ruling for ruling in answer.rulings}
+    drafting = any(map(_drafts, answer.rulings))
     for call in state.calls:
         ruling = ruled.get(call.call.call_id)
         if ruling is None or call.result is not None:
             continue
-        fresh = call.model_copy(update={"ruling": ruling, "result": _refusal(call, ruling)})
+        if drafting and _asks(ruling):
+            # Asked again when the drafts are there, so that people see the whole turn at once.
+            continue
+        fresh = call.model_copy(update={"ruling": ruling, "result": results.refusal(ruling)})
         if wants_approval(ruling):
             # Whatever was approved before, it was not enough for this decision.
             fresh = fresh.model_copy(update={"approvals": ()})
@@ -61,21 +63,12 @@ def undecided(state: RunState) -> RunState:
     return state.model_copy(update={"calls": calls})
 
 
-def _refusal(call: CallState, ruling: Ruling) -> ToolResult | None:
-    match ruling:
-        case Refused():
-            return ToolFailure(
-                status="error",
-                call_id=ruling.call_id,
-                name=ruling.tool,
-                type=ruling.type,
-                reason=ruling.reason,
-                next_valid_actions=ruling.next_valid_actions,
-            )
-        case Decided(decision=Deny() as deny):
-            return requests.denied(call, deny.type, deny.reason, *deny.next_valid_actions)
-        case Decided():
-            return None
+def _drafts(ruling: Ruling) -> bool:
+    return isinstance(ruling, Decided) and isinstance(ruling.decision, RunAsDraftOnly)
+
+
+def _asks(ruling: Ruling) -> bool:
+    return isinstance(ruling, Decided) and isinstance(ruling.decision, ApprovalRequired | AskUser)
 
 
 def _request(

@@ -8,10 +8,11 @@ from contracts.decisions import Decided, RunAsDraftOnly
 from contracts.model import ModelCall
 from contracts.run import AgentSnapshot, Brief, RunInput, RunResult, Stop
 from contracts.state import CallState, RunState
-from contracts.tools import Draft, ToolFailure, ToolResult, ToolSuccess
+from contracts.tools import Draft, ToolFailure, ToolResult
 from contracts.transcript import ToolTurn, UserTurn
 from policy import budgets, context, repetition
 from workflows import requests, rulings
+from workflows.results import draft_only
 from workflows.transcript import appended
 
 TURN_BYTES = 1_500_000
@@ -101,7 +102,8 @@ def next_step(
         if history_is_long and flooded:
             return ContinueAsNew()
         return AwaitPeople(min(map(requests.due, state.requests)))
-    if undecided := tuple(call for call in state.calls if _needs_ruling(call)):
+    undecided = tuple(call for call in state.calls if _needs_ruling(call))
+    if undecided and not _drafting(state):
         return Authorize(undecided)
     elapsed = (now - state.started_at).total_seconds()
     if state.calls:
@@ -238,22 +240,14 @@ def _after_tool(state: RunState, call: CallState, result: ToolResult) -> CallSta
     )
     if drafting.then == "approval":
         return call.model_copy(update={"draft": draft, "ruling": None})
-    return call.model_copy(update={"draft": draft, "result": _draft_only(call, draft)})
+    drafted = draft_only(call.call, draft.draft_id, draft.summary, draft.data)
+    return call.model_copy(update={"draft": draft, "result": drafted})
 
 
 def drafts(call: CallState) -> RunAsDraftOnly | None:
     """Return the decision by which a call's draft variant runs in its place, if it does."""
     decision = call.ruling.decision if isinstance(call.ruling, Decided) else None
     return decision if isinstance(decision, RunAsDraftOnly) else None
-
-
-def _draft_only(call: CallState, draft: Draft) -> ToolSuccess:
-    return ToolSuccess(
-        call_id=call.call.call_id,
-        name=call.call.name,
-        summary=f"only a draft, nothing was committed: {draft.summary}",
-        data={"draft_id": draft.draft_id, "committed": False, "draft": draft.data},
-    )
 
 
 def _may_have_happened(state: RunState, result: ToolResult | None) -> bool:
@@ -267,8 +261,12 @@ def _batch(state: RunState) -> tuple[CallState, ...]:
     """All open calls that change nothing together; then drafts, then the others, one by one."""
     waiting = tuple(call for call in state.calls if call.result is None)
     harmless = tuple(call for call in waiting if _changes_nothing(state, call))
-    drafting = tuple(call for call in waiting if drafts(call) is not None)
-    return harmless or drafting[:1] or waiting[:1]
+    return harmless or _drafting(state)[:1] or waiting[:1]
+
+
+def _drafting(state: RunState) -> tuple[CallState, ...]:
+    """Return the calls that are drafted next: people are asked when all drafts are there."""
+    return tuple(call for call in state.calls if call.result is None and drafts(call) is not None)
 
 
 def _changes_nothing(state: RunState, call: CallState) -> bool:

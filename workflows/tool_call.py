@@ -2,7 +2,6 @@
 
 from typing import cast
 
-from pydantic import ValidationError
 from temporalio import workflow
 from temporalio.exceptions import FailureError, is_cancelled_exception
 
@@ -11,7 +10,6 @@ from contracts.state import CallState, RunState
 from contracts.tools import (
     Grant,
     MalformedCall,
-    Reconciled,
     ToolCall,
     ToolContract,
     ToolFailure,
@@ -19,7 +17,7 @@ from contracts.tools import (
     ToolResult,
     ToolSuccess,
 )
-from workflows import failures, options
+from workflows import failures, options, results
 from workflows.steps import drafts
 from workflows.summaries import call_line
 
@@ -103,27 +101,12 @@ async def _reconciled(
         return unknown
     asked = invocation.model_copy(update={"purpose": "reconcile", "grant": None})
     answer = await _scheduled(finder, call, asked, None)
-    found = _found(answer)
+    found = results.found(answer)
     if found is None or found.happened is None:
         return unknown
     if not found.happened:
         return failures.never_happened(call, finder)
-    return ToolSuccess(
-        call_id=call.call_id,
-        name=call.name,
-        summary=f"it happened, says {finder.name}; its own answer was lost",
-        data=found.result,
-    )
-
-
-def _found(answer: ToolResult) -> Reconciled | None:
-    """Read what a tool that reconciles said; what can't be read tells nothing."""
-    if isinstance(answer, ToolFailure):
-        return None
-    try:
-        return Reconciled.model_validate(answer.data)
-    except ValidationError:
-        return None
+    return results.happened(call, finder.name, found.result)
 
 
 def _grant(asked: CallState) -> Grant | None:

@@ -28,6 +28,7 @@ from holdfast.trace.values import (
     Turn,
 )
 from holdfast.trace.waits import Waits
+from workflows import results
 
 Readers: TypeAlias = dict[EventType.ValueType, Callable[[HistoryEvent], None]]
 """What reads which type of event."""
@@ -279,7 +280,7 @@ class Chronicle:
         for asked in self.waits.expire(at):
             if (call := self.call(asked.call_id)) is not None:
                 reason = f"nobody decided {asked.request_id} in time"
-                self.close_call(outcomes.denied(call.call, "approval_required", reason), at)
+                self.close_call(results.denied(call.call, "approval_required", reason), at)
 
     def end(self, ended: Standing, at: datetime, failure: str | None = None) -> None:
         """Close the run: what nobody judged was too late, what has no result gets none."""

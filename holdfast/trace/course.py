@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from contracts.tools import ToolResult, ToolSuccess
-from holdfast.trace import outcomes
 from holdfast.trace.requests import Asked, PassedOn, Said
 from holdfast.trace.values import Call, Companion, Ruled, Trace
 from holdfast.trace.words import LIMIT, Line, Tone, duration, plain, short
+from workflows import results
 from workflows.summaries import call_line
 
 _MAY_RUN = {"run_in_sandbox", "run_as_draft_only"}
@@ -90,7 +90,7 @@ def _found(call: Call, finder: Companion, result: ToolResult) -> Iterator[Line]:
     if call.lost is not None:
         text = f"{plain(call.call.name)}: {short(call.lost.reason)}"
         yield Line("lost", text, "bad", indented=True)
-    truth = outcomes.found(result)
+    truth = results.found(result)
     match truth.happened if truth else None:
         case True:
             text, tone = "it happened", "good"

@@ -13,7 +13,6 @@ from temporalio.api.history.v1 import HistoryEvent
 from contracts.approvals import Requirement, Verdicts
 from contracts.decisions import ApprovalRequired, AskUser, Decided, Ruling, Rulings
 from contracts.run import AgentSnapshot
-from holdfast.trace import outcomes
 from holdfast.trace.chronicle import Chronicle, Readers
 from holdfast.trace.payloads import (
     RESULT,
@@ -25,6 +24,7 @@ from holdfast.trace.payloads import (
     summary,
 )
 from holdfast.trace.values import Asked, Call, Ruled
+from workflows import results
 from workflows.summaries import call_line
 
 Judged: TypeAlias = Callable[[Verdicts, datetime], None]
@@ -111,7 +111,7 @@ class MarkerReader:
                 ruled = replace(ruled, request_id=asked.request_id)
                 self._chronicle.ask(asked)
             self._chronicle.change_call(ruling.call_id, course=(*call.course, ruled))
-            if (refusal := outcomes.refusal(ruling)) is not None:
+            if (refusal := results.refusal(ruling)) is not None:
                 self._chronicle.close_call(refusal, now)
 
     def _asked(self, event: HistoryEvent, ruling: Ruling, now: datetime) -> Asked | None:

@@ -23,7 +23,7 @@ from holdfast.trace import outcomes
 from holdfast.trace.chronicle import Chronicle, Readers
 from holdfast.trace.payloads import at, summary
 from holdfast.trace.requests import Asked, Outcome, Said
-from workflows import messages
+from workflows import messages, results
 
 # The only trace of an escalation is the timer that limits the wait for it.
 _WAIT = re.compile(r"^req-\d+ · ")
@@ -141,7 +141,7 @@ class PeopleReader:
         if outcome == "rejected":
             self._chronicle.close_call(outcomes.rejected(call.call, said), now)
         elif outcome == "answered":
-            self._chronicle.close_call(outcomes.answered(call.call, said), now)
+            self._chronicle.close_call(results.answered(call.call, said.text), now)
 
     def _timer_started(self, event: HistoryEvent) -> None:
         line, limit = summary(event), event.timer_started_event_attributes.start_to_fire_timeout

@@ -124,6 +124,22 @@ def test_reads_run_first_then_drafts_then_writes_one_by_one() -> None:
     assert isinstance(steps.next_step(state, NOW), steps.AwaitPeople)
 
 
+def test_people_see_all_that_a_turn_wants_at_once() -> None:
+    """A plain request waits until the drafts of its turn are there; then both are asked."""
+    # PF-15
+    other = a_call("send", call_id="c4", text="ho")
+    state = ruled_upon(asked_for(other, SEND), (to_approve(other), to_draft(SEND)))
+
+    assert state.requests == ()
+    assert batch(state) == ["c1"]
+    state = steps.after_tools(state, (a_success(SEND),), NOW)
+    step = steps.next_step(state, NOW)
+    assert isinstance(step, steps.Authorize)
+    assert [call.call.call_id for call in step.calls] == ["c4", "c1"]
+    state = ruled_upon(state, (to_approve(other), to_approve(SEND)))
+    assert [request.request_id for request in state.requests] == ["req-1", "req-2"]
+
+
 @pytest.mark.parametrize(
     "decision",
     [

@@ -14,6 +14,7 @@ from pathlib import Path
 from tools.sandbox.bounds import Bounds
 from tools.sandbox.jail import Jail, libraries_of_python
 from tools.sandbox.syscalls import syscall_filter
+from tools.sandbox.watch import children
 
 LONGEST_COMPLAINT = 4_000
 LAST_BREATH = 10.0
@@ -34,12 +35,12 @@ class Launched:
         return self._process.pid
 
     def kill(self) -> None:
-        """Kill all that is in the sandbox: its first process dies with the one outside."""
+        """Kill all that is in the sandbox: it ends with its first process."""
         if self._process.returncode is None:
-            # The group as well: the first process is in it until it is bound to the other.
-            for kill in (os.killpg, os.kill):
+            # It dies with the one outside anyway, but for a moment when it is new.
+            for process in (*children(self.pid), self.pid):
                 with contextlib.suppress(ProcessLookupError):
-                    kill(self.pid, signal.SIGKILL)
+                    os.kill(process, signal.SIGKILL)
 
     async def end(self) -> None:
         """Kill it, and return when nothing of it is left."""

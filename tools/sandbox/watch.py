@@ -37,6 +37,12 @@ def memory(pid: int) -> int:
     return sum(map(_held, _family(pid)))
 
 
+def children(pid: int) -> list[int]:
+    """Return the processes that a process has started."""
+    lists = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(number) for found in lists for number in _read(found).split()]
+
+
 def lists_children() -> bool:
     """Whether this kernel says which processes a process has started."""
     pid = os.getpid()
@@ -48,8 +54,7 @@ def _family(pid: int) -> Iterator[int]:
     while waiting:
         parent = waiting.pop()
         yield parent
-        for children in Path(f"/proc/{parent}/task").glob("*/children"):
-            waiting += map(int, _read(children).split())
+        waiting += children(parent)
 
 
 def _held(pid: int) -> int:

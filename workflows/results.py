@@ -1,0 +1,87 @@
+"""The results that a run gives calls itself, in the place of their tools. Pure."""
+
+from pydantic import JsonValue, ValidationError
+
+from contracts.decisions import Decided, Deny, Refused, Ruling
+from contracts.tools import (
+    AnyCall,
+    ErrorType,
+    Reconciled,
+    ToolFailure,
+    ToolResult,
+    ToolSuccess,
+)
+
+
+def refusal(ruling: Ruling) -> ToolFailure | None:
+    """Build the result of a call that may not run; null for one that may, or may yet."""
+    match ruling:
+        case Refused():
+            return ToolFailure(
+                status="error",
+                call_id=ruling.call_id,
+                name=ruling.tool,
+                type=ruling.type,
+                reason=ruling.reason,
+                next_valid_actions=ruling.next_valid_actions,
+            )
+        case Decided(decision=Deny() as deny):
+            return ToolFailure(
+                status="denied",
+                call_id=ruling.call_id,
+                name=ruling.tool,
+                type=deny.type,
+                reason=deny.reason,
+                next_valid_actions=deny.next_valid_actions,
+            )
+        case Decided():
+            return None
+
+
+def denied(call: AnyCall, kind: ErrorType, reason: str, *actions: str) -> ToolFailure:
+    """Build the result of a call that people, or the lack of their word, kept from running."""
+    return ToolFailure(
+        status="denied",
+        call_id=call.call_id,
+        name=call.name,
+        type=kind,
+        reason=reason,
+        next_valid_actions=actions,
+    )
+
+
+def answered(call: AnyCall, text: str) -> ToolSuccess:
+    """Build the result of a question: the words of the person who answered."""
+    return ToolSuccess(
+        call_id=call.call_id, name=call.name, summary=text[:200], data={"answer": text}
+    )
+
+
+def draft_only(call: AnyCall, draft_id: str, summary: str, data: JsonValue) -> ToolSuccess:
+    """Build the result of a call of which nothing but the draft was to run."""
+    return ToolSuccess(
+        call_id=call.call_id,
+        name=call.name,
+        summary=f"only a draft, nothing was committed: {summary}",
+        data={"draft_id": draft_id, "committed": False, "draft": data},
+    )
+
+
+def found(answer: ToolResult) -> Reconciled | None:
+    """Read what a tool that reconciles found out; what can't be read tells nothing."""
+    if isinstance(answer, ToolFailure):
+        return None
+    try:
+        return Reconciled.model_validate(answer.data)
+    except ValidationError:
+        return None
+
+
+def happened(call: AnyCall, finder: str, data: JsonValue) -> ToolSuccess:
+    """Build the result of a call whose answer was lost, and that is known to have happened."""
+    return ToolSuccess(
+        call_id=call.call_id,
+        name=call.name,
+        summary=f"it happened, says {finder}; its own answer was lost",
+        data=data,
+    )
