@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from activities.policy import PolicyActivities, Surroundings
@@ -18,9 +19,10 @@ from policy.document import parse_policy
 from policy.engine import decide
 from policy.rules import NO_POLICY, Policy
 from policy.trust import TrustedIssuer
-from tests.builders import NOW
 from tools.registry import ToolRegistry
 from tools.tool import tool
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 RULES = 500
 CALLS = 4

@@ -16,6 +16,9 @@ HEARTBEAT = timedelta(seconds=4)
 # So long a call waits for a worker that has a sandbox, before it is refused instead.
 NO_SANDBOX = timedelta(seconds=60)
 
+# A sandbox keeps the tool's own limit itself; making one takes a moment, or more under load.
+SANDBOX_START = timedelta(seconds=30)
+
 MODEL_TIMEOUT = timedelta(minutes=10)
 
 # Rate limits and overload pass; what can't pass is raised as non-retryable and ends at once.
@@ -72,11 +75,11 @@ def tool_call(
     happened. Nor is one that used up its time: it would use it up again. A sandboxed call goes to
     the queue of the workers that have a sandbox.
     """
-    queue = workflow.info().task_queue
+    queue, limit = workflow.info().task_queue, timedelta(seconds=contract.timeout)
     return ActivityConfig(
         task_queue=sandbox_queue(queue) if sandboxed else queue,
         schedule_to_start_timeout=NO_SANDBOX if sandboxed else None,
-        start_to_close_timeout=timedelta(seconds=contract.timeout),
+        start_to_close_timeout=limit + SANDBOX_START if sandboxed else limit,
         # A write that has begun is not cut off: nobody would know whether it happened.
         schedule_to_close_timeout=_bound(seconds_left) if contract.risk.changes_nothing else None,
         heartbeat_timeout=HEARTBEAT,

@@ -37,11 +37,6 @@ def open_request(state: RunState, request_id: str) -> Request | None:
     return next((open_ for open_ in state.requests if open_.request_id == request_id), None)
 
 
-def closed_request(state: RunState, request_id: str) -> ClosedRequest | None:
-    """Return what became of the request with this id, if it waits no longer."""
-    return next((done for done in state.closed if done.request_id == request_id), None)
-
-
 def given_up(state: RunState, stop: Stop, now: datetime) -> RunState:
     """Ask a person how the run goes on where somebody is there to be asked; else stop it."""
     return escalated(state, stop, now) if state.agent.escalates else halted(state, stop)

@@ -83,7 +83,8 @@ async def _send(client: Client, name: str, signal: SwitchSignal) -> SwitchState:
     except TimeoutError:
         raise HoldfastError(
             f"{signal.kind} {signal.name} is not {name} yet: the server took the message, but "
-            "history doesn't show that it worked; look at 'holdfast switch list'"
+            "history doesn't show that it worked; look at 'holdfast switch list': if thousands of "
+            "things are off there is no room for more, so switch off an agent or a tenant instead"
         ) from None
     return state
 

@@ -37,8 +37,9 @@ class Launched:
     def kill(self) -> None:
         """Kill all that is in the sandbox: it ends with its first process."""
         if self._process.returncode is None:
-            # It dies with the one outside anyway, but for a moment when it is new.
-            for process in (*children(self.pid), self.pid):
+            # That one dies with the one outside anyway, but for a moment when it is new: then it
+            # is in the same group.
+            for process in (*children(self.pid), -self.pid, self.pid):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(process, signal.SIGKILL)
 
