@@ -8,7 +8,7 @@ from temporalio.common import RawValue
 from activities.discretion import Discretion
 from activities.heartbeats import heartbeating
 from activities.switchboard import Switchboard
-from contracts.errors import ToolDenied, ToolError
+from contracts.errors import HoldfastError, ToolDenied, ToolError
 from contracts.tools import Risk, ToolInvocation, ToolResult
 from policy.switches import refusal, switched_off
 from tools.artifacts import ArtifactStore
@@ -72,7 +72,11 @@ class ToolActivities:
         """Let nothing begin that is switched off; to find out what has happened harms nobody."""
         if invocation.purpose == "reconcile":
             return
-        switches = await self._switchboard.current()
+        try:
+            switches = await self._switchboard.current()
+        except HoldfastError as error:
+            # Nothing has begun: the model may ask again, and nobody need wonder what happened.
+            raise ToolDenied(str(error), ("ask for it again later", "go on without it")) from None
         switch = switched_off(switches, name, invocation.agent, invocation.tenant)
         if switch is not None:
             raise ToolDenied(

@@ -63,7 +63,7 @@ class Requirement(Contract):
     What an approval takes: who may give it, how many must, and how sure we are of who they are.
 
     Members of any of `groups` may approve; without groups anybody but the requester may. `strong`
-    means a signed token (docs/security.md). `methods` are `amr` values of RFC 8176 of which the
+    means a signed token (docs/approvals.md). `methods` are `amr` values of RFC 8176 of which the
     token needs one; `max_auth_age` is how long ago the approver may have signed in. All times are
     in seconds. An approval that isn't used within `valid_for` lapses. After `escalate_after`
     members of `escalate_to` may approve too. `recovery` names the documented way back.

@@ -7,6 +7,6 @@ Decisions: pure functions and tables. No I/O, no clock, no Temporal.
 * What does the policy file say? `document` reads it: `yaml_lines` its text, `entries` its fields,
   `checks` what they may not say together, `conditions` its expressions. `rules` is what comes out.
 * Does this approval count? `approvals` judges it, `authentication` holds its token against the
-  request, `signatures` against the keys, `trust` says whose keys those are.
+  request, `signatures` against the keys, `trust` says whose keys those are, `people` who is who.
 * How far may a run go? `budgets`, `repetition`, `context`.
 """

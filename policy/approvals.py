@@ -1,6 +1,5 @@
 """Whether what a person says about a request counts, and who they are. Pure."""
 
-import unicodedata
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
@@ -18,6 +17,7 @@ from contracts.approvals import (
     Verdict,
 )
 from policy.authentication import Objection, verify
+from policy.people import person
 from policy.trust import TrustedIssuer
 
 Message: TypeAlias = ApprovalSignal | AnswerSignal | ResolutionSignal
@@ -70,7 +70,7 @@ def _judged(message: Message, hearing: Hearing, trust: Trust, given: _Given) -> 
         objection = _objection(voice, request, hearing, groups)
         if objection := objection or _repetition(voice, request, given):
             return _refused(message, objection, voice.name if voice.proof else "")
-        given.approvals.add((request.request_id, _canonical(voice.name)))
+        given.approvals.add((request.request_id, person(voice.name)))
     if voice.proof:
         given.token_ids.add(_token(voice.proof))
     return _accepted(message, voice, groups)
@@ -126,12 +126,12 @@ def _objection(
     voice: _Voice, request: ApprovalRequest, hearing: Hearing, groups: tuple[str, ...]
 ) -> Objection | None:
     """Say why this person may not approve this request."""
-    name = _canonical(voice.name)
+    name = person(voice.name)
     if not name:
         return Objection("unreadable", "the approval names nobody: say who approves")
-    if name in {_canonical(f"agent {hearing.agent}"), _canonical(hearing.agent), "agent"}:
+    if name in {person(f"agent {hearing.agent}"), person(hearing.agent), "agent"}:
         return Objection("self_approval", "no agent approves what an agent does: ask a person")
-    if name in {_canonical(hearing.requester), _canonical(request.requester)}:
+    if name in {person(hearing.requester), person(request.requester)}:
         return Objection(
             "self_approval", f"the run works for {voice.name!r}: somebody else must approve this"
         )
@@ -145,8 +145,8 @@ def _objection(
 
 def _repetition(voice: _Voice, request: ApprovalRequest, given: _Given) -> Objection | None:
     """Say what of this approval has counted already."""
-    name = _canonical(voice.name)
-    before = {_canonical(record.approver) for record in request.approvals}
+    name = person(voice.name)
+    before = {person(record.approver) for record in request.approvals}
     if name in before or (request.request_id, name) in given.approvals:
         return Objection(
             "approved_already",
@@ -170,13 +170,6 @@ def _groups(voice: _Voice, request: ApprovalRequest, trust: Trust) -> tuple[str,
         for group in _may_approve(request)
         if voice.name in trust.groups.get(group, ()) or group in voice.groups
     )
-
-
-def _canonical(name: str) -> str:
-    """Two names that look the same are the same person, when a second person is needed."""
-    seen = (letter for letter in name if unicodedata.category(letter) != "Cf")
-    folded = unicodedata.normalize("NFKC", "".join(seen)).casefold()
-    return " ".join(unicodedata.normalize("NFKC", folded).split())
 
 
 def _token(proof: Proof) -> tuple[str, str]:

@@ -20,6 +20,7 @@ from contracts.tools import Grant, ToolCall
 from policy.allowlists import risky_operation
 from policy.case import Case
 from policy.fitting import Found, governing, listed_for
+from policy.people import person
 from policy.risk import DEFAULTS, DRAFTED
 from policy.rules import NOTHING, Policy
 
@@ -211,7 +212,7 @@ def _approved(case: Case, requirement: Requirement) -> tuple[ApprovalRecord, ...
     for record in case.facts.approvals:
         if _counts(record, case, requirement):
             people = good.setdefault(record.request_id, {})
-            people.setdefault(record.approver.casefold(), record)
+            people.setdefault(person(record.approver), record)
     for people in good.values():
         if len(people) >= requirement.count:
             return tuple(people.values())

@@ -6,7 +6,6 @@ from contracts.approvals import (
     ApprovalRecord,
     ApprovalRequest,
     ApprovalSignal,
-    Request,
     Requirement,
     Verdict,
 )
@@ -78,19 +77,6 @@ def approved(
 def is_complete(request: ApprovalRequest) -> bool:
     """Whether as many people have approved as must."""
     return len(request.approvals) >= request.count
-
-
-def counted_already(request: Request, verdict: Verdict) -> str | None:
-    """Say that a person, or a token, has approved this request before: each counts once."""
-    if not isinstance(request, ApprovalRequest):
-        return None
-    for given in request.approvals:
-        if given.approver.casefold() == verdict.approver.casefold():
-            return f"{given.approver} has approved {request.request_id} already"
-        used = given.proof.token_id if given.proof else None
-        if verdict.proof is not None and verdict.proof.token_id == used:
-            return "this token was used already"
-    return None
 
 
 def _challenge(state: RunState, call: CallState, ruling: Decided, now: datetime) -> str:

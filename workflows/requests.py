@@ -65,7 +65,8 @@ def after_verdict(
     What came with it in one batch may have closed the request: then it is refused after all.
     """
     request = open_request(state, message.request_id)
-    if verdict.accepted and (late := _too_late(request, message, verdict)):
+    if verdict.accepted and request is None:
+        late = "the request has just closed"
         verdict = Verdict(
             accepted=False, request_id=message.request_id, reason=late, code="closed"
         )
@@ -149,14 +150,6 @@ def refused(
 
 
 _SIGNALS = {ApprovalSignal: "approval", AnswerSignal: "answer", ResolutionSignal: "resolution"}
-
-
-def _too_late(request: Request | None, message: Message, verdict: Verdict) -> str | None:
-    if request is None:
-        return "the request has just closed"
-    if isinstance(message, ApprovalSignal) and message.decision == "approve":
-        return approvals.counted_already(request, verdict)
-    return None
 
 
 def _decided(

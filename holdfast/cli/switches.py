@@ -81,10 +81,10 @@ async def _send(client: Client, name: str, signal: SwitchSignal) -> SwitchState:
             while not _took(state := await history.read(), name, signal):  # noqa: ASYNC110 -- it is the server's
                 await asyncio.sleep(AGAIN)
     except TimeoutError:
+        full = "; with thousands of things off there is no room for more" if name == "off" else ""
         raise HoldfastError(
             f"{signal.kind} {signal.name} is not {name} yet: the server took the message, but "
-            "history doesn't show that it worked; look at 'holdfast switch list': if thousands of "
-            "things are off there is no room for more, so switch off an agent or a tenant instead"
+            f"history doesn't show that it worked: look at 'holdfast switch list'{full}"
         ) from None
     return state
 

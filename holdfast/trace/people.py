@@ -109,7 +109,8 @@ class PeopleReader:
             proof=verdict.proof,
         )
         asked = self._chronicle.waits.requests.get(said.request_id)
-        if verdict.accepted and asked is not None and (late := _too_late(asked, said)):
+        if verdict.accepted and asked is not None and asked.outcome is not None:
+            late = "the request has just closed"
             said = replace(said, accepted=False, refusal=late, code="closed")
         if said.accepted:
             self._accept(asked or self._escalated(said), said, now)
@@ -178,17 +179,3 @@ def _outcome(said: Said) -> Outcome:
             return "answered"
         case _:
             return "resolved"
-
-
-def _too_late(asked: Asked, said: Said) -> str:
-    """Say what came with a message in one batch and took its effect away, if something did."""
-    if asked.outcome is not None:
-        return "the request has just closed"
-    if (said.signal, said.text) != ("approval", "approve"):
-        return ""
-    for given in asked.approvals:
-        if given.by.casefold() == said.by.casefold():
-            return f"{given.by} has approved {asked.request_id} already"
-        if said.proof is not None and given.proof and given.proof.token_id == said.proof.token_id:
-            return "this token was used already"
-    return ""

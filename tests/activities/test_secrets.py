@@ -286,9 +286,11 @@ async def test_who_reconciles_may_look(folder: Path) -> None:
 
 
 async def test_without_the_switches_nothing_begins(folder: Path) -> None:
-    """When nobody can tell what is switched off, the call fails, and has not begun."""
+    """When nobody can tell what is switched off, the call is denied, and has not begun."""
     place = saying("done")
-    with pytest.raises(ApplicationError, match="nobody knows what is switched off"):
-        await told(place, folder, Board(knows=False))
+    result, _ = await told(place, folder, Board(knows=False))
 
+    assert isinstance(result, ToolFailure)
+    assert result.status == "denied"
+    assert "nobody knows what is switched off" in result.reason
     assert place.calls == []

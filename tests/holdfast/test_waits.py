@@ -192,21 +192,6 @@ def test_what_came_too_late_in_one_batch_is_refused() -> None:
     ]
 
 
-def test_nobody_counts_twice() -> None:
-    """A person who approves twice in one batch is one of two, as the run counts them."""
-    written = waiting(count=2)
-    for approver in ("Fred", "fred"):
-        written.said("approval", approval(approver=approver))
-    written.judged(yes(approver="Fred"), yes(approver="fred"))
-
-    trace = read(written)
-    assert [asked.request_id for asked in trace.waiting] == ["req-1"]
-    assert told(trace)[1:] == [
-        "  wait    approved by Fred (1 of 2) after 0 ms",
-        "  refused approval of req-1 by fred: Fred has approved req-1 already",
-    ]
-
-
 def test_verdicts_find_their_messages() -> None:
     """Verdicts come in the order of the messages that can be read, whatever came between."""
     written = waiting()

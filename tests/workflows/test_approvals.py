@@ -129,29 +129,6 @@ def test_one_of_two_approvals_is_not_enough() -> None:
     assert isinstance(steps.next_step(twice, NOW), steps.Authorize)
 
 
-@pytest.mark.parametrize("again", ["fred", "FRED"])
-def test_nobody_approves_twice(again: str) -> None:
-    """Two approvals of one person that arrive together count as one, whoever judged them."""
-    # T-17
-    once = approved(waiting(count=2), "fred")
-
-    state, told = requests.after_verdict(once, an_approval(), yes(approver=again), LATER)
-
-    assert (told.accepted, told.reason) == (False, "fred has approved req-1 already")
-    assert state.requests == once.requests
-    assert state.refused_total == 1
-
-
-def test_a_token_counts_once() -> None:
-    """Two approvals that arrive together with the same token count as one."""
-    # RK-19
-    once = approved(waiting(count=2), "fred", proof=PROOF)
-
-    _, told = requests.after_verdict(once, an_approval(), yes(approver="gina", proof=PROOF), LATER)
-
-    assert (told.accepted, told.reason) == (False, "this token was used already")
-
-
 def test_the_record_keeps_the_proof() -> None:
     """Method, subject and time of the verification stay with the approval, and when it lapses."""
     # RK-19 BY-15
