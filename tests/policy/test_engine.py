@@ -1,6 +1,5 @@
 """Who may do what: one ordered table of rules, and what no rule covers is denied."""
 
-
 import pytest
 from pydantic import JsonValue
 
