@@ -16,7 +16,7 @@ from tools.redaction import WITHHELD, Redactor, withheld
 LARGE = 100_000
 """Bytes; clearing so many takes too long for the loop that all runs share."""
 
-_WITHHELD_SUMMARY = "done; texts of the result are withheld, the tool itself delivers them"
+_WITHHELD_SUMMARY = "done; texts and numbers of the result are withheld, the tool delivers them"
 
 log = structlog.get_logger()
 
@@ -25,8 +25,8 @@ class Discretion:
     """
     Keeps the secrets of one call: in its result, its reports, what it refuses and what it raises.
 
-    With *withholds* no text of the call's result or reports leaves at all, known or not: it may
-    have made a secret just now.
+    With *withholds* no text and no number of the call's result, reports or refusals leaves at all,
+    known or not: it may have made a secret just now.
     """
 
     def __init__(self, tool: str, redactor: Redactor, *, withholds: bool) -> None:
@@ -52,8 +52,11 @@ class Discretion:
         """Return what a tool reports, without secrets."""
         return from_json(self._cleared(to_json(progress)))
 
-    def refusal(self, error: ToolError) -> ToolError:
-        """Return what a tool refuses with, without secrets; its words are meant for the model."""
+    def refusal(self, error: ToolError, *, by_tool: bool = True) -> ToolError:
+        """Return what a tool refuses with, or its worker, without secrets; the model reads it."""
+        if by_tool and self._withholds:
+            error.reason, error.next_valid_actions = WITHHELD, ()
+            return error
         error.reason = self._redactor.text(error.reason)
         error.next_valid_actions = tuple(map(self._redactor.text, error.next_valid_actions))
         return error

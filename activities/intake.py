@@ -5,15 +5,19 @@ from contextlib import contextmanager
 
 from pydantic_core import from_json
 
-from contracts.base import mended
+from contracts.base import digest, mended
 from contracts.errors import ModelRejected, ModelUnavailable
 from contracts.model import ModelReply
+from contracts.tools import AnyCall
 
 LARGEST_REPLY = 1_200_000
 """Bytes; it goes back to the model with what came of it, in a payload that may have 2 MB."""
 
 MOST_CALLS = 200
 """Of one reply: all of them may run beside each other, and their results go back together."""
+
+LONGEST_NAME = 200
+"""Characters of a tool's name or a call's id; they come back in rulings, results and summaries."""
 
 _ROOM = 40
 """Levels that history may wrap around a reply, of the 200 that can be read."""
@@ -27,6 +31,27 @@ def legible(reply: ModelReply) -> ModelReply:
         with _written_at_all(reply):
             return ModelReply.model_validate(mended(reply.model_dump(mode="json")))
     return reply
+
+
+def named(reply: ModelReply) -> ModelReply:
+    """Return a reply whose calls have names and ids of a length that can be repeated."""
+    if all(_short(call) is call for call in reply.calls):
+        return reply
+    return reply.model_copy(update={"calls": tuple(map(_short, reply.calls))})
+
+
+def _short(call: AnyCall) -> AnyCall:
+    if max(len(call.name), len(call.call_id)) <= LONGEST_NAME:
+        return call
+    return call.model_copy(update={"name": _cut(call.name), "call_id": _cut(call.call_id)})
+
+
+def _cut(name: str) -> str:
+    """Keep two names apart that differ; none as long as what is left is a tool's."""
+    if len(name) <= LONGEST_NAME:
+        return name
+    mark = f"_cut_{digest(name)[:16]}"
+    return name[: LONGEST_NAME - len(mark)] + mark
 
 
 def fitting(reply: ModelReply) -> ModelReply:

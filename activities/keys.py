@@ -88,11 +88,18 @@ class Keys:
         found = await asyncio.gather(*(_held(source, claims) for source in self._sources))
         return tuple(found)
 
+    async def own(self) -> TrustedIssuer:
+        """Return the keys of people who sign on their own, as they are now."""
+        source = self._sources[0]
+        return await _read(source, set())
+
 
 async def _held(source: "_Source", claims: set[KeyClaim]) -> TrustedIssuer:
     kids = {claim.kid for claim in claims if claim.issuer == source.issuer.issuer}
-    if not kids:
-        return TrustedIssuer(source.issuer, ())
+    return await _read(source, kids) if kids else TrustedIssuer(source.issuer, ())
+
+
+async def _read(source: "_Source", kids: set[str]) -> TrustedIssuer:
     try:
         return TrustedIssuer(source.issuer, await source.keys(kids))
     except Unreadable as error:

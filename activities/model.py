@@ -9,6 +9,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities import intake, outputs
+from activities.callers import check_run
 from activities.heartbeats import Pulse, heartbeating
 from activities.transcripts import Transcripts
 from adapters.base import ModelAdapter
@@ -32,6 +33,7 @@ class ModelActivities:
 
         Raises a model's error by its kind (contracts/errors.py), or TranscriptMismatch.
         """
+        check_run(call.run_id)
         async with heartbeating() as pulse:
             spent = _Spent(pulse)
             request = await self._request(call)
@@ -51,7 +53,7 @@ class ModelActivities:
 
     async def _reply(self, call: ModelCall, request: ModelRequest) -> ModelReply:
         adapter = self._adapter(call.model)
-        reply = intake.legible(await adapter.respond(request))
+        reply = intake.named(intake.legible(await adapter.respond(request)))
         if reply.provider_state is not None:
             state = adapter.merge_state(request.provider_state, reply.provider_state)
             reply = reply.model_copy(update={"provider_state": state})

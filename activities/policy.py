@@ -1,14 +1,15 @@
 """The activities that decide and record: local, quick, and their results are in history."""
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeGuard
 
 import structlog
 from temporalio import activity
 
+from activities.callers import check_run
 from activities.switchboard import Switchboard
-from contracts.approvals import Hearing, Verdict, Verdicts
+from contracts.approvals import ApprovalRecord, Hearing, Proof, Verdict, Verdicts
 from contracts.base import JsonObject, digest
-from contracts.decisions import AuthorizeCalls, Decided, Refused, Ruling, Rulings
+from contracts.decisions import AuthorizeCalls, Decided, Decision, Deny, Refused, Ruling, Rulings
 from contracts.errors import ToolError
 from contracts.run import AuditEvent
 from contracts.switches import Switch
@@ -16,8 +17,9 @@ from contracts.tools import AnyCall, MalformedCall, ToolCall
 from policy.approvals import Trust, judge
 from policy.case import Facts
 from policy.engine import decide
+from policy.repetition import effect
 from policy.rules import Policy
-from policy.trust import TrustedIssuer
+from policy.trust import LOCAL_ISSUER, TrustedIssuer
 from tools.registry import ToolRegistry
 from tools.tool import Tool
 
@@ -27,11 +29,22 @@ SPELLED_OUT = 20
 """How many refusals of one hearing keep their reason: a flood of them is an event of history."""
 
 
+LONGEST_QUOTE = 200
+"""Characters of what a ruling quotes of a call: a model may write a megabyte in many calls."""
+
+LONGEST_RULING = 500
+"""Characters of a ruling's reason."""
+
+
 class Keyring(Protocol):
     """Knows whose signatures count now."""
 
     async def trusted(self, hearing: Hearing) -> tuple[TrustedIssuer, ...]:
         """Return the issuers with their keys that the messages of a hearing may need."""
+        ...
+
+    async def own(self) -> TrustedIssuer:
+        """Return the keys of people who sign on their own, as they are now."""
         ...
 
 
@@ -61,7 +74,9 @@ class PolicyActivities:
     @activity.defn
     async def authorize(self, asked: AuthorizeCalls) -> Rulings:
         """Rule on each call: is the tool known, are the arguments valid, may it run."""
+        check_run(asked.run_id)
         switches = await self._switchboard.current()
+        asked = asked.model_copy(update={"approvals": await self._still_signed(asked.approvals)})
         return Rulings(
             rulings=tuple(self._rule(asked, call, switches) for call in asked.calls),
             policy=self._surroundings.policy.digest,
@@ -70,6 +85,7 @@ class PolicyActivities:
     @activity.defn
     async def judge(self, hearing: Hearing) -> Verdicts:
         """Say which messages count, and why the others don't."""
+        check_run(hearing.run_id)
         issuers = await self._keyring.trusted(hearing)
         trust = Trust(groups=self._surroundings.policy.groups, issuers=issuers)
         return Verdicts(verdicts=_bounded(judge(hearing, trust)))
@@ -79,15 +95,28 @@ class PolicyActivities:
         """Write an audit line to the worker's log; in history it is the marker's summary."""
         log.info("run.audited", run_id=event.run_id, audit_event=event.event, text=event.text)
 
+    async def _still_signed(
+        self, approvals: tuple[ApprovalRecord, ...]
+    ) -> tuple[ApprovalRecord, ...]:
+        """Leave out what people signed with a key of their own that isn't trusted any more."""
+        if not any(_signed_with_own_key(record.proof) for record in approvals):
+            return approvals
+        trusted = (await self._keyring.own()).keys
+        return tuple(
+            record
+            for record in approvals
+            if not _signed_with_own_key(record.proof) or _is_by_one_of(trusted, record.proof)
+        )
+
     def _rule(self, asked: AuthorizeCalls, call: AnyCall, switches: tuple[Switch, ...]) -> Ruling:
         tool = self._registry.get(call.name) if call.name in asked.visible_tools else None
         if tool is None:
             known = ", ".join(asked.visible_tools) or "none"
             return Refused(
                 call_id=call.call_id,
-                tool=call.name,
+                tool=_cut(call.name, LONGEST_QUOTE),
                 type="unknown_tool",
-                reason=f"no tool {call.name!r} (known: {known})",
+                reason=f"no tool {_cut(call.name, LONGEST_QUOTE)!r} (known: {known})",
                 next_valid_actions=("use one of the known tools", "answer without a tool"),
             )
         if isinstance(call, MalformedCall):
@@ -121,9 +150,18 @@ class PolicyActivities:
             tool=call.name,
             arguments_digest=digest(call.arguments),
             risk=tool.contract.risk,
-            scope=_scope(tool, values),
-            decision=decide(call, tool.contract, facts, self._surroundings.policy),
+            scope=_cut(_scope(tool, values), LONGEST_QUOTE),
+            decision=_fitting(decide(call, tool.contract, facts, self._surroundings.policy)),
+            effect="" if tool.contract.risk.changes_nothing else effect(call.name, values),
         )
+
+
+def _signed_with_own_key(proof: Proof | None) -> TypeGuard[Proof]:
+    return proof is not None and proof.issuer == LOCAL_ISSUER
+
+
+def _is_by_one_of(keys: tuple[JsonObject, ...], proof: Proof) -> bool:
+    return any((key.get("kid"), key.get("sub")) == (proof.key, proof.subject) for key in keys)
 
 
 def _invalid(call: AnyCall, reason: str) -> Refused:
@@ -131,9 +169,22 @@ def _invalid(call: AnyCall, reason: str) -> Refused:
         call_id=call.call_id,
         tool=call.name,
         type="invalid_arguments",
-        reason=reason,
+        reason=_cut(reason, LONGEST_RULING),
         next_valid_actions=("correct the arguments and call again",),
     )
+
+
+def _fitting(decision: Decision) -> Decision:
+    """Cut what a decision quotes of the arguments; all rulings of a turn are one payload."""
+    reason = _cut(decision.reason, LONGEST_RULING)
+    if isinstance(decision, Deny):
+        actions = tuple(_cut(action, LONGEST_QUOTE) for action in decision.next_valid_actions)
+        return decision.model_copy(update={"reason": reason, "next_valid_actions": actions})
+    return decision.model_copy(update={"reason": reason})
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def _scope(tool: Tool, values: JsonObject) -> str:

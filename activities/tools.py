@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from temporalio import activity
 from temporalio.common import RawValue
 
+from activities.callers import check_run
 from activities.discretion import Discretion
 from activities.heartbeats import heartbeating
 from activities.switchboard import Switchboard
@@ -47,6 +48,7 @@ class ToolActivities:
         name = activity.info().activity_type
         converter = activity.payload_converter()
         invocation = converter.from_payload(payloads[0].payload, ToolInvocation)
+        check_run(invocation.run_id)
         tool = self._registry.get(name)
         if tool is None:
             gone = ToolError("unknown_tool", f"this worker has no tool {name!r} any more")
@@ -55,7 +57,9 @@ class ToolActivities:
         try:
             with discretion:
                 async with heartbeating() as pulse:
-                    await self._check_switches(name, invocation)
+                    if denial := await self._denial(name, invocation):
+                        ours = discretion.refusal(denial, by_tool=False)
+                        return failure(invocation, name, ours)
                     content = await self._place.run(
                         tool,
                         invocation,
@@ -68,20 +72,21 @@ class ToolActivities:
             success(invocation, name, content, tool.contract.max_result_chars, self._artifacts)
         )
 
-    async def _check_switches(self, name: str, invocation: ToolInvocation) -> None:
+    async def _denial(self, name: str, invocation: ToolInvocation) -> ToolDenied | None:
         """Let nothing begin that is switched off; to find out what has happened harms nobody."""
         if invocation.purpose == "reconcile":
-            return
+            return None
         try:
             switches = await self._switchboard.current()
         except HoldfastError as error:
             # Nothing has begun: the model may ask again, and nobody need wonder what happened.
-            raise ToolDenied(str(error), ("ask for it again later", "go on without it")) from None
+            return ToolDenied(str(error), ("ask for it again later", "go on without it"))
         switch = switched_off(switches, name, invocation.agent, invocation.tenant)
-        if switch is not None:
-            raise ToolDenied(
-                refusal(switch), ("go on without it", "tell the user what you would have done")
-            )
+        if switch is None:
+            return None
+        return ToolDenied(
+            refusal(switch), ("go on without it", "tell the user what you would have done")
+        )
 
     def _discretion(self, tool: Tool, invocation: ToolInvocation) -> Discretion:
         makes_secrets = tool.contract.risk is Risk.IDENTITY_ACCESS or (

@@ -1,5 +1,6 @@
 """What deciding costs: decisions per second, and what `authorize` adds to a turn."""
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable
@@ -7,11 +8,14 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from temporalio.testing import ActivityEnvironment
+
 from activities.policy import PolicyActivities, Surroundings
 from bench.goals import Tally
 from contracts.approvals import Hearing
 from contracts.base import JsonObject
 from contracts.decisions import AuthorizeCalls
+from contracts.run import WORKFLOW_TYPE
 from contracts.switches import Switch
 from contracts.tools import Risk, ToolCall
 from policy.case import Facts
@@ -128,12 +132,19 @@ def _turn(policy: Policy) -> float:
         with suppress(StopIteration):
             activities.authorize(asked).send(None)
 
-    return _seconds(authorize)
+    environment = ActivityEnvironment()
+    environment.info = dataclasses.replace(
+        environment.info, workflow_type=WORKFLOW_TYPE, workflow_id=asked.run_id
+    )
+    return environment.run(_seconds, authorize)
 
 
 class _Keys:
     async def trusted(self, hearing: Hearing) -> tuple[TrustedIssuer, ...]:
         raise NotImplementedError(hearing)
+
+    async def own(self) -> TrustedIssuer:
+        raise NotImplementedError
 
 
 class _Switches:

@@ -87,7 +87,11 @@ class Requirement(Contract):
 
 
 class Proof(Contract):
-    """What a verified token says of who approved; `token_id` (`jti`) counts only once."""
+    """
+    What a verified token says of who approved; `token_id` (`jti`) counts only once.
+
+    `key` is the id (`kid`) of the key that signed it.
+    """
 
     issuer: str
     subject: str
@@ -95,6 +99,7 @@ class Proof(Contract):
     authenticated_at: datetime
     token_id: str
     verified_at: datetime
+    key: str = Field(default="", exclude_if=not_)
 
 
 class ApprovalRecord(Contract):

@@ -82,7 +82,12 @@ MayRun: TypeAlias = Allow | RunInSandbox | RunAsDraftOnly
 
 
 class Decided(Contract):
-    """The permission engine's decision about one call, as the audit keeps it."""
+    """
+    The permission engine's decision about one call, as the audit keeps it.
+
+    `effect` is the same for calls that do the same, however their arguments are written: defaults
+    left out, a number as text. It is empty for calls that change nothing.
+    """
 
     kind: Literal["decided"] = "decided"
     call_id: str
@@ -91,6 +96,7 @@ class Decided(Contract):
     risk: Risk
     scope: str
     decision: Decision
+    effect: str = Field(default="", exclude_if=not_)
 
 
 class Refused(Contract):

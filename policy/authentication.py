@@ -177,6 +177,7 @@ def _proof(claims: _Claims, signed: Signed, now: datetime) -> Proof:
         authenticated_at=datetime.fromtimestamp(claims.auth_time, UTC),
         token_id=claims.jti,
         verified_at=now,
+        key=str(signed.key["kid"]),
     )
 
 

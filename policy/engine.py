@@ -14,7 +14,7 @@ from contracts.decisions import AskUser, Decision, Deny
 from contracts.tools import ToolCall, ToolContract
 from policy.case import Case, Facts
 from policy.fitting import forbidden_by
-from policy.repetition import fingerprint
+from policy.repetition import effect
 from policy.rules import NO_POLICY, Policy
 from policy.switches import refusal, switched_off
 from policy.terms import TELL, TERMS, permitted, strengthened
@@ -81,7 +81,7 @@ def deny_outside_workspace(case: Case, _policy: Policy) -> Decision | None:
 def deny_repeating_the_unresolved(case: Case, _policy: Policy) -> Decision | None:
     """A write of which nobody knows whether it happened isn't done again."""
     unresolved = case.facts.unresolved
-    if not unresolved or fingerprint(case.call) not in unresolved:
+    if not unresolved or effect(case.call.name, case.values) not in unresolved:
         return None
     return Deny(
         rule="unresolved-write",

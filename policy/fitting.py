@@ -1,17 +1,22 @@
 """Whether a rule fits a call, and which of a policy's rules governs it."""
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 from contracts.allowlists import command_is_listed, host_is_listed
+from contracts.approvals import Requirement
+from contracts.tools import Grant
 from policy.allowlists import command_is_forbidden
 from policy.case import Case
 from policy.conditions import Doubt
+from policy.risk import Default
 from policy.rules import (
     OPENING,
     REFUSING,
     RELEASING,
     Batch,
+    Candidates,
+    Effect,
     Match,
     Policy,
     PolicyRule,
@@ -76,34 +81,68 @@ class Found(NamedTuple):
 
 def forbidden_by(case: Case, policy: Policy) -> Found | None:
     """Return a rule that forbids the call; one whose condition nobody can evaluate does."""
-    candidates = policy.about(case.contract.name, case.contract.risk)
-    for rule in _worth_a_look(candidates.forbidding, case):
+    for rule in _worth_a_look(_candidates(case, policy).forbidding, case):
         found = fit(rule, case)
         if found.kind in {"fits", "doubt"}:
             return Found(rule, found)
     return None
 
 
-def governing(case: Case, policy: Policy, *, opens_anyway: bool) -> Found | None:
+def governing(case: Case, policy: Policy, default: Default) -> Found | None:
     """
-    Return the first rule in the order of the file that fits a call.
+    Return the first rule in the order of the file that fits a call; null leaves it to *default*.
 
     A condition that can't be evaluated never opens anything, whatever a model puts into the
-    arguments: a rule that lets calls run doesn't fit then, a rule that denies does. The others
-    don't either, unless what follows would let the call run without a person; *opens_anyway*
-    says whether that is so without any rule.
+    arguments: a rule that lets calls run doesn't fit then, a rule that denies does. One that needs
+    a person holds where what follows would let the call run without one. Where something else
+    follows, the call is denied: nobody can say what it takes.
     """
-    doubtful = None
-    candidates = policy.about(case.contract.name, case.contract.risk)
-    for rule in _worth_a_look(candidates.ordered, case):
+    doubtful: list[Found] = []
+    for rule in _worth_a_look(_candidates(case, policy).ordered, case):
         found = Found(rule, fit(rule, case))
-        if found.fit.kind == "fits":
-            return (doubtful or found) if rule.effect in OPENING else found
-        if found.fit.kind == "doubt" and rule.effect in REFUSING:
+        doubt = found.fit.kind == "doubt"
+        if rule.effect in REFUSING and (doubt or found.fit.kind == "fits"):
             return found
-        if found.fit.kind == "doubt" and rule.effect not in OPENING:
-            doubtful = doubtful or found
-    return doubtful if opens_anyway else None
+        if found.fit.kind == "fits":
+            return _despite(doubtful, _Outcome.of(rule)) or found
+        if doubt and rule.effect not in OPENING:
+            doubtful.append(found)
+    if default.effect == "deny":
+        return None
+    return _despite(doubtful, _Outcome(default.effect, default.requirement, Grant()))
+
+
+class _Outcome(NamedTuple):
+    """What becomes of a call, as far as it must not depend on a condition in doubt."""
+
+    effect: Effect
+    requirement: Requirement
+    grant: Grant
+
+    @classmethod
+    def of(cls, rule: PolicyRule) -> Self:
+        return cls(rule.effect, rule.requirement, rule.grant)
+
+
+def _despite(doubtful: list[Found], following: _Outcome) -> Found | None:
+    """Return what rules in doubt make of what follows them; null where it comes to the same."""
+    if not doubtful:
+        return None
+    first = doubtful[0]
+    outcome = _Outcome.of(first.rule)
+    if all(_Outcome.of(found.rule) == outcome for found in doubtful):
+        if following.effect in OPENING:
+            return first
+        if following == outcome:
+            return None
+    reason = f"condition of rule {first.rule.id!r} can't be evaluated for these arguments"
+    denial = first.rule._replace(effect="deny", reason=f"{reason}: {first.fit.detail}")
+    return Found(denial, _FITS)
+
+
+def _candidates(case: Case, policy: Policy) -> Candidates:
+    contract = case.contract
+    return policy.about(contract.name, contract.risk, contract.draft)
 
 
 def listed_for(case: Case, policy: Policy) -> tuple[str, ...]:
@@ -127,10 +166,12 @@ def _worth_a_look(batches: tuple[Batch, ...], case: Case) -> Iterator[PolicyRule
 def _difference(rule: PolicyRule, case: Case) -> Fit | None:
     """Compare what a rule names with the call, the cheap and telling first."""
     match, facts = rule.match, case.facts
-    if match.tools and case.contract.name not in match.tools:
-        return _UNFIT["tools"]
-    if match.risks and case.contract.risk not in match.risks:
-        return _UNFIT["risks"]
+    # What no draft may be made of is denied before it is drafted.
+    if not rule.refuses_draft(case.contract.draft):
+        if match.tools and case.contract.name not in match.tools:
+            return _UNFIT["tools"]
+        if match.risks and case.contract.risk not in match.risks:
+            return _UNFIT["risks"]
     if match.agents and facts.agent not in match.agents:
         return _UNFIT["agents"]
     if match.tenants and facts.tenant not in match.tenants:

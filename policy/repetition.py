@@ -1,6 +1,6 @@
 """Whether a run goes round in circles."""
 
-from contracts.base import digest
+from contracts.base import JsonObject, digest
 from contracts.budget import Ledger, Limits
 from contracts.run import Stop
 from contracts.tools import AnyCall, ToolCall, ToolResult
@@ -10,6 +10,11 @@ def fingerprint(call: AnyCall) -> str:
     """Return what makes two calls the same: tool and arguments, in whatever order of keys."""
     arguments = call.arguments if isinstance(call, ToolCall) else call.raw_arguments
     return digest([call.name, arguments])
+
+
+def effect(name: str, values: JsonObject) -> str:
+    """Return what makes two calls do the same, however their arguments are written."""
+    return digest([name, values])
 
 
 def count_call(ledger: Ledger, call: AnyCall) -> Ledger:

@@ -59,9 +59,15 @@ class PolicyRule(NamedTuple):
         """What a sandboxed call may do that the rule lets run."""
         return Grant(commands=self.match.commands, hosts=self.match.hosts)
 
-    def may_be_about(self, tool: str, risk: Risk) -> bool:
+    def refuses_draft(self, draft: str | None) -> bool:
+        """Whether the rule denies what is drafted by this tool, by the name of that tool."""
+        return self.effect in REFUSING and draft is not None and draft in self.match.tools
+
+    def may_be_about(self, tool: str, risk: Risk, draft: str | None = None) -> bool:
         """Whether what the rule says of tools and risk classes lets it fit calls of a tool."""
         match = self.match
+        if self.refuses_draft(draft):
+            return True
         return (not match.tools or tool in match.tools) and (
             not match.risks or risk in match.risks
         )
@@ -110,19 +116,20 @@ class Policy:
         """All other rules: the first that fits governs."""
         return tuple(rule for rule in self.rules if rule.effect != "forbid")
 
-    def about(self, tool: str, risk: Risk) -> Candidates:
+    def about(self, tool: str, risk: Risk, draft: str | None = None) -> Candidates:
         """Return the rules that can be about a tool. Prepared once for each that is called."""
-        found = self._candidates.get((tool, risk))
+        asked = (tool, risk, draft)
+        found = self._candidates.get(asked)
         if found is None:
             found = Candidates(
-                _batches([rule for rule in self.forbidding if rule.may_be_about(tool, risk)]),
-                _batches([rule for rule in self.ordered if rule.may_be_about(tool, risk)]),
+                _batches([rule for rule in self.forbidding if rule.may_be_about(*asked)]),
+                _batches([rule for rule in self.ordered if rule.may_be_about(*asked)]),
             )
-            self._candidates[tool, risk] = found
+            self._candidates[asked] = found
         return found
 
     @cached_property
-    def _candidates(self) -> dict[tuple[str, Risk], Candidates]:
+    def _candidates(self) -> dict[tuple[str, Risk, str | None], Candidates]:
         return {}
 
 

@@ -51,7 +51,7 @@ Term: TypeAlias = Callable[[Case, Policy, Permission], Decision | None]
 def permitted(case: Case, policy: Policy) -> Permission:
     """Say what the policy permits, or the risk class where no rule of the policy fits."""
     default = DEFAULTS[case.contract.risk]
-    found = governing(case, policy, opens_anyway=default.effect == "allow")
+    found = governing(case, policy, default)
     if found is not None:
         return _by_policy(found)
     return Permission(
@@ -173,11 +173,11 @@ def draft_first(case: Case, _policy: Policy, permission: Permission) -> Decision
     )
 
 
-def run(case: Case, _policy: Policy, permission: Permission) -> Decision | None:
+def run(case: Case, policy: Policy, permission: Permission) -> Decision | None:
     """What is permitted runs, if it takes an approval as soon as that is given."""
     rule, reason = permission.rule, permission.reason
     if permission.effect == "approve":
-        approved = _approved(case, permission.requirement)
+        approved = _approved(case, policy, permission.requirement)
         if not approved:
             return ApprovalRequired(
                 **permission.requirement.model_dump(), rule=rule, reason=reason
@@ -206,11 +206,11 @@ def _in_sandbox(case: Case, permission: Permission) -> bool:
     return case.runs_in_sandbox or permission.sandboxed
 
 
-def _approved(case: Case, requirement: Requirement) -> tuple[ApprovalRecord, ...]:
+def _approved(case: Case, policy: Policy, requirement: Requirement) -> tuple[ApprovalRecord, ...]:
     """Return the approvals that release a call; nothing while there are too few of one request."""
     good: dict[str, dict[str, ApprovalRecord]] = {}
     for record in case.facts.approvals:
-        if _counts(record, case, requirement):
+        if _counts(record, case, policy, requirement):
             people = good.setdefault(record.request_id, {})
             people.setdefault(person(record.approver), record)
     for people in good.values():
@@ -219,14 +219,14 @@ def _approved(case: Case, requirement: Requirement) -> tuple[ApprovalRecord, ...
     return ()
 
 
-def _counts(record: ApprovalRecord, case: Case, requirement: Requirement) -> bool:
+def _counts(record: ApprovalRecord, case: Case, policy: Policy, requirement: Requirement) -> bool:
     """Whether an approval is of exactly this call, and as good as is asked for now."""
     return (
         record.call_id == case.call.call_id
         and record.arguments_digest == digest(case.call.arguments)
         and _is_in_time(record, case.facts.now, requirement)
         and _is_strong_enough(record, requirement)
-        and _is_eligible(record, requirement)
+        and _is_eligible(record, policy, requirement)
         and requirement.recovery in {"", record.recovery}
     )
 
@@ -249,9 +249,14 @@ def _is_strong_enough(record: ApprovalRecord, requirement: Requirement) -> bool:
     return fresh and (not wanted or not set(wanted).isdisjoint(proof.methods))
 
 
-def _is_eligible(record: ApprovalRecord, requirement: Requirement) -> bool:
-    groups = {*requirement.groups, *requirement.escalate_to}
-    return not requirement.groups or not groups.isdisjoint(record.groups)
+def _is_eligible(record: ApprovalRecord, policy: Policy, requirement: Requirement) -> bool:
+    """Whether somebody was in a group that may approve, and is now, as far as the policy knows."""
+    if not requirement.groups:
+        return True
+    groups = {*requirement.groups, *requirement.escalate_to}.intersection(record.groups)
+    naming = {issuer.issuer for issuer in policy.issuers if issuer.groups is not None}
+    vouched = record.proof is not None and record.proof.issuer in naming
+    return any(vouched or record.approver in policy.groups.get(group, ()) for group in groups)
 
 
 def _no_draft(case: Case, permission: Permission) -> Deny:

@@ -25,7 +25,7 @@ def activities(history: WorkflowHistory) -> list[Scheduled]:
         if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
             name = event.activity_task_scheduled_event_attributes.activity_type.name
             found.append(Scheduled(name, summary(event), local=False, event=event))
-        elif event.event_type == EventType.EVENT_TYPE_MARKER_RECORDED:
+        elif event.marker_recorded_event_attributes.marker_name == "core_local_activity":
             data = event.marker_recorded_event_attributes.details["data"].payloads[0].data
             name = json.loads(data)["activity_type"]
             found.append(Scheduled(name, summary(event), local=True, event=event))

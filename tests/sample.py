@@ -162,9 +162,9 @@ async def pay_slowly(log: str, amount: int, ctx: ToolContext) -> str:
 
 
 @tool(risk=Risk.WRITE_INTERNAL)
-async def fail_outside(log: str) -> str:
+async def fail_outside(log: str, why: str = "") -> str:
     """Change something elsewhere, and lose the answer."""
-    note(log, "changed")
+    note(log, f"changed {why}")
     raise ConnectionError("the line went dead")
 
 

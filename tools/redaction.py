@@ -126,23 +126,23 @@ class Redactor:
 
 
 def withheld(content: bytes) -> bytes:
-    """Return JSON with every text in it replaced; names of fields, numbers and truth stay."""
+    """Return JSON with each text and number replaced; names of fields, truth and nothing stay."""
     try:
-        return to_json(_without_texts(from_json(content)))
+        return to_json(_without_values(from_json(content)))
     except ValueError:
         return to_json(TOO_DEEP)
 
 
-def _without_texts(value: JsonValue) -> JsonValue:
+def _without_values(value: JsonValue) -> JsonValue:
     match value:
-        case str():
+        case bool() | None:
+            return value
+        case str() | int() | float():
             return WITHHELD
         case list():
-            return [_without_texts(entry) for entry in value]
+            return [_without_values(entry) for entry in value]
         case dict():
-            return {name: _without_texts(entry) for name, entry in value.items()}
-        case _:
-            return value
+            return {name: _without_values(entry) for name, entry in value.items()}
 
 
 def _walked(value: JsonValue, wanted: _Wanted) -> JsonValue:

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
+from itertools import islice
 from types import TracebackType
 from typing import Annotated, cast, get_origin, get_type_hints
 
@@ -25,6 +26,11 @@ from tools.context import ToolContext
 
 _MODE_NAMES = {"mode", "action", "operation", "op", "command", "kind"}
 _MODE_LIMIT = 7
+
+LONGEST_OBJECTION = 500
+"""Characters."""
+
+MOST_OBJECTIONS = 20
 
 _ANYTHING: TypeAdapter[object] = TypeAdapter(object)
 
@@ -51,10 +57,9 @@ class Signature:
         with Defining(name):
             self.arguments = _arguments_model(name, fields)
             self.returns: TypeAdapter[object] = TypeAdapter(hints["return"])
-            self.input_schema: JsonObject = {
-                "required": [],
-                **self.arguments.model_json_schema(by_alias=True),
-            }
+            self.input_schema: JsonObject = _closed(
+                {"required": [], **self.arguments.model_json_schema(by_alias=True)}
+            )
             self.output_schema: JsonObject = self.returns.json_schema(mode="serialization")
 
     def values(self, arguments: JsonObject) -> dict[str, object]:
@@ -166,10 +171,14 @@ class SchemaCheck:
         self._validator = jsonschema_rs.validator_for(schema)
 
     def objections(self, value: JsonValue) -> tuple[str, ...]:
-        """Say what is wrong with a value, one line each; nothing when it is valid."""
+        """
+        Say what is wrong with a value, one line each; nothing when it is valid.
+
+        The value is quoted there, and may be as large as a model's reply: so they are cut.
+        """
         return tuple(
-            f"{_place(error.instance_path)}{error.message}"
-            for error in self._validator.iter_errors(value)
+            f"{_place(error.instance_path)}{error.message}"[:LONGEST_OBJECTION]
+            for error in islice(self._validator.iter_errors(value), MOST_OBJECTIONS)
         )
 
 

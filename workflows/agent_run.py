@@ -18,6 +18,7 @@ from contracts.approvals import (
     Hearing,
     Request,
     SteerSignal,
+    Verdicts,
 )
 from contracts.decisions import AuthorizeCalls
 from contracts.errors import HoldfastError, InvalidInput
@@ -50,6 +51,10 @@ from workflows.inbox import Inbox, Letter
 from workflows.tool_call import run_tool
 from workflows.transcript import carried, halted, pruned
 
+# What later releases do otherwise than histories of earlier ones, which must replay.
+HEARINGS = "hearings-are-activities"
+BETWEEN_CALLS = "decide-between-calls"
+
 
 @workflow.defn(name=WORKFLOW_TYPE, failure_exception_types=[HoldfastError])
 class AgentRun:
@@ -72,6 +77,15 @@ class AgentRun:
         await self._open(arguments)
         self._inbox.open()
         attributes.show(self.state)
+        try:
+            return await self._go_on()
+        except (asyncio.CancelledError, FailureError) as error:
+            if is_cancelled_exception(error):
+                self._state = requests.withdrawn(self.state, workflow.now())
+                attributes.show(self.state)
+            raise
+
+    async def _go_on(self) -> RunResult:
         while True:
             match self._next_step():
                 case steps.CallModel(model):
@@ -99,11 +113,12 @@ class AgentRun:
                     return steps.result(self.state)
 
     def _next_step(self) -> steps.Step:
+        long = options.history_is_long(self.state.agent.max_history_events)
         return steps.next_step(
             self.state,
             workflow.now(),
-            history_is_long=options.history_is_long(self.state.agent.max_history_events),
-            flooded=self._inbox.refused > 0,
+            history_is_long=long,
+            flooded=self._inbox.is_full(history_is_long=long),
         )
 
     async def _open(self, arguments: tuple[JsonValue, ...]) -> None:
@@ -204,7 +219,7 @@ class AgentRun:
     async def _wait_for_resume(self) -> None:
         began = workflow.now()
         attributes.show(self.state)
-        await workflow.wait_condition(lambda: not self.state.suspended)
+        await workflow.wait_condition(lambda: not isinstance(self._next_step(), steps.AwaitResume))
         self._state = rulings.undecided(steps.waited(self.state, workflow.now() - began))
         attributes.show(self.state)
 
@@ -212,6 +227,9 @@ class AgentRun:
         left = self._seconds_left()
         results = await asyncio.gather(*(run_tool(self.state, call, left) for call in batch))
         self._state = steps.after_tools(self.state, tuple(results), workflow.now())
+        undecided = rulings.undecided(self.state)
+        if undecided != self.state and workflow.patched(BETWEEN_CALLS):
+            self._state = undecided
         if (stop := self.state.stop) is not None:
             await self._record("stopped", stop.reason)
 
@@ -272,15 +290,14 @@ class AgentRun:
                 case message:
                     judged.append((letter, message))
         if refused:
-            await self._record("message refused", summaries.refusals_line(refused))
+            await self._record_refusals(refused)
         if judged:
             await self._judge(judged)
 
     async def _judge(self, heard: Sequence[tuple[Letter, summaries.Message]]) -> None:
         """Judge messages in their order; what the first of them changes counts for the next."""
         said = tuple(message for _, message in heard)
-        answer = await workflow.execute_local_activity_method(
-            PolicyActivities.judge,
+        answer = await self._judged(
             Hearing(
                 run_id=self.state.run_id,
                 agent=self.state.agent.name,
@@ -290,13 +307,33 @@ class AgentRun:
                 closed=self.state.closed,
                 now=workflow.now(),
             ),
-            **options.decision(summaries.messages_line(said)),
+            summaries.messages_line(said),
         )
         now = workflow.now()
         for (letter, message), verdict in zip(heard, answer.verdicts, strict=True):
             state, letter.disposition = requests.after_verdict(self.state, message, verdict, now)
             self._state = state
         self._state = steps.settled(self.state, now)
+
+    async def _judged(self, hearing: Hearing, summary: str) -> Verdicts:
+        if workflow.patched(HEARINGS):
+            return await workflow.execute_activity_method(
+                PolicyActivities.judge, hearing, **options.hearing(summary)
+            )
+        return await workflow.execute_local_activity_method(
+            PolicyActivities.judge, hearing, **options.decision(summary)
+        )
+
+    async def _record_refusals(self, reasons: list[str]) -> None:
+        line = summaries.refusals_line(reasons)
+        if not workflow.patched(HEARINGS):
+            return await self._record("message refused", line)
+        await workflow.execute_activity_method(
+            PolicyActivities.record,
+            AuditEvent(run_id=self.state.run_id, event="message refused", text=line),
+            **options.hearing(summaries.shortened(f"message refused: {line}", summaries.LIMIT)),
+        )
+        return None
 
     def _accept(self, letter: Letter, state: RunState) -> None:
         letter.disposition = Disposition(accepted=True, request_id="", reason="accepted")

@@ -18,6 +18,9 @@ MOST_AT_ONCE = 500
 TOLERATED = 20
 """Refused messages within WINDOW. Beyond, what arrives is gathered before it is judged."""
 
+MOST_OF_AN_EXECUTION = 2_000
+"""Messages; the server takes 10,000 signals in one execution, and then no approval any more."""
+
 WINDOW = timedelta(minutes=1)
 GATHERING = timedelta(seconds=1)
 
@@ -44,6 +47,7 @@ class Inbox:
     """
 
     def __init__(self, judge: Judge) -> None:
+        self.taken = 0
         self.refused = 0
         self._judge = judge
         self._opened = asyncio.Event()
@@ -52,6 +56,10 @@ class Inbox:
         self._judging = False
         self._hurrying = False
         self._lately: deque[datetime] = deque(maxlen=TOLERATED)
+
+    def is_full(self, *, history_is_long: bool) -> bool:
+        """Whether messages filled this execution: of any kind, or such as changed nothing."""
+        return self.taken >= MOST_OF_AN_EXECUTION or (history_is_long and self.refused > 0)
 
     def open(self) -> None:
         """Begin to judge; what came before is judged first."""
@@ -63,6 +71,7 @@ class Inbox:
 
     async def deliver(self, letter: Letter) -> None:
         """Take a message. It has been judged on return only if nobody else was judging."""
+        self.taken += 1
         self._waiting.append(letter)
         if not self._judging:
             await self._judge_all()

@@ -65,6 +65,20 @@ def decision(summary: str) -> LocalActivityConfig:
     )
 
 
+def hearing(summary: str) -> ActivityConfig:
+    """
+    Options of what judges messages, an ordinary activity: its end is an event among theirs.
+
+    When a local activity ended is not so exact, and which messages were judged together depends on
+    what had come by then.
+    """
+    return ActivityConfig(
+        start_to_close_timeout=timedelta(seconds=10),
+        retry_policy=RetryPolicy(maximum_interval=timedelta(minutes=1)),
+        summary=summary,
+    )
+
+
 def tool_call(
     summary: str, contract: ToolContract, seconds_left: float | None, *, sandboxed: bool = False
 ) -> ActivityConfig:

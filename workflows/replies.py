@@ -1,5 +1,6 @@
 """What a model's reply, or its failure, means for the run. Pure."""
 
+import re
 from datetime import datetime
 from typing import NamedTuple
 
@@ -19,6 +20,9 @@ KEPT_NOTES = 50
 """How many different notes of adapters the state keeps."""
 
 LONGEST_NOTE = 500
+
+PLAIN_ID = re.compile(r"[\w.:|=+-]{1,200}", re.ASCII)
+"""Ids of calls become parts of keys and paths, where a slash would mean something."""
 
 SHOWN_HOSTED = 20
 """How many hosted calls of a reply get a line of their own: each line is an event of history."""
@@ -144,15 +148,16 @@ def _told_apart(
     state: RunState, calls: tuple[AnyCall, ...]
 ) -> tuple[tuple[AnyCall, ...], tuple[str, ...]]:
     """
-    Give a call whose id the run has seen before an id of its own.
+    Give a call whose id is odd, or that the run has seen before, an id of its own.
 
     Some servers number calls anew in each reply; an approval, a result or an idempotency key must
-    never be another call's.
+    never be another call's, nor a draft's.
     """
     marks = list(state.call_marks)
     apart: list[AnyCall] = []
     for place, call in enumerate(calls, start=1):
-        fresh = call.call_id
+        known = PLAIN_ID.fullmatch(call.call_id)
+        fresh = call.call_id if known else f"call-{state.ledger.steps + 1}-{place}"
         while (mark := digest(fresh)[:8]) in marks:
             fresh = f"{fresh}-{state.ledger.steps + 1}-{place}"
         marks.append(mark)

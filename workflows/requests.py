@@ -129,6 +129,13 @@ def expired(state: RunState, now: datetime) -> RunState:
     return state
 
 
+def withdrawn(state: RunState, now: datetime) -> RunState:
+    """Close what waits for people when its run is cancelled: there is nothing left to decide."""
+    for request in state.requests:
+        state = _closed(state, request, "withdrawn", now)
+    return state
+
+
 def refused(
     state: RunState, signal: str, disposition: Disposition, now: datetime, *, sender: str = ""
 ) -> RunState:

@@ -50,6 +50,16 @@ def denied(call: AnyCall, kind: ErrorType, reason: str, *actions: str) -> ToolFa
     )
 
 
+def too_large_to_show(call: AnyCall, draft: str) -> ToolFailure:
+    """Build the result of a call whose draft nobody could read whole before they approve it."""
+    return denied(
+        call,
+        "permission_denied",
+        f"what {draft} prepared is too large to be shown to the person who would approve it",
+        "ask for less at once",
+    )
+
+
 def answered(call: AnyCall, text: str) -> ToolSuccess:
     """Build the result of a question: the words of the person who answered."""
     return ToolSuccess(

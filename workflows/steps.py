@@ -12,7 +12,7 @@ from contracts.tools import Draft, ToolFailure, ToolResult
 from contracts.transcript import ToolTurn, UserTurn
 from policy import budgets, context, repetition
 from workflows import requests, rulings
-from workflows.results import draft_only
+from workflows.results import draft_only, too_large_to_show
 from workflows.transcript import appended
 
 TURN_BYTES = 1_500_000
@@ -92,15 +92,15 @@ def next_step(
     """
     Say what the run does next. Pure: the time comes in, nothing goes out.
 
-    *flooded*: messages that changed nothing made the history longer while the run waited.
+    *flooded*: messages filled this execution, so that the server may soon take no more of them.
     """
     if state.outcome is not None:
         return Finish()
+    if flooded and (state.suspended or state.requests):
+        return ContinueAsNew()
     if state.suspended:
         return AwaitResume()
     if state.requests:
-        if history_is_long and flooded:
-            return ContinueAsNew()
         return AwaitPeople(min(map(requests.due, state.requests)))
     undecided = tuple(call for call in state.calls if _needs_ruling(call))
     if undecided and not _drafting(state):
@@ -111,7 +111,9 @@ def next_step(
         return Halt(stop) if stop else RunTools(_batch(state))
     if stop := budgets.exhausted(state.agent.budget, state.ledger, elapsed):
         return Halt(stop)
-    if history_is_long and state.sent.length > 0:  # each execution takes at least one turn
+    if (
+        history_is_long or flooded
+    ) and state.sent.length > 0:  # each execution takes at least one turn
         return ContinueAsNew()
     if place := _prune_point(state):
         return Prune(place)
@@ -157,7 +159,7 @@ def after_tools(state: RunState, results: tuple[ToolResult, ...], now: datetime)
     ledger = state.ledger.model_copy(update={"tool_calls": state.ledger.tool_calls + len(results)})
     found = {result.call_id: result for result in results}
     unresolved = tuple(
-        repetition.fingerprint(call.call)
+        _effect(call)
         for call in state.calls
         if call.result is None and _may_have_happened(state, found.get(call.call.call_id))
     )
@@ -231,6 +233,8 @@ def _after_tool(state: RunState, call: CallState, result: ToolResult) -> CallSta
     drafting = drafts(call)
     if drafting is None or isinstance(result, ToolFailure):
         return call.model_copy(update={"result": result})
+    if result.artifact is not None:
+        return call.model_copy(update={"result": too_large_to_show(call.call, drafting.draft)})
     draft = Draft(
         draft_id=f"{state.run_id}/{call.call.call_id}/draft",
         call_id=call.call.call_id,
@@ -239,7 +243,8 @@ def _after_tool(state: RunState, call: CallState, result: ToolResult) -> CallSta
         data=result.data,
     )
     if drafting.then == "approval":
-        return call.model_copy(update={"draft": draft, "ruling": None})
+        # Whatever was approved before, this draft wasn't shown.
+        return call.model_copy(update={"draft": draft, "ruling": None, "approvals": ()})
     drafted = draft_only(call.call, draft.draft_id, draft.summary, draft.data)
     return call.model_copy(update={"draft": draft, "result": drafted})
 
@@ -248,6 +253,11 @@ def drafts(call: CallState) -> RunAsDraftOnly | None:
     """Return the decision by which a call's draft variant runs in its place, if it does."""
     decision = call.ruling.decision if isinstance(call.ruling, Decided) else None
     return decision if isinstance(decision, RunAsDraftOnly) else None
+
+
+def _effect(call: CallState) -> str:
+    known = call.ruling.effect if isinstance(call.ruling, Decided) else ""
+    return known or repetition.fingerprint(call.call)
 
 
 def _may_have_happened(state: RunState, result: ToolResult | None) -> bool:

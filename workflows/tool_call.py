@@ -1,5 +1,6 @@
 """One tool call as an activity of its own, under the tool's name."""
 
+from datetime import datetime, timedelta
 from typing import cast
 
 from temporalio import workflow
@@ -52,9 +53,11 @@ async def run_tool(state: RunState, asked: CallState, seconds_left: float | None
     )
     if drafting is None:
         contract = _as_ruled(contract, asked)
+    began = workflow.now()
     result = await _scheduled(contract, call, invocation, seconds_left)
     if drafting is None and result.status == "outcome_unknown":
-        return await _reconciled(state, contract, call, invocation, result)
+        over = began + timedelta(seconds=contract.timeout) + options.HEARTBEAT
+        return await _reconciled(state, contract, invocation, result, over)
     # The model asked for the tool, not for its draft variant.
     return result.model_copy(update={"name": call.name})
 
@@ -91,17 +94,26 @@ async def _scheduled(
 async def _reconciled(
     state: RunState,
     contract: ToolContract,
-    call: ToolCall,
     invocation: ToolInvocation,
     unknown: ToolResult,
+    over: datetime,
 ) -> ToolResult:
-    """Find out whether a call happened whose answer was lost; never ask for it again."""
+    """
+    Find out whether a call happened whose answer was lost; never ask for it again.
+
+    Until *over* its worker may be cut off but alive, and the call under way: that it didn't happen
+    is believed only after that.
+    """
     finder = state.agent.companion(contract.reconcile)
     if finder is None:
         return unknown
+    call = ToolCall(call_id=invocation.call_id, name=contract.name, arguments=invocation.arguments)
     asked = invocation.model_copy(update={"purpose": "reconcile", "grant": None})
-    answer = await _scheduled(finder, call, asked, None)
-    found = results.found(answer)
+    found = results.found(await _scheduled(finder, call, asked, None))
+    if found is not None and found.happened is False and workflow.now() < over:
+        words = f"until {contract.name} can't be under way any more"
+        await workflow.sleep(over - workflow.now(), summary=words)
+        found = results.found(await _scheduled(finder, call, asked, None))
     if found is None or found.happened is None:
         return unknown
     if not found.happened:

@@ -9,11 +9,13 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent
 
+from contracts.approvals import Verdicts
 from contracts.model import ModelCall, ModelReply
 from contracts.tools import MalformedCall, ToolFailure, ToolInvocation, ToolResult
 from contracts.transcript import ToolTurn
 from contracts.usage import CallUsage
 from holdfast.trace.chronicle import Chronicle, Readers
+from holdfast.trace.markers import Judged
 from holdfast.trace.payloads import RESULT, activity_error, at, decoded, summary
 from holdfast.trace.values import Call, Companion, Turn
 from workflows import failures
@@ -21,6 +23,7 @@ from workflows import failures
 _CALL = TypeAdapter(ModelCall)
 _REPLY = TypeAdapter(ModelReply)
 _INVOCATION = TypeAdapter(ToolInvocation)
+_VERDICTS = TypeAdapter(Verdicts)
 
 
 class _Open(NamedTuple):
@@ -38,9 +41,11 @@ class _Open(NamedTuple):
 class ActivityReader:
     """Knows which activity is open under which event."""
 
-    def __init__(self, chronicle: Chronicle) -> None:
+    def __init__(self, chronicle: Chronicle, judged: Judged) -> None:
         self._chronicle = chronicle
+        self._judged = judged
         self._open: dict[str, _Open] = {}
+        self._hearings: set[str] = set()
         self.readers: Readers = {
             EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED: self._scheduled,
             EventType.EVENT_TYPE_ACTIVITY_TASK_STARTED: self._started,
@@ -52,12 +57,17 @@ class ActivityReader:
 
     def _scheduled(self, event: HistoryEvent) -> None:
         scheduled = event.activity_task_scheduled_event_attributes
-        if scheduled.activity_type.name == "call_model":
-            self._model_asked(event)
-            opened = _Open(None, at(event))
-        else:
-            opened = self._tool_called(event)
-        self._open[self._chronicle.key(event)] = opened
+        match scheduled.activity_type.name:
+            case "call_model":
+                self._model_asked(event)
+                self._open[self._chronicle.key(event)] = _Open(None, at(event))
+            case "judge":
+                self._hearings.add(self._chronicle.key(event))
+            case "record":
+                name, _, text = summary(event).partition(": ")
+                self._chronicle.note(name, text, at(event))
+            case _:
+                self._open[self._chronicle.key(event)] = self._tool_called(event)
 
     def _model_asked(self, event: HistoryEvent) -> None:
         scheduled = event.activity_task_scheduled_event_attributes
@@ -146,6 +156,10 @@ class ActivityReader:
 
     def _completed(self, event: HistoryEvent) -> None:
         completed = event.activity_task_completed_event_attributes
+        if self._chronicle.place(completed.scheduled_event_id) in self._hearings:
+            if (verdicts := decoded(completed.result.payloads, _VERDICTS)) is not None:
+                self._judged(verdicts, at(event))
+            return
         open_ = self._closed(completed.scheduled_event_id)
         if open_ is None:
             return

@@ -58,7 +58,7 @@ class TraceReader:
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED: self._cancel_requested,
             EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED: self._task_failed,
             EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT: self._task_timed_out,
-            **ActivityReader(self._chronicle).readers,
+            **ActivityReader(self._chronicle, people.judged).readers,
             **people.readers,
             **MarkerReader(self._chronicle, people.judged).readers,
         }

@@ -1,5 +1,7 @@
 """What of a reply may enter history: what can't be written or read there is never sent."""
 
+import re
+
 import pytest
 
 from activities import intake
@@ -7,6 +9,7 @@ from contracts.base import JsonObject
 from contracts.content import Part
 from contracts.errors import ModelError, ModelRejected, ModelUnavailable
 from contracts.model import ModelReply
+from contracts.tools import TOOL_NAME
 from contracts.transcript import AssistantTurn, Mark
 from contracts.usage import CallUsage
 from tests.builders import a_call, a_reply
@@ -76,3 +79,21 @@ def test_a_reply_may_not_ask_for_thousands_of_calls() -> None:
 
     assert refused(a_reply(*calls)).kind == "unreadable"
     assert intake.fitting(a_reply(*calls[1:])).calls == tuple(calls[1:])
+
+
+def test_long_names_are_cut() -> None:
+    """A name of any length becomes short, still differs from others, and is no tool's."""
+    calls = [a_call("a" * 700_000, call_id="c" * 700_000), a_call("a" * 700_001, call_id="c2")]
+
+    first, second = intake.named(a_reply(*calls)).calls
+
+    assert (len(first.name), len(first.call_id), second.call_id) == (200, 200, "c2")
+    assert first.name != second.name
+    assert re.match(TOOL_NAME, first.name) is None
+
+
+def test_usual_names_stay() -> None:
+    """A reply whose names are short is the same one."""
+    reply = a_reply(a_call("n" * 200, call_id="i" * 200))
+
+    assert intake.named(reply) is reply

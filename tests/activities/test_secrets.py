@@ -18,6 +18,7 @@ from activities.tools import ToolActivities
 from contracts.errors import HoldfastError, ToolCrashed, ToolDenied, ToolError, ToolTimeout
 from contracts.switches import Kind, Switch
 from contracts.tools import Reconciled, Risk, ToolFailure, ToolInvocation, ToolResult, ToolSuccess
+from tests.asking import asked_by_run
 from tests.builders import NOW, an_invocation
 from tools.artifacts import FileArtifacts
 from tools.context import Heartbeat
@@ -92,7 +93,9 @@ async def told(
         Redactor(lambda: frozenset({SECRET})),
     )
     environment = ActivityEnvironment()
-    environment.info = dataclasses.replace(environment.info, activity_type=name)
+    environment.info = dataclasses.replace(
+        asked_by_run(an_invocation().run_id), activity_type=name
+    )
     environment.payload_converter = pydantic_data_converter.payload_converter
     reported: list[JsonValue] = []
     environment.on_heartbeat = lambda *details: reported.extend(details)
@@ -220,7 +223,7 @@ async def test_a_report_has_no_secret(folder: Path) -> None:
 
 
 async def test_what_makes_secrets_says_none(folder: Path) -> None:
-    """No text of such a call leaves, known or not; numbers, names and truth do."""
+    """No text or number of such a call leaves, known or not; names and truth do."""
     # RK-12
 
     def rotated(heartbeat: Heartbeat) -> JsonValue:
@@ -230,7 +233,7 @@ async def test_what_makes_secrets_says_none(folder: Path) -> None:
     result, reported = await told(Saying(rotated), folder, name="rotate")
 
     assert isinstance(result, ToolSuccess)
-    assert result.data == {"password": WITHHELD, "length": 14, "expires": True, "was": None}
+    assert result.data == {"password": WITHHELD, "length": WITHHELD, "expires": True, "was": None}
     assert "withheld" in result.summary
     assert reported == [WITHHELD]
 
@@ -242,6 +245,25 @@ async def test_what_makes_secrets_raises_none(folder: Path) -> None:
 
     assert (raised.value.type, raised.value.message) == ("ValueError", WITHHELD)
     assert "fresh-password" not in str(logs)
+
+
+async def test_what_makes_secrets_refuses_without_words(folder: Path) -> None:
+    """What such a tool refuses with may quote what it made; its kind still tells the model."""
+    # RK-12
+    error = ToolError("conflict", "fresh-password is taken", ("use fresh-password-2",))
+
+    result, _ = await told(raising(error), folder, name="rotate")
+
+    assert isinstance(result, ToolFailure)
+    assert (result.type, result.reason, result.next_valid_actions) == ("conflict", WITHHELD, ())
+
+
+async def test_what_makes_secrets_says_that_it_is_off(folder: Path) -> None:
+    """The worker's own denial stays readable, whatever the tool makes."""
+    result, _ = await told(saying("x"), folder, off("tool", "rotate"), name="rotate")
+
+    assert isinstance(result, ToolFailure)
+    assert (result.status, "too many" in result.reason) == ("denied", True)
 
 
 async def test_who_looks_for_a_secret_that_was_made_says_none(folder: Path) -> None:
@@ -294,3 +316,13 @@ async def test_without_the_switches_nothing_begins(folder: Path) -> None:
     assert result.status == "denied"
     assert "nobody knows what is switched off" in result.reason
     assert place.calls == []
+
+
+async def test_a_tool_does_nothing_for_who_is_no_run(folder: Path) -> None:
+    """What is asked for in the name of a run must come from it, or nothing begins."""
+    place = saying("done")
+
+    with pytest.raises(ApplicationError, match="in the name of another one") as raised:
+        await told(place, folder, run_id="another")
+
+    assert (raised.value.non_retryable, place.calls) == (True, [])

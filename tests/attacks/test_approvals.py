@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 from temporalio.api.enums.v1 import EventType
+from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError
+from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
-from contracts.base import digest
+from contracts.base import JsonObject, digest
 from contracts.decisions import ApprovalRequired
 from holdfast import Reply, Risk, Script, ScriptTurn, call, say
 from policy.engine import Facts, decide
@@ -20,6 +22,7 @@ from tests.builders import (
 from tests.histories import names
 from tests.running import Run, Runs
 from tests.sample import lines, scripted
+from workflows.agent_run import AgentRun
 
 TWO_PEOPLE = """\
 version: 1
@@ -151,6 +154,34 @@ async def test_a_tool_cant_approve_its_own_run(runs: Runs, tmp_path: Path) -> No
     assert result.answer == "send denied"
 
 
+async def test_a_stream_of_bad_approvals_leaves_a_run_that_replays(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """Which messages were judged together is the same when another worker takes the run over."""
+    # T-16
+    held = tmp_path / "held"
+    async with runs.working(scripted([call("hold", log=str(held)), say("done")])):
+        run = await runs.start("it")
+        bad: JsonObject = {"request_id": "nope", "decision": "approve", "approver": "x"}
+
+        async def pest() -> None:
+            for _ in range(100):
+                await run.signal("approval", bad)
+
+        await asyncio.gather(*(pest() for _ in range(4)))
+        (tmp_path / "held.go").touch()
+        result = await run.result()
+        status = await run.status()
+        history = await run.handle.fetch_history()
+    await Replayer(
+        workflows=[AgentRun],
+        data_converter=pydantic_data_converter,
+        workflow_runner=UnsandboxedWorkflowRunner(),
+    ).replay_workflow(history)
+
+    assert (result.answer, status.refused_total) == ("done", 400)
+
+
 FLOOD = 10_000
 
 
@@ -159,7 +190,7 @@ async def test_a_flood_of_bad_approvals_harms_nobody(runs: Runs, tmp_path: Path)
     """Ten thousand refused approvals neither wedge a run nor fill its history nor hide one."""
     # T-16 T-33
     log = tmp_path / "sent"
-    app = scripted([call("send", log=str(log), text="hi"), told], max_history_events=2_000)
+    app = scripted([call("send", log=str(log), text="hi"), told])
     async with runs.working(app):
         run = await runs.start("it")
         request = await run.asked_for_approval()

@@ -96,8 +96,9 @@ async def test_lost_answer_is_looked_for(
         results = await run.results()
 
     shown = printed(trace)
-    assert shown[shown.index(line) - 1].startswith("  lost    pay_slowly: ")
-    assert shown[shown.index(line) + 1].startswith(f"  result  {outcome}  ")
+    found = [place for place, said in enumerate(shown) if said == line]
+    assert shown[found[0] - 1].startswith("  lost    pay_slowly: ")
+    assert shown[found[-1] + 1].startswith(f"  result  {outcome}  ")
     assert [trace.calls[0].result] == results
 
 

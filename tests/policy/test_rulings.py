@@ -12,9 +12,9 @@ from contracts.base import JsonObject, digest
 from contracts.decisions import AuthorizeCalls, Decided, Refused, Ruling, Rulings
 from contracts.switches import Switch
 from contracts.tools import AnyCall, Draft, ResourceScope, Risk, ToolCall
-from policy.repetition import fingerprint
 from policy.rules import NO_POLICY, Policy
 from policy.trust import TrustedIssuer
+from tests.asking import in_run
 from tests.builders import NOW, a_call, a_malformed_call, a_record
 from tests.policy.policies import a_policy
 from tools.registry import ToolRegistry
@@ -90,7 +90,8 @@ async def authorized(
         "visible_tools": VISIBLE,
         "now": NOW,
     }
-    return await activities.authorize(AuthorizeCalls.model_validate({**fields, **changes}))
+    asked = AuthorizeCalls.model_validate({**fields, **changes})
+    return await in_run(asked.run_id).run(activities.authorize, asked)
 
 
 async def ruled(
@@ -266,6 +267,23 @@ async def test_facts_of_the_run_reach_the_engine() -> None:
     ]
     assert verdicts == ["run_as_draft_only", "approval_required", "run_as_draft_only"]
     assert await rule_of(call, switches=(off,)) == "switch:tool:pay"
-    assert await rule_of(call, unresolved=(fingerprint(call),)) == "unresolved-write"
+    (paid,) = first.rulings
+    assert isinstance(paid, Decided)
+    assert await rule_of(call, unresolved=(paid.effect,)) == "unresolved-write"
     assert await rule_of(call, policy=live, environment="production") == "policy:live"
     assert await rule_of(call, policy=live, environment="staging") == "risk:financial"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(a_call("n" * 700_000), id="name"),
+        pytest.param(a_call("look", place={"a": "x" * 1_100_000}), id="argument"),
+        pytest.param(a_call("look", "c1", **{"x" * 1_100_000: 1}), id="argument's name"),
+    ],
+)
+async def test_a_ruling_is_short_whatever_was_asked(call: AnyCall) -> None:
+    """It is kept in history, where a payload has a limit that no model may reach."""
+    (ruling,) = await ruled(call)
+
+    assert len(ruling.model_dump_json()) < 5_000

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Annotated, Literal
 
 import pytest
-from pydantic import BaseModel, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from contracts.base import JsonObject
 from tests.tools.sample_tools import Colour, order, whoami
@@ -14,6 +14,14 @@ from tools.schema import SchemaCheck, Signature, flaws
 
 class Box(BaseModel):
     """Something with a size."""
+
+    size: int
+
+
+class LooseBox(BaseModel):
+    """Something with a size, and whatever else."""
+
+    model_config = ConfigDict(extra="allow")
 
     size: int
 
@@ -287,3 +295,41 @@ def test_a_mode_has_few_choices(choices: int, *, flawed: bool) -> None:
         assert found == (
             f"argument 'mode' chooses between {choices} things to do; make each a tool of its own",
         )
+
+
+def test_objections_are_few_and_short() -> None:
+    """They quote a value that may have a megabyte, and go into history."""
+    check = SchemaCheck({"type": "array", "items": {"type": "integer"}})
+
+    found = check.objections(["x" * 100_000 for _ in range(50)])
+
+    assert len(found) == 20
+    assert max(map(len, found)) <= 500
+
+
+async def packed(box: Box, more: list[Box], loose: LooseBox, some: dict[str, int]) -> str:
+    """Take boxes."""
+    return f"{box}{more}{loose}{some}"
+
+
+@pytest.mark.parametrize(
+    ("changes", "valid"),
+    [
+        pytest.param({}, True, id="known fields"),
+        pytest.param({"box": {"size": 1, "colour": "red"}}, False, id="in an argument"),
+        pytest.param({"more": [{"size": 1, "colour": "red"}]}, False, id="in a list"),
+        pytest.param({"loose": {"size": 1, "colour": "red"}}, True, id="said to be open"),
+        pytest.param({"some": {"any": 1}}, True, id="any names"),
+    ],
+)
+def test_no_unknown_field_passes_at_any_depth(changes: JsonObject, *, valid: bool) -> None:
+    """A field that a model made up is told, not dropped, unless the tool takes any."""
+    # SV-02 PF-03
+    arguments: JsonObject = {
+        "box": {"size": 1},
+        "more": [{"size": 2}],
+        "loose": {"size": 3},
+        "some": {},
+    }
+
+    assert (SchemaCheck(schema(packed)).objections({**arguments, **changes}) == ()) is valid

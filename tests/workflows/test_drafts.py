@@ -6,13 +6,14 @@ import pytest
 
 from contracts.decisions import Allow, Decided, RunAsDraftOnly, RunInSandbox
 from contracts.state import CallState, RunState
-from contracts.tools import Risk, ToolCall, ToolFailure, ToolSuccess
+from contracts.tools import ArtifactRef, Risk, ToolCall, ToolFailure, ToolSuccess
 from policy.repetition import fingerprint
 from tests.builders import (
     NOW,
     a_call,
     a_contract,
     a_failure,
+    a_record,
     a_success,
     allowed,
     an_approval,
@@ -201,14 +202,40 @@ def test_a_local_write_may_be_repeated() -> None:
 
 
 def test_a_flood_makes_a_waiting_run_go_on_anew() -> None:
-    """A run that waits continues as new only when messages that changed nothing filled it."""
+    """A run that waits continues as new when messages filled its execution, suspended or not."""
     # T-34
     state = ruled_upon(asked_for(SEND), (to_approve(SEND),))
 
     assert isinstance(steps.next_step(state, NOW, history_is_long=True), steps.AwaitPeople)
-    assert isinstance(steps.next_step(state, NOW, flooded=True), steps.AwaitPeople)
-    step = steps.next_step(state, NOW, history_is_long=True, flooded=True)
-    assert step == steps.ContinueAsNew()
+    assert steps.next_step(state, NOW, flooded=True) == steps.ContinueAsNew()
+    held = steps.suspended(state, on=True)
+    assert steps.next_step(held, NOW, flooded=True) == steps.ContinueAsNew()
+    assert isinstance(steps.next_step(held, NOW, history_is_long=True), steps.AwaitResume)
+
+
+def test_what_was_approved_before_a_draft_is_asked_again() -> None:
+    """An approval that was given before there was a draft is none of the draft."""
+    # BY-05
+    approved = asked_for(SEND)
+    call = approved.calls[0].model_copy(update={"approvals": (a_record(SEND),)})
+    state = ruled_upon(approved.model_copy(update={"calls": (call,)}), (to_draft(SEND),))
+
+    after = steps.after_tools(state, (a_success(SEND),), NOW)
+
+    assert after.calls[0].draft is not None
+    assert after.calls[0].approvals == ()
+
+
+def test_a_draft_that_cant_be_shown_whole_is_refused() -> None:
+    """Nobody is asked to approve what they can't read to its end."""
+    whole = ArtifactRef(path="artifacts/run-1/c1.draft.json", characters=90_000, digest="d" * 64)
+    state = ruled_upon(asked_for(SEND), (to_draft(SEND),))
+
+    cut = a_success(SEND).model_copy(update={"artifact": whole})
+    item = steps.after_tools(state, (cut,), NOW).items[-1]
+
+    assert item.kind == "tool"
+    assert "too large to be shown" in str(item.results[0])
 
 
 def test_a_call_state_of_an_earlier_release_is_read() -> None:

@@ -105,11 +105,15 @@ async def test_what_has_no_draft_is_denied(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize(
-    ("amount", "status", "type_"),
-    [pytest.param(29, "ok", None, id="paid"), pytest.param(0, "error", "timeout", id="not paid")],
+    ("amount", "status", "type_", "looked"),
+    [
+        pytest.param(29, "ok", None, 1, id="paid"),
+        # A worker that was only cut off may still be at it, so "no" is asked for twice.
+        pytest.param(0, "error", "timeout", 2, id="not paid"),
+    ],
 )
 async def test_a_lost_answer_is_looked_up(
-    runs: Runs, tmp_path: Path, amount: int, status: str, type_: str | None
+    runs: Runs, tmp_path: Path, amount: int, status: str, type_: str | None, looked: int
 ) -> None:
     """A write that was cut off isn't repeated: its tool that reconciles says if it happened."""
     # BY-11 T-03
@@ -127,7 +131,7 @@ async def test_a_lost_answer_is_looked_up(
     assert found.status == status
     assert getattr(found, "type", None) == type_
     assert history.count("pay_slowly") == 1
-    assert history.count("find_payment") == 1
+    assert history.count("find_payment") == looked
     assert len(lines(log)) == (1 if amount else 0)
     assert result.answer == f"pay_slowly {status}"
     if isinstance(found, ToolSuccess):
@@ -151,6 +155,22 @@ async def test_a_write_of_unknown_outcome_is_not_repeated(runs: Runs, tmp_path: 
     assert isinstance(second, ToolFailure)
     assert first.status == "outcome_unknown"
     assert (second.status, second.type) == ("denied", "non_idempotent_retry_blocked")
+    assert len(lines(log)) == 1
+
+
+async def test_no_spelling_repeats_a_write_of_unknown_outcome(runs: Runs, tmp_path: Path) -> None:
+    """The same twice in one turn, or with a default spelled out, is the same write."""
+    # BY-11 BY-12
+    log = str(tmp_path / "log")
+    twice = calls(call("fail_outside", log=log), call("fail_outside", log=log, why=""))
+    rules = policy(
+        tmp_path, "{id: out, effect: allow, reason: a test, match: {tools: [fail_outside]}}"
+    )
+    async with runs.working(scripted([twice, told], policy=rules)):
+        run = await runs.start("it")
+        result = await run.result()
+
+    assert result.answer == "fail_outside outcome_unknown; fail_outside denied"
     assert len(lines(log)) == 1
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from temporalio.testing import ActivityEnvironment
 
 import contracts
 from activities.model import ModelActivities
@@ -21,6 +20,7 @@ from contracts.tools import AnyCall
 from contracts.transcript import TranscriptPage
 from contracts.usage import CallUsage
 from holdfast import Reply
+from tests.asking import in_run
 from tests.builders import MODEL, NOW, a_call, a_reply, a_state
 from workflows import replies, steps
 from workflows.transcript import halted
@@ -57,7 +57,7 @@ async def kept(adapter: ScriptedAdapter, before: JsonObject) -> ModelReply:
     agent = state.agent.model_copy(update={"prefix_digest": state.agent.prefix.digest})
     state = state.model_copy(update={"agent": agent})
     activities = ModelActivities({"scripted": adapter}, Transcripts(ThisRun(state)))
-    return await ActivityEnvironment().run(
+    return await in_run(state.run_id).run(
         activities.call_model, steps.model_call(state, "scripted:it")
     )
 

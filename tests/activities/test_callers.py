@@ -1,0 +1,49 @@
+"""Nothing that a run asks for can be asked for by anybody else."""
+
+import dataclasses
+from collections.abc import Mapping
+
+import pytest
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+from activities.callers import FOREIGN_CALLER, check_run
+from tests.asking import in_run
+
+
+def refused(changes: Mapping[str, str | None], run_id: str | None = "run-1") -> ApplicationError:
+    environment = in_run("run-1")
+    environment.info = dataclasses.replace(environment.info, activity_type="look", **changes)
+    with pytest.raises(ApplicationError) as raised:
+        environment.run(check_run, run_id)
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    ("changes", "caller"),
+    [
+        pytest.param({"workflow_type": None, "workflow_id": None}, "a client", id="standalone"),
+        pytest.param({"workflow_id": None}, "a workflow 'AgentRun'", id="no workflow"),
+        pytest.param({"workflow_type": "Mallory"}, "a workflow 'Mallory'", id="another type"),
+        pytest.param({"workflow_id": "run-2"}, "the run 'run-2' in the name", id="another run"),
+    ],
+)
+def test_only_a_run_may_ask(changes: Mapping[str, str | None], caller: str) -> None:
+    """A client, a foreign workflow and another run are refused for good, with a way out."""
+    error = refused(changes)
+
+    assert (error.type, error.non_retryable) == (FOREIGN_CALLER, True)
+    assert error.message.startswith(f"'look' was asked for by {caller}")
+    assert "start a run instead" in error.message
+
+
+def test_a_run_may_ask() -> None:
+    """The run itself is let through, whether or not the run is named."""
+    in_run("run-1").run(check_run, "run-1")
+    in_run("run-1").run(check_run)
+
+
+def test_what_no_run_asked_for_is_refused_by_default() -> None:
+    """The surroundings of a plain unit test are no run."""
+    with pytest.raises(ApplicationError, match="was asked for by"):
+        ActivityEnvironment().run(check_run)
