@@ -104,6 +104,21 @@ async def test_people_s_keys_are_read_each_time(approvers: Path) -> None:
     assert (before, trusted, after) == ([], ["key-1"], [])
 
 
+async def test_people_s_own_keys_are_read_without_a_token(approvers: Path) -> None:
+    """Which keys of people count now can be asked without a message of theirs."""
+    local = Keys([], None, approvers)
+    before = await local.own()
+    approvers.write_text(key_set(ALICE), encoding="utf-8")
+    trusted = await local.own()
+    approvers.write_text("{", encoding="utf-8")
+    broken = await local.own()
+
+    assert (before.keys, before.problem) == ((), "")
+    assert [key["kid"] for key in trusted.keys] == ["key-1"]
+    assert broken.keys == ()
+    assert broken.problem
+
+
 @pytest.mark.parametrize(
     ("text", "mode", "said"),
     [

@@ -165,6 +165,7 @@ def test_a_token_says_who_approves() -> None:
         authenticated_at=NOW,
         token_id="token-1",
         verified_at=NOW,
+        key="key-1",
     )
 
 

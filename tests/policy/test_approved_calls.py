@@ -96,6 +96,29 @@ def test_an_approval_is_as_good_as_the_policy_asks_now(
     assert decision.verdict == (verdict or "approval_required")
 
 
+@pytest.mark.parametrize(
+    ("groups", "issuers", "verdict"),
+    [
+        pytest.param("{finance: [alice]}", "", "allow", id="a member"),
+        pytest.param("{finance: [carol], it: [alice]}", "", "approval_required", id="left"),
+        pytest.param(
+            "{finance: [carol]}", ", groups: roles", "allow", id="the provider names groups"
+        ),
+    ],
+)
+def test_who_has_left_the_group_has_not_approved(groups: str, issuers: str, verdict: str) -> None:
+    """An approval counts while its giver is in the group that made them eligible."""  # PF-09
+    policy = a_policy(
+        "{id: r, effect: approve, match: {tools: [send]}, approval: {groups: [finance]}}",
+        groups=groups,
+        issuers=f"[{{issuer: 'https://id.example.com', jwks: keys.json{issuers}}}]",
+    )
+
+    decision = decide(APPROVED, a_contract("send"), facts(PROVEN), policy)
+
+    assert decision.verdict == verdict
+
+
 def test_a_request_says_everything_that_approval_takes() -> None:
     """Groups, number, strength, times and the way back go from the rule into the decision."""
     policy = a_policy(

@@ -45,6 +45,7 @@ def test_a_good_token_says_who_it_is_from(algorithm: str) -> None:
             authenticated_at=NOW - timedelta(seconds=60),
             token_id="t-7",
             verified_at=NOW,
+            key="good",
         ),
         frozenset(),
     )

@@ -278,7 +278,7 @@ def test_looking_at_rules_together_is_looking_at_each(case: Case) -> None:
     ordered = [rule for rule in policy.ordered if fit(rule, subject).kind == "fits"]
 
     forbidden = forbidden_by(subject, policy)
-    governed = governing(subject, policy, opens_anyway=False)
+    governed = governing(subject, policy, DEFAULTS[Risk.DESTRUCTIVE])
 
     assert (forbidden.rule if forbidden else None) == (forbidding[0] if forbidding else None)
     if all(fit(rule, subject).kind != "doubt" for rule in policy.ordered):

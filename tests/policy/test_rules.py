@@ -205,6 +205,81 @@ def test_one_of_many_conditions_is_found(effect: str, place: int) -> None:
     assert rule_of(*rules, number=2**70) == "policy:r0"
 
 
+@pytest.mark.parametrize(
+    ("first", "then", "decided"),
+    [
+        pytest.param("approve, {count: 2}", "approve, {}", "deny", id="fewer people"),
+        pytest.param("approve, {groups: [it]}", "approve, {}", "deny", id="anybody"),
+        pytest.param("approve, {strong: true}", "approve, {}", "deny", id="weaker"),
+        pytest.param("approve, {}", "approve, {count: 2}", "deny", id="more people"),
+        pytest.param("approve, {count: 2}", "approve, {count: 2}", "approval", id="the same"),
+        pytest.param("approve, {}", "ask", "deny", id="a question instead"),
+        pytest.param("draft", "approve, {}", "deny", id="more than a draft"),
+        pytest.param("approve, {count: 2}", "", "deny", id="the class asks for fewer"),
+        pytest.param("approve, {}", "", "approval", id="the class asks for the same"),
+        pytest.param("approve, {count: 2}", "allow", "approval", id="free"),
+    ],
+)
+def test_odd_arguments_choose_no_other_approval(first: str, then: str, decided: str) -> None:
+    """Where nobody can say which of two approvals a call takes, it is denied and told why."""
+    # BY-15
+    entries = [entry for entry in (first, then) if entry]
+    written: list[str] = []
+    for number, entry in enumerate(entries):
+        effect, _, approval = entry.partition(", ")
+        takes = f", approval: {approval}" if approval else ""
+        place = ", when: args.amount > 3" if number == 0 else ", match: {tools: [write]}"
+        written.append(f"{{id: r{number}, effect: {effect}{place}{takes}}}")
+    policy = a_policy(*written, groups="{it: [ida]}")
+
+    call = ToolCall(call_id="c1", name="write", arguments={"amount": 2**70})
+    decision = decide(call, CONTRACT, some_facts(), policy)
+
+    assert decision.verdict == ("deny" if decided == "deny" else "approval_required")
+    if isinstance(decision, Deny):
+        assert decision.rule == "policy:r0"
+        assert decision.reason.startswith(
+            "condition of rule 'r0' can't be evaluated for these arguments"
+        )
+
+
+def test_of_two_doubtful_approvals_none_is_chosen() -> None:
+    """Two rules in doubt before one that opens take the same, or the call is denied."""
+    policy = a_policy(
+        "{id: r0, effect: approve, when: args.amount > 3}",
+        "{id: r1, effect: approve, when: args.amount > 2, approval: {count: 2}}",
+        "{id: r2, effect: allow, match: {tools: [write]}}",
+    )
+
+    call = ToolCall(call_id="c1", name="write", arguments={"amount": 2**70})
+
+    assert decide(call, CONTRACT, some_facts(), policy).verdict == "deny"
+
+
+@pytest.mark.parametrize("effect", ["forbid", "deny"])
+@pytest.mark.parametrize("more", ["", ", risks: [draft_only]"])
+def test_what_may_not_be_drafted_is_denied_before_it_is(effect: str, more: str) -> None:
+    """A rule that refuses a draft tool by name refuses the calls that it would draft."""
+    policy = a_policy(
+        f"{{id: r0, effect: {effect}, match: {{tools: [draft_write]{more}}}}}",
+        "{id: r1, effect: approve, match: {tools: [write]}}",
+    )
+    drafted = CONTRACT.model_copy(update={"draft": "draft_write"})
+    call = ToolCall(call_id="c1", name="write", arguments={})
+
+    assert decide(call, drafted, some_facts(), policy).rule == "policy:r0"
+    assert decide(call, CONTRACT, some_facts(), policy).rule == "policy:r1"
+
+
+def test_a_draft_tool_that_may_run_opens_nothing() -> None:
+    """A rule that lets a draft tool run says nothing of the tool that commits."""
+    policy = a_policy("{id: r0, effect: allow, match: {tools: [draft_write]}}")
+    drafted = CONTRACT.model_copy(update={"draft": "draft_write"})
+    call = ToolCall(call_id="c1", name="write", arguments={})
+
+    assert decide(call, drafted, some_facts(), policy).rule == "risk:write_internal"
+
+
 def test_a_free_class_is_not_freed_by_a_broken_condition() -> None:
     """Where the risk class would let a call run, the rule that nobody could evaluate holds."""
     policy = a_policy("{id: r, effect: approve, when: args.amount > 100}")

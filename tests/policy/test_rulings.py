@@ -6,17 +6,18 @@ from typing import Annotated
 import pytest
 from pydantic import AfterValidator, Field
 
-from activities.policy import PolicyActivities, Surroundings
+from activities.policy import Keyring, PolicyActivities, Surroundings
 from contracts.approvals import ApprovalRecord, Hearing
 from contracts.base import JsonObject, digest
 from contracts.decisions import AuthorizeCalls, Decided, Refused, Ruling, Rulings
 from contracts.switches import Switch
 from contracts.tools import AnyCall, Draft, ResourceScope, Risk, ToolCall
 from policy.rules import NO_POLICY, Policy
-from policy.trust import TrustedIssuer
+from policy.trust import LOCAL_ISSUER, TrustedIssuer
 from tests.asking import in_run
-from tests.builders import NOW, a_call, a_malformed_call, a_record
+from tests.builders import NOW, a_call, a_malformed_call, a_proof, a_record
 from tests.policy.policies import a_policy
+from tests.tokens import Signer, a_signer, people
 from tools.registry import ToolRegistry
 from tools.tool import tool
 
@@ -61,6 +62,22 @@ class NoKeys:
     async def trusted(self, hearing: Hearing) -> tuple[TrustedIssuer, ...]:
         return ()
 
+    async def own(self) -> TrustedIssuer:
+        raise AssertionError("nobody has signed with a key of their own")
+
+
+class OwnKeys(NoKeys):
+    """The keys that people sign with on their own."""
+
+    def __init__(self, *signers: Signer) -> None:
+        self._signers = signers
+
+    async def own(self) -> TrustedIssuer:
+        return people(*self._signers)
+
+
+NO_KEYS = NoKeys()
+
 
 class Switches:
     """A kill switch that is set as the test wants it."""
@@ -77,10 +94,11 @@ async def authorized(
     policy: Policy = NO_POLICY,
     environment: str = "",
     switches: tuple[Switch, ...] = (),
+    keyring: Keyring = NO_KEYS,
     **changes: object,
 ) -> Rulings:
     surroundings = Surroundings(policy, environment, has_sandbox=True)
-    activities = PolicyActivities(REGISTRY, surroundings, NoKeys(), Switches(*switches))
+    activities = PolicyActivities(REGISTRY, surroundings, keyring, Switches(*switches))
     fields: dict[str, object] = {
         "run_id": "run-1",
         "agent": "it",
@@ -287,3 +305,36 @@ async def test_a_ruling_is_short_whatever_was_asked(call: AnyCall) -> None:
     (ruling,) = await ruled(call)
 
     assert len(ruling.model_dump_json()) < 5_000
+
+
+@pytest.mark.parametrize(
+    ("signers", "verdict"),
+    [
+        pytest.param([a_signer()], "allow", id="trusted"),
+        pytest.param([], "approval_required", id="revoked"),
+        pytest.param([a_signer(kid="key-2")], "approval_required", id="another key"),
+        pytest.param([a_signer(subject="bob")], "approval_required", id="another owner"),
+    ],
+)
+async def test_a_revoked_key_releases_nothing(signers: list[Signer], verdict: str) -> None:
+    """What was signed with a key that isn't trusted any more has to be approved anew."""
+    # RK-19 BY-15
+    call = a_call("send", text="hi")
+    proof = a_proof(issuer=LOCAL_ISSUER, key="key-1")
+
+    answer = await authorized(
+        call, approvals=(a_record(call, "strong", proof=proof),), keyring=OwnKeys(*signers)
+    )
+
+    (ruling,) = answer.rulings
+    assert isinstance(ruling, Decided)
+    assert ruling.decision.verdict == verdict
+
+
+async def test_a_provider_s_signature_needs_no_key_of_one_s_own() -> None:
+    """Nobody reads people's own keys for what an identity provider has signed."""
+    call = a_call("send", text="hi")
+
+    assert await rule_of(call, approvals=(a_record(call, "strong", proof=a_proof()),)) == (
+        "approved:req-1"
+    )
