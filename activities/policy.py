@@ -13,7 +13,7 @@ from contracts.decisions import AuthorizeCalls, Decided, Decision, Deny, Refused
 from contracts.errors import ToolError
 from contracts.run import AuditEvent
 from contracts.switches import Switch
-from contracts.tools import AnyCall, MalformedCall, ToolCall
+from contracts.tools import AnyCall, Draft, MalformedCall, ToolCall
 from policy.approvals import Trust, judge
 from policy.case import Facts
 from policy.engine import decide
@@ -139,7 +139,7 @@ class PolicyActivities:
             now=asked.now,
             environment=self._surroundings.environment,
             approvals=asked.approvals,
-            draft=next((one for one in asked.drafts if one.call_id == call.call_id), None),
+            draft=_draft(asked, call, tool),
             unresolved=asked.unresolved,
             switches=switches,
             sandbox=self._surroundings.has_sandbox,
@@ -162,6 +162,12 @@ def _signed_with_own_key(proof: Proof | None) -> TypeGuard[Proof]:
 
 def _is_by_one_of(keys: tuple[JsonObject, ...], proof: Proof) -> bool:
     return any((key.get("kid"), key.get("sub")) == (proof.key, proof.subject) for key in keys)
+
+
+def _draft(asked: AuthorizeCalls, call: ToolCall, tool: Tool) -> Draft | None:
+    """Return the draft of a call, if the tool that is its draft variant today made it."""
+    wanted = (call.call_id, tool.contract.draft)
+    return next((one for one in asked.drafts if (one.call_id, one.tool) == wanted), None)
 
 
 def _invalid(call: AnyCall, reason: str) -> Refused:
