@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from temporalio.client import WorkflowFailureError
 
 from contracts.approvals import ApprovalRequest
 from contracts.base import JsonObject
@@ -261,3 +262,17 @@ async def test_a_policy_that_was_revoked_wins(runs: Runs, tmp_path: Path) -> Non
     assert lines(log) == []
     assert "change freeze" in failure.reason
     assert result.answer == "send denied"
+
+
+async def test_a_cancelled_run_waits_for_nobody(runs: Runs) -> None:
+    """What a run asked people for is withdrawn when it is cancelled."""
+    # PF-15 T-44
+    async with runs.working(scripted([call("send", log="/dev/null", text="hi"), told])):
+        run = await runs.start("it")
+        await run.asked_for_approval()
+        await run.handle.cancel()
+        with pytest.raises(WorkflowFailureError):
+            await run.result()
+        status = await run.status()
+
+    assert status.waits_for == ()
