@@ -113,6 +113,11 @@ class Refused(Contract):
 Ruling: TypeAlias = Annotated[Decided | Refused, Field(discriminator="kind")]
 
 
+def decision_of(ruling: Ruling | None) -> Decision | None:
+    """Return the engine's decision; null for a call that never reached it, or not yet."""
+    return ruling.decision if isinstance(ruling, Decided) else None
+
+
 class AuthorizeCalls(Contract):
     """
     Input of the activity `authorize`: all calls of a turn, with what a decision depends on.

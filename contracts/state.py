@@ -12,7 +12,7 @@ from contracts.approvals import (
 )
 from contracts.base import Contract, JsonObject
 from contracts.budget import Ledger
-from contracts.decisions import Ruling
+from contracts.decisions import Decision, Ruling, decision_of
 from contracts.run import AgentSnapshot, Brief, RunStatus, Stop
 from contracts.tools import AnyCall, Draft, ToolResult
 from contracts.transcript import Mark, TranscriptItem, UserTurn
@@ -26,6 +26,11 @@ class CallState(Contract):
     draft: Draft | None = None
     approvals: tuple[ApprovalRecord, ...] = ()
     result: ToolResult | None = None
+
+    @property
+    def decision(self) -> Decision | None:
+        """The latest decision about the call, if the engine has made one."""
+        return decision_of(self.ruling)
 
 
 class RunState(Contract):

@@ -228,7 +228,7 @@ class AgentRun:
         results = await asyncio.gather(*(run_tool(self.state, call, left) for call in batch))
         self._state = steps.after_tools(self.state, tuple(results), workflow.now())
         undecided = rulings.undecided(self.state)
-        if undecided != self.state and workflow.patched(BETWEEN_CALLS):
+        if undecided.calls != self.state.calls and workflow.patched(BETWEEN_CALLS):
             self._state = undecided
         if (stop := self.state.stop) is not None:
             await self._record("stopped", stop.reason)

@@ -13,6 +13,7 @@ from contracts.decisions import (
     Rulings,
     RunAsDraftOnly,
     RunInSandbox,
+    decision_of,
 )
 from contracts.state import CallState, RunState
 from workflows import approvals, requests, results
@@ -20,24 +21,24 @@ from workflows import approvals, requests, results
 
 def wants_approval(ruling: Ruling) -> bool:
     """Whether the latest decision about a call was that somebody must approve it."""
-    return isinstance(ruling, Decided) and isinstance(ruling.decision, ApprovalRequired)
+    return isinstance(decision_of(ruling), ApprovalRequired)
 
 
 def is_notable(ruling: Ruling) -> bool:
     """Whether an auditor should find it without opening an event: it didn't just run."""
-    plain = isinstance(ruling, Decided) and isinstance(ruling.decision, Allow | RunInSandbox)
-    return not plain
+    return not isinstance(decision_of(ruling), Allow | RunInSandbox)
 
 
 def after_rulings(state: RunState, answer: Rulings, now: datetime) -> RunState:
     """Take the rulings: what may not run gets its result, what people decide gets a request."""
     ruled = {ruling.call_id: ruling for ruling in answer.rulings}
-    drafting = any(map(_drafts, answer.rulings))
+    decisions = tuple(map(decision_of, answer.rulings))
+    drafting = any(isinstance(decision, RunAsDraftOnly) for decision in decisions)
     for call in state.calls:
         ruling = ruled.get(call.call.call_id)
         if ruling is None or call.result is not None:
             continue
-        if drafting and _asks(ruling):
+        if drafting and isinstance(decision_of(ruling), ApprovalRequired | AskUser):
             # Asked again when the drafts are there, so that people see the whole turn at once.
             continue
         fresh = call.model_copy(update={"ruling": ruling, "result": results.refusal(ruling)})
@@ -51,24 +52,14 @@ def after_rulings(state: RunState, answer: Rulings, now: datetime) -> RunState:
 
 
 def undecided(state: RunState) -> RunState:
-    """Have calls that were allowed before a wait decided again: policy may have changed."""
+    """Have calls decided again that were allowed before a wait, or before another call ran."""
     calls = tuple(
         call.model_copy(update={"ruling": None})
-        if call.result is None
-        and isinstance(call.ruling, Decided)
-        and isinstance(call.ruling.decision, MayRun)
+        if call.result is None and isinstance(call.decision, MayRun)
         else call
         for call in state.calls
     )
     return state.model_copy(update={"calls": calls})
-
-
-def _drafts(ruling: Ruling) -> bool:
-    return isinstance(ruling, Decided) and isinstance(ruling.decision, RunAsDraftOnly)
-
-
-def _asks(ruling: Ruling) -> bool:
-    return isinstance(ruling, Decided) and isinstance(ruling.decision, ApprovalRequired | AskUser)
 
 
 def _request(

@@ -111,9 +111,8 @@ def next_step(
         return Halt(stop) if stop else RunTools(_batch(state))
     if stop := budgets.exhausted(state.agent.budget, state.ledger, elapsed):
         return Halt(stop)
-    if (
-        history_is_long or flooded
-    ) and state.sent.length > 0:  # each execution takes at least one turn
+    took_a_turn = state.sent.length > 0  # each execution does, or none would get anywhere
+    if (history_is_long or flooded) and took_a_turn:
         return ContinueAsNew()
     if place := _prune_point(state):
         return Prune(place)
@@ -251,8 +250,7 @@ def _after_tool(state: RunState, call: CallState, result: ToolResult) -> CallSta
 
 def drafts(call: CallState) -> RunAsDraftOnly | None:
     """Return the decision by which a call's draft variant runs in its place, if it does."""
-    decision = call.ruling.decision if isinstance(call.ruling, Decided) else None
-    return decision if isinstance(decision, RunAsDraftOnly) else None
+    return call.decision if isinstance(call.decision, RunAsDraftOnly) else None
 
 
 def _effect(call: CallState) -> str:

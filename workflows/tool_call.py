@@ -122,8 +122,7 @@ async def _reconciled(
 
 
 def _grant(asked: CallState) -> Grant | None:
-    decision = asked.ruling.decision if isinstance(asked.ruling, Decided) else None
-    return decision.grant if isinstance(decision, RunInSandbox) else None
+    return asked.decision.grant if isinstance(asked.decision, RunInSandbox) else None
 
 
 def _as_ruled(contract: ToolContract, asked: CallState) -> ToolContract:
