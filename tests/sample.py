@@ -13,13 +13,16 @@ from holdfast import (
     App,
     Budget,
     Reconciled,
+    Reply,
     ResourceScope,
     Risk,
     Script,
+    ScriptTurn,
     Tool,
     ToolContext,
     ToolError,
     ask_user,
+    say,
     tool,
 )
 
@@ -208,6 +211,11 @@ def lines(log: str | Path) -> list[str]:
     """Return the lines of a file; none when there is no file."""
     path = Path(log)
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
+def told(turn: ScriptTurn) -> Reply:
+    """Answer with what became of the last calls."""
+    return say("; ".join(f"{result.name} {result.status}" for result in turn.results))
 
 
 def scripted(script: Script, *, policy: Path | None = None, **agent: object) -> App:

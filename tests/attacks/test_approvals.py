@@ -11,7 +11,7 @@ from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
 from contracts.base import JsonObject, digest
 from contracts.decisions import ApprovalRequired
-from holdfast import Reply, Risk, Script, ScriptTurn, call, say
+from holdfast import Risk, Script, call, say
 from policy.engine import Facts, decide
 from tests.builders import (
     NOW,
@@ -21,7 +21,7 @@ from tests.builders import (
 )
 from tests.histories import names
 from tests.running import Run, Runs
-from tests.sample import lines, scripted
+from tests.sample import lines, scripted, told
 from workflows.agent_run import AgentRun
 
 TWO_PEOPLE = """\
@@ -34,11 +34,6 @@ rules:
     match: {tools: [send]}
     approval: {groups: [team], count: 2, expires: 24h}
 """
-
-
-def told(turn: ScriptTurn) -> Reply:
-    """Answer with what became of the last calls."""
-    return say("; ".join(f"{result.name} {result.status}" for result in turn.results))
 
 
 def policy(folder: Path, text: str) -> Path:

@@ -9,9 +9,9 @@ from pydantic import JsonValue
 
 from contracts.approvals import ApprovalRequest, Disposition
 from contracts.base import JsonObject
-from holdfast import Agent, App, Budget, Reply, Risk, Script, ScriptTurn, call, say, tool
+from holdfast import Agent, App, Budget, Risk, Script, call, tool
 from tests.running import Run, Runs
-from tests.sample import lines, note
+from tests.sample import lines, note, told
 from tests.tokens import PROVIDER, Signer, a_signer, b64, claims_about, compact, hs256
 
 ALICE = a_signer(kid="alice-1")
@@ -25,11 +25,6 @@ async def refund(log: str, amount: float) -> str:
     """Give somebody their money back."""
     note(log, f"refunded {amount}")
     return "refunded"
-
-
-def told(turn: ScriptTurn) -> Reply:
-    """Answer with what became of the last calls."""
-    return say("; ".join(f"{result.name} {result.status}" for result in turn.results))
 
 
 def refunding(log: Path, *amounts: float, policy: Path | None = None) -> App:

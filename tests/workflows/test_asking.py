@@ -12,12 +12,7 @@ from contracts.tools import ToolFailure, ToolSuccess
 from contracts.transcript import UserTurn
 from holdfast import Budget, Reply, Script, ScriptTurn, call, say
 from tests.running import Runs
-from tests.sample import lines, scripted
-
-
-def told(turn: ScriptTurn) -> Reply:
-    """Answer with what became of the last calls."""
-    return say("; ".join(f"{result.name} {result.status}" for result in turn.results))
+from tests.sample import lines, scripted, told
 
 
 async def test_a_question_is_answered_in_words(runs: Runs) -> None:

@@ -7,15 +7,10 @@ import pytest
 from pydantic import JsonValue
 
 from contracts.base import digest
-from holdfast import Reply, Script, ScriptTurn, call, calls, say
+from holdfast import Reply, Script, call, calls, say
 from tests.histories import names
 from tests.running import Runs
-from tests.sample import lines, scripted
-
-
-def told(turn: ScriptTurn) -> Reply:
-    """Answer with what became of the last calls."""
-    return say("; ".join(f"{result.name} {result.status}" for result in turn.results))
+from tests.sample import lines, scripted, told
 
 
 async def test_an_approved_call_runs_once(runs: Runs, tmp_path: Path) -> None:

@@ -8,15 +8,10 @@ from temporalio.client import WorkflowFailureError
 from contracts.approvals import ApprovalRequest
 from contracts.base import JsonObject
 from contracts.tools import ToolFailure, ToolSuccess
-from holdfast import Reply, Script, ScriptTurn, call, calls, say
+from holdfast import Script, call, calls
 from tests.histories import names
 from tests.running import Runs
-from tests.sample import lines, scripted
-
-
-def told(turn: ScriptTurn) -> Reply:
-    """Answer with what became of the last calls."""
-    return say("; ".join(f"{result.name} {result.status}" for result in turn.results))
+from tests.sample import lines, scripted, told
 
 
 def policy(folder: Path, *rules: str, more: str = "") -> Path:
