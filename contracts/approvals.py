@@ -9,7 +9,9 @@ from pydantic import Field, JsonValue, model_validator
 
 from contracts.base import Contract, Inbound, JsonObject
 from contracts.budget import Budget
+from contracts.control import Approach, ModelAttempt
 from contracts.tools import Risk
+from contracts.usage import UsageMetrics
 
 Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=20_000)]
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
@@ -157,6 +159,26 @@ class ApprovalRequest(_Request, Requirement):
     escalated_at: datetime | None = None
 
 
+class Review(_Request, Requirement):
+    """
+    The run waits for approval, not one of its calls: a person judges its goal or its answer.
+
+    `subject` is what is reviewed: the domain of the run, or a guardrail with the digest of what it
+    looked at. `text` is what the person reads; `arguments_digest` and `challenge` bind a token to
+    it as they do for a call.
+    """
+
+    kind: Literal["review"] = "review"
+    action: Literal["require_approval"] = "require_approval"
+    subject: str
+    text: str
+    arguments_digest: str
+    requester: str
+    challenge: str
+    approvals: tuple[ApprovalRecord, ...] = ()
+    escalated_at: datetime | None = None
+
+
 class Question(_Request):
     """A call waits for an answer in words."""
 
@@ -166,14 +188,26 @@ class Question(_Request):
 
 
 class Escalation(_Request):
-    """The run itself waits: a person says whether and how it goes on."""
+    """
+    The run itself waits: a person says whether and how it goes on.
+
+    It brings what they need to know: every model call that failed, every approach that was given
+    up, what was used so far, and the answer that nobody is sure of, if there is one.
+    """
 
     kind: Literal["escalation"] = "escalation"
+    action: Literal["pause_and_escalate"] = "pause_and_escalate"
     detail: str
+    trigger: str = Field(default="", exclude_if=not_)
+    attempts: tuple[ModelAttempt, ...] = Field(default=(), exclude_if=not_)
+    approaches: tuple[Approach, ...] = Field(default=(), exclude_if=not_)
+    usage: UsageMetrics | None = Field(default=None, exclude_if=lambda value: value is None)
+    confidence: float | None = Field(default=None, exclude_if=lambda value: value is None)
+    answer: str | None = Field(default=None, exclude_if=lambda value: value is None)
 
 
 Request: TypeAlias = Annotated[
-    ApprovalRequest | Question | Escalation, Field(discriminator="kind")
+    ApprovalRequest | Review | Question | Escalation, Field(discriminator="kind")
 ]
 
 

@@ -10,6 +10,7 @@ from contracts.usage import CallUsage, Money
 
 Steps: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
 Count: TypeAlias = Annotated[int, Field(strict=True, ge=1)]
+Tries: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=100)]
 Seconds: TypeAlias = Annotated[float, Field(gt=0, le=10 * 365 * 86400)]
 Dollars: TypeAlias = Annotated[Money, Field(gt=Decimal(0))]
 
@@ -21,7 +22,9 @@ class Limits(Contract):
     `max_steps` counts model calls and is never absent. `max_wall_time` is in seconds and doesn't
     count waiting for people. `max_cost` is in US dollars. `loop_repeat_threshold`: so many
     identical calls in a row run, the next one ends the run. `max_consecutive_failures`: so many
-    failed calls in a row, whatever their arguments, end it too.
+    failed calls in a row, whatever their arguments, end it too. `max_parallel_calls` are those of
+    one turn, `max_result_chars` what all results together bring to the model. `max_model_retries`
+    and `max_tool_retries` bound the attempts of one call.
     """
 
     max_steps: Steps = 50
@@ -30,6 +33,13 @@ class Limits(Contract):
     max_wall_time: Seconds | None = None
     loop_repeat_threshold: Count = 2
     max_consecutive_failures: Count = 5
+    max_input_tokens: Count | None = None
+    max_output_tokens: Count | None = None
+    max_tool_calls: Count | None = None
+    max_parallel_calls: Count | None = None
+    max_result_chars: Count | None = None
+    max_model_retries: Tries | None = None
+    max_tool_retries: Tries | None = None
 
     def changed_by(self, change: "Budget") -> Self:
         """Return these limits with the fields that were given in *change*."""
@@ -47,8 +57,10 @@ class Ledger(Contract):
     """
     What a run has used. `waited` is in seconds, of waiting for people.
 
-    `failed_usage` is the part of `usage` that attempts without a reply used up. Only the streaks
-    (`..._in_a_row`) ever go down.
+    `failed_usage` is the part of `usage` that attempts without a reply used up. `retries` are
+    answers that were sent back, changes of model, approaches given up. `last_call` is what the
+    latest model call used: about what the next one will. Only the streaks (`..._in_a_row`) and
+    `last_call` ever go down.
     """
 
     steps: int = 0
@@ -60,3 +72,6 @@ class Ledger(Contract):
     failures_in_a_row: int = 0
     last_fingerprint: str = ""
     repeats_in_a_row: int = 0
+    result_chars: int = 0
+    retries: int = 0
+    last_call: CallUsage = CallUsage()

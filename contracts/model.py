@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue
 from contracts.base import Contract, Inbound, JsonObject, digest, kept
 from contracts.content import Part, words
 from contracts.tools import TOOL_NAME, AnyCall, KeptHostedTool
-from contracts.transcript import Mark, TranscriptItem
+from contracts.transcript import Mark, Span, TranscriptItem, View
 from contracts.usage import CallUsage
 
 StopCause = Literal[
@@ -83,7 +83,9 @@ class ModelCall(Contract):
 
     The transcript is the one up to `base`, then `items`; behind them its rolling digest, begun
     from `origin`, must be that of `head`. Of what stands before item number `pruned_before` the
-    model is shown what policy/context.py leaves of it within `max_context_bytes`.
+    model is shown what policy/context.py leaves of it within `max_context_bytes`. A model that is
+    asked `without_tools` may only say something. With `patience` (seconds) no attempt is repeated
+    that would have to wait longer: another model is left.
     """
 
     run_id: str
@@ -98,6 +100,21 @@ class ModelCall(Contract):
     max_context_bytes: int
     strategy: Strategy = Field(default="stateless", exclude_if=lambda value: value == "stateless")
     provider_state: JsonObject = Field(default_factory=dict)
+    hidden: tuple[Span, ...] = Field(default=(), exclude_if=not_)
+    summary: str = Field(default="", exclude_if=not_)
+    summarised_before: int = Field(default=0, exclude_if=not_)
+    without_tools: bool = Field(default=False, exclude_if=not_)
+    patience: float | None = Field(default=None, exclude_if=lambda value: value is None)
+
+    @property
+    def view(self) -> View:
+        """Which part of the transcript the model is shown."""
+        return View(
+            pruned_before=self.pruned_before,
+            hidden=self.hidden,
+            summary=self.summary,
+            summarised_before=self.summarised_before,
+        )
 
 
 @dataclass(frozen=True)
@@ -108,6 +125,7 @@ class ModelRequest:
     No pydantic model: it never leaves the process, and validating a long transcript again in every
     turn would cost more than the call. `provider_state` is what this provider alone asked to see
     again; `pruned_before` is another number whenever less of the transcript is shown than before.
+    A model that is asked `without_tools` must not call one.
     """
 
     run_id: str
@@ -119,6 +137,7 @@ class ModelRequest:
     provider_state: JsonObject
     strategy: Strategy = "stateless"
     pruned_before: int = 0
+    without_tools: bool = False
 
 
 class FinalAnswer(Contract):

@@ -1,14 +1,27 @@
 """What goes into a run, what comes out, and what can be asked while it works."""
 
 from datetime import datetime
+from operator import not_
 from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, JsonValue
 
 from contracts.approvals import RefusedMessage
 from contracts.base import Contract, JsonObject
-from contracts.budget import Budget, Limits
+from contracts.budget import Budget, Ledger, Limits
+from contracts.control import (
+    Approach,
+    Backtracking,
+    Compensation,
+    Fallback,
+    ModelFacts,
+    ReasoningRoute,
+    Tiers,
+    Triggers,
+)
+from contracts.guardrails import GuardrailSpec
 from contracts.model import KeptSettings, ModelSettings, Prefix, Strategy, ToolSchema
+from contracts.project import ProjectSpec
 from contracts.tools import KeptHostedTool, ToolContract
 from contracts.usage import CallUsage, UsageMetrics
 
@@ -41,13 +54,16 @@ class RunInput(Brief):
     """
     The one JSON argument of the workflow `AgentRun`. Only `agent` and `input` are required.
 
-    `budget` names the limits that differ from the agent's. Unknown fields are refused.
+    `budget` names the limits that differ from the agent's; `ceiling` are limits that lower the
+    agent's and never raise them, as a run hands them to those that it starts. Unknown fields are
+    refused.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     input: Annotated[str, Field(min_length=1, max_length=200_000)]
     budget: Budget | None = None
+    ceiling: Budget | None = None
 
 
 class Stop(Contract):
@@ -65,6 +81,8 @@ class RunResult(Contract):
     `provider_state` is what providers asked to keep, by provider: for example
     `{"anthropic": {"container_id": ...}}` or `{"openai": {"thread_id": ...}}`; null when they
     asked for nothing. `output` is the answer as data where the agent declares a shape for it.
+    `attempts` are approaches that failed, `compensation` what was taken back of a blocked answer.
+    `ledger` is there for the run that started this one, if one did.
     """
 
     status: RunStatus
@@ -76,6 +94,9 @@ class RunResult(Contract):
     provider_state: JsonObject | None
     confidence: float | None
     model: str | None
+    attempts: tuple[Approach, ...] = Field(default=(), exclude_if=not_)
+    compensation: Compensation | None = Field(default=None, exclude_if=not_)
+    ledger: Ledger | None = Field(default=None, exclude_if=not_)
 
 
 class AgentSnapshot(Contract):
@@ -87,7 +108,9 @@ class AgentSnapshot(Contract):
     `companions` draft and reconcile for the tools, and no model sees them.
     `max_context_bytes` the size of transcript that a model is shown before old tool results are
     pruned, `max_history_events` when the run goes on in a new execution. `search_attributes` says
-    whether the server knows Holdfast's.
+    whether the server knows Holdfast's. `acceptance` checks send an answer back; after a tripwire
+    the model may try again `max_output_retries` times. `notifies`: somebody is told of requests.
+    Without `fallback` and `triggers` a run began with a release that had neither.
     """
 
     name: str
@@ -105,6 +128,17 @@ class AgentSnapshot(Contract):
     settings: KeptSettings = ModelSettings()
     output_schema: JsonObject | None = None
     companions: tuple[ToolContract, ...] = ()
+    guardrails: tuple[GuardrailSpec, ...] = ()
+    acceptance: tuple[GuardrailSpec, ...] = ()
+    max_output_retries: int = 2
+    fallback: Fallback | None = None
+    triggers: Triggers | None = None
+    backtracking: Backtracking | None = None
+    tiers: Tiers | None = None
+    project: ProjectSpec | None = None
+    notifies: bool = False
+    facts: tuple[ModelFacts, ...] = ()
+    route: ReasoningRoute | None = None
 
     @classmethod
     def unopened(cls, name: str) -> Self:
@@ -153,6 +187,7 @@ class OpenRun(Contract):
     """Input of the activity `open_run`."""
 
     agent: str
+    task_kind: str | None = None
 
 
 class StatusReport(Contract):

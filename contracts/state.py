@@ -12,10 +12,13 @@ from contracts.approvals import (
 )
 from contracts.base import Contract, JsonObject
 from contracts.budget import Ledger
+from contracts.control import Approach, Candidate, Checkpoint, Compensation, Effect, ModelAttempt
 from contracts.decisions import Decision, Ruling, decision_of
+from contracts.guardrails import Signals
+from contracts.project import ProjectContext
 from contracts.run import AgentSnapshot, Brief, RunStatus, Stop
 from contracts.tools import AnyCall, Draft, ToolResult
-from contracts.transcript import Mark, TranscriptItem, UserTurn
+from contracts.transcript import Mark, Span, TranscriptItem, UserTurn, View
 
 
 class CallState(Contract):
@@ -26,6 +29,7 @@ class CallState(Contract):
     draft: Draft | None = None
     approvals: tuple[ApprovalRecord, ...] = ()
     result: ToolResult | None = None
+    guarded: bool = False
 
     @property
     def decision(self) -> Decision | None:
@@ -44,6 +48,12 @@ class RunState(Contract):
     executions too. A `paused` model isn't done with its turn, and people's words wait until it is.
     `notes` are what the models' adapters reported, each once. `unresolved` are the fingerprints of
     writes of which nobody knows whether they happened. The run is over when it has an `outcome`.
+
+    `guarded` items were looked at by guardrails. A `candidate` is an answer that has yet to pass.
+    `reviewed` are the subjects that people approved, `acknowledged` the triggers that they waved
+    through. `effects` are what the run did since it began, `attempts` the model calls that failed,
+    `approaches` those that it gave up; `approach` is the one under way. `tier` is the one that is
+    tried now, `tier_failure` why the one before failed.
     """
 
     run_id: str
@@ -71,10 +81,41 @@ class RunState(Contract):
     unresolved: tuple[str, ...] = ()
     refused: tuple[RefusedMessage, ...] = ()
     refused_total: int = 0
+    guarded: int = 0
+    candidate: Candidate | None = None
+    output_retries: int = 0
+    revisions: int = 0
+    reviewed: tuple[str, ...] = ()
+    acknowledged: tuple[str, ...] = ()
+    signals: Signals = Signals()
+    confidence: float | None = None
+    effects: tuple[Effect, ...] = ()
+    compensation: Compensation | None = None
+    attempts: tuple[ModelAttempt, ...] = ()
+    approaches: tuple[Approach, ...] = ()
+    approach: str | None = None
+    checkpoint: Checkpoint | None = None
+    hidden: tuple[Span, ...] = ()
+    summary: str = ""
+    summarised_before: int = 0
+    failed_summaries: int = 0
+    project: ProjectContext | None = None
+    tier: int = 0
+    tier_failure: str = ""
     answer: str | None = None
     output: JsonValue = None
     stop: Stop | None = None
     outcome: RunStatus | None = None
+
+    @property
+    def view(self) -> View:
+        """Which part of the transcript a model is shown."""
+        return View(
+            pruned_before=self.pruned_before,
+            hidden=self.hidden,
+            summary=self.summary,
+            summarised_before=self.summarised_before,
+        )
 
     @property
     def next_request_id(self) -> str:

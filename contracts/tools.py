@@ -117,8 +117,9 @@ class ToolContract(Contract):
     `timeout` is in seconds. A `local` tool runs inside the workflow task (no round trip, one event
     instead of three); only quick tools that change nothing may. A `pollable` tool may be called
     again and again with the same arguments. `draft` names the tool that prepares what this one
-    commits, `reconcile` the one that finds out whether a call happened whose answer was lost; both
-    take the same arguments. A `sandboxed` tool runs in the sandbox, whatever its risk class.
+    commits, `reconcile` the one that finds out whether a call happened whose answer was lost,
+    `undo` the one that takes back what a call did; all take the same arguments. A `sandboxed` tool
+    runs in the sandbox, whatever its risk class.
     """
 
     name: str = Field(pattern=TOOL_NAME)
@@ -141,6 +142,7 @@ class ToolContract(Contract):
     rollback: str
     reconcile: str | None = None
     sandboxed: bool = False
+    undo: str | None = None
 
 
 class ToolCall(Contract):
@@ -187,8 +189,9 @@ class ToolInvocation(Contract):
     """
     Input of every tool's activity, whose type is the tool's name.
 
-    `purpose`: to do it, to draft it, or to find out whether it happened. `draft_id` is that of the
-    approved draft. A call with a `grant` runs in the sandbox.
+    `purpose`: to do it, to draft it, to find out whether it happened, or to take it back.
+    `draft_id` is that of the approved draft, `done` what the call answered that is taken back. A
+    call with a `grant` runs in the sandbox.
     """
 
     run_id: str
@@ -197,10 +200,11 @@ class ToolInvocation(Contract):
     tenant: str
     actor: str
     arguments: JsonObject
-    purpose: Literal["call", "draft", "reconcile"] = Field(
+    purpose: Literal["call", "draft", "reconcile", "undo"] = Field(
         default="call", exclude_if=lambda purpose: purpose == "call"
     )
     draft_id: str | None = Field(default=None, exclude_if=not_)
+    done: JsonValue = Field(default=None, exclude_if=lambda value: value is None)
     grant: Grant | None = Field(default=None, exclude_if=lambda grant: grant is None)
 
     @property
@@ -208,11 +212,11 @@ class ToolInvocation(Contract):
         """
         The same for every attempt of this call; no other's, if ids of runs are never reused.
 
-        A draft has its own, which is the draft's id. Who finds out whether a call happened looks
-        for the key of that call.
+        A draft has its own, which is the draft's id, and so has what takes a call back. Who finds
+        out whether a call happened looks for the key of that call.
         """
         key = f"{self.run_id}/{self.call_id}"
-        return f"{key}/draft" if self.purpose == "draft" else key
+        return f"{key}/{self.purpose}" if self.purpose in {"draft", "undo"} else key
 
 
 class Reconciled(Contract):

@@ -12,11 +12,16 @@ from contracts.tools import AnyCall, ToolResult
 
 
 class UserTurn(Contract):
-    """Words of a person: the goal first, then what was said while the run went on."""
+    """
+    Words of a person: the goal first, then what was said while the run went on.
+
+    A `notice` is the run's own and may be left out later, a `constraint` never; `project` is what
+    the files of a project say, which binds nobody.
+    """
 
     kind: Literal["user"] = "user"
     text: str
-    origin: Literal["goal", "steer", "guidance", "notice"] = "goal"
+    origin: Literal["goal", "steer", "guidance", "notice", "constraint", "project"] = "goal"
 
 
 class AssistantTurn(Contract):
@@ -71,6 +76,28 @@ class Mark(Contract):
             content = canonical_json(item.model_dump(mode="json"))
             rolling = hashlib.sha256(rolling.encode() + content).hexdigest()
         return Mark(length=self.length + len(items), digest=rolling)
+
+
+class Span(Contract):
+    """A part of a transcript, from the item `begin` up to the item `end`, which isn't in it."""
+
+    begin: int = Field(ge=0)
+    end: int = Field(ge=0)
+
+
+class View(Contract):
+    """
+    Which part of a transcript a model is shown.
+
+    `hidden` parts are left out: approaches that were given up. Before `summarised_before` only
+    people's words stay, and `summary` stands for the rest. Before `pruned_before` results are
+    stubs.
+    """
+
+    pruned_before: int = 0
+    hidden: tuple[Span, ...] = Field(default=(), exclude_if=not_)
+    summary: str = Field(default="", exclude_if=not_)
+    summarised_before: int = Field(default=0, exclude_if=not_)
 
 
 class TranscriptPage(Contract):

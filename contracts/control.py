@@ -1,0 +1,148 @@
+"""How a run is controlled: fallbacks, tiers, triggers, backtracking, and what each leaves."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from operator import not_
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, JsonValue
+
+from contracts.base import Contract
+from contracts.tools import ToolCall
+from contracts.usage import Money
+
+Reaction = Literal["next_model", "stop", "ask"]
+"""What a failed model call, or a reply that is no answer, leads to when its retries are over."""
+
+Seconds: TypeAlias = Annotated[float, Field(gt=0)]
+
+
+class Fallback(Contract):
+    """
+    What happens when a model fails; `reactions` differ from the defaults by kind of failure.
+
+    While another model is left, a call is tried `attempts` times, and no retry waits longer than
+    `max_wait` seconds: the next model is the better wait.
+    """
+
+    reactions: Mapping[str, Reaction] = Field(default_factory=dict[str, Reaction])
+    attempts: int = Field(default=2, ge=1, le=10)
+    max_wait: Seconds = 5.0
+
+
+class Decomposition(Contract):
+    """A goal in parts: `planner` names at most `most` of them, `worker` does each in a run."""
+
+    planner: str
+    worker: str
+    most: int = Field(default=8, ge=1, le=50)
+
+
+class Tiers(Contract):
+    """Agents that try the same goal one after the other, each in a run of its own."""
+
+    full: str
+    simplified: str | None = None
+    decomposed: Decomposition | None = None
+
+
+class Backtracking(Contract):
+    """
+    How often a run may go back to its beginning and try another approach.
+
+    Of each approach `revisions` answers that fail a check go back to the model first.
+    """
+
+    max_backtracks: int = Field(default=3, ge=0, le=20)
+    revisions: int = Field(default=0, ge=0, le=20)
+
+
+class Triggers(Contract):
+    """
+    When a run waits for a person, without having failed. Null turns a trigger off.
+
+    `max_retries`: more than so many retries. `min_confidence`: an answer with less. `token_share`:
+    more than this share of `max_tokens`. `expected_time` (seconds): three times as long, not
+    counting waits for people. They pause a run only where somebody is there to be asked.
+    `sensitive_domains`: nothing with a side effect begins before somebody approves.
+    """
+
+    max_retries: int | None = Field(default=3, ge=0)
+    min_confidence: float | None = Field(default=0.6, ge=0, le=1)
+    token_share: float | None = Field(default=0.8, gt=0, le=1)
+    expected_time: Seconds | None = None
+    sensitive_domains: tuple[str, ...] = ("payments", "auth", "pii")
+
+
+class ModelFacts(Contract):
+    """
+    What was known of a model when a run began; null is unknown.
+
+    `context_tokens` is the size of its window. Prices are in US dollars for a million tokens.
+    """
+
+    model: str
+    context_tokens: int | None = None
+    input_price: Money | None = None
+    output_price: Money | None = None
+
+
+class ReasoningRoute(Contract):
+    """Whether a task's kind asks for extended reasoning, and by which row of the table."""
+
+    task_kind: str
+    decision: Literal["on", "off", "agent"]
+    reason: str
+
+
+class ModelAttempt(Contract):
+    """A call of a model that brought no answer. `kind` is that of the failure, or of the stop."""
+
+    turn: int
+    model: str
+    kind: str
+    error: str
+    at: datetime
+    cost: Money | None = None
+
+
+class Approach(Contract):
+    """An approach that failed: what it was, why it failed, and how far it came."""
+
+    number: int
+    approach: str
+    failure_reason: str
+    partial_progress: str
+
+
+class Effect(Contract):
+    """A call that changed something; `undo` names the tool that takes it back, if one can."""
+
+    call: ToolCall
+    result: JsonValue = None
+    undo: str | None = None
+
+
+class Compensation(Contract):
+    """What became of a run's effects when its answer was blocked, latest first."""
+
+    undone: tuple[str, ...] = ()
+    not_undone: tuple[str, ...] = ()
+
+
+class Candidate(Contract):
+    """An answer that has yet to pass; `cleared` are the gates that it has passed."""
+
+    text: str
+    output: JsonValue = None
+    cleared: tuple[Literal["acceptance", "output", "post_action", "confidence"], ...] = Field(
+        default=(), exclude_if=not_
+    )
+
+
+class Checkpoint(Contract):
+    """Where a run goes back to: so many items, this model, and the workspace with this digest."""
+
+    items: int
+    model_index: int
+    workspace: str = ""

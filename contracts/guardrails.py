@@ -1,0 +1,150 @@
+"""Guardrails: what is looked at, by whom, and what was found."""
+
+from operator import not_
+from typing import Annotated, Literal, Self, TypeAlias
+
+from pydantic import Field, JsonValue, model_validator
+
+from contracts.approvals import Requirement
+from contracts.base import Contract
+
+GUARDRAIL_NAME = r"^[a-z][a-z0-9_]{0,63}$"
+
+Layer = Literal["input", "pre_execution", "output", "post_action"]
+"""The layers in the order in which a run meets them."""
+
+Mode = Literal["blocking", "parallel"]
+
+OnTrip = Literal["block", "ask", "deny", "retry"]
+"""
+What a tripwire does: it ends the run, asks a person, denies the call, or sends the model back.
+
+An acceptance check knows none of them: what it finds goes back to the model as it is.
+"""
+
+Watched = Literal["goal", "words", "results"]
+"""What an input guardrail looks at: the goal, what people say later, or results of tools."""
+
+Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+
+
+class Signals(Contract):
+    """
+    What was measured about an answer. What is null was not measured, which is not the same as bad.
+
+    `coverage` is the share of the code that tests reach; of `votes` reviewers `votes_for` were for
+    it.
+    """
+
+    coverage: Share | None = Field(default=None, exclude_if=lambda value: value is None)
+    votes_for: int | None = Field(default=None, ge=0, exclude_if=lambda value: value is None)
+    votes: int | None = Field(default=None, ge=1, exclude_if=lambda value: value is None)
+
+    def updated(self, later: "Signals") -> "Signals":
+        """Return these signals with what was measured later."""
+        known = later.model_dump(exclude_none=True)
+        return self.model_copy(update=known)
+
+
+class GuardrailSpec(Contract):
+    """
+    A guardrail as a run began with it.
+
+    What looks is a function of the app, unless it has a `command` (run in the sandbox, exit code 0
+    passes), an `agent` (another agent judges) or a `review` (people do).
+    `tools` narrows layer "pre_execution" to calls of these tools; with it layer "post_action"
+    looks after their calls instead of at the end of the run. `timeout` is in seconds. A `local`
+    guardrail is quick and runs inside the workflow task.
+    """
+
+    name: str = Field(pattern=GUARDRAIL_NAME)
+    layer: Layer
+    mode: Mode = "blocking"
+    on_trip: OnTrip
+    tools: tuple[str, ...] = ()
+    watches: tuple[Watched, ...] = ("goal",)
+    local: bool = False
+    timeout: float = Field(default=30.0, gt=0)
+    command: tuple[str, ...] = ()
+    agent: str | None = None
+    review: Requirement | None = None
+
+    @property
+    def is_function(self) -> bool:
+        """Whether a function of the app looks."""
+        return not (self.command or self.agent or self.review)
+
+
+class Subject(Contract):
+    """
+    What a guardrail looks at.
+
+    `goal` and `words` are `text`; `results` are those of one turn, as text, with the results as
+    `data`; a `call` has `tool`, `call_id` and its arguments as `data`; `done` is a call that ran,
+    with its result as `text`; an `answer` is `text`, and `data` where the agent declares a shape.
+    """
+
+    kind: Literal["goal", "words", "results", "call", "done", "answer"]
+    text: str = ""
+    data: JsonValue = None
+    tool: str = Field(default="", exclude_if=not_)
+    call_id: str = Field(default="", exclude_if=not_)
+
+
+class GuardrailResult(Contract):
+    """
+    What a guardrail found. `constraints` are what the model must keep to when it tries again.
+
+    One that doesn't apply has passed nothing: that is recorded as what it is.
+    """
+
+    tripwire_triggered: bool = False
+    reason: str = Field(default="", max_length=4_000)
+    constraints: tuple[Annotated[str, Field(max_length=2_000)], ...] = Field(
+        default=(), max_length=20, exclude_if=not_
+    )
+    applicable: bool = Field(default=True, exclude_if=lambda value: value)
+    signals: Signals = Field(default=Signals(), exclude_if=lambda value: value == Signals())
+
+    @model_validator(mode="after")
+    def _has_a_reason(self) -> Self:
+        if self.tripwire_triggered and not self.reason.strip():
+            raise ValueError("a tripwire needs a reason")
+        if self.tripwire_triggered and not self.applicable:
+            raise ValueError("what doesn't apply triggers no tripwire")
+        return self
+
+
+class GuardrailVerdict(GuardrailResult):
+    """What one guardrail found about one subject, named by its digest; `call_id` if it is one."""
+
+    guardrail: str
+    subject: str
+    call_id: str = Field(default="", exclude_if=not_)
+
+
+class RunGuardrails(Contract):
+    """
+    Input of the activity `guardrail:<name>`: some guardrails of a layer, and what they look at.
+
+    Several that are quick share one activity, whose name joins theirs with `+`. `tokens_left` and
+    `cost_left` (US dollars) are what the budget leaves, if it says.
+    """
+
+    run_id: str
+    agent: str
+    tenant: str
+    actor: str
+    layer: Layer
+    names: tuple[str, ...]
+    subjects: tuple[Subject, ...]
+    domain: str | None = None
+    task_kind: str | None = None
+    tokens_left: int | None = None
+    cost_left: float | None = None
+
+
+class GuardrailVerdicts(Contract):
+    """Output of `guardrail:<name>`: a verdict for each guardrail and subject, in that order."""
+
+    verdicts: tuple[GuardrailVerdict, ...]
