@@ -14,11 +14,7 @@ from activities.opening import OpeningActivities
 from activities.policy import PolicyActivities
 from contracts.approvals import (
     Disposition,
-    EmptySignal,
-    Hearing,
     Request,
-    SteerSignal,
-    Verdicts,
 )
 from contracts.decisions import AuthorizeCalls
 from contracts.errors import HoldfastError, InvalidInput
@@ -26,15 +22,13 @@ from contracts.model import Prefix
 from contracts.run import (
     WORKFLOW_TYPE,
     AgentSnapshot,
-    AuditEvent,
     OpenRun,
     RunResult,
     StatusReport,
     UsageReport,
 )
-from contracts.state import CallState, RunState
-from contracts.transcript import TranscriptPage, UserTurn
-from policy import budgets
+from contracts.state import CallState
+from contracts.transcript import TranscriptPage
 from workflows import (
     attributes,
     failures,
@@ -47,12 +41,13 @@ from workflows import (
     summaries,
     views,
 )
+from workflows.hearing import Ear
 from workflows.inbox import Inbox, Letter
+from workflows.live import LiveRun
 from workflows.tool_call import run_tool
 from workflows.transcript import carried, halted, pruned
 
 # What later releases do otherwise than histories of earlier ones, which must replay.
-HEARINGS = "hearings-are-activities"
 BETWEEN_CALLS = "decide-between-calls"
 
 
@@ -61,28 +56,21 @@ class AgentRun:
     """One run of one agent. Everything that decides what happens next is in its state."""
 
     def __init__(self) -> None:
-        self._state: RunState | None = None
-        self._inbox = Inbox(self._hear)
-
-    @property
-    def state(self) -> RunState:
-        """The state; a run without one had no input that it could begin with."""
-        if self._state is None:
-            raise InvalidInput("this run never began: its input can't be used")
-        return self._state
+        self._run = LiveRun()
+        self._inbox = Inbox(Ear(self._run).hear)
 
     @workflow.run
     async def run(self, *arguments: JsonValue) -> RunResult:
         """Take steps until the run is over."""
         await self._open(arguments)
         self._inbox.open()
-        attributes.show(self.state)
+        attributes.show(self._run.state)
         try:
             return await self._go_on()
         except (asyncio.CancelledError, FailureError) as error:
             if is_cancelled_exception(error):
-                self._state = requests.withdrawn(self.state, workflow.now())
-                attributes.show(self.state)
+                self._run.state = requests.withdrawn(self._run.state, workflow.now())
+                attributes.show(self._run.state)
             raise
 
     async def _go_on(self) -> RunResult:
@@ -103,19 +91,19 @@ class AgentRun:
                 case steps.ContinueAsNew():
                     self._inbox.hurry()
                     await workflow.wait_condition(workflow.all_handlers_finished)
-                    workflow.continue_as_new(carried(self.state))
+                    workflow.continue_as_new(carried(self._run.state))
                 case steps.Halt(stop):
-                    await self._record("stopped", stop.reason)
-                    self._state = halted(self.state, stop)
+                    await self._run.record("stopped", stop.reason)
+                    self._run.state = halted(self._run.state, stop)
                 case steps.Finish():
                     await workflow.wait_condition(workflow.all_handlers_finished)
-                    attributes.show(self.state)
-                    return steps.result(self.state)
+                    attributes.show(self._run.state)
+                    return steps.result(self._run.state)
 
     def _next_step(self) -> steps.Step:
-        long = options.history_is_long(self.state.agent.max_history_events)
+        long = options.history_is_long(self._run.state.agent.max_history_events)
         return steps.next_step(
-            self.state,
+            self._run.state,
             workflow.now(),
             history_is_long=long,
             flooded=self._inbox.is_full(history_is_long=long),
@@ -129,10 +117,10 @@ class AgentRun:
             # input for a state: one that could have approvals in it.
             raise failures.refused("start AgentRun without retry policy and without cron schedule")
         if info.continued_run_id is not None:
-            self._state = messages.run_state(arguments)
+            self._run.state = messages.run_state(arguments)
             return
         given = messages.run_input(arguments)
-        self._state = steps.opened(run_id, given, AgentSnapshot.unopened(given.agent), now)
+        self._run.state = steps.opened(run_id, given, AgentSnapshot.unopened(given.agent), now)
         try:
             agent = await workflow.execute_local_activity_method(
                 OpeningActivities.open_run,
@@ -143,66 +131,66 @@ class AgentRun:
             if is_cancelled_exception(error) or not failures.is_refusal(error):
                 raise
             raise InvalidInput(failures.message(error)) from error
-        self._state = steps.opened(run_id, given, agent, now)
+        self._run.state = steps.opened(run_id, given, agent, now)
 
     async def _call_model(self, model: str) -> None:
-        self._state = steps.before_model(self.state)
+        self._run.state = steps.before_model(self._run.state)
         try:
             reply = await workflow.execute_activity_method(
                 ModelActivities.call_model,
-                steps.model_call(self.state, model),
+                steps.model_call(self._run.state, model),
                 **options.model_call(
-                    f"turn {self.state.ledger.steps + 1} · {model}", self._seconds_left()
+                    f"turn {self._run.state.ledger.steps + 1} · {model}", self._run.seconds_left()
                 ),
             )
         except ActivityError as error:
             if is_cancelled_exception(error) or not failures.is_the_models(error):
                 raise
             said, used = failures.message(error), failures.usage(error)
-            if self._seconds_left() == 0:
-                self._state = replies.billed_failure(self.state, used)
+            if self._run.seconds_left() == 0:
+                self._run.state = replies.billed_failure(self._run.state, used)
                 return
-            await self._record("model failed", f"{model}: {said}")
-            self._state = replies.after_failure(self.state, said, used)
+            await self._run.record("model failed", f"{model}: {said}")
+            self._run.state = replies.after_failure(self._run.state, said, used)
             return
-        for line in replies.audited(self.state, reply):
-            await self._record(*line)
+        for line in replies.audited(self._run.state, reply):
+            await self._run.record(*line)
         # Read the state only now: a message may have changed it during the await.
-        self._state = replies.after_model(self.state, reply, workflow.now())
-        if (stop := self.state.stop) is not None:
-            await self._record("stopped", stop.reason)
+        self._run.state = replies.after_model(self._run.state, reply, workflow.now())
+        if (stop := self._run.state.stop) is not None:
+            await self._run.record("stopped", stop.reason)
 
     async def _authorize(self, calls: tuple[CallState, ...]) -> None:
         asked = tuple(call.call for call in calls)
         answer = await workflow.execute_local_activity_method(
             PolicyActivities.authorize,
             AuthorizeCalls(
-                run_id=self.state.run_id,
-                agent=self.state.agent.name,
-                tenant=self.state.brief.tenant,
-                actor=self.state.brief.actor,
+                run_id=self._run.state.run_id,
+                agent=self._run.state.agent.name,
+                tenant=self._run.state.brief.tenant,
+                actor=self._run.state.brief.actor,
                 calls=asked,
                 approvals=tuple(given for call in calls for given in call.approvals),
                 drafts=tuple(call.draft for call in calls if call.draft is not None),
-                unresolved=self.state.unresolved,
-                visible_tools=tuple(tool.name for tool in self.state.agent.tools),
+                unresolved=self._run.state.unresolved,
+                visible_tools=tuple(tool.name for tool in self._run.state.agent.tools),
                 now=workflow.now(),
             ),
             **options.decision(summaries.calls_line(asked)),
         )
         for ruling in answer.rulings:
             if rulings.is_notable(ruling):
-                await self._record("ruled", summaries.ruling_line(ruling))
+                await self._run.record("ruled", summaries.ruling_line(ruling))
         now = workflow.now()
-        self._state = steps.settled(rulings.after_rulings(self.state, answer, now), now)
+        self._run.state = steps.settled(rulings.after_rulings(self._run.state, answer, now), now)
 
     async def _wait_for_people(self, until: datetime) -> None:
-        waiting, began = self.state.requests, workflow.now()
-        attributes.show(self.state)
+        waiting, began = self._run.state.requests, workflow.now()
+        attributes.show(self._run.state)
         try:
             await workflow.wait_condition(
                 lambda: (
-                    self.state.requests != waiting
+                    self._run.state.requests != waiting
                     or not isinstance(self._next_step(), steps.AwaitPeople)
                 ),
                 timeout=max(until - began, timedelta(0)),
@@ -210,48 +198,34 @@ class AgentRun:
             )
         except TimeoutError:
             now = workflow.now()
-            for request in requests.passed_on(self.state, now):
-                await self._record("escalated", summaries.escalation_line(request))
-            self._state = steps.settled(requests.overdue(self.state, now), now)
-        self._state = rulings.undecided(steps.waited(self.state, workflow.now() - began))
-        attributes.show(self.state)
+            for request in requests.passed_on(self._run.state, now):
+                await self._run.record("escalated", summaries.escalation_line(request))
+            self._run.state = steps.settled(requests.overdue(self._run.state, now), now)
+        self._run.state = rulings.undecided(steps.waited(self._run.state, workflow.now() - began))
+        attributes.show(self._run.state)
 
     async def _wait_for_resume(self) -> None:
         began = workflow.now()
-        attributes.show(self.state)
+        attributes.show(self._run.state)
         await workflow.wait_condition(lambda: not isinstance(self._next_step(), steps.AwaitResume))
-        self._state = rulings.undecided(steps.waited(self.state, workflow.now() - began))
-        attributes.show(self.state)
+        self._run.state = rulings.undecided(steps.waited(self._run.state, workflow.now() - began))
+        attributes.show(self._run.state)
 
     async def _run_tools(self, batch: tuple[CallState, ...]) -> None:
-        left = self._seconds_left()
-        results = await asyncio.gather(*(run_tool(self.state, call, left) for call in batch))
-        self._state = steps.after_tools(self.state, tuple(results), workflow.now())
-        undecided = rulings.undecided(self.state)
-        if undecided.calls != self.state.calls and workflow.patched(BETWEEN_CALLS):
-            self._state = undecided
-        if (stop := self.state.stop) is not None:
-            await self._record("stopped", stop.reason)
+        left = self._run.seconds_left()
+        results = await asyncio.gather(*(run_tool(self._run.state, call, left) for call in batch))
+        self._run.state = steps.after_tools(self._run.state, tuple(results), workflow.now())
+        undecided = rulings.undecided(self._run.state)
+        if undecided.calls != self._run.state.calls and workflow.patched(BETWEEN_CALLS):
+            self._run.state = undecided
+        if (stop := self._run.state.stop) is not None:
+            await self._run.record("stopped", stop.reason)
 
     async def _prune(self, before: int) -> None:
-        fresh = pruned(self.state, before)
-        sizes = f"{self.state.context_bytes} → {fresh.context_bytes} bytes"
-        await self._record("context pruned", f"turns before item {before}: {sizes}")
-        self._state = pruned(self.state, before)
-
-    async def _record(self, event: str, text: str) -> None:
-        """Leave a line in history that people find at a glance."""
-        await workflow.execute_local_activity_method(
-            PolicyActivities.record,
-            AuditEvent(run_id=self.state.run_id, event=event, text=text),
-            **options.decision(summaries.shortened(f"{event}: {text}", summaries.LIMIT)),
-        )
-
-    def _seconds_left(self) -> float | None:
-        elapsed = workflow.now() - self.state.started_at
-        return budgets.seconds_left(
-            self.state.agent.budget, self.state.ledger, elapsed.total_seconds()
-        )
+        fresh = pruned(self._run.state, before)
+        sizes = f"{self._run.state.context_bytes} → {fresh.context_bytes} bytes"
+        await self._run.record("context pruned", f"turns before item {before}: {sizes}")
+        self._run.state = pruned(self._run.state, before)
 
     @workflow.signal(dynamic=True)
     async def receive(self, name: str, payloads: Sequence[RawValue]) -> None:
@@ -270,102 +244,27 @@ class AgentRun:
             Letter("approval" if name == "decide" else name, payloads)
         )
 
-    async def _hear(self, letters: Sequence[Letter]) -> None:
-        """Read messages and let them take effect, or refuse them."""
-        judged: list[tuple[Letter, summaries.Message]] = []
-        refused: list[str] = []
-        for letter in letters:
-            match messages.read(letter.signal, letter.payloads):
-                case messages.Garbage(reason):
-                    refused.append(self._refuse(letter, reason))
-                case SteerSignal() if not requests.hears(self.state):
-                    deaf = "the run is over, or has heard too much"
-                    refused.append(self._refuse(letter, deaf))
-                case SteerSignal(text=text):
-                    words = UserTurn(text=text, origin="steer")
-                    self._accept(letter, requests.said(self.state, words))
-                case EmptySignal():
-                    on = letter.signal == "suspend"
-                    self._accept(letter, steps.suspended(self.state, on=on))
-                case message:
-                    judged.append((letter, message))
-        if refused:
-            await self._record_refusals(refused)
-        if judged:
-            await self._judge(judged)
-
-    async def _judge(self, heard: Sequence[tuple[Letter, summaries.Message]]) -> None:
-        """Judge messages in their order; what the first of them changes counts for the next."""
-        said = tuple(message for _, message in heard)
-        answer = await self._judged(
-            Hearing(
-                run_id=self.state.run_id,
-                agent=self.state.agent.name,
-                requester=self.state.brief.actor,
-                messages=said,
-                requests=self.state.requests,
-                closed=self.state.closed,
-                now=workflow.now(),
-            ),
-            summaries.messages_line(said),
-        )
-        now = workflow.now()
-        for (letter, message), verdict in zip(heard, answer.verdicts, strict=True):
-            state, letter.disposition = requests.after_verdict(self.state, message, verdict, now)
-            self._state = state
-        self._state = steps.settled(self.state, now)
-
-    async def _judged(self, hearing: Hearing, summary: str) -> Verdicts:
-        if workflow.patched(HEARINGS):
-            return await workflow.execute_activity_method(
-                PolicyActivities.judge, hearing, **options.hearing(summary)
-            )
-        return await workflow.execute_local_activity_method(
-            PolicyActivities.judge, hearing, **options.decision(summary)
-        )
-
-    async def _record_refusals(self, reasons: list[str]) -> None:
-        line = summaries.refusals_line(reasons)
-        if not workflow.patched(HEARINGS):
-            return await self._record("message refused", line)
-        await workflow.execute_activity_method(
-            PolicyActivities.record,
-            AuditEvent(run_id=self.state.run_id, event="message refused", text=line),
-            **options.hearing(summaries.shortened(f"message refused: {line}", summaries.LIMIT)),
-        )
-        return None
-
-    def _accept(self, letter: Letter, state: RunState) -> None:
-        letter.disposition = Disposition(accepted=True, request_id="", reason="accepted")
-        self._state = state
-
-    def _refuse(self, letter: Letter, reason: str) -> str:
-        refusal = Disposition(accepted=False, request_id="", reason=reason, code="unreadable")
-        letter.disposition = refusal
-        self._state = requests.refused(self.state, letter.signal, refusal, workflow.now())
-        return reason
-
     @workflow.query
     def status(self) -> StatusReport:
         """Say where the run stands."""
-        return views.status(self.state)
+        return views.status(self._run.state)
 
     @workflow.query
     def pending(self) -> tuple[Request, ...]:
         """Return the requests that wait for a person."""
-        return self.state.requests
+        return self._run.state.requests
 
     @workflow.query
     def usage(self) -> UsageReport:
         """Say what the run has used."""
-        return views.usage(self.state)
+        return views.usage(self._run.state)
 
     @workflow.query
     def transcript(self, page: views.PageQuery | None = None) -> TranscriptPage:
         """Return a part of the transcript, of less than 1 MB."""
-        return views.transcript_page(self.state, page or views.PageQuery())
+        return views.transcript_page(self._run.state, page or views.PageQuery())
 
     @workflow.query
     def prefix(self) -> Prefix:
         """Return instructions and tool schemas, as this run began with them."""
-        return self.state.agent.prefix
+        return self._run.state.agent.prefix
