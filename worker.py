@@ -14,16 +14,22 @@ from temporalio.client import Client
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 import settings
+from activities.dispatch import NamedActivities
+from activities.guardrails.running import GuardrailActivities
+from activities.holders import TemporalHolders
 from activities.keys import Keys
 from activities.model import ModelActivities
+from activities.notifications import NotificationActivities
 from activities.opening import OpeningActivities
 from activities.policy import PolicyActivities, Surroundings
+from activities.project import ProjectActivities
 from activities.runs import TemporalRuns
 from activities.switches import SwitchBoard
 from activities.tools import ToolActivities
 from activities.transcripts import Transcripts
 from adapters.anthropic import AnthropicAdapter
 from adapters.base import ModelAdapter
+from adapters.catalogue import PriceList
 from adapters.openai import OpenAIAdapter
 from adapters.openai_chat import OpenAIChatAdapter
 from adapters.scripted import ScriptedAdapter
@@ -38,6 +44,7 @@ from tools.process import warm_up
 from tools.redaction import Redactor
 from tools.sandbox.sandbox import Sandbox
 from tools.tool import Tool
+from tools.workspaces import Workspaces
 from workflows.agent_run import AgentRun
 from workflows.switches import HoldfastSwitches
 
@@ -106,8 +113,9 @@ async def working(
         runs = TemporalRuns(client)
         model = ModelActivities(_adapters_of(app), Transcripts(runs, cached_transcripts))
         policy = PolicyActivities(app.registry, surroundings, keys, switches)
-        opening = OpeningActivities(app.snapshots(), runs)
+        opening = OpeningActivities(app.snapshots(), runs, PriceList(app.chat_servers))
         tools = tools_in(InWorker(settings.secret))
+        looking = GuardrailActivities(app.guardrails(), TemporalHolders(client), _redactor(app))
         warm_up(app.synchronous_modules())
         worker = Worker(
             client,
@@ -119,7 +127,8 @@ async def working(
                 policy.authorize,
                 policy.judge,
                 policy.record,
-                tools.run_tool,
+                NamedActivities(tools, looking).run,
+                *_notifying(app),
             ],
             workflow_runner=WORKFLOW_RUNNER,
             sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
@@ -141,7 +150,7 @@ async def _sandbox(
         case "elsewhere":
             yield None
             return
-        case "local" if not _sandboxed(app):
+        case "local" if not _sandboxed(app) and not _has_project(app):
             yield "none of the app's tools runs in it"
             return
         case "local" | "only":
@@ -160,10 +169,16 @@ async def _sandbox(
     else:
         log.warning("sandbox.missing", reason=flaw)
     tools = tools_in(InSandbox(sandbox, Egress(), flaw))
+    projects = ProjectActivities(Workspaces(found.home), _redactor(app))
     async with Worker(
         client,
         task_queue=sandbox_queue(task_queue),
-        activities=[tools.run_tool],
+        activities=[
+            tools.run_tool,
+            projects.open_project,
+            projects.snapshot_workspace,
+            projects.restore_workspace,
+        ],
         max_concurrent_activities=AT_ONCE,
         graceful_shutdown_timeout=GRACE,
     ):
@@ -179,10 +194,27 @@ def _sandboxed(app: App) -> list[Tool]:
 
 def _tools_of(app: App, found: settings.Settings, switches: SwitchBoard) -> ToolsIn:
     """Return what makes the activities of an app's tools, given the place where they run."""
-    variables = {server.key_variable for server in app.chat_servers.values()}
-    redactor = Redactor(settings.KnownSecrets(filter(None, variables)))
-    artifacts = FileArtifacts(found.home / "artifacts")
+    redactor, artifacts = _redactor(app), FileArtifacts(found.home / "artifacts")
     return lambda place: ToolActivities(app.registry, place, artifacts, switches, redactor)
+
+
+def _redactor(app: App) -> Redactor:
+    """Return what keeps this process's secrets out of history."""
+    variables = {server.key_variable for server in app.chat_servers.values()}
+    return Redactor(settings.KnownSecrets(filter(None, variables)))
+
+
+def _notifying(app: App) -> list[Callable[..., object]]:
+    """Return the activity that tells somebody outside, if the app names one."""
+    if app.notify is None:
+        return []
+    from activities.webhooks import WebhookMessenger
+
+    return [NotificationActivities(WebhookMessenger(app.notify, settings.secret)).notify]
+
+
+def _has_project(app: App) -> bool:
+    return any(agent.project is not None for agent in app.agents)
 
 
 async def serve(name: str) -> None:

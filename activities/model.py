@@ -17,6 +17,7 @@ from contracts.base import JsonObject
 from contracts.errors import ModelError, ModelRejected, ModelUnavailable
 from contracts.model import ModelCall, ModelReply, ModelRequest
 from contracts.usage import CallUsage
+from policy import context
 
 
 class ModelActivities:
@@ -31,7 +32,8 @@ class ModelActivities:
         """
         Ask the model once with the whole transcript, of which *call* brings only what is new.
 
-        Raises a model's error by its kind (contracts/errors.py), or TranscriptMismatch.
+        Raises a model's error by its kind (contracts/errors.py), or TranscriptMismatch. An error
+        is for good where its provider asks for a longer wait than the patience of the call.
         """
         check_run(call.run_id)
         async with heartbeating() as pulse:
@@ -41,7 +43,8 @@ class ModelActivities:
             try:
                 reply = await self._reply(call, request)
             except ModelError as error:
-                raise as_activity_failure(error, spent.add(error.usage)) from error
+                used = spent.add(error.usage)
+                raise as_activity_failure(error, used, call.patience) from error
             took = max(round((time.monotonic() - began) * 1000), 1)
             return reply.model_copy(
                 update={
@@ -57,6 +60,8 @@ class ModelActivities:
         if reply.provider_state is not None:
             state = adapter.merge_state(request.provider_state, reply.provider_state)
             reply = reply.model_copy(update={"provider_state": state})
+        if request.without_tools:
+            return intake.fitting(_words_alone(reply))
         return intake.fitting(outputs.checked(reply, request.prefix.output_schema))
 
     async def _request(self, call: ModelCall) -> ModelRequest:
@@ -70,7 +75,8 @@ class ModelActivities:
             transcript=await self._transcripts.view(call),
             provider_state=_own_state(provider, call.provider_state),
             strategy=call.strategy,
-            pruned_before=call.pruned_before,
+            pruned_before=context.extent(call.view),
+            without_tools=call.without_tools,
         )
 
     def _adapter(self, model: str) -> ModelAdapter:
@@ -114,13 +120,38 @@ def _own_state(provider: str, state: JsonObject) -> JsonObject:
     return kept if isinstance(kept, dict) else {}
 
 
-def as_activity_failure(error: ModelError, used: CallUsage | None) -> ApplicationError:
+def _words_alone(reply: ModelReply) -> ModelReply:
+    """Return the reply of a model that was to say something and call nothing."""
+    if not reply.calls:
+        return reply
+    note = f"{len(reply.calls)} calls were left out: the model was asked for words alone"
+    return reply.model_copy(
+        update={
+            "calls": (),
+            "parts": tuple(part for part in reply.parts if part.kind != "call"),
+            "stop": "end_turn" if reply.stop == "tool_use" else reply.stop,
+            "notes": (*reply.notes, note),
+        }
+    )
+
+
+def as_activity_failure(
+    error: ModelError, used: CallUsage | None, patience: float | None
+) -> ApplicationError:
     """Translate once, here: the workflow reads type and details, Temporal reads the rest."""
     wait = error.retry_after if isinstance(error, ModelUnavailable) else None
+    told = _too_long(wait, patience)
     return ApplicationError(
-        str(error),
+        f"{error}{told}",
         *(() if used is None else (used,)),
         type=error.kind,
-        non_retryable=not isinstance(error, ModelUnavailable),
+        non_retryable=bool(told) or not isinstance(error, ModelUnavailable),
         next_retry_delay=None if wait is None else timedelta(seconds=wait),
     )
+
+
+def _too_long(wait: float | None, patience: float | None) -> str:
+    """Say that a wait is longer than anybody has patience for; nothing where it isn't."""
+    if wait is None or patience is None or wait <= patience:
+        return ""
+    return f" (it asks to wait {wait:g} s; after {patience:g} s another model is the better wait)"

@@ -1,12 +1,14 @@
 """The activity `open_run`: pins the agent that a run begins with."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from contracts.control import ModelFacts
 from contracts.run import AgentSnapshot, OpenRun
+from policy import reasoning
 
 
 class Searchability(Protocol):
@@ -17,16 +19,34 @@ class Searchability(Protocol):
         ...
 
 
+class ModelCatalogue(Protocol):
+    """Knows models before they are asked."""
+
+    async def facts(self, models: Iterable[str]) -> tuple[ModelFacts, ...]:
+        """Return what is known of each model, in this order."""
+        ...
+
+
 class OpeningActivities:
     """Knows the agents of the app."""
 
-    def __init__(self, agents: Mapping[str, AgentSnapshot], server: Searchability) -> None:
+    def __init__(
+        self,
+        agents: Mapping[str, AgentSnapshot],
+        server: Searchability,
+        catalogue: ModelCatalogue | None = None,
+    ) -> None:
         self._agents = agents
         self._server = server
+        self._catalogue = catalogue
 
     @activity.defn
     async def open_run(self, opening: OpenRun) -> AgentSnapshot:
-        """Return the agent as it is now; the run keeps it, whatever is deployed later."""
+        """
+        Return the agent as it is now; the run keeps it, whatever is deployed later.
+
+        Its settings are those for this kind of task, and its prefix has their digest.
+        """
         agent = self._agents.get(opening.agent)
         if agent is None:
             known = ", ".join(sorted(self._agents)) or "none"
@@ -35,4 +55,17 @@ class OpeningActivities:
                 type="InvalidInput",
                 non_retryable=True,
             )
-        return agent.model_copy(update={"search_attributes": await self._server.searchable()})
+        agent = _routed(agent, opening.task_kind)
+        known_facts = await self._catalogue.facts(agent.models) if self._catalogue else ()
+        searchable = await self._server.searchable()
+        return agent.model_copy(update={"facts": known_facts, "search_attributes": searchable})
+
+
+def _routed(agent: AgentSnapshot, task_kind: str | None) -> AgentSnapshot:
+    """Return the agent with the settings that this kind of task asks for."""
+    route = reasoning.route(task_kind)
+    if route is None:
+        return agent
+    settings = reasoning.routed(agent.settings, route)
+    agent = agent.model_copy(update={"route": route, "settings": settings})
+    return agent.model_copy(update={"prefix_digest": agent.prefix.digest})

@@ -73,7 +73,12 @@ class ToolActivities:
         )
 
     async def _denial(self, name: str, invocation: ToolInvocation) -> ToolDenied | None:
-        """Let nothing begin that is switched off; to find out what has happened harms nobody."""
+        """
+        Let nothing begin that is switched off; to find out what has happened harms nobody.
+
+        What a tool did that has been switched off since can be taken back: its undo is a tool with
+        a switch of its own. An undo that is switched off itself, or whose agent is, doesn't run.
+        """
         if invocation.purpose == "reconcile":
             return None
         try:
@@ -89,11 +94,12 @@ class ToolActivities:
         )
 
     def _discretion(self, tool: Tool, invocation: ToolInvocation) -> Discretion:
+        name = tool.contract.name
         makes_secrets = tool.contract.risk is Risk.IDENTITY_ACCESS or (
-            invocation.purpose == "reconcile"
+            invocation.purpose in {"reconcile", "undo"}
             and any(
-                other.reconcile == tool.contract.name and other.risk is Risk.IDENTITY_ACCESS
+                name in {other.reconcile, other.undo} and other.risk is Risk.IDENTITY_ACCESS
                 for other in self._registry.contracts()
             )
         )
-        return Discretion(tool.contract.name, self._redactor, withholds=makes_secrets)
+        return Discretion(name, self._redactor, withholds=makes_secrets)

@@ -5,7 +5,7 @@ from typing import Protocol, TypeAlias, TypeVar
 
 from contracts.errors import TranscriptMismatch
 from contracts.model import ModelCall, Prefix
-from contracts.transcript import Mark, TranscriptItem, TranscriptPage
+from contracts.transcript import Mark, TranscriptItem, TranscriptPage, View
 from policy import context
 
 Kept = TypeVar("Kept")
@@ -38,7 +38,7 @@ class Transcripts:
         self._transcripts: OrderedDict[str, tuple[Mark, tuple[TranscriptItem, ...]]] = (
             OrderedDict()
         )
-        self._remains: OrderedDict[str, tuple[_Items, _Items]] = OrderedDict()
+        self._remains: OrderedDict[str, tuple[View, _Items, _Items]] = OrderedDict()
         self._prefixes: OrderedDict[str, Prefix] = OrderedDict()
 
     async def prefix(self, call: ModelCall) -> Prefix:
@@ -53,13 +53,15 @@ class Transcripts:
 
     async def view(self, call: ModelCall) -> tuple[TranscriptItem, ...]:
         """Return what the model is shown of the transcript; raises as `transcript` does."""
-        items = await self.transcript(call)
-        old = items[: call.pruned_before]
-        known, shown = self._remains.get(call.run_id, ((), ()))
-        if known != old:  # mostly the very same items, so comparing them costs little
-            shown = context.remains(old, call.max_context_bytes)
-            self._keep(self._remains, call.run_id, (old, shown))
-        return shown + items[call.pruned_before :]
+        items, seen = await self.transcript(call), call.view
+        place = context.settled(items, seen)
+        old = items[:place]
+        view, known, shown = self._remains.get(call.run_id, (None, (), ()))
+        # They are mostly the very same items, so comparing them costs little.
+        if view != seen or known != old:
+            shown = context.remains(old, seen, call.max_context_bytes)
+            self._keep(self._remains, call.run_id, (seen, old, shown))
+        return shown + items[place:]
 
     async def transcript(self, call: ModelCall) -> tuple[TranscriptItem, ...]:
         """

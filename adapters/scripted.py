@@ -36,7 +36,8 @@ class ScriptTurn:
     What a script sees when it is asked for a reply.
 
     `number` is the turn, from 1; `attempt` counts from 1 too. The reply to a turn must be the same
-    however often it is asked for, or a retried activity would change the run.
+    however often it is asked for, or a retried activity would change the run. Asked
+    `without_tools`, for a summary for example, it should be words alone.
     """
 
     run_id: str
@@ -44,6 +45,7 @@ class ScriptTurn:
     attempt: int
     transcript: tuple[TranscriptItem, ...]
     provider_state: JsonObject = field(default_factory=dict[str, JsonValue])
+    without_tools: bool = False
 
     @property
     def goal(self) -> str:
@@ -119,6 +121,7 @@ class ScriptedAdapter:
             request.attempt,
             request.transcript,
             request.provider_state,
+            request.without_tools,
         )
         reply = _spoken(script, turn)
         if reply.error is not None:

@@ -165,7 +165,7 @@ class Review(_Request, Requirement):
 
     `subject` is what is reviewed: the domain of the run, or a guardrail with the digest of what it
     looked at. `text` is what the person reads; `arguments_digest` and `challenge` bind a token to
-    it as they do for a call.
+    it as they do for a call. `call_id` names the call that a guardrail objects to, if it is one.
     """
 
     kind: Literal["review"] = "review"
@@ -175,8 +175,13 @@ class Review(_Request, Requirement):
     arguments_digest: str
     requester: str
     challenge: str
+    call_id: str = ""
     approvals: tuple[ApprovalRecord, ...] = ()
     escalated_at: datetime | None = None
+
+
+Approvable: TypeAlias = ApprovalRequest | Review
+"""What the signal `approval` and the update `decide` are about."""
 
 
 class Question(_Request):

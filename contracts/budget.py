@@ -58,8 +58,8 @@ class Ledger(Contract):
     What a run has used. `waited` is in seconds, of waiting for people.
 
     `failed_usage` is the part of `usage` that attempts without a reply used up. `retries` are
-    answers that were sent back, changes of model, approaches given up. `last_call` is what the
-    latest model call used: about what the next one will. Only the streaks (`..._in_a_row`) and
+    answers that were sent back or blocked, and approaches that were given up. `last_call` is what
+    the latest model call used: about what the next one will. Only the streaks (`..._in_a_row`) and
     `last_call` ever go down.
     """
 

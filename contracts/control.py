@@ -7,17 +7,20 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 
-from contracts.base import Contract
+from contracts.base import Contract, Inbound, kept
 from contracts.tools import ToolCall
 from contracts.usage import Money
 
 Reaction = Literal["next_model", "stop", "ask"]
 """What a failed model call, or a reply that is no answer, leads to when its retries are over."""
 
+Gate = Literal["acceptance", "output", "post_action", "review", "confidence"]
+"""What an answer passes before it is released, in this order."""
+
 Seconds: TypeAlias = Annotated[float, Field(gt=0)]
 
 
-class Fallback(Contract):
+class Fallback(Inbound):
     """
     What happens when a model fails; `reactions` differ from the defaults by kind of failure.
 
@@ -30,7 +33,7 @@ class Fallback(Contract):
     max_wait: Seconds = 5.0
 
 
-class Decomposition(Contract):
+class Decomposition(Inbound):
     """A goal in parts: `planner` names at most `most` of them, `worker` does each in a run."""
 
     planner: str
@@ -38,15 +41,15 @@ class Decomposition(Contract):
     most: int = Field(default=8, ge=1, le=50)
 
 
-class Tiers(Contract):
+class Tiers(Inbound):
     """Agents that try the same goal one after the other, each in a run of its own."""
 
     full: str
     simplified: str | None = None
-    decomposed: Decomposition | None = None
+    decomposed: Annotated[Decomposition, kept(Decomposition)] | None = None
 
 
-class Backtracking(Contract):
+class Backtracking(Inbound):
     """
     How often a run may go back to its beginning and try another approach.
 
@@ -57,7 +60,7 @@ class Backtracking(Contract):
     revisions: int = Field(default=0, ge=0, le=20)
 
 
-class Triggers(Contract):
+class Triggers(Inbound):
     """
     When a run waits for a person, without having failed. Null turns a trigger off.
 
@@ -72,6 +75,12 @@ class Triggers(Contract):
     token_share: float | None = Field(default=0.8, gt=0, le=1)
     expected_time: Seconds | None = None
     sensitive_domains: tuple[str, ...] = ("payments", "auth", "pii")
+
+
+KeptFallback: TypeAlias = Annotated[Fallback, kept(Fallback)]
+KeptTiers: TypeAlias = Annotated[Tiers, kept(Tiers)]
+KeptBacktracking: TypeAlias = Annotated[Backtracking, kept(Backtracking)]
+KeptTriggers: TypeAlias = Annotated[Triggers, kept(Triggers)]
 
 
 class ModelFacts(Contract):
@@ -116,11 +125,17 @@ class Approach(Contract):
 
 
 class Effect(Contract):
-    """A call that changed something; `undo` names the tool that takes it back, if one can."""
+    """
+    What a call changed, on one line. One that can be taken back has `undo`, the tool that does it.
 
-    call: ToolCall
-    result: JsonValue = None
+    Then `call` and what it answered are there too. A `local` one changed nothing but the workspace.
+    """
+
+    summary: str
+    local: bool = Field(default=False, exclude_if=not_)
     undo: str | None = None
+    call: ToolCall | None = None
+    result: JsonValue = None
 
 
 class Compensation(Contract):
@@ -135,9 +150,7 @@ class Candidate(Contract):
 
     text: str
     output: JsonValue = None
-    cleared: tuple[Literal["acceptance", "output", "post_action", "confidence"], ...] = Field(
-        default=(), exclude_if=not_
-    )
+    cleared: tuple[Gate, ...] = Field(default=(), exclude_if=not_)
 
 
 class Checkpoint(Contract):

@@ -51,7 +51,7 @@ class GuardrailSpec(Contract):
     A guardrail as a run began with it.
 
     What looks is a function of the app, unless it has a `command` (run in the sandbox, exit code 0
-    passes), an `agent` (another agent judges) or a `review` (people do).
+    passes) or the `project_commands` that the project's own words name, an `agent` (another agent judges) or a `review` (people do).
     `tools` narrows layer "pre_execution" to calls of these tools; with it layer "post_action"
     looks after their calls instead of at the end of the run. `timeout` is in seconds. A `local`
     guardrail is quick and runs inside the workflow task.
@@ -66,13 +66,14 @@ class GuardrailSpec(Contract):
     local: bool = False
     timeout: float = Field(default=30.0, gt=0)
     command: tuple[str, ...] = ()
+    project_commands: Literal["build", "test"] | None = None
     agent: str | None = None
     review: Requirement | None = None
 
     @property
     def is_function(self) -> bool:
         """Whether a function of the app looks."""
-        return not (self.command or self.agent or self.review)
+        return not (self.command or self.project_commands or self.agent or self.review)
 
 
 class Subject(Contract):

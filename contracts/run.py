@@ -11,13 +11,13 @@ from contracts.base import Contract, JsonObject
 from contracts.budget import Budget, Ledger, Limits
 from contracts.control import (
     Approach,
-    Backtracking,
     Compensation,
-    Fallback,
+    KeptBacktracking,
+    KeptFallback,
+    KeptTiers,
+    KeptTriggers,
     ModelFacts,
     ReasoningRoute,
-    Tiers,
-    Triggers,
 )
 from contracts.guardrails import GuardrailSpec
 from contracts.model import KeptSettings, ModelSettings, Prefix, Strategy, ToolSchema
@@ -131,10 +131,10 @@ class AgentSnapshot(Contract):
     guardrails: tuple[GuardrailSpec, ...] = ()
     acceptance: tuple[GuardrailSpec, ...] = ()
     max_output_retries: int = 2
-    fallback: Fallback | None = None
-    triggers: Triggers | None = None
-    backtracking: Backtracking | None = None
-    tiers: Tiers | None = None
+    fallback: KeptFallback | None = None
+    triggers: KeptTriggers | None = None
+    backtracking: KeptBacktracking | None = None
+    tiers: KeptTiers | None = None
     project: ProjectSpec | None = None
     notifies: bool = False
     facts: tuple[ModelFacts, ...] = ()

@@ -13,8 +13,8 @@ from contracts.approvals import (
 from contracts.base import Contract, JsonObject
 from contracts.budget import Ledger
 from contracts.control import Approach, Candidate, Checkpoint, Compensation, Effect, ModelAttempt
-from contracts.decisions import Decision, Ruling, decision_of
-from contracts.guardrails import Signals
+from contracts.decisions import Decision, Ruling, RunAsDraftOnly, decision_of
+from contracts.guardrails import GuardrailVerdict, Signals
 from contracts.project import ProjectContext
 from contracts.run import AgentSnapshot, Brief, RunStatus, Stop
 from contracts.tools import AnyCall, Draft, ToolResult
@@ -36,6 +36,11 @@ class CallState(Contract):
         """The latest decision about the call, if the engine has made one."""
         return decision_of(self.ruling)
 
+    @property
+    def drafting(self) -> RunAsDraftOnly | None:
+        """The decision by which the call's draft variant runs in its place, if it does."""
+        return self.decision if isinstance(self.decision, RunAsDraftOnly) else None
+
 
 class RunState(Contract):
     """
@@ -49,9 +54,11 @@ class RunState(Contract):
     `notes` are what the models' adapters reported, each once. `unresolved` are the fingerprints of
     writes of which nobody knows whether they happened. The run is over when it has an `outcome`.
 
-    `guarded` items were looked at by guardrails. A `candidate` is an answer that has yet to pass.
+    `guarded` items were looked at by blocking guardrails, `watched` ones by parallel ones. A
+    `candidate` is an answer that has yet to pass, `tripped` what kept one from passing: the run
+    takes back what it did before it goes on. At a `dead_end` it goes back to its `checkpoint`.
     `reviewed` are the subjects that people approved, `acknowledged` the triggers that they waved
-    through. `effects` are what the run did since it began, `attempts` the model calls that failed,
+    through. `checks` counts the commands that the run itself had run. `effects` are what the run did since it began, `attempts` the model calls that failed,
     `approaches` those that it gave up; `approach` is the one under way. `tier` is the one that is
     tried now, `tier_failure` why the one before failed.
     """
@@ -82,6 +89,11 @@ class RunState(Contract):
     refused: tuple[RefusedMessage, ...] = ()
     refused_total: int = 0
     guarded: int = 0
+    watched: int = 0
+    tripped: GuardrailVerdict | None = None
+    dead_end: str = ""
+    notified: int = 0
+    checks: int = 0
     candidate: Candidate | None = None
     output_retries: int = 0
     revisions: int = 0

@@ -1,10 +1,20 @@
-"""What user code imports: agents, tools, and the scripted model for tests."""
+"""What user code imports: agents, tools, guardrails, and the scripted model for tests."""
 
+from activities.guardrails.definition import (
+    Guardrail,
+    GuardrailContext,
+    guardrail,
+    not_applicable,
+    passed,
+    tripped,
+)
+from activities.notifications import Webhook
 from adapters.openai_chat.servers import KNOWN as KNOWN_CHAT_SERVERS
 from adapters.openai_chat.servers import ChatServer
 from adapters.scripted import Reply, Script, ScriptTurn, call, calls, fail, say, using
 from contracts.budget import Budget
 from contracts.content import Part
+from contracts.control import Backtracking, Decomposition, Fallback, Tiers, Triggers
 from contracts.errors import (
     AppError,
     HoldfastError,
@@ -12,10 +22,12 @@ from contracts.errors import (
     ModelUnavailable,
     ToolError,
 )
+from contracts.guardrails import GuardrailResult, Signals, Subject
 from contracts.model import ModelSettings
 from contracts.tools import HostedTool, Reconciled, ResourceScope, Risk
 from contracts.usage import CallUsage, UsageMetrics
-from holdfast.app import Agent, App
+from holdfast.agent import Agent
+from holdfast.app import App
 from tools.builtin import (
     ask_user,
     http_request,
@@ -35,9 +47,15 @@ __all__ = [
     "Agent",
     "App",
     "AppError",
+    "Backtracking",
     "Budget",
     "CallUsage",
     "ChatServer",
+    "Decomposition",
+    "Fallback",
+    "Guardrail",
+    "GuardrailContext",
+    "GuardrailResult",
     "HoldfastError",
     "HostedTool",
     "HttpAnswer",
@@ -51,22 +69,31 @@ __all__ = [
     "Risk",
     "Script",
     "ScriptTurn",
+    "Signals",
+    "Subject",
+    "Tiers",
     "Tool",
     "ToolContext",
     "ToolError",
+    "Triggers",
     "UsageMetrics",
+    "Webhook",
     "ask_user",
     "call",
     "calls",
     "fail",
+    "guardrail",
     "http_request",
     "list_files",
+    "not_applicable",
+    "passed",
     "read_file",
     "run_command",
     "run_python",
     "say",
     "submit_plan",
     "tool",
+    "tripped",
     "using",
     "write_file",
 ]

@@ -16,7 +16,7 @@ from joserfc.errors import JoseError
 from joserfc.jwe import JWERegistry, decrypt_compact, encrypt_compact
 from joserfc.jwk import DictKey, OctKey, OKPKey
 
-from contracts.approvals import ApprovalRequest
+from contracts.approvals import Approvable
 from contracts.base import JsonObject
 from contracts.errors import HoldfastError
 from policy.signatures import strict_json
@@ -107,7 +107,7 @@ def signed(
     key: OwnKey,
     passphrase: str | None,
     run_id: str,
-    request: ApprovalRequest,
+    request: Approvable,
     decision: Literal["approve", "reject"],
     now: datetime,
 ) -> str:

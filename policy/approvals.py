@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 from contracts.approvals import (
     AnswerSignal,
+    Approvable,
     ApprovalRequest,
     ApprovalSignal,
     Escalation,
@@ -14,6 +15,7 @@ from contracts.approvals import (
     Question,
     Request,
     ResolutionSignal,
+    Review,
     Verdict,
 )
 from policy.authentication import Objection, verify
@@ -60,7 +62,7 @@ def _judged(message: Message, hearing: Hearing, trust: Trust, given: _Given) -> 
     request = _request(message, hearing)
     if isinstance(request, Objection):
         return _refused(message, request)
-    if not isinstance(message, ApprovalSignal) or not isinstance(request, ApprovalRequest):
+    if not isinstance(message, ApprovalSignal) or not isinstance(request, Approvable):
         return _accepted(message)
     voice = _voice(message, request, hearing, trust)
     if isinstance(voice, Objection):
@@ -89,7 +91,7 @@ def _request(message: Message, hearing: Hearing) -> Request | Objection:
         return Objection("expired", f"request {name!r} has expired")
     match message, request:
         case (
-            (ApprovalSignal(), ApprovalRequest())
+            (ApprovalSignal(), ApprovalRequest() | Review())
             | (AnswerSignal(), Question())
             | (ResolutionSignal(), Escalation())
         ):
@@ -99,7 +101,7 @@ def _request(message: Message, hearing: Hearing) -> Request | Objection:
 
 
 def _voice(
-    message: ApprovalSignal, request: ApprovalRequest, hearing: Hearing, trust: Trust
+    message: ApprovalSignal, request: Approvable, hearing: Hearing, trust: Trust
 ) -> _Voice | Objection:
     """
     Say who it is. A token that is given must be good, whether one was needed or not.
@@ -116,14 +118,14 @@ def _voice(
     if message.decision == "approve" and request.needs_proof:
         return Objection(
             "require_stronger_auth",
-            f"{request.tool!r} ({request.risk}) needs strong authentication: approve it with "
+            f"{_named(request)} needs strong authentication: approve it with "
             "'holdfast approve', which signs with your key, or send a signed token",
         )
     return _Voice(message.approver)
 
 
 def _objection(
-    voice: _Voice, request: ApprovalRequest, hearing: Hearing, groups: tuple[str, ...]
+    voice: _Voice, request: Approvable, hearing: Hearing, groups: tuple[str, ...]
 ) -> Objection | None:
     """Say why this person may not approve this request."""
     name = person(voice.name)
@@ -143,7 +145,7 @@ def _objection(
     return None
 
 
-def _repetition(voice: _Voice, request: ApprovalRequest, given: _Given) -> Objection | None:
+def _repetition(voice: _Voice, request: Approvable, given: _Given) -> Objection | None:
     """Say what of this approval has counted already."""
     name = person(voice.name)
     before = {person(record.approver) for record in request.approvals}
@@ -158,12 +160,12 @@ def _repetition(voice: _Voice, request: ApprovalRequest, given: _Given) -> Objec
     return None
 
 
-def _may_approve(request: ApprovalRequest) -> tuple[str, ...]:
+def _may_approve(request: Approvable) -> tuple[str, ...]:
     later = request.escalate_to if request.escalated_at is not None else ()
     return tuple(dict.fromkeys((*request.groups, *later)))
 
 
-def _groups(voice: _Voice, request: ApprovalRequest, trust: Trust) -> tuple[str, ...]:
+def _groups(voice: _Voice, request: Approvable, trust: Trust) -> tuple[str, ...]:
     """Return the groups of a person that make them eligible."""
     return tuple(
         group
@@ -176,9 +178,15 @@ def _token(proof: Proof) -> tuple[str, str]:
     return proof.issuer, proof.token_id
 
 
+def _named(request: Approvable) -> str:
+    if isinstance(request, Review):
+        return f"the review of {request.subject!r}"
+    return f"{request.tool!r} ({request.risk})"
+
+
 def _wanted(request: Request) -> str:
     match request:
-        case ApprovalRequest():
+        case ApprovalRequest() | Review():
             return "an approval (signal 'approval')"
         case Question():
             return "an answer in words (signal 'answer')"

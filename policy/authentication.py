@@ -11,7 +11,7 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from contracts.approvals import ApprovalRequest, Code, Proof
+from contracts.approvals import Approvable, Code, Proof
 from contracts.base import JsonObject
 from policy.signatures import Distrust, Signed, material, opened, shown
 from policy.trust import LOCAL_ISSUER, TrustedIssuer
@@ -41,7 +41,7 @@ class Verified(NamedTuple):
 
 def verify(
     token: str,
-    request: ApprovalRequest,
+    request: Approvable,
     decision: Literal["approve", "reject"],
     run_id: str,
     issuers: tuple[TrustedIssuer, ...],
@@ -113,7 +113,7 @@ def _addressed(claims: _Claims, signed: Signed) -> None:
         raise Distrust(f"the token is for the audience {shown(claims.aud)}, not for {wanted!r}")
 
 
-def _bound(claims: _Claims, request: ApprovalRequest, decision: str, run_id: str) -> None:
+def _bound(claims: _Claims, request: Approvable, decision: str, run_id: str) -> None:
     """The token names this one decision; one that fits another is of no use here."""
     if not request.challenge:
         raise Distrust(
@@ -147,7 +147,7 @@ def _in_time(claims: _Claims, now: datetime) -> None:
             raise Distrust(f"the token's {name} is {ahead:.0f} s in the future: set the clocks")
 
 
-def _fresh_and_strong(claims: _Claims, request: ApprovalRequest, now: datetime) -> None:
+def _fresh_and_strong(claims: _Claims, request: Approvable, now: datetime) -> None:
     age, most = now.timestamp() - claims.auth_time, request.max_auth_age
     if most is not None and age > most:
         raise Distrust(

@@ -1,9 +1,64 @@
-"""When a run has used up what it may use."""
+"""
+What a run may still use: limits that are reached, room that the next step would need, shares.
 
-from contracts.budget import Ledger, Limits
+A tree of runs has one budget. A run hands what is left of its own to the run that it starts
+(`remaining`, or `shared` among several at once), which keeps to it (`within`), and takes what was
+used back into its own ledger (`absorbed`).
+"""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import NamedTuple
+
+from contracts.budget import Budget, Ledger, Limits
 from contracts.run import Stop
+from contracts.usage import CallUsage
 
-_RAISE = "start a run with a larger budget, or split the task"
+
+class _Amount(NamedTuple):
+    """An amount that a run uses up: its limit's name, and what to do when it is reached."""
+
+    limit: str
+    unit: str
+    next_safe_action: str
+
+
+_STEPS = _Amount(
+    "max_steps", "model calls", "start a run with a larger max_steps, or split the task"
+)
+_METERED = (
+    _Amount("max_tokens", "tokens", "start a run with a larger max_tokens, or split the task"),
+    _Amount(
+        "max_input_tokens",
+        "input tokens",
+        "start a run with a larger max_input_tokens, or lower the agent's max_context_bytes",
+    ),
+    _Amount(
+        "max_output_tokens",
+        "output tokens",
+        "start a run with a larger max_output_tokens, or ask for less to be written",
+    ),
+    _Amount(
+        "max_cost", "US dollars", "start a run with a larger max_cost, or with a cheaper model"
+    ),
+)
+"""What one model call uses, by the provider's own count."""
+
+_RESULTS = _Amount(
+    "max_result_chars",
+    "characters of results",
+    "start a run with a larger max_result_chars, or have tools answer with less",
+)
+_CALLS = _Amount(
+    "max_tool_calls",
+    "calls of tools",
+    "start a run with a larger max_tool_calls, or split the task",
+)
+_AMOUNTS = (_STEPS, *_METERED, _RESULTS, _CALLS)
+
+_EACH = ("max_parallel_calls", "max_model_retries", "max_tool_retries")
+"""Limits on a single turn or call, which use nothing up."""
 
 
 def exhausted(budget: Limits, ledger: Ledger, elapsed: float) -> Stop | None:
@@ -12,36 +67,197 @@ def exhausted(budget: Limits, ledger: Ledger, elapsed: float) -> Stop | None:
 
     *elapsed* is in seconds since the run began, waiting for people included.
     """
-    cost = ledger.usage.estimated_cost
-    if ledger.steps >= budget.max_steps:
-        return _stop(f"max_steps ({budget.max_steps}) reached", f"{ledger.steps} model calls")
-    if budget.max_tokens is not None and ledger.usage.total_tokens >= budget.max_tokens:
-        return _stop(
-            f"max_tokens ({budget.max_tokens}) reached", f"{ledger.usage.total_tokens} tokens"
-        )
-    if budget.max_cost is not None and cost is None:
-        return _stop(
-            f"max_cost ({budget.max_cost}) can't be kept", "the model used has no known price"
-        )
-    if budget.max_cost is not None and cost is not None and cost >= budget.max_cost:
-        return _stop(f"max_cost ({budget.max_cost}) reached", f"{cost} US dollars")
+    for amount in (_STEPS, *_METERED, _RESULTS):
+        if stop := _reached(amount, budget, ledger):
+            return stop
     return out_of_time(budget, ledger, elapsed)
+
+
+def reserved(ledger: Ledger) -> CallUsage:
+    """Return about what the next model call will use: what the latest did, nothing at first."""
+    return ledger.last_call
+
+
+def would_exceed(budget: Limits, ledger: Ledger) -> Stop | None:
+    """
+    Say which limit the next model call would break by what is reserved for it.
+
+    A limit that is reached already is none of them: `exhausted` names it.
+    """
+    after = settled(ledger, reserved(ledger))
+    for amount in _METERED:
+        limit, used, then = _limit(budget, amount), _used(amount, ledger), _used(amount, after)
+        if limit is None or used is None or then is None:
+            continue
+        if used < limit < then:
+            detail = f"{used} {amount.unit} were used, the latest call took {then - used} of them"
+            return _stop(amount, f"({limit}) would be exceeded", detail)
+    return None
+
+
+def too_many_calls(budget: Limits, ledger: Ledger, count: int) -> Stop | None:
+    """Say whether *count* calls, all of one turn, are more than may run."""
+    if budget.max_parallel_calls is not None and count > budget.max_parallel_calls:
+        return Stop(
+            reason=f"max_parallel_calls ({budget.max_parallel_calls}) would be exceeded",
+            detail=f"the model asked for {count} calls in one turn",
+            next_safe_action="start a run with a larger max_parallel_calls, or switch "
+            "parallel_calls off in the agent's settings",
+        )
+    if budget.max_tool_calls is None or ledger.tool_calls + count <= budget.max_tool_calls:
+        return None
+    return _reached(_CALLS, budget, ledger) or _stop(
+        _CALLS,
+        f"({budget.max_tool_calls}) would be exceeded",
+        f"{ledger.tool_calls} calls of tools, and the model asked for {count} more",
+    )
 
 
 def out_of_time(budget: Limits, ledger: Ledger, elapsed: float) -> Stop | None:
     """Say whether the wall time is over, which is asked before tools run too."""
-    worked = elapsed - ledger.waited
+    worked = worked_seconds(ledger, elapsed)
     if budget.max_wall_time is None or worked < budget.max_wall_time:
         return None
-    return _stop(f"max_wall_time ({budget.max_wall_time:g} s) reached", f"{worked:.0f} s of work")
+    return Stop(
+        reason=f"max_wall_time ({budget.max_wall_time:g} s) reached",
+        detail=f"{worked:.0f} s of work",
+        next_safe_action="start a run with a larger max_wall_time, or split the task",
+    )
+
+
+def worked_seconds(ledger: Ledger, elapsed: float) -> float:
+    """Return the seconds that a run worked, of those since it began."""
+    return elapsed - ledger.waited
 
 
 def seconds_left(budget: Limits, ledger: Ledger, elapsed: float) -> float | None:
     """Return the seconds of work that are left, or null without a limit."""
     if budget.max_wall_time is None:
         return None
-    return max(0.0, budget.max_wall_time - (elapsed - ledger.waited))
+    return max(0.0, budget.max_wall_time - worked_seconds(ledger, elapsed))
 
 
-def _stop(reason: str, detail: str) -> Stop:
-    return Stop(reason=reason, detail=detail, next_safe_action=_RAISE)
+def settled(ledger: Ledger, usage: CallUsage) -> Ledger:
+    """Count a model call that brought a reply, which is what the next one will use too."""
+    fresh = {"steps": ledger.steps + 1, "usage": ledger.usage + usage, "last_call": usage}
+    return ledger.model_copy(update=fresh)
+
+
+def within(limits: Limits, ceiling: Budget) -> Limits:
+    """Lower limits to those that are given in *ceiling*; it never raises one."""
+    lowered = {
+        name: _lower(getattr(limits, name), getattr(ceiling, name))
+        for name in ceiling.model_fields_set
+    }
+    return limits.model_copy(update=lowered)
+
+
+def remaining(budget: Limits, ledger: Ledger, elapsed: float) -> Budget | Stop:
+    """
+    Return what a run that is started now may use, or why none may be.
+
+    What has no limit isn't given. Limits on a single turn or call hold for it as they are; those
+    on repetition don't: it has its own.
+    """
+    if stop := exhausted(budget, ledger, elapsed) or _reached(_CALLS, budget, ledger):
+        return stop
+    left: dict[str, int | float | Decimal] = {}
+    for amount in _AMOUNTS:
+        limit, used = _limit(budget, amount), _used(amount, ledger)
+        if limit is not None and used is not None:
+            left[amount.limit] = _part(limit, used)
+    if (seconds := seconds_left(budget, ledger, elapsed)) is not None:
+        left["max_wall_time"] = seconds
+    for name in _EACH:
+        if (most := getattr(budget, name)) is not None:
+            left[name] = most
+    return Budget.model_validate(left)
+
+
+def shared(budget: Budget, parts: int) -> Budget | Stop:
+    """
+    Return an equal share of a budget for each of some runs at once, or why there is none.
+
+    Wall time isn't shared: it passes for all of them together.
+    """
+    shares: dict[str, int | Decimal] = {}
+    for amount in _AMOUNTS:
+        if (limit := _limit(budget, amount)) is None:
+            continue
+        shares[amount.limit] = _part(limit, 0, parts)
+        if not shares[amount.limit]:
+            return _stop(
+                amount, f"({limit}) can't be shared by {parts}", f"{limit} {amount.unit} are left"
+            )
+    return budget.model_copy(update=shares)
+
+
+def absorbed(ledger: Ledger, *children: Ledger) -> Ledger:
+    """
+    Add what runs used that this one started, beside each other if they are several.
+
+    They waited for people at the same time, so the longest wait counts, once, and never as work
+    of this run. Streaks and retries stay their own.
+    """
+    fresh = ledger
+    for child in children:
+        fresh = fresh.model_copy(
+            update={
+                "steps": fresh.steps + child.steps,
+                "tool_calls": fresh.tool_calls + child.tool_calls,
+                "hosted_calls": fresh.hosted_calls + child.hosted_calls,
+                "result_chars": fresh.result_chars + child.result_chars,
+                "usage": fresh.usage + child.usage,
+                "failed_usage": fresh.failed_usage + child.failed_usage,
+            }
+        )
+    waited = max((child.waited for child in children), default=0.0)
+    return fresh.model_copy(update={"waited": ledger.waited + waited})
+
+
+def _reached(amount: _Amount, budget: Limits, ledger: Ledger) -> Stop | None:
+    if (limit := _limit(budget, amount)) is None:
+        return None
+    if (used := _used(amount, ledger)) is None:
+        return Stop(
+            reason=f"{amount.limit} ({limit}) can't be kept",
+            detail="the model used has no known price",
+            next_safe_action=f"start a run with another model, or without {amount.limit}",
+        )
+    if _part(limit, used) > 0:
+        return None
+    return _stop(amount, f"({limit}) reached", f"{used} {amount.unit}")
+
+
+def _limit(budget: Limits, amount: _Amount) -> int | Decimal | None:
+    limit: int | Decimal | None = getattr(budget, amount.limit)
+    return limit
+
+
+def _used(amount: _Amount, ledger: Ledger) -> int | Decimal | None:
+    used: Mapping[str, int | Decimal | None] = {
+        "max_steps": ledger.steps,
+        "max_tokens": ledger.usage.total_tokens,
+        "max_input_tokens": ledger.usage.input_tokens,
+        "max_output_tokens": ledger.usage.output_tokens,
+        "max_cost": ledger.usage.estimated_cost,
+        "max_result_chars": ledger.result_chars,
+        "max_tool_calls": ledger.tool_calls,
+    }
+    return used[amount.limit]
+
+
+def _part(limit: int | Decimal, used: int | Decimal, parts: int = 1) -> int | Decimal:
+    """Return what is left in equal parts, rounded down: to billionths where it is money."""
+    part = (Fraction(limit) - Fraction(used)) / parts
+    return int(part) if isinstance(limit, int) else Decimal(f"{int(part * 10**9)}e-9")
+
+
+def _lower(one: float | Decimal | None, other: float | Decimal | None) -> float | Decimal | None:
+    return min((limit for limit in (one, other) if limit is not None), default=None)
+
+
+def _stop(amount: _Amount, what: str, detail: str) -> Stop:
+    return Stop(
+        reason=f"{amount.limit} {what}", detail=detail, next_safe_action=amount.next_safe_action
+    )

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from pydantic import JsonValue
 
-from contracts.approvals import ApprovalRequest
+from contracts.approvals import Approvable
 from contracts.base import JsonObject
 from policy.trust import LOCAL_ISSUER, Issuer, TrustedIssuer
 from tests.builders import NOW
@@ -111,9 +111,7 @@ def a_provider(*signers: Signer, **changes: object) -> TrustedIssuer:
     return TrustedIssuer(Issuer.model_validate({**fields, **changes}), keys)
 
 
-def claims_about(
-    request: ApprovalRequest, now: datetime = NOW, /, **changes: JsonValue
-) -> JsonObject:
+def claims_about(request: Approvable, now: datetime = NOW, /, **changes: JsonValue) -> JsonObject:
     """What alice's token says when she approves a request; None leaves a claim out."""
     time = int(now.timestamp())
     claims: JsonObject = {

@@ -30,7 +30,8 @@ class ToolContext:
 
     `idempotency_key` is the same for every attempt of this call and for no other call: hand it to
     whatever the tool changes, so that a repeated attempt changes nothing twice. `draft_id` is
-    that of the approved draft which this call commits.
+    that of the approved draft which this call commits. `done` is what the call answered that a
+    tool takes back which undoes it; such a tool has a key of its own for that.
     """
 
     tenant: str
@@ -40,6 +41,7 @@ class ToolContext:
     call_id: str
     idempotency_key: str
     draft_id: str | None
+    done: JsonValue
     _secret: SecretSource
     _heartbeat: Heartbeat
     _ask: Asking
@@ -61,6 +63,7 @@ class ToolContext:
             call_id=invocation.call_id,
             idempotency_key=invocation.idempotency_key,
             draft_id=invocation.draft_id,
+            done=invocation.done,
             _secret=secret,
             _heartbeat=heartbeat,
             _ask=ask,

@@ -1,7 +1,8 @@
 """All tools of an app by name, checked when the worker starts."""
 
 import importlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, TypeAlias
 
 from contracts.base import JsonObject
 from contracts.errors import AppError
@@ -10,7 +11,14 @@ from tools.execution import needs_sandbox
 from tools.tool import Tool, imported
 
 # The activities that are no tools: a model that names one asks for an unknown tool.
-RESERVED = frozenset({"call_model", "authorize", "judge", "record", "open_run"})
+RESERVED = frozenset(
+    {
+        *("call_model", "authorize", "judge", "record", "open_run", "notify"),
+        *("open_project", "snapshot_workspace", "restore_workspace"),
+    }
+)
+
+Role: TypeAlias = Literal["draft", "reconcile", "undo"]
 
 
 class ToolRegistry:
@@ -46,29 +54,43 @@ class ToolRegistry:
 
 def companions(tools: Sequence[Tool]) -> tuple[Tool, ...]:
     """
-    Return the tools that draft and reconcile for others, and that no model sees.
+    Return the tools that draft, reconcile and undo for others, and that no model sees.
 
     Raises AppError where one is missing or can't stand in: a commit without its draft would have
-    nothing to show.
+    nothing to show, and nothing would take back what has no undo that works.
     """
     visible = {tool.contract.name: tool for tool in tools}
     found: dict[str, Tool] = {}
-    for tool in tools:
-        contract = tool.contract
-        for role, name in (("draft", contract.draft), ("reconcile", contract.reconcile)):
-            if name is None:
-                continue
-            companion = visible.get(name) or _beside(tool, name)
-            if companion is None:
-                raise AppError(
-                    f"tool {contract.name!r}: its {role} {name!r} is no tool in {tool.module}, "
-                    "nor one of the agent's"
-                )
-            if flaw := _unfit(role, tool, companion):
-                raise AppError(f"tool {contract.name!r}: its {role} {name!r} {flaw}")
-            if name not in visible:
-                found[name] = companion
+    looked_at: list[Tool] = []
+    # A draft can be undone too, so companions have companions.
+    while waiting := [tool for tool in (*tools, *found.values()) if tool not in looked_at]:
+        for tool in waiting:
+            looked_at.append(tool)
+            for role, name in _named(tool.contract):
+                companion = _fitting(tool, role, name, visible.get(name))
+                if name not in visible:
+                    found[name] = companion
     return tuple(found.values())
+
+
+def _named(contract: ToolContract) -> Iterator[tuple[Role, str]]:
+    if contract.draft is not None:
+        yield "draft", contract.draft
+    if contract.reconcile is not None:
+        yield "reconcile", contract.reconcile
+    if contract.undo is not None:
+        yield "undo", contract.undo
+
+
+def _fitting(tool: Tool, role: Role, name: str, visible: Tool | None) -> Tool:
+    companion, of = visible or _beside(tool, name), tool.contract.name
+    if companion is None:
+        raise AppError(
+            f"tool {of!r}: its {role} {name!r} is no tool in {tool.module}, nor one of the agent's"
+        )
+    if flaw := _unfit(role, tool.contract, companion.contract):
+        raise AppError(f"tool {of!r}: its {role} {name!r} {flaw}")
+    return companion
 
 
 def _beside(tool: Tool, name: str) -> Tool | None:
@@ -76,17 +98,26 @@ def _beside(tool: Tool, name: str) -> Tool | None:
     return found if isinstance(found, Tool) else None
 
 
-def _unfit(role: str, tool: Tool, companion: Tool) -> str | None:
-    risk, contract = companion.contract.risk, companion.contract
-    if not (risk.changes_nothing or (role == "draft" and risk is Risk.DRAFT_ONLY)):
-        return f"must change nothing, and {risk} does"
-    if _shape(contract.input_schema) != _shape(tool.contract.input_schema):
+def _unfit(role: Role, contract: ToolContract, companion: ToolContract) -> str | None:
+    if flaw := _too_risky(role, companion.risk):
+        return flaw
+    if _shape(companion.input_schema) != _shape(contract.input_schema):
         return "must take the same arguments"
-    if contract.local or contract.sandboxed or contract.permission != "by_risk":
+    if companion.local or companion.sandboxed or companion.permission != "by_risk":
         return "must be a plain tool: not local, not sandboxed, without a permission of its own"
-    if role == "reconcile" and contract.output_schema.get("title") != Reconciled.__name__:
+    if role == "undo" and (companion.undo is not None or companion.draft is not None):
+        return "must have no undo and no draft of its own"
+    if role == "reconcile" and companion.output_schema.get("title") != Reconciled.__name__:
         return "must return Reconciled"
     return None
+
+
+def _too_risky(role: Role, risk: Risk) -> str | None:
+    if role == "undo":
+        return f"must need no sandbox, and {risk} does" if risk.needs_sandbox else None
+    if risk.changes_nothing or (role == "draft" and risk is Risk.DRAFT_ONLY):
+        return None
+    return f"must change nothing, and {risk} does"
 
 
 def _shape(schema: JsonObject) -> JsonObject:

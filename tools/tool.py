@@ -115,6 +115,7 @@ class Terms(TypedDict, total=False):
     max_result_chars: int
     draft: str
     reconcile: str
+    undo: str
     sandboxed: bool
     expected_result: str
     rollback: str
@@ -131,8 +132,10 @@ def tool(*, risk: Risk, **terms: Unpack[Terms]) -> Callable[[ToolFunction], Tool
     *max_result_chars* (20,000) go to the model, the rest is an artifact. *scope* names the
     argument that must stay with the tenant or in the workspace. *draft* names the tool that
     prepares what this one commits, *reconcile* the tool that finds out whether a call happened
-    whose answer was lost: it returns `Reconciled`. Both take the same arguments and stand in the
-    same module, or among the agent's tools. A *sandboxed* tool runs in the sandbox. With
+    whose answer was lost: it returns `Reconciled`. *undo* names the tool that takes back what a
+    call did when the answer of its run is blocked: it finds what the call answered in `ctx.done`.
+    All three take the same arguments and stand in the same module, or among the agent's tools. A
+    *sandboxed* tool runs in the sandbox. With
     *permission* "approval" each call waits for a person. *expected_result* and *rollback* are
     what an approver is told. Raises AppError when the contract has holes.
     """
@@ -177,6 +180,7 @@ def _contract(
         rollback=terms.get("rollback", ""),
         reconcile=terms.get("reconcile"),
         sandboxed=terms.get("sandboxed", False),
+        undo=terms.get("undo"),
     )
 
 
@@ -201,6 +205,8 @@ def _holes(made: Tool) -> tuple[str, ...]:
         found.append("a local tool runs in the workflow's worker, so it can't be sandboxed")
     if contract.reconcile is not None and contract.risk.changes_nothing:
         found.append(f"there is nothing to reconcile: {contract.risk} changes nothing")
+    if contract.undo is not None and contract.risk.changes_nothing:
+        found.append(f"there is nothing to undo: {contract.risk} changes nothing")
     if contract.local and contract.timeout > LONGEST_LOCAL:
         found.append(f"a local tool must have a timeout of at most {LONGEST_LOCAL:g} s")
     scope = contract.resource_scope

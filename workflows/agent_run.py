@@ -7,45 +7,50 @@ from datetime import datetime, timedelta
 from pydantic import JsonValue
 from temporalio import workflow
 from temporalio.common import RawValue
-from temporalio.exceptions import ActivityError, FailureError, is_cancelled_exception
+from temporalio.exceptions import FailureError, is_cancelled_exception
 
-from activities.model import ModelActivities
-from activities.opening import OpeningActivities
 from activities.policy import PolicyActivities
-from contracts.approvals import (
-    Disposition,
-    Request,
-)
+from contracts.approvals import Disposition, Request
 from contracts.decisions import AuthorizeCalls
-from contracts.errors import HoldfastError, InvalidInput
+from contracts.errors import HoldfastError
 from contracts.model import Prefix
-from contracts.run import (
-    WORKFLOW_TYPE,
-    AgentSnapshot,
-    OpenRun,
-    RunResult,
-    StatusReport,
-    UsageReport,
-)
+from contracts.run import WORKFLOW_TYPE, RunResult, StatusReport, UsageReport
 from contracts.state import CallState
 from contracts.transcript import TranscriptPage
 from workflows import (
+    answers,
     attributes,
-    failures,
-    messages,
+    compaction,
+    control,
     options,
-    replies,
     requests,
     rulings,
     steps,
     summaries,
     views,
 )
+from workflows.asking import ask_model
 from workflows.hearing import Ear
 from workflows.inbox import Inbox, Letter
 from workflows.live import LiveRun
+from workflows.notifying import notify
+from workflows.opening import open_run
+from workflows.step import (
+    Authorize,
+    AwaitPeople,
+    AwaitResume,
+    CallModel,
+    ContinueAsNew,
+    Finish,
+    Halt,
+    Prune,
+    Release,
+    RunTools,
+    Step,
+)
 from workflows.tool_call import run_tool
 from workflows.transcript import carried, halted, pruned
+from workflows.watching import watch_time
 
 # What later releases do otherwise than histories of earlier ones, which must replay.
 BETWEEN_CALLS = "decide-between-calls"
@@ -62,9 +67,10 @@ class AgentRun:
     @workflow.run
     async def run(self, *arguments: JsonValue) -> RunResult:
         """Take steps until the run is over."""
-        await self._open(arguments)
+        await open_run(self._run, arguments)
         self._inbox.open()
         attributes.show(self._run.state)
+        background = self._background()
         try:
             return await self._go_on()
         except (asyncio.CancelledError, FailureError) as error:
@@ -72,35 +78,51 @@ class AgentRun:
                 self._run.state = requests.withdrawn(self._run.state, workflow.now())
                 attributes.show(self._run.state)
             raise
+        finally:
+            for task in background:
+                task.cancel()
+
+    def _background(self) -> list[asyncio.Task[None]]:
+        """Begin what goes on beside the steps, for agents that have it."""
+        agent, tasks = self._run.state.agent, list[asyncio.Task[None]]()
+        if agent.triggers is not None and agent.triggers.expected_time is not None:
+            tasks.append(asyncio.create_task(watch_time(self._run)))
+        if agent.notifies:
+            tasks.append(asyncio.create_task(notify(self._run)))
+        return tasks
 
     async def _go_on(self) -> RunResult:
         while True:
             match self._next_step():
-                case steps.CallModel(model):
-                    await self._call_model(model)
-                case steps.Authorize(calls):
+                case CallModel() as step:
+                    await ask_model(self._run, step)
+                case Authorize(calls):
                     await self._authorize(calls)
-                case steps.AwaitPeople(until):
+                case AwaitPeople(until):
                     await self._wait_for_people(until)
-                case steps.AwaitResume():
+                case AwaitResume():
                     await self._wait_for_resume()
-                case steps.RunTools(batch):
+                case RunTools(batch):
                     await self._run_tools(batch)
-                case steps.Prune(before):
+                case Prune(before):
                     await self._prune(before)
-                case steps.ContinueAsNew():
+                case Release():
+                    self._run.state = answers.advanced(self._run.state)
+                case ContinueAsNew():
                     self._inbox.hurry()
                     await workflow.wait_condition(workflow.all_handlers_finished)
                     workflow.continue_as_new(carried(self._run.state))
-                case steps.Halt(stop):
+                case Halt(stop):
                     await self._run.record("stopped", stop.reason)
                     self._run.state = halted(self._run.state, stop)
-                case steps.Finish():
+                case Finish():
                     await workflow.wait_condition(workflow.all_handlers_finished)
                     attributes.show(self._run.state)
-                    return steps.result(self._run.state)
+                    return steps.result(self._run.state, has_parent=_has_parent())
+                case step:
+                    await control.take(self._run, step)
 
-    def _next_step(self) -> steps.Step:
+    def _next_step(self) -> Step:
         long = options.history_is_long(self._run.state.agent.max_history_events)
         return steps.next_step(
             self._run.state,
@@ -108,57 +130,6 @@ class AgentRun:
             history_is_long=long,
             flooded=self._inbox.is_full(history_is_long=long),
         )
-
-    async def _open(self, arguments: tuple[JsonValue, ...]) -> None:
-        info, now = workflow.info(), workflow.now()
-        run_id = info.workflow_id
-        if info.retry_policy is not None or info.cron_schedule:
-            # What they start again looks like a run that goes on, and would take a stranger's
-            # input for a state: one that could have approvals in it.
-            raise failures.refused("start AgentRun without retry policy and without cron schedule")
-        if info.continued_run_id is not None:
-            self._run.state = messages.run_state(arguments)
-            return
-        given = messages.run_input(arguments)
-        self._run.state = steps.opened(run_id, given, AgentSnapshot.unopened(given.agent), now)
-        try:
-            agent = await workflow.execute_local_activity_method(
-                OpeningActivities.open_run,
-                OpenRun(agent=given.agent),
-                **options.decision(f"open agent {given.agent}"),
-            )
-        except FailureError as error:
-            if is_cancelled_exception(error) or not failures.is_refusal(error):
-                raise
-            raise InvalidInput(failures.message(error)) from error
-        self._run.state = steps.opened(run_id, given, agent, now)
-
-    async def _call_model(self, model: str) -> None:
-        self._run.state = steps.before_model(self._run.state)
-        try:
-            reply = await workflow.execute_activity_method(
-                ModelActivities.call_model,
-                steps.model_call(self._run.state, model),
-                **options.model_call(
-                    f"turn {self._run.state.ledger.steps + 1} · {model}", self._run.seconds_left()
-                ),
-            )
-        except ActivityError as error:
-            if is_cancelled_exception(error) or not failures.is_the_models(error):
-                raise
-            said, used = failures.message(error), failures.usage(error)
-            if self._run.seconds_left() == 0:
-                self._run.state = replies.billed_failure(self._run.state, used)
-                return
-            await self._run.record("model failed", f"{model}: {said}")
-            self._run.state = replies.after_failure(self._run.state, said, used)
-            return
-        for line in replies.audited(self._run.state, reply):
-            await self._run.record(*line)
-        # Read the state only now: a message may have changed it during the await.
-        self._run.state = replies.after_model(self._run.state, reply, workflow.now())
-        if (stop := self._run.state.stop) is not None:
-            await self._run.record("stopped", stop.reason)
 
     async def _authorize(self, calls: tuple[CallState, ...]) -> None:
         asked = tuple(call.call for call in calls)
@@ -191,7 +162,7 @@ class AgentRun:
             await workflow.wait_condition(
                 lambda: (
                     self._run.state.requests != waiting
-                    or not isinstance(self._next_step(), steps.AwaitPeople)
+                    or not isinstance(self._next_step(), AwaitPeople)
                 ),
                 timeout=max(until - began, timedelta(0)),
                 timeout_summary=summaries.requests_line(waiting),
@@ -207,7 +178,7 @@ class AgentRun:
     async def _wait_for_resume(self) -> None:
         began = workflow.now()
         attributes.show(self._run.state)
-        await workflow.wait_condition(lambda: not isinstance(self._next_step(), steps.AwaitResume))
+        await workflow.wait_condition(lambda: not isinstance(self._next_step(), AwaitResume))
         self._run.state = rulings.undecided(steps.waited(self._run.state, workflow.now() - began))
         attributes.show(self._run.state)
 
@@ -225,7 +196,7 @@ class AgentRun:
         fresh = pruned(self._run.state, before)
         sizes = f"{self._run.state.context_bytes} → {fresh.context_bytes} bytes"
         await self._run.record("context pruned", f"turns before item {before}: {sizes}")
-        self._run.state = pruned(self._run.state, before)
+        self._run.state = compaction.measured_anew(pruned(self._run.state, before))
 
     @workflow.signal(dynamic=True)
     async def receive(self, name: str, payloads: Sequence[RawValue]) -> None:
@@ -268,3 +239,8 @@ class AgentRun:
     def prefix(self) -> Prefix:
         """Return instructions and tool schemas, as this run began with them."""
         return self._run.state.agent.prefix
+
+
+def _has_parent() -> bool:
+    """Whether another run started this one, and wants to know all that it used."""
+    return workflow.info().parent is not None

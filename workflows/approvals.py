@@ -7,6 +7,7 @@ from contracts.approvals import (
     ApprovalRequest,
     ApprovalSignal,
     Requirement,
+    Review,
     Verdict,
 )
 from contracts.base import digest
@@ -52,12 +53,12 @@ def request(
     return facts.model_copy(update=wanted)
 
 
-def approved(
-    request: ApprovalRequest, message: ApprovalSignal, verdict: Verdict, now: datetime
-) -> ApprovalRequest:
-    """Add an accepted approval to a request."""
+def record(
+    request: ApprovalRequest | Review, message: ApprovalSignal, verdict: Verdict, now: datetime
+) -> ApprovalRecord:
+    """Build the record of an accepted approval."""
     lasts = request.valid_for
-    record = ApprovalRecord(
+    return ApprovalRecord(
         request_id=request.request_id,
         call_id=request.call_id,
         arguments_digest=request.arguments_digest,
@@ -71,12 +72,6 @@ def approved(
         recovery=request.recovery,
         proof=verdict.proof,
     )
-    return request.model_copy(update={"approvals": (*request.approvals, record)})
-
-
-def is_complete(request: ApprovalRequest) -> bool:
-    """Whether as many people have approved as must."""
-    return len(request.approvals) >= request.count
 
 
 def _challenge(state: RunState, call: CallState, ruling: Decided, now: datetime) -> str:

@@ -48,6 +48,13 @@ def is_the_models(error: FailureError) -> bool:
     return isinstance(cause, ActivityTimeout)
 
 
+def kind(error: FailureError) -> str:
+    """Say by one word why a `call_model` failed (contracts/errors.py)."""
+    cause = _cause(error)
+    named = (cause.type or "") if isinstance(cause, ApplicationError) else "timeout"
+    return named if named in get_args(FailureKind) else "unavailable"
+
+
 def usage(error: FailureError) -> CallUsage:
     """
     Return what a failed `call_model` used up, as far as providers told.

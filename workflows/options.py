@@ -1,11 +1,13 @@
 """Every timeout and retry policy of a run, with the reason where a number would surprise."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.workflow import ActivityCancellationType, ActivityConfig, LocalActivityConfig
 
+from contracts.guardrails import GuardrailSpec
 from contracts.run import sandbox_queue
 from contracts.tools import ToolContract
 
@@ -22,12 +24,16 @@ SANDBOX_START = timedelta(seconds=30)
 MODEL_TIMEOUT = timedelta(minutes=10)
 
 # Rate limits and overload pass; what can't pass is raised as non-retryable and ends at once.
+MODEL_ATTEMPTS = 6
 MODEL_RETRY = RetryPolicy(
     initial_interval=timedelta(seconds=1),
     backoff_coefficient=2.0,
     maximum_interval=timedelta(seconds=30),
-    maximum_attempts=6,
+    maximum_attempts=MODEL_ATTEMPTS,
 )
+
+# What fails three times in a row says nothing more the fourth time.
+GUARDRAIL_RETRY = RetryPolicy(initial_interval=timedelta(seconds=0.5), maximum_attempts=3)
 
 MAX_BYTES = 20_000_000
 """The server's limit is 50 MB."""
@@ -37,13 +43,15 @@ REPLAYED_PER_SECOND = 1_500
 """Events; half of what a loaded machine with two cores replays (docs/performance.md)."""
 
 
-def model_call(summary: str, seconds_left: float | None) -> ActivityConfig:
+def model_call(
+    summary: str, seconds_left: float | None, attempts: int = MODEL_ATTEMPTS
+) -> ActivityConfig:
     """Options of `call_model`; what is left of the wall time bounds all its attempts together."""
     return ActivityConfig(
         start_to_close_timeout=MODEL_TIMEOUT,
         schedule_to_close_timeout=_bound(seconds_left),
         heartbeat_timeout=HEARTBEAT,
-        retry_policy=MODEL_RETRY,
+        retry_policy=replace(MODEL_RETRY, maximum_attempts=attempts),
         cancellation_type=ActivityCancellationType.TRY_CANCEL,
         summary=summary,
     )
@@ -61,6 +69,39 @@ def decision(summary: str) -> LocalActivityConfig:
         start_to_close_timeout=timedelta(seconds=10),
         retry_policy=RetryPolicy(maximum_interval=timedelta(minutes=1)),
         local_retry_threshold=timedelta(seconds=5),
+        summary=summary,
+    )
+
+
+def guardrail(name: str, spec: GuardrailSpec) -> ActivityConfig:
+    """Options of a guardrail; one that can't decide after a few attempts has tripped."""
+    return ActivityConfig(
+        start_to_close_timeout=timedelta(seconds=spec.timeout),
+        heartbeat_timeout=HEARTBEAT,
+        retry_policy=GUARDRAIL_RETRY,
+        cancellation_type=ActivityCancellationType.TRY_CANCEL,
+        summary=f"{spec.layer}: {name.partition(':')[2]}",
+    )
+
+
+def local_guardrail(name: str, spec: GuardrailSpec) -> LocalActivityConfig:
+    """Options of guardrails that are quick."""
+    return LocalActivityConfig(
+        start_to_close_timeout=timedelta(seconds=spec.timeout),
+        retry_policy=GUARDRAIL_RETRY,
+        summary=f"{spec.layer}: {name.partition(':')[2]}",
+    )
+
+
+def workspace(summary: str) -> ActivityConfig:
+    """Options of what fills, keeps and restores a workspace, where the sandbox is."""
+    return ActivityConfig(
+        task_queue=sandbox_queue(workflow.info().task_queue),
+        schedule_to_start_timeout=NO_SANDBOX,
+        start_to_close_timeout=timedelta(minutes=5),
+        heartbeat_timeout=HEARTBEAT,
+        retry_policy=GUARDRAIL_RETRY,
+        cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
         summary=summary,
     )
 

@@ -5,14 +5,14 @@ from datetime import datetime
 from typing import NamedTuple
 
 from contracts.base import JsonObject, digest
+from contracts.control import ModelAttempt
 from contracts.model import ModelReply, StopCause
 from contracts.run import Stop
 from contracts.state import CallState, RunState
 from contracts.tools import AnyCall
 from contracts.transcript import AssistantTurn, UserTurn
-from contracts.usage import CallUsage
-from policy import repetition
-from workflows import requests
+from policy import budgets, repetition
+from workflows import answers, billing, escalations, fallbacks
 from workflows.summaries import LIMIT, shortened
 from workflows.transcript import appended, halted
 
@@ -56,18 +56,10 @@ def after_model(state: RunState, reply: ModelReply, now: datetime) -> RunState:
     """Bill the reply, keep it, and take its calls or its answer."""
     asked, marks = _told_apart(state, reply.calls)
     turn = AssistantTurn(model=reply.model, text=reply.text, calls=asked, parts=reply.parts)
-    state = appended(
-        _billed(state, reply).model_copy(
-            update={
-                "sent": state.head,
-                "provider_state": _provider_state(state, reply),
-                "call_marks": marks,
-                "paused": not asked and reply.stop == "pause",
-                "notes": state.notes + _fresh_notes(state, reply),
-            }
-        ),
-        turn,
+    kept = taken(state, reply).model_copy(
+        update={"call_marks": marks, "paused": not asked and reply.stop == "pause"}
     )
+    state = appended(kept, turn)
     if asked:
         return _take_calls(state, asked)
     if state.paused:
@@ -75,60 +67,29 @@ def after_model(state: RunState, reply: ModelReply, now: datetime) -> RunState:
     if reply.objections and reply.stop == "end_turn":
         return _sent_back(state, reply, now)
     if reply.stop == "end_turn" and reply.text.strip():
-        if state.steers:
-            return state  # somebody said more meanwhile, and the model must read it
-        return state.model_copy(
-            update={"answer": reply.text, "output": reply.output, "outcome": "completed"}
-        )
-    return halted(state, _no_answer(reply))
-
-
-def after_failure(state: RunState, error: str, used: CallUsage) -> RunState:
-    """Go on with the agent's next model; without one the run has failed."""
-    state = billed_failure(state, used)
-    following = state.model_index + 1
-    if following < len(state.agent.models):
-        # What the first model's provider wanted to see again means nothing to another.
-        fresh = state.model_copy(update={"model_index": following, "provider_state": {}})
-        return _unpaused(fresh)
-    stop = Stop(
-        reason="no model answered",
-        detail=error,
-        next_safe_action="mend what the detail names, then start the run again",
+        return answers.proposed(state, reply.text, reply.output)
+    stop = _no_answer(reply)
+    attempt = ModelAttempt(
+        turn=state.ledger.steps,
+        model=reply.model,
+        kind="empty" if reply.stop in ("end_turn", "tool_use") else reply.stop,
+        error=stop.detail,
+        at=now,
+        cost=reply.usage.estimated_cost,
     )
-    return state.model_copy(update={"stop": stop, "outcome": "failed"})
+    # Another model takes over without a turn that says nothing.
+    return fallbacks.after_no_answer(kept, attempt, now) or halted(state, stop)
 
 
-def _unpaused(state: RunState) -> RunState:
-    """Let another model go on where the last one left off in the middle of its turn."""
-    if not state.paused:
-        return state
-    go_on = UserTurn(text="Go on.", origin="notice")
-    return appended(state.model_copy(update={"paused": False}), go_on)
-
-
-def _billed(state: RunState, reply: ModelReply) -> RunState:
-    state = billed_failure(state, reply.failed_usage or CallUsage())
-    hosted = sum(part.kind == "hosted_call" for part in reply.parts)
-    ledger = state.ledger.model_copy(
+def taken(state: RunState, reply: ModelReply) -> RunState:
+    """Bill a reply, and keep what it brought beside words and calls."""
+    return billing.billed(state, reply).model_copy(
         update={
-            "steps": state.ledger.steps + 1,
-            "hosted_calls": state.ledger.hosted_calls + hosted,
-            "usage": state.ledger.usage + reply.usage,
+            "sent": state.head,
+            "provider_state": _provider_state(state, reply),
+            "notes": state.notes + _fresh_notes(state, reply),
         }
     )
-    return state.model_copy(update={"ledger": ledger})
-
-
-def billed_failure(state: RunState, used: CallUsage) -> RunState:
-    """Count what attempts without a reply used up."""
-    ledger = state.ledger.model_copy(
-        update={
-            "usage": state.ledger.usage + used,
-            "failed_usage": state.ledger.failed_usage + used,
-        }
-    )
-    return state.model_copy(update={"ledger": ledger})
 
 
 def _provider_state(state: RunState, reply: ModelReply) -> JsonObject:
@@ -174,14 +135,28 @@ def _take_calls(state: RunState, calls: tuple[AnyCall, ...]) -> RunState:
         if tool is not None and tool.pollable:
             continue
         if stop := repetition.looping(state.agent.budget, ledger, call):
-            return halted(state.model_copy(update={"ledger": ledger}), stop)
-    return state.model_copy(update={"ledger": ledger})
+            return _ended(state.model_copy(update={"ledger": ledger}), stop)
+    state = state.model_copy(update={"ledger": ledger})
+    if stop := budgets.too_many_calls(state.agent.budget, ledger, len(calls)):
+        return halted(state, stop)
+    return state
+
+
+def _ended(state: RunState, stop: Stop) -> RunState:
+    """End the run, or the approach under way where it can go back."""
+    if state.checkpoint is not None:
+        return escalations.dead_end(state, f"{stop.reason}: {stop.detail}")
+    return halted(state, stop)
 
 
 def _sent_back(state: RunState, reply: ModelReply, now: datetime) -> RunState:
     """Tell the model why its answer doesn't fit; too many such answers end the run."""
-    failures = state.ledger.failures_in_a_row + 1
-    ledger = state.ledger.model_copy(update={"failures_in_a_row": failures})
+    ledger = state.ledger.model_copy(
+        update={
+            "failures_in_a_row": state.ledger.failures_in_a_row + 1,
+            "retries": state.ledger.retries + 1,
+        }
+    )
     objections = shortened("; ".join(reply.objections), 2000)
     notice = UserTurn(
         text=f"This answer doesn't fit its JSON Schema: {objections}. "
@@ -193,7 +168,7 @@ def _sent_back(state: RunState, reply: ModelReply, now: datetime) -> RunState:
     if stop is None:
         return state
     stop = stop.model_copy(update={"detail": f"the answer doesn't fit its schema: {objections}"})
-    return requests.given_up(state, stop, now)
+    return escalations.given_up(state, stop, now)
 
 
 _NEXT: dict[StopCause, str] = {

@@ -16,7 +16,7 @@ from contracts.decisions import (
     decision_of,
 )
 from contracts.state import CallState, RunState
-from workflows import approvals, requests, results
+from workflows import approvals, open_requests, results
 
 
 def wants_approval(ruling: Ruling) -> bool:
@@ -45,9 +45,9 @@ def after_rulings(state: RunState, answer: Rulings, now: datetime) -> RunState:
         if wants_approval(ruling):
             # Whatever was approved before, it was not enough for this decision.
             fresh = fresh.model_copy(update={"approvals": ()})
-        state = requests.replaced(state, fresh)
+        state = open_requests.replaced(state, fresh)
         if request := _request(state, fresh, ruling, answer.policy, now):
-            state = requests.asked(state, request)
+            state = open_requests.asked(state, request)
     return state
 
 
@@ -72,7 +72,7 @@ def _request(
                 request_id=state.next_request_id,
                 reason=decision.reason,
                 requested_at=now,
-                expires_at=requests.expiry(state, now),
+                expires_at=open_requests.expiry(state, now),
                 call_id=ruling.call_id,
                 question=decision.question,
             )

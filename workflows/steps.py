@@ -1,18 +1,39 @@
 """What a run does next, and what each step leaves behind: pure functions over its state."""
 
 from datetime import datetime, timedelta
-from typing import NamedTuple, TypeAlias
 
+from contracts.approvals import Requirement
 from contracts.base import JsonObject
-from contracts.decisions import Decided, RunAsDraftOnly
+from contracts.decisions import Decided
 from contracts.model import ModelCall
-from contracts.run import AgentSnapshot, Brief, RunInput, RunResult, Stop
+from contracts.run import AgentSnapshot, Brief, RunInput, RunResult
 from contracts.state import CallState, RunState
 from contracts.tools import Draft, ToolFailure, ToolResult
 from contracts.transcript import ToolTurn, UserTurn
-from policy import budgets, context, repetition
-from workflows import requests, rulings
+from policy import budgets, context, escalation, fallback, repetition
+from workflows import batches, compaction, effects, escalations, gates, requests, reviews
 from workflows.results import draft_only, too_large_to_show
+from workflows.step import (
+    AskForReview,
+    Authorize,
+    AwaitPeople,
+    AwaitResume,
+    CallModel,
+    Compensate,
+    ContinueAsNew,
+    Finish,
+    GoBack,
+    Guard,
+    Halt,
+    MarkCheckpoint,
+    OpenProject,
+    Pause,
+    Prune,
+    Release,
+    RunTier,
+    RunTools,
+    Step,
+)
 from workflows.transcript import appended
 
 TURN_BYTES = 1_500_000
@@ -23,67 +44,6 @@ RESULTS_BYTES = 1_000_000
 
 KEPT_UNRESOLVED = 100
 """How many calls whose outcome nobody knows the state keeps, so that none is repeated blindly."""
-
-
-class CallModel(NamedTuple):
-    """Ask the model for its next turn."""
-
-    model: str
-
-
-class Authorize(NamedTuple):
-    """Ask the permission engine about calls, all at once."""
-
-    calls: tuple[CallState, ...]
-
-
-class AwaitPeople(NamedTuple):
-    """Wait until somebody decides, or until time changes the first request."""
-
-    until: datetime
-
-
-class AwaitResume(NamedTuple):
-    """Wait until the suspension is lifted."""
-
-
-class RunTools(NamedTuple):
-    """Run calls that may run beside each other."""
-
-    batch: tuple[CallState, ...]
-
-
-class Prune(NamedTuple):
-    """Show the results of tools before this place in the transcript as stubs from now on."""
-
-    before: int
-
-
-class ContinueAsNew(NamedTuple):
-    """Go on in a new execution with an empty history."""
-
-
-class Halt(NamedTuple):
-    """End the run without an answer."""
-
-    stop: Stop
-
-
-class Finish(NamedTuple):
-    """The run is over."""
-
-
-Step: TypeAlias = (
-    CallModel
-    | Authorize
-    | AwaitPeople
-    | AwaitResume
-    | RunTools
-    | Prune
-    | ContinueAsNew
-    | Halt
-    | Finish
-)
 
 
 def next_step(
@@ -98,31 +58,101 @@ def next_step(
         return Finish()
     if flooded and (state.suspended or state.requests):
         return ContinueAsNew()
+    if held := _held(state):
+        return held
+    elapsed = (now - state.started_at).total_seconds()
+    if state.calls:
+        return _with_calls(state, elapsed)
+    if state.candidate is not None:
+        return _with_answer(state)
+    if looks := gates.before_turn(state):
+        return Guard("turn", looks)
+    if end := _at_its_end(state, elapsed):
+        return end
+    took_a_turn = state.sent.length > 0  # each execution does, or none would get anywhere
+    if (history_is_long or flooded) and took_a_turn:
+        return ContinueAsNew()
+    return _towards_an_answer(state)
+
+
+def _held(state: RunState) -> Step | None:
+    """Say what has to be over before anything else may happen."""
     if state.suspended:
         return AwaitResume()
     if state.requests:
         return AwaitPeople(min(map(requests.due, state.requests)))
-    undecided = tuple(call for call in state.calls if _needs_ruling(call))
-    if undecided and not _drafting(state):
+    if state.tripped is not None:
+        return Compensate()
+    return GoBack() if state.dead_end else None
+
+
+def _with_calls(state: RunState, elapsed: float) -> Step:
+    undecided = batches.undecided(state)
+    if undecided and not batches.drafting(state):
         return Authorize(undecided)
-    elapsed = (now - state.started_at).total_seconds()
-    if state.calls:
-        stop = budgets.out_of_time(state.agent.budget, state.ledger, elapsed)
-        return Halt(stop) if stop else RunTools(_batch(state))
-    if stop := budgets.exhausted(state.agent.budget, state.ledger, elapsed):
+    if stop := budgets.out_of_time(state.agent.budget, state.ledger, elapsed):
         return Halt(stop)
-    took_a_turn = state.sent.length > 0  # each execution does, or none would get anywhere
-    if (history_is_long or flooded) and took_a_turn:
-        return ContinueAsNew()
-    if place := _prune_point(state):
+    batch = batches.following(state)
+    if not all(batches.changes_nothing(state, call) for call in batch):
+        triggers = state.agent.triggers
+        sensitive = triggers and escalation.sensitive(triggers, state.brief.domain, state.reviewed)
+        if sensitive:
+            return AskForReview(reviews.of_domain(state, sensitive), Requirement())
+    if looks := gates.before_calls(state, batch):
+        return Guard("calls", looks, batch)
+    return RunTools(batch)
+
+
+def _with_answer(state: RunState) -> Step:
+    gate = gates.next_gate(state)
+    if gate == "review" and (lacking := gates.unreviewed(state)):
+        spec, what = lacking
+        return AskForReview(reviews.of_answer(state, spec, what), spec.review or Requirement())
+    if gate == "confidence" and (doubt := gates.doubt(state)):
+        return Pause(doubt)
+    if gate is None:
+        return Release()
+    return Guard(gate, gates.at_gate(state, gate))
+
+
+def _at_its_end(state: RunState, elapsed: float) -> Step | None:
+    """Say what keeps the run from going on: a person is asked before a limit is met."""
+    budget, ledger, triggers = state.agent.budget, state.ledger, state.agent.triggers
+    if triggers is not None and state.agent.escalates:
+        worked = budgets.worked_seconds(ledger, elapsed)
+        if paused := escalation.paused_by(triggers, budget, ledger, worked, state.acknowledged):
+            return Pause(paused)
+    if stop := budgets.exhausted(budget, ledger, elapsed):
+        return Halt(stop)
+    # A release without triggers had no reservations either.
+    if triggers is not None and (stop := budgets.would_exceed(budget, ledger)):
+        return Halt(stop)
+    return None
+
+
+def _towards_an_answer(state: RunState) -> Step:
+    if state.agent.project is not None and state.project is None:
+        return OpenProject()
+    if state.agent.tiers is not None:
+        return RunTier()
+    if state.agent.backtracking is not None and state.checkpoint is None:
+        return MarkCheckpoint()
+    model = state.agent.models[state.model_index]
+    if place := compaction.prune_point(state):
         return Prune(place)
-    return CallModel(state.agent.models[state.model_index])
+    if compaction.wants_summary(state):
+        return CallModel(model, "summary")
+    planning = state.agent.backtracking is not None and state.approach is None
+    return CallModel(model, "plan" if planning else "turn")
 
 
 def opened(run_id: str, run: RunInput, agent: AgentSnapshot, now: datetime) -> RunState:
     """Begin a run: the goal is the first item of its transcript."""
     if run.budget is not None:
         agent = agent.model_copy(update={"budget": agent.budget.changed_by(run.budget)})
+    if run.ceiling is not None:
+        lower = budgets.within(agent.budget, run.ceiling)
+        agent = agent.model_copy(update={"budget": lower})
     brief = Brief.model_validate(run.model_dump())
     state = RunState(run_id=run_id, brief=brief, agent=agent, started_at=now)
     return appended(state, UserTurn(text=run.input))
@@ -135,8 +165,10 @@ def before_model(state: RunState) -> RunState:
     return appended(state, *state.steers).model_copy(update={"steers": ()})
 
 
-def model_call(state: RunState, model: str) -> ModelCall:
+def model_call(state: RunState, model: str, *, without_tools: bool = False) -> ModelCall:
     """Build the input of `call_model`: only what the model hasn't seen yet."""
+    left = len(state.agent.models) - state.model_index - 1
+    rules = state.agent.fallback
     return ModelCall(
         run_id=state.run_id,
         turn=state.ledger.steps + 1,
@@ -150,6 +182,11 @@ def model_call(state: RunState, model: str) -> ModelCall:
         max_context_bytes=state.agent.max_context_bytes,
         strategy=state.brief.strategy,
         provider_state=state.provider_state,
+        hidden=state.hidden,
+        summary=state.summary,
+        summarised_before=state.summarised_before,
+        without_tools=without_tools,
+        patience=None if rules is None else fallback.patience(rules, models_left=left),
     )
 
 
@@ -173,7 +210,8 @@ def after_tools(state: RunState, results: tuple[ToolResult, ...], now: datetime)
         "ledger": ledger,
         "unresolved": (*state.unresolved, *unresolved)[-KEPT_UNRESOLVED:],
     }
-    return settled(state.model_copy(update=fresh), now)
+    state = effects.remembered(state.model_copy(update=fresh), state.calls, results)
+    return settled(state, now)
 
 
 def settled(state: RunState, now: datetime) -> RunState:
@@ -186,11 +224,13 @@ def settled(state: RunState, now: datetime) -> RunState:
         ledger = repetition.count_result(ledger, result)
     room = TURN_BYTES - context.size(state.items[-1])  # which is the turn that asked for them
     shown = context.bounded(results, min(room, RESULTS_BYTES))
-    state = appended(
-        state.model_copy(update={"calls": (), "ledger": ledger}), ToolTurn(results=shown)
-    )
+    turn = ToolTurn(results=shown)
+    if state.agent.budget.max_result_chars is not None:
+        read = ledger.result_chars + len(turn.model_dump_json())
+        ledger = ledger.model_copy(update={"result_chars": read})
+    state = appended(state.model_copy(update={"calls": (), "ledger": ledger}), turn)
     stop = repetition.failing(state.agent.budget, ledger)
-    return state if stop is None else requests.given_up(state, stop, now)
+    return state if stop is None else escalations.given_up(state, stop, now)
 
 
 def waited(state: RunState, time: timedelta) -> RunState:
@@ -205,7 +245,7 @@ def suspended(state: RunState, *, on: bool) -> RunState:
     return state.model_copy(update={"suspended": on})
 
 
-def result(state: RunState) -> RunResult:
+def result(state: RunState, *, has_parent: bool = False) -> RunResult:
     """Build the result of a run that is over."""
     return RunResult(
         status=state.outcome or "failed",
@@ -215,21 +255,17 @@ def result(state: RunState) -> RunResult:
         steps=state.ledger.steps,
         usage=state.ledger.usage.summary,
         provider_state=_shown(state.provider_state) or None,
-        confidence=None,
+        confidence=state.confidence,
         model=state.model,
+        attempts=state.approaches,
+        compensation=state.compensation,
+        ledger=state.ledger if has_parent else None,
     )
-
-
-def _needs_ruling(call: CallState) -> bool:
-    """Whether a call was never ruled upon, or was approved since: then it is decided again."""
-    if call.result is not None:
-        return False
-    return call.ruling is None or bool(call.approvals and rulings.wants_approval(call.ruling))
 
 
 def _after_tool(state: RunState, call: CallState, result: ToolResult) -> CallState:
     """Keep a result, or the draft that a person is asked to approve next."""
-    drafting = drafts(call)
+    drafting = call.drafting
     if drafting is None or isinstance(result, ToolFailure):
         return call.model_copy(update={"result": result})
     if result.artifact is not None:
@@ -248,11 +284,6 @@ def _after_tool(state: RunState, call: CallState, result: ToolResult) -> CallSta
     return call.model_copy(update={"draft": draft, "result": drafted})
 
 
-def drafts(call: CallState) -> RunAsDraftOnly | None:
-    """Return the decision by which a call's draft variant runs in its place, if it does."""
-    return call.decision if isinstance(call.decision, RunAsDraftOnly) else None
-
-
 def _effect(call: CallState) -> str:
     known = call.ruling.effect if isinstance(call.ruling, Decided) else ""
     return known or repetition.fingerprint(call.call)
@@ -263,31 +294,6 @@ def _may_have_happened(state: RunState, result: ToolResult | None) -> bool:
         return False
     tool = state.agent.tool(result.name)
     return tool is None or tool.side_effect != "local"
-
-
-def _batch(state: RunState) -> tuple[CallState, ...]:
-    """All open calls that change nothing together; then drafts, then the others, one by one."""
-    waiting = tuple(call for call in state.calls if call.result is None)
-    harmless = tuple(call for call in waiting if _changes_nothing(state, call))
-    return harmless or _drafting(state)[:1] or waiting[:1]
-
-
-def _drafting(state: RunState) -> tuple[CallState, ...]:
-    """Return the calls that are drafted next: people are asked when all drafts are there."""
-    return tuple(call for call in state.calls if call.result is None and drafts(call) is not None)
-
-
-def _changes_nothing(state: RunState, call: CallState) -> bool:
-    tool = state.agent.tool(call.call.name)
-    ruled = isinstance(call.ruling, Decided) and call.ruling.risk.changes_nothing
-    return tool is not None and tool.risk.changes_nothing and ruled
-
-
-def _prune_point(state: RunState) -> int:
-    if state.context_bytes <= state.agent.max_context_bytes:
-        return 0
-    place = context.prune_point(state.items, state.agent.max_context_bytes)
-    return place if place > state.pruned_before else 0
 
 
 def _shown(provider_state: JsonObject) -> JsonObject:

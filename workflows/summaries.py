@@ -1,17 +1,20 @@
 """One line of plain words for whatever an auditor sees in the Temporal UI. Pure."""
 
 import json
+import re
 from collections.abc import Sequence
 from typing import TypeAlias
 
 from contracts.approvals import (
     AnswerSignal,
+    Approvable,
     ApprovalRequest,
     ApprovalSignal,
     Escalation,
     Question,
     Request,
     ResolutionSignal,
+    Review,
 )
 from contracts.decisions import Decided, Ruling
 from contracts.tools import AnyCall, ToolCall
@@ -51,15 +54,31 @@ def request_line(request: Request) -> str:
             return shortened(
                 f"{request.request_id} · {request.tool}: approval_required ({request.risk})", LIMIT
             )
+        case Review():
+            subject = subject_line(request)
+            return shortened(
+                f"{request.request_id} · review of {subject}: {request.reason}", LIMIT
+            )
         case Question():
             return shortened(f"{request.request_id} · question: {request.question}", LIMIT)
         case Escalation():
             return shortened(f"{request.request_id} · escalated: {request.reason}", LIMIT)
 
 
+def subject_line(review: Review) -> str:
+    """Write what is reviewed: `domain:payments`, or a guardrail with the beginning of a digest."""
+    return " ".join(re.sub(r"(:[0-9a-f]{16})[0-9a-f]{48}$", r"\1", review.subject).split())
+
+
 def requests_line(requests: tuple[Request, ...]) -> str:
-    """Write on one line what all the requests wait for."""
-    return shortened("; ".join(request_line(request) for request in requests), LIMIT)
+    """
+    Write on one line what all the requests wait for.
+
+    Nothing but the end of a request has a semicolon: whoever reads the line could take what a
+    model asks or a tool says for another request.
+    """
+    parts = (request_line(request).replace(";", ",") for request in requests)
+    return shortened("; ".join(parts), LIMIT)
 
 
 def message_line(message: Message) -> str:
@@ -88,10 +107,11 @@ def refusals_line(reasons: Sequence[str]) -> str:
     return shortened(f"{len(reasons)} at once, the first: {reasons[0]}", LIMIT)
 
 
-def escalation_line(request: ApprovalRequest) -> str:
+def escalation_line(request: Approvable) -> str:
     """Write to whom a request goes that nobody decided in time."""
     groups = " or ".join(request.escalate_to)
-    return shortened(f"{request.request_id} · {request.tool}: now {groups} may decide too", LIMIT)
+    name = subject_line(request) if isinstance(request, Review) else request.tool
+    return shortened(f"{request.request_id} · {name}: now {groups} may decide too", LIMIT)
 
 
 def waiting_details(requests: tuple[Request, ...]) -> str:
@@ -116,7 +136,13 @@ def _waiting(request: Request) -> str:
                 f"- `{request.request_id}`: approve `{request.action}`? "
                 f"{request.reason} ({request.risk}). Until {until}."
             )
+        case Review():
+            return (
+                f"- `{request.request_id}`: approve {subject_line(request)}? "
+                f"{shortened(request.reason, 500)}: {shortened(request.text, 500)}. Until {until}."
+            )
         case Question():
             return f"- `{request.request_id}`: {shortened(request.question, 500)} Until {until}."
         case Escalation():
-            return f"- `{request.request_id}`: {request.reason}; {request.detail}. Until {until}."
+            why = shortened(f"{request.reason}; {request.detail}", 1_000)
+            return f"- `{request.request_id}`: {why}. Until {until}."

@@ -6,6 +6,7 @@ from typing import cast
 from temporalio import workflow
 from temporalio.exceptions import FailureError, is_cancelled_exception
 
+from contracts.budget import Limits
 from contracts.decisions import Decided, RunInSandbox
 from contracts.state import CallState, RunState
 from contracts.tools import (
@@ -19,7 +20,6 @@ from contracts.tools import (
     ToolSuccess,
 )
 from workflows import failures, options, results
-from workflows.steps import drafts
 from workflows.summaries import call_line
 
 # Pydantic decodes a union like any type; only the annotation of execute_activity wants a class.
@@ -28,8 +28,8 @@ _RESULT = cast("type[ToolSuccess | ToolFailure]", ToolResult)
 
 async def run_tool(state: RunState, asked: CallState, seconds_left: float | None) -> ToolResult:
     """Run a call that was allowed; whatever happens to it becomes its one result."""
-    call, drafting = asked.call, drafts(asked)
-    contract = state.agent.tool(call.name)
+    call, drafting = asked.call, asked.drafting
+    contract = state.agent.companion(call.name)
     if drafting is not None:
         contract = state.agent.companion(drafting.draft)
     if contract is None or isinstance(call, MalformedCall):
@@ -53,8 +53,9 @@ async def run_tool(state: RunState, asked: CallState, seconds_left: float | None
     )
     if drafting is None:
         contract = _as_ruled(contract, asked)
+    contract = _within(state.agent.budget, contract)
     began = workflow.now()
-    result = await _scheduled(contract, call, invocation, seconds_left)
+    result = await scheduled(contract, call, invocation, seconds_left)
     if drafting is None and result.status == "outcome_unknown":
         over = began + timedelta(seconds=contract.timeout) + options.HEARTBEAT
         return await _reconciled(state, contract, invocation, result, over)
@@ -62,12 +63,13 @@ async def run_tool(state: RunState, asked: CallState, seconds_left: float | None
     return result.model_copy(update={"name": call.name})
 
 
-async def _scheduled(
+async def scheduled(
     contract: ToolContract,
     call: ToolCall,
     invocation: ToolInvocation,
     seconds_left: float | None,
 ) -> ToolResult:
+    """Run a tool's activity; whatever becomes of it is a result."""
     summary = call_line(call.model_copy(update={"name": contract.name}))
     try:
         if contract.local:
@@ -109,16 +111,25 @@ async def _reconciled(
         return unknown
     call = ToolCall(call_id=invocation.call_id, name=contract.name, arguments=invocation.arguments)
     asked = invocation.model_copy(update={"purpose": "reconcile", "grant": None})
-    found = results.found(await _scheduled(finder, call, asked, None))
+    found = results.found(await scheduled(finder, call, asked, None))
     if found is not None and found.happened is False and workflow.now() < over:
         words = f"until {contract.name} can't be under way any more"
         await workflow.sleep(over - workflow.now(), summary=words)
-        found = results.found(await _scheduled(finder, call, asked, None))
+        found = results.found(await scheduled(finder, call, asked, None))
     if found is None or found.happened is None:
         return unknown
     if not found.happened:
         return failures.never_happened(call, finder)
     return results.happened(call, finder.name, found.result)
+
+
+def _within(budget: Limits, contract: ToolContract) -> ToolContract:
+    """Repeat a call no more often than the run's budget says."""
+    most = budget.max_tool_retries
+    if most is None or contract.retry.max_retries <= most:
+        return contract
+    retry = contract.retry.model_copy(update={"max_retries": most})
+    return contract.model_copy(update={"retry": retry})
 
 
 def _grant(asked: CallState) -> Grant | None:

@@ -1,6 +1,7 @@
 """The transcript of a run: it only grows; what a model is shown of it may shrink. Pure."""
 
-from contracts.run import Stop
+from contracts.control import Checkpoint
+from contracts.run import RunStatus, Stop
 from contracts.state import RunState
 from contracts.tools import AnyCall, ToolFailure
 from contracts.transcript import Mark, ToolTurn, TranscriptItem
@@ -23,31 +24,45 @@ def appended(state: RunState, *items: TranscriptItem) -> RunState:
 
 def pruned(state: RunState, before: int) -> RunState:
     """Show less of what stands before this place from now on; the record keeps it whole."""
-    shown = context.view(state.items, before, state.agent.max_context_bytes)
-    return state.model_copy(
-        update={"pruned_before": before, "context_bytes": context.total(shown)}
-    )
+    state = state.model_copy(update={"pruned_before": before})
+    shown = context.shown(state.items, state.view, state.agent.max_context_bytes)
+    return state.model_copy(update={"context_bytes": context.total(shown)})
 
 
-def halted(state: RunState, stop: Stop) -> RunState:
+def seen_again(state: RunState) -> RunState:
+    """Measure what a model is shown from now on; a provider's own chain would show it more."""
+    shown = context.shown(state.items, state.view, state.agent.max_context_bytes)
+    return state.model_copy(update={"context_bytes": context.total(shown), "provider_state": {}})
+
+
+def halted(state: RunState, stop: Stop, outcome: RunStatus = "stopped") -> RunState:
     """
     End the run without an answer.
 
     Calls that were open get an `aborted` result, and what waited for people is withdrawn.
     """
-    if state.calls:
-        results = tuple(call.result or _aborted(call.call, stop) for call in state.calls)
-        state = appended(state.model_copy(update={"calls": ()}), ToolTurn(results=results))
-    return state.model_copy(update={"stop": stop, "outcome": "stopped", "requests": ()})
+    return aborted(state, stop).model_copy(
+        update={"stop": stop, "outcome": outcome, "requests": (), "candidate": None}
+    )
+
+
+def aborted(state: RunState, stop: Stop) -> RunState:
+    """Close the turn: calls that were open get an `aborted` result."""
+    if not state.calls:
+        return state
+    results = tuple(call.result or _aborted(call.call, stop) for call in state.calls)
+    return appended(state.model_copy(update={"calls": ()}), ToolTurn(results=results))
 
 
 def carried(state: RunState) -> RunState:
     """Return what a new execution begins with; of a long transcript only what is left in view."""
-    items = context.view(state.items, state.pruned_before, state.agent.max_context_bytes)
-    for place in (context.prune_point(state.items, CARRIED_BYTES), len(state.items)):
+    items, seen = context.carried(state.items, state.view, state.agent.max_context_bytes)
+    for place in (context.prune_point(items, CARRIED_BYTES, seen), len(items)):
         if context.total(items) > CARRIED_BYTES:
-            items = context.view(state.items, place, CARRIED_BYTES)
+            pruned = seen.model_copy(update={"pruned_before": place})
+            items, seen = context.carried(items, pruned, CARRIED_BYTES)
     begun = Mark(digest=state.head.digest)
+    looked = state.guarded == state.watched == len(state.items)
     fresh = {
         "origin": begun.digest,
         "sent": begun,
@@ -55,8 +70,22 @@ def carried(state: RunState) -> RunState:
         "items": (),
         "context_bytes": 0,
         "pruned_before": 0,
+        "hidden": (),
+        "summarised_before": seen.summarised_before,
+        "guarded": len(items) if looked else 0,
+        "watched": len(items) if looked else 0,
+        "checkpoint": _carried_checkpoint(state),
     }
     return appended(state.model_copy(update=fresh), *items)
+
+
+def _carried_checkpoint(state: RunState) -> Checkpoint | None:
+    """Find the checkpoint's place among what is carried; what came before it is in view there."""
+    if state.checkpoint is None:
+        return None
+    before = state.items[: state.checkpoint.items]
+    items, _ = context.carried(before, state.view, state.agent.max_context_bytes)
+    return state.checkpoint.model_copy(update={"items": len(items)})
 
 
 def _aborted(call: AnyCall, stop: Stop) -> ToolFailure:

@@ -35,7 +35,7 @@ def rendered(request: ModelRequest) -> Rendered:
 
     What is the same in every turn comes first, so that its bytes are too.
     """
-    stable = _stable(request.model, request.prefix)
+    stable = _stable(request.model, request.prefix, shaped=not request.without_tools)
     dialog = Dialog(request.model, request.transcript)
     choice = _tool_choice(request) if "tools" in stable.body else None
     thinking, notes = _thinking(stable.reasoning, choice, dialog)
@@ -51,12 +51,14 @@ def rendered(request: ModelRequest) -> Rendered:
     return Rendered(body, (*stable.notes, *notes, *dialog.notes, *kept))
 
 
-def _stable(model: str, prefix: Prefix) -> _Stable:
+def _stable(model: str, prefix: Prefix, *, shaped: bool) -> _Stable:
     known = family(model)
     max_tokens = prefix.settings.max_output_tokens or MAX_TOKENS
     asked = reasoning(model, known, prefix.settings, max_tokens)
     grammar = Grammar()
     shape, system, shape_notes = _shape(model, known, prefix, grammar)
+    if not shaped:  # the grammar has taken it all the same, so the tools are held to as much
+        shape, system, shape_notes = {}, _instructions(prefix), ()
     tools = [*_tools(prefix, known, grammar)]
     hosted, hosted_notes = _hosted(prefix.hosted, known)
     tools += hosted
@@ -79,8 +81,7 @@ def _shape(
     model: str, known: Family, prefix: Prefix, grammar: Grammar
 ) -> tuple[JsonObject, str, tuple[str, ...]]:
     """Return how the answer's shape is asked for, and the instructions that go with it."""
-    said = prefix.instructions if prefix.instructions.strip() else ""
-    schema = prefix.output_schema
+    said, schema = _instructions(prefix), prefix.output_schema
     if schema is None:
         return {}, said, ()
     if known.schemas and grammar.takes(schema):
@@ -88,6 +89,10 @@ def _shape(
     told = f"Your answer is nothing but JSON that fits this JSON Schema: {wire.json_text(schema)}"
     note = f"{model} can't be held to the answer's schema: it is told in words"
     return {}, f"{said}\n\n{told}".lstrip(), (note,)
+
+
+def _instructions(prefix: Prefix) -> str:
+    return prefix.instructions if prefix.instructions.strip() else ""
 
 
 def _tools(prefix: Prefix, known: Family, grammar: Grammar) -> Iterable[JsonObject]:
@@ -118,6 +123,8 @@ def _hosted(
 
 def _tool_choice(request: ModelRequest) -> JsonObject | None:
     """Render which tools the model may or must use; it is free after its first turn."""
+    if request.without_tools:
+        return {"type": "none"}
     settings = request.prefix.settings
     choice = _choice(settings.tool_choice if request.turn == 1 else "auto")
     if not settings.parallel_calls and choice["type"] != "none":

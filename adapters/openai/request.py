@@ -21,6 +21,8 @@ def rendered(request: ModelRequest, scope: Scope) -> Rendered:
     wanted = tools.choice(request)
     if wanted is not None and "tools" in body:
         body["tool_choice"] = wanted
+    if request.without_tools:
+        body.pop("text", None)
     body.update(scope.reference)
     body["input"] = [*items.rendered(request, scope.begin)]
     return Rendered(body, (*_notes(request), *filter(None, (scope.note,))))
@@ -28,13 +30,16 @@ def rendered(request: ModelRequest, scope: Scope) -> Rendered:
 
 def _notes(request: ModelRequest) -> tuple[str, ...]:
     """Say what of the agent's wishes this provider or model can't fulfil."""
-    settings = request.prefix.settings
+    settings, model = request.prefix.settings, request.model
     found = list(tools.notes(request.prefix))
-    if settings.reasoning is not None and families.never_reasons(request.model):
-        found.append(f"{request.model} doesn't reason: the setting `reasoning` is left out")
+    if settings.reasoning is not None and families.never_reasons(model):
+        found.append(f"{model} doesn't reason: the setting `reasoning` is left out")
+    elif settings.reasoning == "none" != families.least_effort(model):
+        found.append(f"{model} always reasons: it is asked for little")
     if settings.reasoning_tokens is not None:
         found.append("openai bounds no reasoning by tokens: `reasoning_tokens` is left out")
-    if request.prefix.output_schema is not None and not _is_object(request.prefix.output_schema):
+    shape = None if request.without_tools else request.prefix.output_schema
+    if shape is not None and not _is_object(shape):
         found.append("openai enforces the shape of objects only: this answer's is just checked")
     return tuple(found)
 
@@ -64,7 +69,9 @@ def _prefix(written: str, model: str, *, stored: bool) -> JsonObject:
         if not settings.parallel_calls:
             body["parallel_tool_calls"] = False
     if settings.reasoning is not None and not families.never_reasons(model):
-        body["reasoning"] = {"effort": settings.reasoning, "summary": "auto"}
+        silent = settings.reasoning == "none"
+        effort = families.least_effort(model) if silent else settings.reasoning
+        body["reasoning"] = {"effort": effort, "summary": "auto"}
     if settings.max_output_tokens is not None:
         body["max_output_tokens"] = settings.max_output_tokens
     if prefix.output_schema is not None and _is_object(prefix.output_schema):

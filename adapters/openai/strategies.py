@@ -50,7 +50,8 @@ def state(
     Return what the next call must know; empty where it has to begin anew.
 
     A response that holds a call which isn't in the reply can't be gone on from: nobody will ever
-    answer that call.
+    answer that call. Nor is a call without tools gone on from: it may have been a question apart,
+    which the transcript never held.
     """
     asked = [item for item in _items(raw) if item.get("type") in CALLS]
     known = scope.reference.get("conversation") or raw.get("id")
@@ -58,7 +59,8 @@ def state(
         return None
     if raw.get("status") in CUT_SHORT or len(asked) != len(reply.calls) or not known:
         return {}
-    kept: JsonObject = {_KEPT_AS[request.strategy]: known, "_pruned_before": request.pruned_before}
+    shown = None if request.without_tools else request.pruned_before
+    kept: JsonObject = {_KEPT_AS[request.strategy]: known, "_pruned_before": shown}
     if reply.calls:
         kept["_calls"] = [call.call_id for call in reply.calls]
     if request.strategy == "conversation":

@@ -1,4 +1,4 @@
-"""Tools as OpenAI Responses wants them declared, and which of them the first turn must call."""
+"""Tools as OpenAI Responses wants them declared, and which of them a turn may or must call."""
 
 from collections.abc import Mapping
 
@@ -22,7 +22,9 @@ def declared(prefix: Prefix) -> list[JsonValue]:
 
 
 def choice(request: ModelRequest) -> JsonValue:
-    """Say what the first turn must call; null where the model is free."""
+    """Say what the first turn must call, or that none may be called; null leaves it free."""
+    if request.without_tools:
+        return "none"
     wanted = request.prefix.settings.tool_choice
     if request.turn != 1 or wanted == "auto":
         return None

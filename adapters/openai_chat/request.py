@@ -9,7 +9,7 @@ from adapters.openai_chat import messages
 from adapters.openai_chat.servers import OPENAI_CHAT, Feature, Target
 from contracts.base import JsonObject
 from contracts.errors import ModelRejected
-from contracts.model import Effort, ModelRequest, ModelSettings, ToolSchema
+from contracts.model import Effort, ModelRequest, ModelSettings, Prefix, ToolSchema
 
 _SHAPE_IN_WORDS = "Answer with nothing but JSON that fits this JSON Schema:"
 
@@ -42,10 +42,11 @@ def rendered(request: ModelRequest, target: Target) -> Rendered:
     if target.has("prompt_cache_key"):
         draft.body["prompt_cache_key"] = prefix.digest
     _limit(draft, prefix.settings)
-    _reason(draft, prefix.settings, with_tools=bool(prefix.tools))
-    _equip(draft, request)
+    tools = _offered(draft, request)
+    _reason(draft, prefix.settings, with_tools=bool(tools))
+    _equip(draft, prefix, tools)
     said = [prefix.instructions]
-    if prefix.output_schema is not None:
+    if prefix.output_schema is not None and not request.without_tools:
         said.append(_shape(draft, prefix.output_schema))
     if request.strategy != "stateless":
         draft.note("keeps no conversation: every turn sends all of it")
@@ -53,8 +54,8 @@ def rendered(request: ModelRequest, target: Target) -> Rendered:
         draft.lacks("reasoning_history", "takes no reasoning of earlier turns: it isn't sent back")
     instructions = "\n\n".join(text for text in said if text.strip())
     draft.body["messages"] = messages.rendered(request, target, instructions)
-    if prefix.tools and request.turn == 1:
-        _choose(draft, prefix.settings)
+    if tools:
+        _choose(draft, request)
     return Rendered(draft.body, tuple(draft.notes))
 
 
@@ -73,6 +74,10 @@ def _reason(draft: _Draft, settings: ModelSettings, *, with_tools: bool) -> None
         if effort is not None:
             draft.note(f"knows no reasoning of {target.model}: the reasoning effort is off")
         return
+    least = families.least_effort(target.model) if target.is_openai else "none"
+    if effort == "none" != least:
+        draft.note(f"can't keep {target.model} from reasoning: it is asked for little")
+        effort = least
     if with_tools and target.reasons_only_without_tools:
         effort = _none_beside_tools(draft, effort)
     if effort is not None and not draft.lacks(
@@ -94,11 +99,19 @@ def _none_beside_tools(draft: _Draft, effort: Effort | None) -> Effort:
     return "none"
 
 
-def _equip(draft: _Draft, request: ModelRequest) -> None:
-    prefix = request.prefix
+def _offered(draft: _Draft, request: ModelRequest) -> tuple[ToolSchema, ...]:
+    """Return the tools to declare: all of them, unless the model must be kept from calling one."""
+    tools = request.prefix.tools
+    apart = request.without_tools and bool(tools)
+    if apart and draft.lacks("tool_choice", "can't be kept from calling tools: they are left out"):
+        return ()
+    return tools
+
+
+def _equip(draft: _Draft, prefix: Prefix, tools: tuple[ToolSchema, ...]) -> None:
     for tool in prefix.hosted:
         draft.note(f"runs no tools of its own here: {tool.name} is off")
-    if not prefix.tools:
+    if not tools:
         return
     strict = not draft.lacks(
         "strict", "has no strict schemas: arguments are checked by Holdfast alone"
@@ -108,7 +121,7 @@ def _equip(draft: _Draft, request: ModelRequest) -> None:
         "can't be kept from calling several tools at once: parallel calls stay on",
     ):
         draft.body["parallel_tool_calls"] = False
-    draft.body["tools"] = [_tool(tool, strict=strict) for tool in prefix.tools]
+    draft.body["tools"] = [_tool(tool, strict=strict) for tool in tools]
 
 
 def _tool(tool: ToolSchema, *, strict: bool) -> JsonObject:
@@ -139,8 +152,10 @@ def _shape(draft: _Draft, schema: JsonObject) -> str:
     return ""
 
 
-def _choose(draft: _Draft, settings: ModelSettings) -> None:
-    choice = settings.tool_choice
+def _choose(draft: _Draft, request: ModelRequest) -> None:
+    choice = request.prefix.settings.tool_choice if request.turn == 1 else "auto"
+    if request.without_tools:
+        choice = "none"
     if choice == "auto" or draft.lacks(
         "tool_choice", "can't be told which tool to use: the choice is the model's"
     ):

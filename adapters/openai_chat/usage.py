@@ -33,11 +33,11 @@ def usage(raw: JsonObject, target: Target) -> CallUsage:
         reasoning=native.get("reasoning_tokens", 0),
     )
     model = as_text(raw.get("model")) or target.model
-    used = pricing.priced(_seller(target), model, tokens)
+    used = pricing.priced(seller(target), model, tokens)
     return used.model_copy(update={"native": {target.prefix.rstrip(":/"): native}})
 
 
-def _seller(target: Target) -> str:
+def seller(target: Target) -> str:
     """Return the word that the price library has for a server; an empty one if it has none."""
     if not target.name:
         return "openai"

@@ -17,7 +17,7 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
-from contracts.approvals import ApprovalRequest, ApprovalSignal, Disposition, Request
+from contracts.approvals import Approvable, ApprovalSignal, Disposition, Request
 from contracts.base import Inbound
 from contracts.errors import HoldfastError
 from contracts.run import WORKFLOW_TYPE
@@ -65,14 +65,14 @@ async def pending(client: Client, run: str) -> tuple[Request, ...]:
     return answer
 
 
-async def approval(client: Client, run: str, request_id: str | None) -> ApprovalRequest | None:
+async def approval(client: Client, run: str, request_id: str | None) -> Approvable | None:
     """
     Return the request for approval with this id, or null where none waits under it.
 
     Without an id it is the only one; raises HoldfastError where there are more, or none.
     """
     await describe_open(client, run)
-    found = [one for one in await pending(client, run) if isinstance(one, ApprovalRequest)]
+    found = [one for one in await pending(client, run) if isinstance(one, Approvable)]
     if request_id is not None:
         return next((one for one in found if one.request_id == request_id), None)
     match found:

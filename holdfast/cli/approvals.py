@@ -17,7 +17,7 @@ from contracts.approvals import (
 )
 from contracts.errors import HoldfastError
 from contracts.run import WORKFLOW_TYPE, StatusReport
-from holdfast.cli import access, deciding, options, render
+from holdfast.cli import access, deciding, options, render, requested
 from holdfast.cli.options import blocking
 from holdfast.connection import connect
 from workflows.messages import objections
@@ -65,7 +65,7 @@ async def pending(
     else:
         out = render.console()
         for name, request in found:
-            render.show_request(out, name, request)
+            requested.show_request(out, name, request)
 
 
 @blocking
@@ -77,7 +77,7 @@ async def approve(
     key: Key = None,
     token: Token = None,
 ) -> None:
-    """Approve a call, signed where it must be. Exit code 1 if the run refuses the approval."""
+    """Approve a call or a review, signed where it must be. Exit code 1 if the run refuses it."""
     words = deciding.Words("approve", reason, approver, key, token)
     await deciding.decide(await connect(), run, request, words)
 
@@ -91,7 +91,7 @@ async def reject(
     key: Key = None,
     token: Token = None,
 ) -> None:
-    """Reject a call; its agent reads the reason and goes on without it."""
+    """Reject a call, whose agent reads the reason and goes on without it, or a review."""
     words = deciding.Words("reject", reason, approver, key, token)
     await deciding.decide(await connect(), run, request, words)
 

@@ -1,5 +1,6 @@
 """Commands about an app: what is registered in it."""
 
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
@@ -26,12 +27,23 @@ def tools(
         out.print(Text(contract.name, style="bold"))
         fields = contract.model_dump(mode="json", exclude={"name"})
         rows = [(f"  {name}", render.field(value)) for name, value in fields.items()]
-        render.show_fields(out, [*rows, ("  agents", ", ".join(users))])
+        others = "; ".join(_stands_in(contract, contracts))
+        more = [("  stands in", others)] if others else []
+        render.show_fields(out, [*rows, *more, ("  agents", ", ".join(users))])
     for agent in found.agents:
         for hosted in agent.hosted:
             out.print(Text(f"{hosted.name} (hosted)", style="bold"))
             rows = [("  risk", hosted.risk), ("  options", render.field(hosted.options))]
             render.show_fields(out, [*rows, ("  agent", agent.name)])
+
+
+def _stands_in(contract: ToolContract, others: tuple[ToolContract, ...]) -> Iterator[str]:
+    """Say for which tools this one does what no model asks for."""
+    for other in others:
+        roles = {"drafts": other.draft, "reconciles": other.reconcile, "undoes": other.undo}
+        for role, name in roles.items():
+            if name == contract.name:
+                yield f"{role} {other.name}"
 
 
 def _has(tools: tuple[ToolContract, ...], contract: ToolContract) -> bool:

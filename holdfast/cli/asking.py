@@ -13,15 +13,17 @@ from temporalio.service import RPCError
 
 from contracts.approvals import (
     AnswerSignal,
+    Approvable,
     ApprovalRequest,
     ApprovalSignal,
     Escalation,
     Question,
     Request,
     ResolutionSignal,
+    Review,
 )
 from contracts.errors import HoldfastError
-from holdfast.cli import access, render, signatures
+from holdfast.cli import access, requested, signatures
 from settings import Settings
 from workflows.summaries import Message
 
@@ -89,7 +91,7 @@ class Desk:
             return None
 
     async def _present(self, request: Request) -> None:
-        render.show_request(self._out, self._run, request)
+        requested.show_request(self._out, self._run, request)
         if not self._asks or request.request_id not in self._open:
             return
         self._reading = asyncio.create_task(self._read(request), name=request.request_id)
@@ -99,15 +101,15 @@ class Desk:
         if reading.cancelled():
             self._say("decided elsewhere")
         elif isinstance(reading.exception(), EOFError):
-            self._say(f"\nleft open: {render.command(self._run, request)}")
+            self._say(f"\nleft open: {requested.command(self._run, request)}")
         elif isinstance(error := reading.exception(), HoldfastError):
-            self._say(f"{error}; left open: {render.command(self._run, request)}")
+            self._say(f"{error}; left open: {requested.command(self._run, request)}")
         else:
             await self._send(request, reading.result())
 
     async def _read(self, request: Request) -> Message:
         match request:
-            case ApprovalRequest():
+            case ApprovalRequest() | Review():
                 words = {"y": "approve", "yes": "approve", "": "reject", "n": "reject"}
                 if await self._choice("approve? [y/N] ", {**words, "no": "reject"}) == "approve":
                     return await self._approval(request)
@@ -127,7 +129,7 @@ class Desk:
                 given = {"action": action, "guidance": guidance}
                 return ResolutionSignal.model_validate({"request_id": request.request_id, **given})
 
-    async def _approval(self, request: ApprovalRequest) -> ApprovalSignal:
+    async def _approval(self, request: Approvable) -> ApprovalSignal:
         """Approve a request, signed where it takes that."""
         user, token = Settings.load().user, None
         if request.needs_proof:
@@ -178,7 +180,7 @@ class Desk:
                 case ResolutionSignal():
                     await access.signal(self._client, self._run, "resolution", message)
         except (HoldfastError, RPCError) as error:
-            self._say(f"{error}; decide it later: {render.command(self._run, request)}")
+            self._say(f"{error}; decide it later: {requested.command(self._run, request)}")
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(access.PATIENCE.total_seconds()):

@@ -1,4 +1,4 @@
-"""Approving and rejecting a call from the command line, signed where that is needed."""
+"""Approving and rejecting from the command line, signed where that is needed."""
 
 import sys
 from typing import Literal, NamedTuple
@@ -7,9 +7,9 @@ import typer
 from pydantic import ValidationError
 from temporalio.client import Client
 
-from contracts.approvals import ApprovalRequest, ApprovalSignal
+from contracts.approvals import Approvable, ApprovalSignal
 from contracts.errors import HoldfastError
-from holdfast.cli import access, render, signatures
+from holdfast.cli import access, render, requested, signatures
 from settings import Settings
 from workflows.messages import objections
 
@@ -53,7 +53,7 @@ async def decide(client: Client, run: str, request_id: str | None, words: Words)
 
 async def _meant(
     client: Client, run: str, request_id: str | None, words: Words
-) -> ApprovalRequest | None:
+) -> Approvable | None:
     """Return the request, if anything of it has to be known; the run refuses what isn't there."""
     if request_id is not None and words.decision == "reject" and words.key is None:
         return None
@@ -70,7 +70,7 @@ class _Signature(NamedTuple):
     token: str | None = None
 
 
-def _signature(run: str, request: ApprovalRequest | None, words: Words) -> _Signature:
+def _signature(run: str, request: Approvable | None, words: Words) -> _Signature:
     if words.token is not None:
         given = sys.stdin.read() if words.token == _STANDARD_INPUT else words.token
         return _Signature(None, given.strip())
@@ -82,12 +82,12 @@ def _signature(run: str, request: ApprovalRequest | None, words: Words) -> _Sign
     if key.is_locked:
         signatures.needs_terminal()
         # Nobody signs what they haven't seen.
-        render.show_request(render.console(errors=True), run, request)
+        requested.show_request(render.console(errors=True), run, request)
     passphrase = signatures.passphrase_of(key)
     token = signatures.token(key, passphrase, run, request, words.decision)
     return _Signature(key.name, token)
 
 
-def _still_missing(request: ApprovalRequest | None) -> str:
+def _still_missing(request: Approvable | None) -> str:
     missing = request.count - len(request.approvals) - 1 if request else 0
     return f"; {missing} more must approve" if missing > 0 else ""

@@ -12,12 +12,12 @@ from temporalio.client import (
     WorkflowFailureError,
 )
 
-from contracts.approvals import RefusedMessage
+from contracts.approvals import RefusedMessage, Request
 from contracts.base import Contract
 from contracts.budget import Limits
 from contracts.run import WORKFLOW_TYPE, RunResult, StatusReport, Stop, UsageReport
 from contracts.usage import UsageMetrics
-from holdfast.cli import access, render
+from holdfast.cli import access, render, requested
 from holdfast.trace.reader import read_trace
 from holdfast.trace.requests import Asked
 from holdfast.trace.values import Standing, Trace
@@ -59,8 +59,8 @@ class RunView(Contract):
     Where one run stands.
 
     `source` says who says so: a worker that was asked, or the history that the server keeps. The
-    history doesn't know the digest of the transcript. `refused` are the latest of
-    `refused_total`.
+    history doesn't know the digest of the transcript, nor all that `requests` say which wait.
+    `refused` are the latest of `refused_total`.
     """
 
     source: Literal["worker", "history"]
@@ -70,6 +70,7 @@ class RunView(Contract):
     actor: str | None
     status: Standing
     waits_for: tuple[str, ...]
+    requests: tuple[Request, ...]
     step: int
     tool_calls: int
     hosted_calls: int
@@ -108,8 +109,10 @@ async def view(client: Client, run: str) -> RunView:
     if description.status is WorkflowExecutionStatus.RUNNING:
         status = await access.ask(client, run, "status", _STATUS)
         usage = await access.ask(client, run, "usage", _USAGE) if status is not None else None
+        waiting = bool(status and status.waits_for)
+        requests = await access.ask(client, run, "pending", access.REQUESTS) if waiting else ()
         if status is not None and usage is not None:
-            return _asked(status, usage)
+            return _asked(status, usage, requests or ())
     return _read(read_trace(await access.history(client, run)))
 
 
@@ -162,6 +165,8 @@ def show_view(out: Console, shown: RunView) -> None:
     if shown.source == "history" and shown.ended_at is None:
         fields.append(("note", "no worker answered; this is what the history says"))
     render.show_fields(out, fields)
+    for request in shown.requests:
+        requested.show_request(out, shown.run_id, request)
 
 
 async def _entry(client: Client, execution: WorkflowExecution) -> RunEntry:
@@ -197,7 +202,7 @@ async def _standing(client: Client, execution: WorkflowExecution) -> Standing:
         return "failed"
 
 
-def _asked(status: StatusReport, usage: UsageReport) -> RunView:
+def _asked(status: StatusReport, usage: UsageReport, requests: tuple[Request, ...]) -> RunView:
     return RunView(
         source="worker",
         run_id=status.run_id,
@@ -206,6 +211,7 @@ def _asked(status: StatusReport, usage: UsageReport) -> RunView:
         actor=status.actor,
         status=status.status,
         waits_for=status.waits_for,
+        requests=requests,
         step=status.step,
         tool_calls=usage.tool_calls,
         hosted_calls=usage.hosted_calls,
@@ -248,6 +254,7 @@ def _read(trace: Trace) -> RunView:
         actor=trace.brief.actor if trace.brief else None,
         status=trace.status,
         waits_for=tuple(_waits_for(asked) for asked in trace.waiting),
+        requests=(),
         step=result.steps if result else len(turns),
         tool_calls=trace.tool_calls,
         hosted_calls=trace.hosted_calls,

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from getpass import getpass
 from typing import TYPE_CHECKING, Literal
 
-from contracts.approvals import ApprovalRequest
+from contracts.approvals import Approvable
 from contracts.errors import HoldfastError
 from settings import Settings
 
@@ -46,7 +46,7 @@ def token(
     key: "OwnKey",
     passphrase: str | None,
     run: str,
-    request: ApprovalRequest,
+    request: Approvable,
     decision: Literal["approve", "reject"],
 ) -> str:
     """Sign a decision about one request of a run."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 from temporalio.api.enums.v1 import EventType
-from temporalio.api.failure.v1 import Failure
+from temporalio.api.failure.v1 import CanceledFailureInfo, Failure
 from temporalio.api.history.v1 import HistoryEvent
 
 from contracts.approvals import Verdicts
@@ -16,6 +16,7 @@ from contracts.transcript import ToolTurn
 from contracts.usage import CallUsage
 from holdfast.trace.chronicle import Chronicle, Readers
 from holdfast.trace.markers import Judged
+from holdfast.trace.own import OwnReader
 from holdfast.trace.payloads import RESULT, activity_error, at, decoded, summary
 from holdfast.trace.values import Call, Companion, Turn
 from workflows import failures
@@ -24,6 +25,8 @@ _CALL = TypeAdapter(ModelCall)
 _REPLY = TypeAdapter(ModelReply)
 _INVOCATION = TypeAdapter(ToolInvocation)
 _VERDICTS = TypeAdapter(Verdicts)
+
+_CANCELLED = Failure(message="cancelled", canceled_failure_info=CanceledFailureInfo())
 
 
 class _Open(NamedTuple):
@@ -41,9 +44,10 @@ class _Open(NamedTuple):
 class ActivityReader:
     """Knows which activity is open under which event."""
 
-    def __init__(self, chronicle: Chronicle, judged: Judged) -> None:
+    def __init__(self, chronicle: Chronicle, judged: Judged, own: OwnReader) -> None:
         self._chronicle = chronicle
         self._judged = judged
+        self._own = own
         self._open: dict[str, _Open] = {}
         self._hearings: set[str] = set()
         self.readers: Readers = {
@@ -67,7 +71,8 @@ class ActivityReader:
                 name, _, text = summary(event).partition(": ")
                 self._chronicle.note(name, text, at(event))
             case _:
-                self._open[self._chronicle.key(event)] = self._tool_called(event)
+                if not self._own.begun(event):
+                    self._open[self._chronicle.key(event)] = self._tool_called(event)
 
     def _model_asked(self, event: HistoryEvent) -> None:
         scheduled = event.activity_task_scheduled_event_attributes
@@ -103,21 +108,23 @@ class ActivityReader:
         call, queue = self._chronicle.call(invocation.call_id), scheduled.task_queue.name
         if call is None:
             return self._unread_call(event, invocation.call_id)
-        if invocation.purpose == "call":
-            self._chronicle.change_call(
-                invocation.call_id, task_queue=queue, draft_id=invocation.draft_id or ""
-            )
-            return _Open(invocation.call_id, at(event))
-        companion = Companion(
-            key=self._chronicle.key(event),
-            tool=scheduled.activity_type.name,
-            purpose=invocation.purpose,
-            at=at(event),
-            task_queue=queue,
-            draft_id=invocation.idempotency_key if invocation.purpose == "draft" else "",
-        )
-        self._chronicle.change_call(invocation.call_id, course=(*call.course, companion))
-        return _Open(invocation.call_id, at(event), companion.key)
+        match invocation.purpose:
+            case "draft" | "reconcile" as purpose:
+                companion = Companion(
+                    key=self._chronicle.key(event),
+                    tool=scheduled.activity_type.name,
+                    purpose=purpose,
+                    at=at(event),
+                    task_queue=queue,
+                    draft_id=invocation.idempotency_key if purpose == "draft" else "",
+                )
+                self._chronicle.change_call(invocation.call_id, course=(*call.course, companion))
+                return _Open(invocation.call_id, at(event), companion.key)
+            case "call" | "undo":  # what undoes is the run's own work
+                self._chronicle.change_call(
+                    invocation.call_id, task_queue=queue, draft_id=invocation.draft_id or ""
+                )
+                return _Open(invocation.call_id, at(event))
 
     def _unread_call(self, event: HistoryEvent, call_id: str) -> _Open:
         """Keep a call whose asking can't be read: that it ran can."""
@@ -138,8 +145,9 @@ class ActivityReader:
 
     def _started(self, event: HistoryEvent) -> None:
         started = event.activity_task_started_event_attributes
-        open_ = self._open.get(self._chronicle.place(started.scheduled_event_id))
-        if open_ is None:
+        place = self._chronicle.place(started.scheduled_event_id)
+        open_ = self._open.get(place)
+        if self._own.started(place, started.attempt, at(event)) or open_ is None:
             return
         if open_.call_id is None:
             self._change_turn(attempts=started.attempt)
@@ -156,12 +164,13 @@ class ActivityReader:
 
     def _completed(self, event: HistoryEvent) -> None:
         completed = event.activity_task_completed_event_attributes
-        if self._chronicle.place(completed.scheduled_event_id) in self._hearings:
+        place = self._chronicle.place(completed.scheduled_event_id)
+        if place in self._hearings:
             if (verdicts := decoded(completed.result.payloads, _VERDICTS)) is not None:
                 self._judged(verdicts, at(event))
             return
         open_ = self._closed(completed.scheduled_event_id)
-        if open_ is None:
+        if self._own.completed(place, completed.result.payloads, at(event)) or open_ is None:
             return
         if open_.call_id is not None:
             result = decoded(completed.result.payloads, RESULT)
@@ -216,13 +225,13 @@ class ActivityReader:
 
     def _cancelled(self, event: HistoryEvent) -> None:
         cancelled = event.activity_task_canceled_event_attributes
-        self._close(event, cancelled.scheduled_event_id, Failure(message="cancelled"))
+        self._close(event, cancelled.scheduled_event_id, _CANCELLED)
 
     def _close(self, event: HistoryEvent, scheduled_event_id: int, failure: Failure) -> None:
-        open_ = self._closed(scheduled_event_id)
-        if open_ is None:
+        open_, error = self._closed(scheduled_event_id), activity_error(failure)
+        place = self._chronicle.place(scheduled_event_id)
+        if self._own.failed(place, error, at(event)) or open_ is None:
             return
-        error = activity_error(failure)
         if open_.call_id is None:
             used = failures.usage(error)
             self._change_turn(ended_at=at(event), error=failures.message(error), used=used)

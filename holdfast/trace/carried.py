@@ -2,7 +2,15 @@
 
 from datetime import datetime
 
-from contracts.approvals import ApprovalRecord, ApprovalRequest, Question, Request, Requirement
+from contracts.approvals import (
+    Approvable,
+    ApprovalRecord,
+    ApprovalRequest,
+    Question,
+    Request,
+    Requirement,
+    Review,
+)
 from contracts.state import CallState, RunState
 from contracts.tools import Draft, ToolSuccess
 from contracts.transcript import AssistantTurn
@@ -93,7 +101,7 @@ def _drafted(draft: Draft, key: str, now: datetime) -> Companion:
 
 def _asked(request: Request) -> Asked:
     heard: list[Said | PassedOn] = []
-    approval = request if isinstance(request, ApprovalRequest) else None
+    approval = request if isinstance(request, Approvable) else None
     if approval is not None:
         heard += [_said(record) for record in approval.approvals]
         if approval.escalated_at is not None:
@@ -105,6 +113,7 @@ def _asked(request: Request) -> Asked:
         call_id="" if request.kind == "escalation" else request.call_id,
         reason=request.question if request.kind == "question" else request.reason,
         at=request.requested_at,
+        subject=request.subject if isinstance(request, Review) else "",
         required=approval and Requirement.model_validate(approval.model_dump()),
         expires_at=request.expires_at,
         heard=tuple(sorted(heard, key=lambda one: one.at)),

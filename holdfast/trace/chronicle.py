@@ -154,6 +154,9 @@ class Chronicle:
         turn = self.turn
         if turn is None or len(turn.calls) != len(call_ids):
             return
+        known = [call.call.call_id for call in turn.calls]
+        if not all(map(_may_be_named, known, call_ids)):
+            return  # a command that the run itself wants was ruled upon
         calls = tuple(
             replace(call, call=call.call.model_copy(update={"call_id": call_id}))
             for call, call_id in zip(turn.calls, call_ids, strict=True)
@@ -258,7 +261,7 @@ class Chronicle:
     def ask(self, asked: Asked) -> None:
         """Open a request."""
         self.waits.ask(asked)
-        if asked.kind == "escalation":
+        if asked.is_of_run:
             self.entries.append(Escalated(request_id=asked.request_id))
 
     def settle(self, asked: Asked, outcome: Outcome, said: Said, at: datetime) -> None:
@@ -294,3 +297,8 @@ class Chronicle:
         for call in self.turn.calls:
             if call.result is None:
                 self.close_call(outcomes.aborted(call.call, self.result.stop.reason), at)
+
+
+def _may_be_named(call_id: str, fresh: str) -> bool:
+    """Whether a run may have given a call with this id that other one (workflows/replies.py)."""
+    return fresh == call_id or fresh.startswith((f"{call_id}-", "call-"))

@@ -56,9 +56,13 @@ def request_lines(asked: Asked) -> Iterator[Line]:
 
 def escalation_lines(asked: Asked) -> Iterator[Line]:
     """Write that the run itself waits, and what somebody decided about it."""
-    yield Line("wait", f"escalated: {plain(asked.reason)} ({asked.request_id})", "waiting")
+    about = f"{plain(asked.subject)}: " if asked.subject else ""
+    kind = "review" if asked.kind == "review" else "escalated"
+    text = f"{kind}: {about}{plain(asked.reason)} ({asked.request_id})"
+    yield Line("wait", text, "waiting")
     for line in request_lines(asked):
-        decision = f" ({asked.settled.text})" if asked.settled and line.label == "wait" else ""
+        resolved = asked.outcome == "resolved" and line.label == "wait"
+        decision = f" ({asked.settled.text})" if asked.settled and resolved else ""
         yield line._replace(text=f"{line.text}{decision}", indented=False)
 
 

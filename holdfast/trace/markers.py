@@ -14,6 +14,7 @@ from contracts.approvals import Requirement, Verdicts
 from contracts.decisions import ApprovalRequired, AskUser, Decided, Ruling, Rulings
 from contracts.run import AgentSnapshot
 from holdfast.trace.chronicle import Chronicle, Readers
+from holdfast.trace.own import OwnReader, Ran
 from holdfast.trace.payloads import (
     RESULT,
     LocalActivity,
@@ -46,9 +47,10 @@ class MarkerReader:
     or when the decision was made that let it run.
     """
 
-    def __init__(self, chronicle: Chronicle, judged: Judged) -> None:
+    def __init__(self, chronicle: Chronicle, judged: Judged, own: OwnReader) -> None:
         self._chronicle = chronicle
         self._judged = judged
+        self._own = own
         self._clock: datetime | None = None
         self._task_completed_id = 0
         self._prolonged = False
@@ -89,8 +91,9 @@ class MarkerReader:
             case "record":
                 self._recorded(summary(event), ended)
             case _:
-                self._tool_ran(event, done, ended)
-                return
+                if not self._own_ran(event, done, ended):
+                    self._tool_ran(event, done, ended)
+                    return
         self._clock = ended
 
     def _recorded(self, line: str, now: datetime) -> None:
@@ -133,6 +136,12 @@ class MarkerReader:
             required=required,
             expires_at=self._chronicle.expiry(required, now),
         )
+
+    def _own_ran(self, event: HistoryEvent, done: LocalActivity, ended: datetime) -> bool:
+        marked = event.marker_recorded_event_attributes
+        error = activity_error(marked.failure) if marked.HasField("failure") else None
+        ran = Ran(done.activity_type, done.attempt, min(self._clock or ended, ended), ended, error)
+        return self._own.ran(event, ran)
 
     def _tool_ran(self, event: HistoryEvent, done: LocalActivity, ended: datetime) -> None:
         marked = event.marker_recorded_event_attributes

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from temporalio.api.common.v1 import Payload
@@ -14,6 +14,7 @@ from temporalio.common import RawValue
 from contracts.approvals import (
     AnswerSignal,
     ApprovalSignal,
+    Requirement,
     ResolutionSignal,
     SteerSignal,
     Verdict,
@@ -25,9 +26,10 @@ from holdfast.trace.payloads import at, summary
 from holdfast.trace.requests import Asked, Outcome, Said
 from workflows import messages, results
 
-# The only trace of an escalation is the timer that limits the wait for it.
+# The only trace of what the run itself waits for is the timer that limits the wait.
 _WAIT = re.compile(r"^req-\d+ · ")
-_ESCALATED = re.compile(r"(req-\d+) · escalated: ([^;]*)")
+_ESCALATED = re.compile(r"(?P<id>req-\d+) · escalated: (?P<reason>.*)")
+_REVIEWED = re.compile(r"(?P<id>req-\d+) · review of (?P<subject>.+?): (?P<reason>.*)")
 
 
 class _Sent(NamedTuple):
@@ -113,16 +115,16 @@ class PeopleReader:
             late = "the request has just closed"
             said = replace(said, accepted=False, refusal=late, code="closed")
         if said.accepted:
-            self._accept(asked or self._escalated(said), said, now)
+            self._accept(asked or self._proven(said), said, now)
         else:
             self._chronicle.refuse(said)
 
-    def _escalated(self, said: Said) -> Asked:
+    def _proven(self, said: Said) -> Asked:
         """Open the request that an accepted message proves, though no timer told of it."""
         asked = Asked(
             request_id=said.request_id,
             key=f"{said.key}.{said.request_id}",
-            kind="escalation",
+            kind="review" if said.signal == "approval" else "escalation",
             call_id="",
             reason="",
             at=said.at,
@@ -149,19 +151,34 @@ class PeopleReader:
         if not _WAIT.match(line):
             return
         self._timers.add(self._chronicle.key(event))
-        for request_id, reason in _ESCALATED.findall(line):
-            if request_id not in self._chronicle.waits.requests:
-                self._chronicle.ask(
-                    Asked(
-                        request_id=request_id,
-                        key=f"{self._chronicle.key(event)}.{request_id}",
-                        kind="escalation",
-                        call_id="",
-                        reason=reason,
-                        at=at(event),
-                        expires_at=at(event) + limit.ToTimedelta(),
-                    )
-                )
+        # Nothing but the end of a request has a semicolon (workflows/summaries.py).
+        for part in line.split("; "):
+            about = _ESCALATED.match(part) or _REVIEWED.match(part)
+            if about and about["id"] not in self._chronicle.waits.requests:
+                self._chronicle.ask(self._waiting(event, about, limit.ToTimedelta()))
+
+    def _waiting(self, event: HistoryEvent, about: re.Match[str], limit: timedelta) -> Asked:
+        subject = about.groupdict().get("subject") or ""
+        required = self._required(subject) if subject else None
+        lasts = self._chronicle.expiry(required, at(event)) if required else None
+        return Asked(
+            request_id=about["id"],
+            key=f"{self._chronicle.key(event)}.{about['id']}",
+            kind="review" if subject else "escalation",
+            call_id="",
+            reason=about["reason"],
+            at=at(event),
+            subject=subject,
+            required=required,
+            expires_at=lasts or at(event) + limit,
+        )
+
+    def _required(self, subject: str) -> Requirement:
+        """Find what a review takes: what its guardrail says, or anybody's approval."""
+        agent, words = self._chronicle.agent, subject.split(":")
+        known = agent.guardrails if agent and words[0] == "guardrail" else ()
+        reviews = (spec.review for spec in known if spec.name in words and spec.review)
+        return next(reviews, Requirement())
 
     def _timer_fired(self, event: HistoryEvent) -> None:
         started = event.timer_fired_event_attributes.started_event_id

@@ -6,6 +6,7 @@ from holdfast.trace.course import call_lines, escalation_lines
 from holdfast.trace.transcript import ending, entry_lines, heading, turn_lines
 from holdfast.trace.values import Call, Entry, Escalated, Noted, Trace, Turn
 from holdfast.trace.words import Line
+from holdfast.trace.works import Guarded, Work
 
 
 class Progress:
@@ -105,5 +106,7 @@ def _may_grow(trace: Trace, entry: Entry) -> bool:
             return entry.ended_at is None or any(call.result is None for call in entry.calls)
         case Escalated(request_id=request_id):
             return trace.requests[request_id].outcome is None
+        case Guarded() | Work():
+            return entry.ended_at is None
         case _:
             return False

@@ -11,8 +11,10 @@ from contracts.run import RunInput, RunResult
 from contracts.state import RunState
 from holdfast.trace.activities import ActivityReader
 from holdfast.trace.carried import carry_on
+from holdfast.trace.children import ChildReader
 from holdfast.trace.chronicle import Chronicle, Readers
 from holdfast.trace.markers import MarkerReader
+from holdfast.trace.own import OwnReader
 from holdfast.trace.payloads import activity_error, at, decoded
 from holdfast.trace.people import PeopleReader
 from holdfast.trace.values import Trace
@@ -47,7 +49,7 @@ class TraceReader:
 
     def __init__(self) -> None:
         self._chronicle = Chronicle()
-        people = PeopleReader(self._chronicle)
+        people, own = PeopleReader(self._chronicle), OwnReader(self._chronicle)
         self._readers: Readers = {
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED: self._started,
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED: self._completed,
@@ -58,9 +60,10 @@ class TraceReader:
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED: self._cancel_requested,
             EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED: self._task_failed,
             EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT: self._task_timed_out,
-            **ActivityReader(self._chronicle, people.judged).readers,
+            **ActivityReader(self._chronicle, people.judged, own).readers,
             **people.readers,
-            **MarkerReader(self._chronicle, people.judged).readers,
+            **MarkerReader(self._chronicle, people.judged, own).readers,
+            **ChildReader(self._chronicle).readers,
         }
 
     def read(self, event: HistoryEvent) -> None:

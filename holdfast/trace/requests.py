@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from contracts.approvals import Code, Proof, Requirement
 from contracts.budget import Budget
 
-Kind: TypeAlias = Literal["approval", "question", "escalation"]
+Kind: TypeAlias = Literal["approval", "review", "question", "escalation"]
 Outcome: TypeAlias = Literal["approved", "rejected", "answered", "resolved", "expired"]
 
 
@@ -62,6 +62,7 @@ class Asked:
     `heard` is what happened while it waited, in its order: messages that were refused, approvals
     that weren't enough yet, that it was passed on. `settled` is the message that ended the wait:
     none if it expired. `required` is what its approval takes; null where it is no approval.
+    `subject` is what is reviewed, where it is a review.
     """
 
     request_id: str
@@ -70,12 +71,18 @@ class Asked:
     call_id: str
     reason: str
     at: datetime
+    subject: str = ""
     required: Requirement | None = None
     expires_at: datetime | None = None
     heard: tuple[Said | PassedOn, ...] = ()
     outcome: Outcome | None = None
     settled: Said | None = None
     closed_at: datetime | None = None
+
+    @property
+    def is_of_run(self) -> bool:
+        """Whether the run itself waits, and not one of its calls."""
+        return self.kind in {"escalation", "review"}
 
     @property
     def waited(self) -> timedelta | None:

@@ -3,59 +3,18 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Literal
 
 from pydantic import JsonValue
 
-from contracts.base import Contract, JsonObject
+from contracts.base import JsonObject
 from contracts.run import WORKFLOW_TYPE, sandbox_queue
 from contracts.tools import ToolCall, ToolResult, ToolSuccess
 from holdfast.trace import records
+from holdfast.trace.ownspans import own_spans
 from holdfast.trace.records import iso, iso_or_null
 from holdfast.trace.requests import Asked, PassedOn, Said
+from holdfast.trace.tree import Span, SpanEvent, SpanTree, span_id
 from holdfast.trace.values import Call, Companion, Noted, Ruled, Trace, Turn
-
-
-class SpanEvent(Contract):
-    """Something that happened at one moment of a span."""
-
-    name: str
-    at: str
-    attributes: JsonObject
-
-
-class Span(Contract):
-    """
-    One operation of a run. Times are ISO 8601 in UTC; `ended_at` is null while it goes on.
-
-    Names follow OpenTelemetry's conventions for generative AI.
-    """
-
-    span_id: str
-    parent_id: str | None
-    type: Literal["agent", "generation", "function", "approval"]
-    name: str
-    started_at: str
-    ended_at: str | None
-    attributes: JsonObject
-    events: tuple[SpanEvent, ...] = ()
-    children: tuple[str, ...] = ()
-
-
-class SpanTree(Contract):
-    """
-    The spans of one run, the root first.
-
-    `trace_id` is that of the run's first execution and stays the same when it goes on in another.
-    `group_id` is the session.
-    """
-
-    trace_id: str
-    workflow_name: str
-    group_id: str | None
-    run_id: str
-    status: str
-    spans: tuple[Span, ...]
 
 
 def span_tree(trace: Trace) -> SpanTree:
@@ -83,7 +42,7 @@ def _root(trace: Trace) -> Span:
     name = trace.brief.agent if trace.brief else "unknown"
     result = trace.result
     return Span(
-        span_id=_id(trace, "run"),
+        span_id=span_id(trace, "run"),
         parent_id=None,
         type="agent",
         name=f"invoke_agent {name}",
@@ -119,13 +78,14 @@ def _below(trace: Trace, root: str) -> Iterator[Span]:
                     asked = trace.requests[ruled.request_id]
                     yield _approval(trace, asked, function.span_id, ruled)
     for asked in trace.requests.values():
-        if asked.kind == "escalation":
+        if asked.is_of_run:
             yield _approval(trace, asked, root)
+    yield from own_spans(trace, root)
 
 
 def _generation(trace: Trace, turn: Turn, parent: str) -> Span:
     return Span(
-        span_id=_id(trace, turn.key),
+        span_id=span_id(trace, turn.key),
         parent_id=parent,
         type="generation",
         name=f"chat {turn.model}",
@@ -166,7 +126,7 @@ def _function(trace: Trace, call: Call, parent: str) -> Span:
     )
     ruled = call.rulings[-1] if call.rulings else None
     return Span(
-        span_id=_id(trace, call.key),
+        span_id=span_id(trace, call.key),
         parent_id=parent,
         type="function",
         name=f"execute_tool {asked.name}",
@@ -188,7 +148,7 @@ def _function(trace: Trace, call: Call, parent: str) -> Span:
 
 def _companion(trace: Trace, call: Call, ran: Companion, parent: str) -> Span:
     return Span(
-        span_id=_id(trace, ran.key),
+        span_id=span_id(trace, ran.key),
         parent_id=parent,
         type="function",
         name=f"execute_tool {ran.tool}",
@@ -218,7 +178,7 @@ def _ran(ran: Call | Companion, result: ToolResult | None) -> JsonObject:
 def _approval(trace: Trace, asked: Asked, parent: str, ruled: Ruled | None = None) -> Span:
     settled = asked.settled
     return Span(
-        span_id=_id(trace, asked.key),
+        span_id=span_id(trace, asked.key),
         parent_id=parent,
         type="approval",
         name=f"await {asked.kind}",
@@ -228,6 +188,7 @@ def _approval(trace: Trace, asked: Asked, parent: str, ruled: Ruled | None = Non
             "request_id": asked.request_id,
             "kind": asked.kind,
             "reason": asked.reason,
+            "subject": asked.subject or None,
             "required": records.required(asked),
             "expires_at": iso_or_null(asked.expires_at),
             "escalated_at": iso_or_null(asked.escalated_at),
@@ -282,7 +243,3 @@ def _said(said: Said) -> SpanEvent:
             "refusal": said.refusal,
         },
     )
-
-
-def _id(trace: Trace, key: str) -> str:
-    return hashlib.sha256(f"{trace.first_execution}/{key}".encode()).hexdigest()[:16]

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from holdfast.trace.course import call_lines, escalation_lines, said_line
+from holdfast.trace.errands import guarded_lines, is_told, work_lines
 from holdfast.trace.values import Entry, Escalated, Noted, Said, Trace, Turn
 from holdfast.trace.words import (
     Line,
@@ -16,6 +17,7 @@ from holdfast.trace.words import (
     plain,
     short,
 )
+from holdfast.trace.works import Guarded, Work
 
 # Audit lines that say again what other lines of the transcript say in their place.
 _SAID_ELSEWHERE = {
@@ -26,6 +28,8 @@ _SAID_ELSEWHERE = {
     "model failed",
     "answer sent back",
 }
+
+_FAULTS = {"workflow task failed", "worker lost", "tripwire", "not undone"}
 
 
 def lines(trace: Trace) -> Iterator[Line]:
@@ -55,8 +59,12 @@ def entry_lines(trace: Trace, entry: Entry) -> Iterator[Line]:
             yield from escalation_lines(trace.requests[request_id])
         case Said():
             yield said_line(entry)
-        case Noted() if entry.event not in _SAID_ELSEWHERE:
-            fault = entry.event in {"workflow task failed", "worker lost"}
+        case Guarded():
+            yield from guarded_lines(entry)
+        case Work():
+            yield from work_lines(entry)
+        case Noted() if entry.event not in _SAID_ELSEWHERE and not is_told(trace, entry):
+            fault = entry.event in _FAULTS
             # What adapters note speaks for itself.
             text = short(entry.text if entry.event == "noted" else f"{entry.event}: {entry.text}")
             yield Line("fault" if fault else "note", text, "bad" if fault else "quiet")

@@ -13,6 +13,7 @@ from contracts.run import AgentSnapshot, Brief, RunResult
 from contracts.tools import AnyCall, Risk, ToolFailure, ToolResult
 from contracts.usage import CallUsage
 from holdfast.trace.requests import Asked, Said
+from holdfast.trace.works import Guarded, Work
 
 Standing: TypeAlias = Literal[
     "running",
@@ -166,7 +167,7 @@ class Turn:
 
 @dataclass(frozen=True, kw_only=True)
 class Escalated:
-    """The run itself began to wait for a person."""
+    """The run itself began to wait for a person: escalated, or for a review."""
 
     request_id: str
 
@@ -180,7 +181,7 @@ class Noted:
     at: datetime
 
 
-Entry: TypeAlias = Turn | Escalated | Said | Noted
+Entry: TypeAlias = Turn | Escalated | Said | Noted | Guarded | Work
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,6 +240,16 @@ class Trace:
         for asked in self.requests.values():
             said += asked.messages
         return tuple(sorted((*said, *self.flood), key=lambda one: (one.at, _place(one.key))))
+
+    @property
+    def guarded(self) -> tuple[Guarded, ...]:
+        """All looks of guardrails that are functions."""
+        return tuple(entry for entry in self.entries if isinstance(entry, Guarded))
+
+    @property
+    def works(self) -> tuple[Work, ...]:
+        """All that the run had done for itself."""
+        return tuple(entry for entry in self.entries if isinstance(entry, Work))
 
     @property
     def audits(self) -> tuple[Noted, ...]:

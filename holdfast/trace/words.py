@@ -69,6 +69,14 @@ def duration(time: timedelta) -> str:
     return f"{hours}h {minutes}m" if hours else f"{minutes}m {rest}s"
 
 
+def elapsed(started_at: datetime | None, ended_at: datetime | None, attempts: int) -> str:
+    """Write how long something ran: ` (12 ms, 2 attempts)`, or nothing where it didn't."""
+    if started_at is None or ended_at is None:
+        return ""
+    more = f", {attempts} attempts" if attempts > 1 else ""
+    return f" ({duration(ended_at - started_at)}{more})"
+
+
 def dollars(amount: Decimal | None) -> str:
     """Write an estimated cost."""
     if amount is None:

@@ -41,7 +41,13 @@ async def find_rotation(account: str) -> Reconciled:
     raise AssertionError(account)
 
 
-@tool(risk=Risk.IDENTITY_ACCESS, reconcile="find_rotation")
+@tool(risk=Risk.WRITE_INTERNAL)
+async def put_back(account: str) -> str:
+    """Put the credentials of an account back to what they were."""
+    raise AssertionError(account)
+
+
+@tool(risk=Risk.IDENTITY_ACCESS, reconcile="find_rotation", undo="put_back")
 async def rotate(account: str) -> str:
     """Rotate the credentials of an account."""
     raise AssertionError(account)
@@ -86,7 +92,7 @@ async def told(
 ) -> tuple[ToolResult, list[JsonValue]]:
     """Make a call, and return its result and what it reported."""
     activities = ToolActivities(
-        ToolRegistry([look, find_rotation, rotate]),
+        ToolRegistry([look, find_rotation, rotate, put_back]),
         place,
         FileArtifacts(folder),
         board or Board(),
@@ -278,6 +284,16 @@ async def test_who_looks_for_a_secret_that_was_made_says_none(folder: Path) -> N
     assert called.data == found
 
 
+async def test_who_takes_back_what_made_a_secret_says_none(folder: Path) -> None:
+    """What undoes such a call knows what it answered, and may say it again."""
+    undone, _ = await told(saying("fresh-password"), folder, name="put_back", purpose="undo")
+    called, _ = await told(saying("fresh-password"), folder, name="put_back")
+
+    assert isinstance(undone, ToolSuccess)
+    assert isinstance(called, ToolSuccess)
+    assert (undone.data, called.data) == (WITHHELD, "fresh-password")
+
+
 def off(kind: Kind, name: str) -> Board:
     return Board(Switch(kind=kind, name=name, by="dana", reason="too many", at=NOW))
 
@@ -305,6 +321,32 @@ async def test_who_reconciles_may_look(folder: Path) -> None:
     )
 
     assert (result.status, len(place.calls)) == ("ok", 1)
+
+
+async def test_what_is_switched_off_can_be_taken_back(folder: Path) -> None:
+    """An undo is a tool of its own: the switch of what it undoes doesn't keep it from running."""
+    # GR-13
+    place = saying("put back")
+    result, _ = await told(
+        place, folder, off("tool", "rotate"), name="put_back", purpose="undo", done="rotated"
+    )
+
+    assert result.status == "ok"
+    assert [(call.purpose, call.done) for call in place.calls] == [("undo", "rotated")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("tool", "put_back"), ("agent", "it"), ("tenant", "acme")]
+)
+async def test_an_undo_that_is_switched_off_does_not_begin(
+    folder: Path, kind: Kind, name: str
+) -> None:
+    """Its own switch, its agent's and its tenant's hold for it; then it has not been undone."""
+    # T-20 GR-13
+    place = saying("put back")
+    result, _ = await told(place, folder, off(kind, name), name="put_back", purpose="undo")
+
+    assert (result.status, place.calls) == ("denied", [])
 
 
 async def test_without_the_switches_nothing_begins(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """A model that says what its script says."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from pydantic import JsonValue
@@ -211,3 +212,16 @@ async def test_a_script_is_given_the_whole_transcript() -> None:
     await spoken(listen, asked(3, 2, transcript=transcript))
 
     assert heard == [ScriptTurn(run_id="run-1", number=3, attempt=2, transcript=transcript)]
+
+
+@pytest.mark.parametrize("without", [True, False])
+async def test_a_script_is_told_when_words_alone_are_wanted(*, without: bool) -> None:
+    """A script can tell a summary from a turn; what it calls all the same is not its business."""
+
+    def script(turn: ScriptTurn) -> Reply:
+        return say("a summary") if turn.without_tools else call("look")
+
+    reply = await spoken(script, replace(asked(), without_tools=without))
+
+    assert reply.text == ("a summary" if without else "")
+    assert len(reply.calls) == (0 if without else 1)

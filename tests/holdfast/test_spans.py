@@ -10,7 +10,8 @@ from contracts.base import JsonObject, digest
 from contracts.usage import CallUsage
 from holdfast import Budget, call, calls, say, using
 from holdfast.trace.reader import read_trace
-from holdfast.trace.spans import Span, SpanTree, span_tree
+from holdfast.trace.spans import span_tree
+from holdfast.trace.tree import Span, SpanTree
 from tests.builders import a_call, a_proof, an_agent, an_approval, to_approve, yes
 from tests.histories import activities
 from tests.holdfast.written import Written

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from contracts.approvals import ApprovalRequest, Code
+from contracts.approvals import Approvable, Code
 from contracts.base import JsonObject
 from policy.authentication import Objection, Verified, verify
 from policy.signatures import LONGEST_TOKEN
@@ -39,7 +39,7 @@ AGAIN = REFUND.model_copy(update={"challenge": "e" * 64})
 
 def checked(
     token: str,
-    request: ApprovalRequest = REFUND,
+    request: Approvable = REFUND,
     *,
     decision: str = "approve",
     run_id: str = "run-1",
@@ -65,7 +65,7 @@ class Attack(NamedTuple):
 
     token: str | Callable[[], str]
     said: str
-    request: ApprovalRequest = REFUND
+    request: Approvable = REFUND
     decision: str = "approve"
     run_id: str = "run-1"
     now: datetime = NOW

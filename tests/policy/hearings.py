@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from contracts.approvals import (
     AnswerSignal,
+    Approvable,
     ApprovalRecord,
-    ApprovalRequest,
     ApprovalSignal,
     Code,
     Hearing,
@@ -56,7 +56,7 @@ def judged(
     return verdict
 
 
-def signed(request: ApprovalRequest = STRONG, /, **changes: str) -> ApprovalSignal:
+def signed(request: Approvable = STRONG, /, **changes: str) -> ApprovalSignal:
     """Alice's approval with her token; what the message says of the approver is a lie."""
     token = ALICE.token(claims_about(request, **changes))
     return an_approval(request.request_id, approver="the ceo", token=token)

@@ -1,11 +1,12 @@
 """What a signed approval proves, and that nothing else proves it."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from pydantic import JsonValue
 
-from contracts.approvals import Proof
+from contracts.approvals import Approvable, Proof
 from contracts.base import JsonObject
 from policy.authentication import Objection, Verified
 from policy.signatures import LONGEST_TOKEN
@@ -25,6 +26,7 @@ from tests.policy.attacks import (
     checked,
     token,
 )
+from tests.policy.reviews import as_review
 from tests.tokens import PROVIDER, a_provider, a_signer, claims_about, people
 
 
@@ -51,6 +53,11 @@ def test_a_good_token_says_who_it_is_from(algorithm: str) -> None:
     )
 
 
+def same(request: Approvable) -> Approvable:
+    """The call that is attacked; the other way round it is a review."""
+    return request
+
+
 @pytest.mark.parametrize(
     "attack",
     [
@@ -59,13 +66,16 @@ def test_a_good_token_says_who_it_is_from(algorithm: str) -> None:
         for name, attack in table.items()
     ],
 )
-def test_what_proves_nothing_is_refused(attack: Attack) -> None:
+@pytest.mark.parametrize("made", [same, as_review])
+def test_what_proves_nothing_is_refused(
+    attack: Attack, made: Callable[[Approvable], Approvable]
+) -> None:
     """No forged, replayed, stale, misdirected or malformed token counts, and each is told why."""
     # RK-19 RK-09 RK-11 RK-12 T-14 T-15 BY-15
     given = attack.token if isinstance(attack.token, str) else attack.token()
     answer = checked(
         given,
-        attack.request,
+        made(attack.request),
         decision=attack.decision,
         run_id=attack.run_id,
         now=attack.now,

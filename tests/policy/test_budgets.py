@@ -3,11 +3,23 @@
 from decimal import Decimal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from contracts.budget import Budget, Ledger
+from contracts.run import Stop
 from contracts.usage import CallUsage
-from policy.budgets import exhausted, seconds_left
+from policy.budgets import (
+    exhausted,
+    reserved,
+    seconds_left,
+    settled,
+    too_many_calls,
+    worked_seconds,
+    would_exceed,
+)
+from tests.policy.usages import USAGES, cost, tokens
 
 LIMITS: dict[str, JsonValue] = {
     "max_steps": 3,
@@ -15,14 +27,6 @@ LIMITS: dict[str, JsonValue] = {
     "max_cost": 0.5,
     "max_wall_time": 60,
 }
-
-
-def tokens(input_: int, output: int, cached: int = 0) -> CallUsage:
-    return CallUsage(input_tokens=input_, output_tokens=output, cached_tokens=cached)
-
-
-def cost(amount: str | None) -> CallUsage:
-    return CallUsage(estimated_cost=None if amount is None else Decimal(amount))
 
 
 @pytest.mark.parametrize(
@@ -60,6 +64,36 @@ def test_a_limit_is_reached_at_its_value(
     assert (stop.reason if stop else None) == reason
 
 
+@pytest.mark.parametrize(
+    ("limit", "ledger", "reason"),
+    [
+        ({"max_input_tokens": 9}, Ledger(usage=tokens(8, 99)), None),
+        (
+            {"max_input_tokens": 9},
+            Ledger(usage=tokens(9, 0)),
+            "max_input_tokens (9) reached",
+        ),
+        ({"max_output_tokens": 9}, Ledger(usage=tokens(99, 8)), None),
+        (
+            {"max_output_tokens": 9},
+            Ledger(usage=tokens(0, 9)),
+            "max_output_tokens (9) reached",
+        ),
+        ({"max_result_chars": 9}, Ledger(result_chars=8), None),
+        ({"max_result_chars": 9}, Ledger(result_chars=9), "max_result_chars (9) reached"),
+        ({"max_tool_calls": 9}, Ledger(tool_calls=9), None),
+        ({"max_parallel_calls": 1}, Ledger(tool_calls=9), None),
+    ],
+)
+def test_each_budget_has_its_own_reason(
+    limit: dict[str, JsonValue], ledger: Ledger, reason: str | None
+) -> None:
+    """Input, output and results have limits of their own; one on calls forbids no answer."""
+    stop = exhausted(Budget.model_validate(limit), ledger, 0)  # BY-09
+
+    assert (stop.reason if stop else None) == reason
+
+
 @pytest.mark.parametrize("limit", ["max_tokens", "max_cost", "max_wall_time"])
 def test_a_limit_that_isnt_set_doesnt_stop(limit: str) -> None:
     """Without a limit on tokens, money or time no amount of them ends a run."""
@@ -73,29 +107,55 @@ def test_a_limit_that_isnt_set_doesnt_stop(limit: str) -> None:
     assert exhausted(budget, *used) is None
 
 
-def test_every_stop_says_what_to_do() -> None:
-    """Whoever reads why a run stopped reads what to do next, too."""
-    stops = [
-        exhausted(Budget.model_validate(LIMITS), ledger, elapsed)
-        for ledger, elapsed in [
-            (Ledger(steps=3), 0),
-            (Ledger(usage=tokens(100, 0)), 0),
-            (Ledger(usage=cost("1")), 0),
-            (Ledger(usage=cost(None)), 0),
-            (Ledger(), 60),
-        ]
-    ]
+@pytest.mark.parametrize(
+    ("limit", "ledger", "elapsed", "detail", "action"),
+    [
+        ("max_steps", Ledger(steps=3), 0, "3 model calls", "larger max_steps, or split"),
+        ("max_tokens", Ledger(usage=tokens(100, 0)), 0, "100 tokens", "larger max_tokens, or"),
+        ("max_cost", Ledger(usage=cost("1")), 0, "1 US dollars", "with a cheaper model"),
+        (
+            "max_cost",
+            Ledger(usage=cost(None)),
+            0,
+            "the model used has no known price",
+            "with another model, or without max_cost",
+        ),
+        ("max_wall_time", Ledger(), 60, "60 s of work", "larger max_wall_time, or"),
+        (
+            "max_input_tokens",
+            Ledger(usage=tokens(10**9, 0)),
+            0,
+            "1000000000 input tokens",
+            "lower the agent's max_context_bytes",
+        ),
+        (
+            "max_output_tokens",
+            Ledger(usage=tokens(0, 10**9)),
+            0,
+            "1000000000 output tokens",
+            "ask for less to be written",
+        ),
+        (
+            "max_result_chars",
+            Ledger(result_chars=10**9),
+            0,
+            "1000000000 characters of results",
+            "have tools answer with less",
+        ),
+    ],
+)
+def test_every_stop_says_what_to_do(
+    limit: str, ledger: Ledger, elapsed: float, detail: str, action: str
+) -> None:
+    """Whoever reads why a run stopped reads what was used, and what to do next."""
+    budget = Budget.model_validate({limit: LIMITS.get(limit, 10)})
 
-    assert [stop.detail for stop in stops if stop] == [
-        "3 model calls",
-        "100 tokens",
-        "1 US dollars",
-        "the model used has no known price",
-        "60 s of work",
-    ]
-    assert {stop.next_safe_action for stop in stops if stop} == {
-        "start a run with a larger budget, or split the task"
-    }
+    stop = exhausted(budget, ledger, elapsed)  # BY-10
+
+    assert stop is not None
+    assert stop.reason.startswith(f"{limit} (")
+    assert stop.detail == detail
+    assert action in stop.next_safe_action
 
 
 def test_steps_are_named_first() -> None:
@@ -124,3 +184,129 @@ def test_seconds_left(
 ) -> None:
     """What is left of the wall time is the limit without the time that was worked."""
     assert seconds_left(Budget(max_wall_time=limit), Ledger(waited=waited), elapsed) == left
+
+
+def test_work_is_what_passed_without_the_waiting() -> None:
+    """Time that people took is no work."""  # T-19
+    assert worked_seconds(Ledger(waited=40), 100) == 60
+
+
+def called(usage: CallUsage, *, times: int = 1) -> Ledger:
+    ledger = Ledger()
+    for _ in range(times):
+        ledger = settled(ledger, usage)
+    return ledger
+
+
+def test_a_call_is_settled_and_reserved_again() -> None:
+    """A reply is one step, what it used is billed, and about as much is reserved for the next."""
+    first, second = tokens(10, 5), tokens(20, 1)
+
+    ledger = settled(settled(Ledger(), first), second)
+
+    assert ledger.steps == 2
+    assert ledger.usage == tokens(30, 6)
+    assert reserved(ledger) == second
+    assert reserved(Ledger()) == CallUsage()
+
+
+@pytest.mark.parametrize(
+    ("limit", "ledger", "reason"),
+    [
+        ({"max_tokens": 1}, Ledger(), None),
+        ({"max_tokens": 30}, called(tokens(10, 5)), None),
+        ({"max_tokens": 29}, called(tokens(10, 5)), "max_tokens (29) would be exceeded"),
+        ({"max_tokens": 15}, called(tokens(10, 5)), None),  # which is reached
+        ({"max_tokens": 14}, called(tokens(10, 5)), None),
+        ({"max_input_tokens": 20}, called(tokens(10, 5)), None),
+        (
+            {"max_input_tokens": 19},
+            called(tokens(10, 5)),
+            "max_input_tokens (19) would be exceeded",
+        ),
+        ({"max_output_tokens": 10}, called(tokens(10, 5)), None),
+        (
+            {"max_output_tokens": 9},
+            called(tokens(10, 5)),
+            "max_output_tokens (9) would be exceeded",
+        ),
+        ({"max_cost": 0.3}, called(cost("0.1"), times=2), None),
+        ({"max_cost": 0.29}, called(cost("0.1"), times=2), "max_cost (0.29) would be exceeded"),
+        ({"max_cost": 0.3}, called(cost(None)), None),  # `exhausted` says that it can't be kept
+        ({"max_steps": 1}, called(tokens(10, 5)), None),
+        ({}, called(tokens(10**9, 10**9)), None),
+    ],
+)
+def test_a_call_like_the_latest_must_fit(
+    limit: dict[str, JsonValue], ledger: Ledger, reason: str | None
+) -> None:
+    """What is left must do for about what the latest call used; exactly as much is enough."""
+    stop = would_exceed(Budget.model_validate(limit), ledger)  # T-38
+
+    assert (stop.reason if stop else None) == reason
+
+
+def test_a_reservation_is_explained() -> None:
+    """The stop says what was used, what the next call would need, and what to do."""
+    assert would_exceed(Budget(max_tokens=29), called(tokens(10, 5))) == Stop(
+        reason="max_tokens (29) would be exceeded",
+        detail="15 tokens were used, the latest call took 15 of them",
+        next_safe_action="start a run with a larger max_tokens, or split the task",
+    )
+
+
+@given(st.integers(1, 300), st.lists(USAGES, max_size=30))
+def test_a_budget_is_exceeded_by_less_than_one_call(limit: int, calls: list[CallUsage]) -> None:
+    """A run that asks before each call overshoots by what that call used beyond the latest."""
+    budget = Budget(max_tokens=limit, max_input_tokens=limit, max_cost=Decimal(limit))
+    ledger, surplus = Ledger(), 0
+    for usage in calls:
+        if exhausted(budget, ledger, 0) or would_exceed(budget, ledger):
+            break
+        surplus = usage.total_tokens - reserved(ledger).total_tokens
+        ledger = settled(ledger, usage)
+
+    assert ledger.usage.total_tokens <= limit + max(surplus, 0)  # T-38
+
+
+@pytest.mark.parametrize(
+    ("limit", "used", "count", "reason", "detail"),
+    [
+        ({}, 10**6, 10**6, None, ""),
+        ({"max_tool_calls": 5}, 3, 2, None, ""),
+        (
+            {"max_tool_calls": 5},
+            3,
+            3,
+            "max_tool_calls (5) would be exceeded",
+            "3 calls of tools, and the model asked for 3 more",
+        ),
+        ({"max_tool_calls": 5}, 5, 1, "max_tool_calls (5) reached", "5 calls of tools"),
+        ({"max_tool_calls": 5}, 5, 0, None, ""),
+        ({"max_parallel_calls": 2}, 99, 2, None, ""),
+        (
+            {"max_parallel_calls": 2},
+            0,
+            3,
+            "max_parallel_calls (2) would be exceeded",
+            "the model asked for 3 calls in one turn",
+        ),
+        (
+            {"max_parallel_calls": 2, "max_tool_calls": 1},
+            0,
+            3,
+            "max_parallel_calls (2) would be exceeded",
+            "the model asked for 3 calls in one turn",
+        ),
+    ],
+)
+def test_calls_have_limits_in_a_turn_and_in_a_run(
+    limit: dict[str, JsonValue], used: int, count: int, reason: str | None, detail: str
+) -> None:
+    """All calls of a turn fit, or the run stops before the first of them runs."""
+    stop = too_many_calls(Budget.model_validate(limit), Ledger(tool_calls=used), count)  # BY-09
+
+    assert (stop.reason if stop else None) == reason
+    assert (stop.detail if stop else "") == detail
+    if stop and reason:
+        assert f"a larger {reason.partition(' ')[0]}, or " in stop.next_safe_action  # BY-10

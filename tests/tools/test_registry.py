@@ -45,7 +45,10 @@ def test_a_registry_finds_tools_by_name() -> None:
             f"tool {name!r}: the name is taken by Holdfast itself; rename it",
             id=name,
         )
-        for name in ("call_model", "authorize", "judge", "record", "open_run")
+        for name in (
+            *("call_model", "authorize", "judge", "record", "open_run", "notify"),
+            *("open_project", "snapshot_workspace", "restore_workspace"),
+        )
     ]
     + [
         pytest.param(

@@ -229,6 +229,7 @@ def test_a_function_becomes_a_contract() -> None:
         "rollback": "",
         "reconcile": None,
         "sandboxed": False,
+        "undo": None,
     }
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import os
 import shutil
 import socket
 import sys
@@ -15,7 +14,6 @@ from pydantic_core import from_json
 
 from contracts.errors import HoldfastError, ToolCrashed, ToolDenied, ToolError
 from contracts.tools import ToolInvocation
-from tools.artifacts import quoted
 from tools.context import Heartbeat
 from tools.egress.exchange import HttpRequest
 from tools.limits import time_limit
@@ -31,6 +29,7 @@ from tools.sandbox.talk import Broker, Channel
 from tools.sandbox.watch import exceeded, is_nearly_full, lists_children
 from tools.schema import SchemaCheck
 from tools.tool import Tool
+from tools.workspaces import Workspaces
 
 LONGEST_START = 30.0
 """Seconds until a process is ready; it takes a third of one."""
@@ -44,6 +43,7 @@ class Sandbox:
     def __init__(self, home: Path, bounds: Bounds = BOUNDS) -> None:
         self._home = home.absolute()
         self._bounds = bounds
+        self._workspaces = Workspaces(home)
         self._copies: dict[bool, asyncio.Future[Path]] = {}
 
     async def flaw(self) -> str | None:
@@ -113,18 +113,12 @@ class Sandbox:
 
     async def _jail(self, tool: Tool, invocation: ToolInvocation) -> Jail:
         code = await self._code(tool)
-        user = other_user(invocation.run_id)
-        workspace = self._home / "workspaces" / quoted(invocation.run_id)
-        self._home.mkdir(parents=True, exist_ok=True)
-        for folder in (workspace.parent, workspace):
-            folder.mkdir(exist_ok=True, mode=0o700)
-        if user is not None:
-            os.chown(workspace, user, user)
+        workspace = self._workspaces.opened(invocation.run_id)
         if is_nearly_full(workspace, self._bounds):
             raise ToolDenied(
                 "the disk of the workspace is nearly full", ("ask a person to make room",)
             )
-        return Jail(code, workspace, user, self._bounds)
+        return Jail(code, workspace, other_user(invocation.run_id), self._bounds)
 
     async def _code(self, tool: Tool) -> Path:
         """Return the copy of what a tool needs: ours is enough for ours."""

@@ -1,0 +1,29 @@
+"""The one dynamic activity of a worker: tools under their names, guardrails under theirs."""
+
+from collections.abc import Sequence
+
+from temporalio import activity
+from temporalio.common import RawValue
+
+from activities.guardrails.running import ACTIVITY_PREFIX, GuardrailActivities
+from activities.tools import ToolActivities
+from contracts.guardrails import GuardrailVerdicts, RunGuardrails
+from contracts.tools import ToolResult
+
+
+class NamedActivities:
+    """Hands each activity to those who know its name; a worker has one dynamic activity only."""
+
+    def __init__(self, tools: ToolActivities, guardrails: GuardrailActivities) -> None:
+        self._tools = tools
+        self._guardrails = guardrails
+
+    @activity.defn(dynamic=True)
+    async def run(self, payloads: Sequence[RawValue]) -> ToolResult | GuardrailVerdicts:
+        """Run the tool, or the guardrails, that the activity's type names."""
+        if not activity.info().activity_type.startswith(ACTIVITY_PREFIX):
+            return await self._tools.run_tool(payloads)
+        converter = activity.payload_converter()
+        return await self._guardrails.run(
+            converter.from_payload(payloads[0].payload, RunGuardrails)
+        )

@@ -1,0 +1,114 @@
+"""`spec_compliance`: an answer has the shape of a JSON Schema or an OpenAPI document."""
+
+import json
+from dataclasses import dataclass
+from itertools import islice
+from typing import Unpack
+
+import jsonschema_rs
+from pydantic import JsonValue
+from pydantic_core import from_json
+
+from activities.guardrails.builtin.making import Wishes, made
+from activities.guardrails.definition import (
+    Guardrail,
+    GuardrailContext,
+    cut,
+    not_applicable,
+    passed,
+    tripped,
+)
+from contracts.base import JsonObject
+from contracts.errors import AppError
+from contracts.guardrails import GuardrailResult, Subject
+from policy.guardrails.blocks import blocks
+from policy.guardrails.openapi import Component, component_schema, outside_references
+
+_MOST_OBJECTIONS = 10
+_LONGEST_OBJECTION = 300
+
+
+def spec_compliance(
+    *,
+    schema: JsonObject | None = None,
+    openapi: JsonObject | None = None,
+    component: str | None = None,
+    **wishes: Unpack[Wishes],
+) -> Guardrail:
+    """
+    Trip on an answer that isn't JSON of a shape.
+
+    The shape is a JSON Schema, or the *component* of an OpenAPI document (3.0 or 3.1). Raises
+    AppError where that can't be used; whatever it refers to must be inside of it.
+    """
+    name = wishes.get("name", "spec_compliance")
+    shape = _shape(name, schema, openapi, component)
+    outside = next(outside_references(shape.schema), None)
+    if outside is not None:
+        raise AppError(
+            f"guardrail {name!r}: {outside!r} is outside of the document; put it inside"
+        )
+    look = _Shape(shape)
+    try:
+        look.validator()
+    except (ValueError, jsonschema_rs.ReferencingError) as error:
+        line = " ".join(str(error).split())
+        raise AppError(f"guardrail {name!r}: its schema can't be used: {line}") from None
+    return made("spec_compliance", "output", look, wishes)
+
+
+def _shape(
+    name: str, schema: JsonObject | None, openapi: JsonObject | None, component: str | None
+) -> Component:
+    if openapi is not None and component is not None and schema is None:
+        try:
+            return component_schema(openapi, component)
+        except AppError as error:
+            raise AppError(f"guardrail {name!r}: {error}") from None
+    if schema is not None and openapi is None and component is None:
+        return Component(schema, "2020-12")
+    raise AppError(f"guardrail {name!r}: give either schema, or openapi and component")
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """The shape that an answer must have."""
+
+    component: Component
+
+    def validator(self) -> jsonschema_rs.Validator:
+        schema, draft = self.component
+        if draft == "4":
+            return jsonschema_rs.Draft4Validator(schema, validate_formats=True, offline=True)
+        return jsonschema_rs.validator_for(schema, validate_formats=True, offline=True)
+
+    async def __call__(self, subject: Subject, _: GuardrailContext) -> GuardrailResult:
+        if subject.kind != "answer":
+            return not_applicable("only an answer has the shape of one")
+        try:
+            value = _value(subject)
+        except ValueError:
+            return tripped("the answer is no JSON", "answer with nothing but JSON")
+        objections = [
+            cut(f"{_place(error.instance_path)}{error.message}", _LONGEST_OBJECTION)
+            for error in islice(self.validator().iter_errors(value), _MOST_OBJECTIONS)
+        ]
+        if not objections:
+            return passed()
+        return tripped(f"the answer doesn't fit: {'; '.join(objections)}", *objections)
+
+
+def _value(subject: Subject) -> JsonValue:
+    """Return an answer as data; raises ValueError where it is none."""
+    if subject.data is not None:
+        return subject.data
+    found = [block for block in blocks(subject.text) if block.language in ("", "json")]
+    fenced = subject.text.strip().startswith(("```", "~~~")) and len(found) == 1
+    value: JsonValue = from_json(found[0].content if fenced else subject.text.strip())
+    # The other parser lets a number through that is larger than any.
+    json.dumps(value, allow_nan=False)
+    return value
+
+
+def _place(path: list[str | int]) -> str:
+    return f"{'.'.join(map(str, path))}: " if path else ""

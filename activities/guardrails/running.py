@@ -1,0 +1,146 @@
+"""The activity that runs guardrails: each named one looks at each subject."""
+
+import traceback
+from collections.abc import Iterable
+from types import TracebackType
+
+import structlog
+from temporalio.exceptions import ApplicationError
+
+from activities.callers import check_run
+from activities.guardrails.definition import (
+    LONGEST_CONSTRAINT,
+    LONGEST_REASON,
+    Guardrail,
+    GuardrailContext,
+    GuardrailFunction,
+    Holders,
+    cut,
+)
+from activities.heartbeats import heartbeating
+from contracts.base import digest
+from contracts.errors import AppError
+from contracts.guardrails import (
+    GuardrailResult,
+    GuardrailVerdict,
+    GuardrailVerdicts,
+    RunGuardrails,
+    Subject,
+)
+from tools.redaction import Redactor
+
+ACTIVITY_PREFIX = "guardrail:"
+"""Activity types that begin so are for `GuardrailActivities.run`; no tool's name has a colon."""
+
+FAILED = "GuardrailFailed"
+MISSING = "GuardrailMissing"
+
+log = structlog.get_logger()
+
+
+class GuardrailActivities:
+    """Runs the guardrails of an app. Raises AppError when two can't be told apart."""
+
+    def __init__(
+        self, guardrails: Iterable[Guardrail], holders: Holders, redactor: Redactor
+    ) -> None:
+        self._functions = functions(guardrails)
+        self._holders = holders
+        self._redactor = redactor
+
+    async def run(self, asked: RunGuardrails) -> GuardrailVerdicts:
+        """
+        Return a verdict for each guardrail and subject, in that order.
+
+        Raises ApplicationError where a guardrail can't decide, or this worker doesn't have it:
+        a run takes that for a tripwire.
+        """
+        check_run(asked.run_id)
+        looking = [(name, self._named(name)) for name in asked.names]
+        context = GuardrailContext.of(asked, self._holders)
+        self._redactor.learn()
+        async with heartbeating():
+            return GuardrailVerdicts(
+                verdicts=tuple(
+                    [
+                        await self._verdict(name, function, subject, context)
+                        for name, function in looking
+                        for subject in asked.subjects
+                    ]
+                )
+            )
+
+    def _named(self, name: str) -> GuardrailFunction:
+        function = self._functions.get(name)
+        if function is None:
+            raise ApplicationError(
+                f"this worker has no guardrail {name!r}; deploy an app that has it",
+                type=MISSING,
+                non_retryable=True,
+            )
+        return function
+
+    async def _verdict(
+        self, name: str, function: GuardrailFunction, subject: Subject, context: GuardrailContext
+    ) -> GuardrailVerdict:
+        with _Deciding(name, self._redactor):
+            result = _said(await function(subject, context))
+        return GuardrailVerdict(
+            tripwire_triggered=result.tripwire_triggered,
+            reason=cut(self._redactor.text(result.reason), LONGEST_REASON),
+            constraints=tuple(
+                cut(self._redactor.text(each), LONGEST_CONSTRAINT) for each in result.constraints
+            ),
+            applicable=result.applicable,
+            signals=result.signals,
+            guardrail=name,
+            subject=digest(subject.model_dump(mode="json")),
+            call_id=subject.call_id,
+        )
+
+
+def functions(guardrails: Iterable[Guardrail]) -> dict[str, GuardrailFunction]:
+    """Return the functions of guardrails that have one; raises AppError for a name used twice."""
+    known: dict[str, Guardrail] = {}
+    for each in guardrails:
+        if known.setdefault(each.spec.name, each).function != each.function:
+            raise AppError(
+                f"guardrail {each.spec.name!r}: two different guardrails have this name; "
+                "rename one"
+            )
+    return {name: each.function for name, each in known.items() if each.function is not None}
+
+
+def _said(result: object) -> GuardrailResult:
+    """Let through what a guardrail may say; whoever wrote it may have forgotten to say it."""
+    if isinstance(result, GuardrailResult):
+        return result
+    raise TypeError(
+        f"it returned {type(result).__name__}; "
+        "return passed(), tripped(reason) or not_applicable(reason)"
+    )
+
+
+class _Deciding:
+    """Whatever a guardrail raises leaves without secrets, and without its stack."""
+
+    def __init__(self, name: str, redactor: Redactor) -> None:
+        self._name = name
+        self._redactor = redactor
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        _: TracebackType | None,
+    ) -> None:
+        if not isinstance(error, Exception):
+            return
+        stack = self._redactor.text("".join(traceback.format_exception(error)))
+        log.warning("guardrail.raised", guardrail=self._name, stack=stack)
+        said = self._redactor.text(str(error)) or type(error).__name__
+        raise ApplicationError(
+            cut(f"guardrail {self._name!r} can't decide: {said}", LONGEST_REASON), type=FAILED
+        ) from None

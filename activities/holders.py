@@ -1,0 +1,53 @@
+"""Which runs hold a resource, asked of the server's visibility."""
+
+from datetime import datetime
+
+from temporalio.client import Client
+from temporalio.common import SearchAttributeKey, TypedSearchAttributes
+from temporalio.service import RPCError, RPCStatusCode
+
+from contracts.run import WORKFLOW_TYPE
+from policy.guardrails import holding
+
+_RESOURCES = SearchAttributeKey.for_keyword_list(holding.ATTRIBUTE)
+_TENANT = SearchAttributeKey.for_keyword("AgentTenant")
+
+_CANT_SEARCH = frozenset({RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.UNIMPLEMENTED})
+"""What a server answers that doesn't know the attribute, or no search at all."""
+
+
+class TemporalHolders:
+    """Open runs of this namespace and what they hold."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def ahead(self, run_id: str, tenant: str, resource: str) -> tuple[str, ...] | None:
+        """
+        Return the tenant's other open runs that took a resource before this one did.
+
+        Where two took it at the same moment, the one whose id sorts first was first. Null when
+        the server can't search runs by their resources. Raises RPCError.
+        """
+        own = await self._client.get_workflow_handle(run_id).describe()
+        mine = (_since(own.typed_search_attributes, resource, own.start_time), run_id)
+        query = (
+            f"WorkflowType = '{WORKFLOW_TYPE}' AND ExecutionStatus = 'Running' "
+            f"AND {holding.ATTRIBUTE} = '{resource}'"
+        )
+        found: list[tuple[str, str]] = []
+        try:
+            async for other in self._client.list_workflows(query):
+                shown = other.typed_search_attributes
+                theirs = (_since(shown, resource, other.start_time), other.id)
+                if other.id != run_id and shown.get(_TENANT) == tenant and theirs < mine:
+                    found.append(theirs)
+        except RPCError as error:
+            if error.status in _CANT_SEARCH:
+                return None
+            raise
+        return tuple(name for _, name in sorted(found))
+
+
+def _since(shown: TypedSearchAttributes, resource: str, started: datetime) -> str:
+    return holding.held_since(shown.get(_RESOURCES) or (), resource, started)

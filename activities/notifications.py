@@ -1,0 +1,99 @@
+"""The activity `notify`: somebody outside learns that a run waits for a person."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from ipaddress import ip_address
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from activities.callers import check_run
+from contracts.allowlists import Origin, origin_of
+from contracts.errors import AppError, HoldfastError
+from contracts.notices import Notice
+
+
+@dataclass(frozen=True)
+class Webhook:
+    """
+    Where notices are posted: an https:// address, and the name of the secret that signs them.
+
+    The address is not shown: often its path is all that keeps strangers from posting there.
+    Raises AppError for an address that can't be used.
+    """
+
+    url: str = field(repr=False)
+    secret: str
+
+    def __post_init__(self) -> None:
+        # First where it goes: what can't be read has no scheme either.
+        host = self.origin.host
+        if urlsplit(self.url).scheme != "https" and not _is_this_machine(host):
+            raise AppError(
+                f"the webhook's address at {self.origin} must begin with https://; http:// is for "
+                "this machine alone"
+            )
+
+    @property
+    def origin(self) -> Origin:
+        """The part of the address that may be shown."""
+        if (origin := origin_of(self.url)) is None:
+            raise AppError(
+                "the webhook's address can't be used: give https://HOST/PATH, without a name or "
+                "password in it"
+            )
+        return origin
+
+
+class Undelivered(HoldfastError):
+    """
+    A notice didn't arrive, and why. A `final` one never will.
+
+    `retry_after` is in seconds, if the other side says so.
+    """
+
+    def __init__(
+        self, reason: str, *, final: bool = False, retry_after: float | None = None
+    ) -> None:
+        super().__init__(reason)
+        self.final = final
+        self.retry_after = retry_after
+
+
+class Messenger(Protocol):
+    """Takes notices to where people read them."""
+
+    async def deliver(self, notice: Notice) -> None:
+        """Deliver a notice once; raises HoldfastError where it didn't arrive."""
+        ...
+
+
+class NotificationActivities:
+    """Tells somebody outside."""
+
+    def __init__(self, messenger: Messenger) -> None:
+        self._messenger = messenger
+
+    @activity.defn
+    async def notify(self, notice: Notice) -> None:
+        """Tell somebody of a request. What may work later fails so that Temporal repeats it."""
+        check_run(notice.run_id)
+        try:
+            await self._messenger.deliver(notice)
+        except Undelivered as error:
+            wait = error.retry_after
+            raise ApplicationError(
+                str(error),
+                type=Undelivered.__name__,
+                non_retryable=error.final,
+                next_retry_delay=None if wait is None else timedelta(seconds=wait),
+            ) from None
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,118 @@
+"""The project that a run works on: a workspace filled with it, kept, and made what it was."""
+
+import asyncio
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import structlog
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from activities.callers import check_run
+from activities.heartbeats import heartbeating
+from contracts.errors import HoldfastError, InvalidInput
+from contracts.project import (
+    OpenProject,
+    ProjectContext,
+    RestoreWorkspace,
+    SnapshotWorkspace,
+    WorkspaceSnapshot,
+)
+from policy import project
+from policy.project import Document, Place
+from tools.redaction import Redactor
+from tools.workspaces import Workspaces
+
+INVALID_INPUT = "InvalidInput"
+REFUSED = "WorkspaceRefused"
+FAILED = "WorkspaceFailed"
+"""Types of failures; only the last may be gone when it is tried again."""
+
+_LONGEST_ERROR = 1_000
+_MOST_LOGGED = 20
+
+log = structlog.get_logger()
+
+_T = TypeVar("_T")
+
+
+class ProjectActivities:
+    """Works on the workspaces of this worker: the one that has the sandbox, or shares its home."""
+
+    def __init__(self, workspaces: Workspaces, redactor: Redactor) -> None:
+        self._workspaces = workspaces
+        self._redactor = redactor
+
+    @activity.defn
+    async def open_project(self, asked: OpenProject) -> ProjectContext:
+        """
+        Copy the project into the run's workspace, and read what its files say of it.
+
+        What was copied already stays. The worker's own secrets leave no file.
+        """
+        check_run(asked.run_id)
+        return await self._done(lambda: self._open(asked))
+
+    @activity.defn
+    async def snapshot_workspace(self, asked: SnapshotWorkspace) -> WorkspaceSnapshot:
+        """Keep what is in the run's workspace now."""
+        check_run(asked.run_id)
+        return await self._done(lambda: self._workspaces.snapshot(asked.run_id))
+
+    @activity.defn
+    async def restore_workspace(self, asked: RestoreWorkspace) -> WorkspaceSnapshot:
+        """Make the run's workspace what it was at a snapshot."""
+        check_run(asked.run_id)
+        return await self._done(lambda: self._workspaces.restore(asked.run_id, asked.digest))
+
+    async def _done(self, work: Callable[[], _T]) -> _T:
+        """Do what blocks beside the loop that all runs share."""
+        self._redactor.learn()
+        with self._telling():
+            async with heartbeating():
+                return await asyncio.to_thread(work)
+
+    def _open(self, asked: OpenProject) -> ProjectContext:
+        places = project.places(asked.path)
+        left_out = self._workspaces.fill(asked.run_id, Path(asked.folder))
+        for one in left_out[:_MOST_LOGGED]:
+            log.info("project.left_out", path=self._cleared(one.path), reason=one.reason)
+        if len(left_out) > _MOST_LOGGED:
+            log.info("project.left_out_more", number=len(left_out) - _MOST_LOGGED)
+        context = project.merged(self._documents(asked.run_id, places))
+        return context.model_copy(update={"workspace": self._workspaces.digest(asked.run_id)})
+
+    def _documents(self, run_id: str, places: tuple[Place, ...]) -> Iterator[Document]:
+        for place in places:
+            for path in place.paths:
+                if found := self._workspaces.read(run_id, path):
+                    # Hidden characters go first: they could hide a secret, too.
+                    text = self._redactor.text(project.readable(found.content))
+                    yield Document(path, place.source, found.digest, text, found.more)
+                    break
+
+    @contextmanager
+    def _telling(self) -> Generator[None]:
+        """Turn what can go wrong into one line without secrets, and say whether to try again."""
+        try:
+            yield
+        except InvalidInput as error:
+            raise self._failure(str(error), INVALID_INPUT) from None
+        except HoldfastError as error:
+            raise self._failure(str(error), REFUSED) from None
+        except OSError as error:
+            raise self._failure(
+                f"the workspace can't be used now: {error.strerror or type(error).__name__}",
+                FAILED,
+            ) from None
+
+    def _failure(self, message: str, kind: str) -> ApplicationError:
+        return ApplicationError(self._cleared(message), type=kind, non_retryable=kind != FAILED)
+
+    def _cleared(self, text: str) -> str:
+        """Names of files are words of whoever wrote them."""
+        return self._redactor.text(project.readable(text.encode(errors="replace")))[
+            :_LONGEST_ERROR
+        ]

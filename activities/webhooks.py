@@ -1,0 +1,141 @@
+"""
+Notices as webhooks, signed so that whoever gets them knows whom they are from.
+
+The format is that of the Standard Webhooks specification, version 1.0.0
+(https://www.standardwebhooks.com), so that libraries in any language verify it.
+"""
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import hmac
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import TypeAlias
+from urllib.parse import quote
+
+import httpx
+from pydantic_core import to_json
+
+from activities.notifications import Undelivered, Webhook
+from adapters import retry_after
+from contracts.errors import HoldfastError
+from contracts.notices import Notice
+from tools.context import SecretSource
+
+Clock: TypeAlias = Callable[[], float]
+
+PATIENCE = 10.0
+"""Seconds for one attempt, from looking up the host to the answer's status."""
+
+LONGEST_WAIT = 3600.0
+"""Seconds that the other side may ask us to wait: a person waits for the notice."""
+
+SHORTEST_KEY, LONGEST_KEY = 24, 64
+"""Bytes of a signing key, as the specification has them."""
+
+EVENT = "request.opened"
+
+_PREFIX = "whsec_"
+_PASSING = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
+_CLIENT_ERRORS = range(400, 500)
+
+
+class WebhookMessenger:
+    """
+    Posts notices to a webhook.
+
+    The secret is read for each notice, so that it can be rotated. Raises HoldfastError at once
+    where there is none, or it is no signing key.
+    """
+
+    def __init__(self, webhook: Webhook, secret: SecretSource, clock: Clock = time.time) -> None:
+        self._webhook = webhook
+        self._secret = secret
+        self._clock = clock
+        self._key()
+
+    async def deliver(self, notice: Notice) -> None:
+        """Post a notice once; raises Undelivered for any answer but a success (2xx)."""
+        body = content(notice)
+        headers = {
+            "content-type": "application/json",
+            **signed(message_id(notice), int(self._clock()), body, self._key()),
+        }
+        answer = await self._posted(body, headers)
+        if answer.is_success:
+            return
+        raise Undelivered(
+            f"the webhook at {self._webhook.origin} answers with {answer.status_code}",
+            final=answer.status_code in _CLIENT_ERRORS and answer.status_code not in _PASSING,
+            retry_after=_wait(answer),
+        )
+
+    async def _posted(self, body: bytes, headers: dict[str, str]) -> httpx.Response:
+        """Post, and read nothing of the answer but its head. No error has the address in it."""
+        url, shown = self._webhook.url, self._webhook.origin
+        # Only this machine is asked without TLS, and no proxy for it.
+        client = httpx.AsyncClient(
+            timeout=PATIENCE, follow_redirects=False, trust_env=url.startswith("https:")
+        )
+        try:
+            async with (
+                asyncio.timeout(PATIENCE),
+                client,
+                client.stream("POST", url, content=body, headers=headers) as answer,
+            ):
+                return answer
+        except (TimeoutError, httpx.TimeoutException):
+            raise Undelivered(
+                f"the webhook at {shown} doesn't answer within {PATIENCE:.0f} s"
+            ) from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise Undelivered(
+                f"the webhook at {shown} can't be reached ({type(error).__name__})"
+            ) from None
+
+    def _key(self) -> bytes:
+        name = self._webhook.secret
+        said = self._secret(name)
+        try:
+            key = base64.b64decode(said.removeprefix(_PREFIX), validate=True)
+        except (binascii.Error, ValueError):
+            key = b""
+        if not said.startswith(_PREFIX) or not SHORTEST_KEY <= len(key) <= LONGEST_KEY:
+            raise HoldfastError(
+                f"secret {name!r} signs no webhook: make it {_PREFIX!r} and {SHORTEST_KEY} to "
+                f"{LONGEST_KEY} random bytes in base64"
+            )
+        return key
+
+
+def content(notice: Notice) -> bytes:
+    """Return what is posted: the same bytes for every attempt."""
+    return to_json({"type": EVENT, "timestamp": notice.requested_at, "data": notice})
+
+
+def message_id(notice: Notice) -> str:
+    """
+    Return the id of a notice: the same for every attempt, another for every request.
+
+    Whoever starts a run names it, and a dot ends the id where it is signed: so none is in it.
+    """
+    return quote(f"{notice.run_id}/{notice.request_id}").replace(".", "%2E")
+
+
+def signed(message: str, timestamp: int, body: bytes, key: bytes) -> dict[str, str]:
+    """Return the headers that say whom a message is from; *timestamp* is that of this attempt."""
+    mac = hmac.new(key, f"{message}.{timestamp}.".encode() + body, hashlib.sha256)
+    return {
+        "webhook-id": message,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": f"v1,{base64.b64encode(mac.digest()).decode()}",
+    }
+
+
+def _wait(answer: httpx.Response) -> float | None:
+    wait = retry_after.seconds(answer.headers, datetime.now(UTC))
+    return None if wait is None else min(wait, LONGEST_WAIT)

@@ -1,0 +1,1 @@
+"""Chains of models: who answers when the wanted one fails."""

@@ -1,0 +1,114 @@
+"""An agent, as a platform engineer defines it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from activities.guardrails.definition import Guardrail
+from contracts.budget import Budget, Limits
+from contracts.control import Backtracking, Fallback, Tiers, Triggers
+from contracts.model import ModelSettings
+from contracts.project import ProjectSpec
+from contracts.run import AgentSnapshot
+from contracts.tools import HostedTool
+from tools.builtin import run_command
+from tools.registry import companions
+from tools.schema import output_schema
+from tools.tool import Tool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agent:
+    """
+    An agent: what it is told, which models it asks in order, what it can do, what it may use.
+
+    *models* are named `provider:name`; the first is asked, the next only when it fails.
+    *settings* say how they think and how much they may write. *output* is the shape of the answer
+    as data, a pydantic model or a dataclass; what doesn't fit goes back to the model. *hosted* are
+    tools that run at the provider.
+    *escalates* says that somebody answers when the agent fails again and again: then the run waits
+    for a `resolution` instead of stopping. Requests expire after *approval_timeout*. Old tool
+    results are pruned from the model's view beyond *max_context_bytes* of transcript.
+    A run goes on in a new execution after *max_history_events*: 1,000 steps stay one page in the
+    UI, and the server's own limit is 51,200.
+
+    *guardrails* look before, between and after (docs/control.md), *acceptance* checks are
+    guardrails whose findings go back to the model. After a tripwire the model may try again
+    *max_output_retries* times. *fallback* says what follows when a model fails, *triggers* when a
+    run waits for a person, *backtracking* that it may go back and try another approach. An agent
+    with *tiers* has others do the work. *project* is a folder on the workers that have the
+    sandbox: each run works on a copy of its own.
+    """
+
+    name: str
+    instructions: str
+    models: Sequence[str] = ()
+    tools: Sequence[Tool] = ()
+    hosted: Sequence[HostedTool] = ()
+    settings: ModelSettings = field(default_factory=ModelSettings)
+    output: type[object] | None = None
+    budget: Budget = field(default_factory=Budget)
+    escalates: bool = False
+    approval_timeout: timedelta = timedelta(days=7)
+    max_context_bytes: int = 500_000
+    max_history_events: int = 15_000
+    guardrails: Sequence[Guardrail] = ()
+    acceptance: Sequence[Guardrail] = ()
+    max_output_retries: int = 2
+    fallback: Fallback = field(default_factory=Fallback)
+    triggers: Triggers = field(default_factory=Triggers)
+    backtracking: Backtracking | None = None
+    tiers: Tiers | None = None
+    project: str | Path | None = None
+
+    def snapshot(self) -> AgentSnapshot:
+        """Return what a run of this agent records of it; tools in order of names."""
+        contracts = tuple(
+            sorted((tool.contract for tool in self.tools), key=lambda contract: contract.name)
+        )
+        snapshot = AgentSnapshot(
+            name=self.name,
+            models=tuple(self.models),
+            instructions=self.instructions,
+            prefix_digest="",
+            tools=contracts,
+            budget=Limits.model_validate(self.budget.model_dump()),
+            escalates=self.escalates,
+            approval_timeout=self.approval_timeout.total_seconds(),
+            max_context_bytes=self.max_context_bytes,
+            max_history_events=self.max_history_events,
+            search_attributes=False,
+            hosted=tuple(sorted(self.hosted, key=lambda tool: tool.name)),
+            settings=self.settings,
+            output_schema=None if self.output is None else output_schema(self.name, self.output),
+            companions=tuple(tool.contract for tool in self.companions),
+            guardrails=tuple(guardrail.spec for guardrail in self.guardrails),
+            acceptance=tuple(check.spec for check in self.acceptance),
+            max_output_retries=self.max_output_retries,
+            fallback=self.fallback,
+            triggers=self.triggers,
+            backtracking=self.backtracking,
+            tiers=self.tiers,
+            project=None if self.project is None else ProjectSpec(folder=str(self.project)),
+        )
+        return snapshot.model_copy(update={"prefix_digest": snapshot.prefix.digest})
+
+    @property
+    def companions(self) -> tuple[Tool, ...]:
+        """The tools that the run itself uses, and that no model sees."""
+        specs = [one.spec for one in (*self.guardrails, *self.acceptance)]
+        commands = any(spec.command or spec.project_commands for spec in specs)
+        own = (run_command,) if commands and run_command not in self.tools else ()
+        return (*companions(self.tools), *own)
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The agents that this one has do something, in runs of their own."""
+        specs = [one.spec for one in (*self.guardrails, *self.acceptance)]
+        found = [spec.agent for spec in specs if spec.agent is not None]
+        if self.tiers is not None:
+            found += filter(None, (self.tiers.full, self.tiers.simplified))
+            if (parts := self.tiers.decomposed) is not None:
+                found += (parts.planner, parts.worker)
+        return tuple(dict.fromkeys(found))

@@ -1,0 +1,97 @@
+"""Reads the runs that a run has started to do a part of it."""
+
+from dataclasses import replace
+
+from pydantic import TypeAdapter
+from temporalio.api.enums.v1 import EventType, StartChildWorkflowExecutionFailedCause
+from temporalio.api.history.v1 import HistoryEvent
+
+from contracts.run import RunInput, RunResult
+from holdfast.trace.chronicle import Chronicle, Readers
+from holdfast.trace.payloads import activity_error, at, decoded
+from holdfast.trace.works import Work
+from workflows import failures
+
+_INPUT = TypeAdapter(RunInput)
+_RESULT = TypeAdapter(RunResult)
+
+
+class ChildReader:
+    """Knows which child run is open under which event."""
+
+    def __init__(self, chronicle: Chronicle) -> None:
+        self._chronicle = chronicle
+        self._open: dict[str, int] = {}
+        self.readers: Readers = {
+            EventType.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED: self._initiated,
+            EventType.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED: self._not_started,
+            EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED: self._started,
+            EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED: self._completed,
+            EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED: self._failed,
+            EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED: self._cancelled,
+            EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT: self._timed_out,
+            EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED: self._terminated,
+        }
+
+    def _initiated(self, event: HistoryEvent) -> None:
+        initiated = event.start_child_workflow_execution_initiated_event_attributes
+        given = decoded(initiated.input.payloads, _INPUT)
+        self._open[self._chronicle.key(event)] = len(self._chronicle.entries)
+        self._chronicle.entries.append(
+            Work(
+                key=self._chronicle.key(event),
+                kind="child",
+                name=given.agent if given else initiated.workflow_type.name,
+                at=at(event),
+                about=given.input if given else "",
+                run_id=initiated.workflow_id,
+            )
+        )
+
+    def _not_started(self, event: HistoryEvent) -> None:
+        failed = event.start_child_workflow_execution_failed_event_attributes
+        cause = StartChildWorkflowExecutionFailedCause.Name(failed.cause)
+        words = cause.removeprefix("START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_")
+        said = f"it was not started: {words.lower().replace('_', ' ')}"
+        self._ended(failed.initiated_event_id, event, said, failed=True)
+
+    def _started(self, event: HistoryEvent) -> None:
+        started = event.child_workflow_execution_started_event_attributes
+        place = self._open.get(self._chronicle.place(started.initiated_event_id))
+        if place is not None and isinstance(work := self._chronicle.entries[place], Work):
+            self._chronicle.entries[place] = replace(work, started_at=at(event), attempts=1)
+
+    def _completed(self, event: HistoryEvent) -> None:
+        completed = event.child_workflow_execution_completed_event_attributes
+        result = decoded(completed.result.payloads, _RESULT)
+        if result is None:
+            said, failed = "completed", False
+        elif result.stop is not None:
+            said, failed = f"{result.status}: {result.stop.reason}", True
+        else:
+            said, failed = f"{result.status}: {result.answer or ''}", result.status != "completed"
+        self._ended(completed.initiated_event_id, event, said, failed=failed)
+
+    def _failed(self, event: HistoryEvent) -> None:
+        failed = event.child_workflow_execution_failed_event_attributes
+        said = f"failed: {failures.message(activity_error(failed.failure))}"
+        self._ended(failed.initiated_event_id, event, said, failed=True)
+
+    def _cancelled(self, event: HistoryEvent) -> None:
+        cancelled = event.child_workflow_execution_canceled_event_attributes
+        self._ended(cancelled.initiated_event_id, event, "cancelled", failed=True)
+
+    def _timed_out(self, event: HistoryEvent) -> None:
+        timed_out = event.child_workflow_execution_timed_out_event_attributes
+        self._ended(timed_out.initiated_event_id, event, "timed out", failed=True)
+
+    def _terminated(self, event: HistoryEvent) -> None:
+        terminated = event.child_workflow_execution_terminated_event_attributes
+        self._ended(terminated.initiated_event_id, event, "terminated", failed=True)
+
+    def _ended(self, initiated: int, event: HistoryEvent, said: str, *, failed: bool) -> None:
+        place = self._open.pop(self._chronicle.place(initiated), None)
+        if place is not None and isinstance(work := self._chronicle.entries[place], Work):
+            self._chronicle.entries[place] = replace(
+                work, ended_at=at(event), came_to=said, failed=failed
+            )

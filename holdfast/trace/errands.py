@@ -1,0 +1,85 @@
+"""The lines of what a run has done for itself."""
+
+from collections.abc import Iterator
+
+from contracts.tools import ToolSuccess
+from holdfast.trace.values import Noted, Trace
+from holdfast.trace.words import Line, Tone, elapsed, plain, short
+from holdfast.trace.works import Guarded, Work
+
+
+def guarded_lines(guarded: Guarded) -> Iterator[Line]:
+    """Write what each guardrail found, once all have looked."""
+    if guarded.ended_at is None:
+        return
+    took = elapsed(guarded.started_at, guarded.ended_at, guarded.attempts)
+    for name in guarded.names:
+        for text, tone in _found(guarded, name):
+            yield Line("guard", short(f"guardrail {name}: {text}") + took, tone)
+
+
+def work_lines(work: Work) -> Iterator[Line]:
+    """Write what a run had done for itself, once it is over; a child is named as it begins."""
+    if work.kind == "child":
+        yield Line("child", short(f"{work.name} ({work.run_id}): {work.about}"))
+    if work.ended_at is None:
+        return
+    took = elapsed(work.started_at, work.ended_at, work.attempts)
+    tone: Tone = "bad" if work.failed else "good"
+    match work.kind:
+        case "child":
+            yield Line("child", short(f"{work.run_id}: {work.came_to}"), tone)
+        case "undo":
+            done = "undone" if not work.failed else "not undone"
+            text = f"{done}: {work.about}: {work.came_to}"
+            yield Line("undo", short(text) + took, tone)
+        case "command":
+            text = f"guardrail {work.guardrail}: {work.about}: {_ended(work)}"
+            yield Line("guard", short(text) + took, tone)
+        case "notice" if work.failed:
+            yield Line("note", short(f"nobody was told of {work.about}: {work.came_to}"), "bad")
+        case "notice":
+            yield Line("note", f"somebody was told of {work.about}", "quiet")
+        case "project":
+            tone = "bad" if work.failed else "quiet"
+            yield Line("project", short(f"{work.name}: {work.came_to}") + took, tone)
+
+
+def is_told(trace: Trace, note: Noted) -> bool:
+    """Whether an audit line says again what the line of a guardrail, or of an undo, says."""
+    match note.event:
+        case "tripwire":
+            name = note.text.partition(":")[0]
+            return any(guarded.tripped(name) for guarded in trace.guarded)
+        case "undone":
+            return any(work.kind == "undo" for work in trace.works)
+        case _:
+            return False
+
+
+def _found(guarded: Guarded, name: str) -> Iterator[tuple[str, Tone]]:
+    if guarded.cancelled:
+        yield "cancelled", "quiet"
+        return
+    if guarded.error:
+        yield f"can't decide: {guarded.error}", "bad"
+        return
+    verdicts = guarded.found(name)
+    tripped = [verdict for verdict in verdicts if verdict.tripwire_triggered]
+    for verdict in tripped:
+        yield f"tripped: {verdict.reason}", "bad"
+    if tripped:
+        return
+    applied = any(verdict.applicable for verdict in verdicts)
+    why = next((verdict.reason for verdict in verdicts if verdict.reason), "")
+    because = f": {why}" if why else ""
+    yield (f"passed{because}", "quiet") if applied else (f"not applicable{because}", "quiet")
+
+
+def _ended(work: Work) -> str:
+    """Say how a command ended; that it ran doesn't mean that it did what it should."""
+    result = work.result
+    if not isinstance(result, ToolSuccess) or not isinstance(result.data, dict):
+        return plain(work.came_to)
+    code = result.data.get("exit_code")
+    return "ended at its time limit" if code is None else f"exit code {code}"

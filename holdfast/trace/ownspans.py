@@ -1,0 +1,153 @@
+"""The spans of what a run has done for itself."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+from contracts.base import JsonObject
+from contracts.guardrails import GuardrailSpec, GuardrailVerdict
+from contracts.run import sandbox_queue
+from contracts.tools import ToolSuccess
+from holdfast.trace.records import iso, iso_or_null
+from holdfast.trace.tree import Span, span_id
+from holdfast.trace.values import Trace
+from holdfast.trace.works import Guarded, Kind, Work
+
+_INPUTS = {"input", "pre_execution"}
+"""The layers that look at what goes in, into a model or a tool."""
+
+_SUBTYPES = {"input": "llm", "pre_execution": "tool_call", "output": "llm"}
+
+_TYPES: Mapping[Kind, Literal["agent", "function", "guardrail", "activity"]] = {
+    "undo": "function",
+    "command": "guardrail",
+    "child": "agent",
+    "notice": "activity",
+    "project": "activity",
+}
+
+
+def own_spans(trace: Trace, parent: str) -> Iterator[Span]:
+    """Build a span for each guardrail that looked, and for each other work of the run's own."""
+    for guarded in trace.guarded:
+        for name in guarded.names:
+            yield _guardrail(trace, guarded, name, parent)
+    for work in trace.works:
+        yield _work(trace, work, parent)
+
+
+def _guardrail(trace: Trace, guarded: Guarded, name: str, parent: str) -> Span:
+    """Build the span of one guardrail, named as OpenTelemetry's draft for guardrails has it."""
+    verdicts = guarded.found(name)
+    return Span(
+        span_id=span_id(trace, f"{guarded.key}.{name}"),
+        parent_id=parent,
+        type="guardrail",
+        name=f"run_guardrail {name}",
+        started_at=iso(guarded.at),
+        ended_at=iso_or_null(guarded.ended_at or trace.ended_at),
+        attributes={
+            "gen_ai.operation.name": "run_guardrail",
+            "gen_ai.guardrail.component.name": name,
+            **_target(guarded.layer),
+            **_verdict(trace, guarded, name),
+            "layer": guarded.layer or None,
+            "attempts": guarded.attempts,
+            "error": guarded.error or None,
+            "verdicts": [verdict.model_dump(mode="json") for verdict in verdicts],
+        },
+    )
+
+
+def _target(layer: str) -> JsonObject:
+    return {
+        "gen_ai.guardrail.target.type": "input" if layer in _INPUTS else "output",
+        "gen_ai.guardrail.target.subtype": _SUBTYPES.get(layer),
+    }
+
+
+def _verdict(trace: Trace, guarded: Guarded, name: str) -> JsonObject:
+    """Say what it came to; what doesn't apply has neither allowed nor denied anything."""
+    verdicts, tripped = guarded.found(name), guarded.tripped(name)
+    spec = _spec(trace, name)
+    asks = spec is not None and spec.on_trip == "ask"
+    said = _allowed(verdicts) if not tripped else ("escalate" if asks else "deny")
+    actions = {"allow": "allow", "escalate": "escalate", "deny": "block"}
+    worst = next((one for one in verdicts if one.tripwire_triggered), None)
+    looked_at = worst or (verdicts[0] if verdicts else None)
+    return {
+        "gen_ai.guardrail.target.id": (looked_at.call_id or looked_at.subject)
+        if looked_at
+        else None,
+        "gen_ai.guardrail.verdict.type": said,
+        "gen_ai.guardrail.action.type": actions[said] if said else None,
+        "gen_ai.guardrail.verdict.reason": (looked_at.reason if looked_at else guarded.error)
+        or None,
+        "applicable": any(one.applicable for one in verdicts) if verdicts else None,
+    }
+
+
+def _allowed(verdicts: Sequence[GuardrailVerdict]) -> str | None:
+    return "allow" if any(one.applicable for one in verdicts) else None
+
+
+def _spec(trace: Trace, name: str) -> GuardrailSpec | None:
+    known = (*trace.agent.guardrails, *trace.agent.acceptance) if trace.agent else ()
+    return next((spec for spec in known if spec.name == name), None)
+
+
+def _work(trace: Trace, work: Work, parent: str) -> Span:
+    guardrail: JsonObject = {}
+    if work.kind == "command":
+        guardrail = {
+            "gen_ai.operation.name": "run_guardrail",
+            "gen_ai.guardrail.component.name": work.guardrail,
+            **_target(_layer(trace, work.guardrail)),
+            "gen_ai.guardrail.verdict.type": _commanded(work),
+        }
+    return Span(
+        span_id=span_id(trace, work.key),
+        parent_id=parent,
+        type=_TYPES[work.kind],
+        name=_name(work),
+        started_at=iso(work.at),
+        ended_at=iso_or_null(work.ended_at or trace.ended_at),
+        attributes={
+            "purpose": work.kind,
+            "about": work.about,
+            "call_id": work.call_id or None,
+            "run_id": work.run_id or None,
+            "came_to": work.came_to or None,
+            "success": work.ended_at is not None and not work.failed,
+            "attempts": work.attempts,
+            "result": work.result.model_dump(mode="json") if work.result else None,
+            "task_queue": work.task_queue or None,
+            "sandboxed": work.task_queue.endswith(sandbox_queue("")),
+            **guardrail,
+        },
+    )
+
+
+def _name(work: Work) -> str:
+    match work.kind:
+        case "undo":
+            return f"execute_tool {work.name}"
+        case "command":
+            return f"run_guardrail {work.guardrail}"
+        case "child":
+            return f"invoke_agent {work.name}"
+        case "notice" | "project":
+            return work.name
+
+
+def _layer(trace: Trace, name: str) -> str:
+    spec = _spec(trace, name)
+    return spec.layer if spec else ""
+
+
+def _commanded(work: Work) -> str | None:
+    """Say what the end of a command means: exit code 0 passes."""
+    if work.ended_at is None:
+        return None
+    result = work.result
+    data = result.data if isinstance(result, ToolSuccess) else None
+    return "allow" if isinstance(data, dict) and data.get("exit_code") == 0 else "deny"

@@ -1,0 +1,165 @@
+"""
+When a run waits for a person although nothing has failed.
+
+Somebody who lets a run go on has waved a trigger through: its name goes to `acknowledged`, and
+says from where on it is worth asking again.
+
+    retries:4         counted from there: after more than `max_retries` further retries
+    time:31           counted from there: after three times the expected time of further work
+    tokens:100000     for this budget never again, for a larger one at its share
+    confidence:0.55   for an answer that is worse than that
+    domain:payments   is `reviewed`, not acknowledged: never again in this run
+
+The names are `Trigger.name`; for a review that is the `subject` too.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Literal, NamedTuple, TypeAlias
+
+from contracts.budget import Ledger, Limits
+from contracts.control import Triggers
+from policy.confidence import Score, is_below
+
+Action: TypeAlias = Literal["pause_and_escalate", "require_approval"]
+Subject: TypeAlias = Literal["retries", "tokens", "time", "confidence", "domain"]
+
+TIMES_EXPECTED = 3
+
+MOMENT = 0.001
+"""Seconds by which a timer is later than a limit, so that the limit is passed when it fires."""
+
+
+class Asking(NamedTuple):
+    """What a trigger asks of a person, and why."""
+
+    action: Action
+    reason: str
+
+
+ASKINGS: Mapping[Subject, Asking] = {
+    "retries": Asking("pause_and_escalate", "Multiple failures indicate unclear requirements"),
+    "tokens": Asking("pause_and_escalate", "Approaching token budget limit"),
+    "time": Asking("pause_and_escalate", "Taking much longer than expected"),
+    "confidence": Asking("pause_and_escalate", "Low confidence score"),
+    "domain": Asking("require_approval", "Sensitive domain requires human review"),
+}
+
+
+class Trigger(NamedTuple):
+    """Why a run waits. The `name` is what a person who lets it go on acknowledges."""
+
+    name: str
+    action: Action
+    reason: str
+    detail: str
+
+
+class _Facts(NamedTuple):
+    triggers: Triggers
+    budget: Limits
+    ledger: Ledger
+    worked: float
+    acknowledged: Sequence[str]
+
+
+def paused_by(
+    triggers: Triggers,
+    budget: Limits,
+    ledger: Ledger,
+    worked_seconds: float,
+    acknowledged: Sequence[str],
+) -> Trigger | None:
+    """Say why the run waits before it goes on, if it does, from what was counted so far."""
+    facts = _Facts(triggers, budget, ledger, worked_seconds, acknowledged)
+    return next(filter(None, (check(facts) for check in _CHECKS)), None)
+
+
+def sensitive(triggers: Triggers, domain: str | None, reviewed: Sequence[str]) -> Trigger | None:
+    """Say whether a person must approve before the run's first side effect."""
+    known = _plain(domain or "")
+    name = f"domain:{known}"
+    if name in reviewed or known not in map(_plain, triggers.sensitive_domains):
+        return None
+    return _trigger("domain", known, f"the run works in the domain {known!r}")
+
+
+def unsure(triggers: Triggers, score: Score, acknowledged: Sequence[str]) -> Trigger | None:
+    """Say whether a person must look at an answer before it counts."""
+    least = triggers.min_confidence
+    if least is None or not is_below(score.value, least):
+        return None
+    waved_through = _marks("confidence", acknowledged)
+    if waved_through and not is_below(score.value, min(waved_through)):
+        return None
+    return _trigger(
+        "confidence",
+        f"{score.value:g}",
+        f"Low confidence in solution quality: {score.line} is below {least:g}",
+    )
+
+
+def seconds_until_slow(
+    triggers: Triggers, worked_seconds: float, acknowledged: Sequence[str]
+) -> float | None:
+    """Return the seconds of work until the run takes too long, for a timer; null for never."""
+    limit = _time_limit(triggers, acknowledged)
+    return None if limit is None else max(0.0, limit - worked_seconds + MOMENT)
+
+
+def _retried(facts: _Facts) -> Trigger | None:
+    most, retries = facts.triggers.max_retries, facts.ledger.retries
+    if most is None or retries - _latest("retries", facts.acknowledged) <= most:
+        return None
+    return _trigger("retries", str(retries), f"{retries} retries, and {most} may be")
+
+
+def _nearly_spent(facts: _Facts) -> Trigger | None:
+    share, most = facts.triggers.token_share, facts.budget.max_tokens
+    if share is None or most is None or f"tokens:{most}" in facts.acknowledged:
+        return None
+    used = facts.ledger.usage.total_tokens
+    if used <= Decimal(str(share)) * most:
+        return None
+    return _trigger("tokens", str(most), f"{used} of {most} tokens, more than {share:g} of them")
+
+
+def _slow(facts: _Facts) -> Trigger | None:
+    limit = _time_limit(facts.triggers, facts.acknowledged)
+    if limit is None or facts.worked <= limit:
+        return None
+    return _trigger(
+        "time",
+        str(math.ceil(facts.worked)),
+        f"{facts.worked:.0f} s of work, {facts.triggers.expected_time:g} s were expected",
+    )
+
+
+_CHECKS: tuple[Callable[[_Facts], Trigger | None], ...] = (_retried, _nearly_spent, _slow)
+
+
+def _time_limit(triggers: Triggers, acknowledged: Sequence[str]) -> float | None:
+    expected = triggers.expected_time
+    if expected is None:
+        return None
+    return _latest("time", acknowledged) + TIMES_EXPECTED * expected
+
+
+def _trigger(subject: Subject, mark: str, detail: str) -> Trigger:
+    asking = ASKINGS[subject]
+    return Trigger(f"{subject}:{mark}", asking.action, asking.reason, detail)
+
+
+def _latest(subject: Subject, acknowledged: Sequence[str]) -> float:
+    return max(_marks(subject, acknowledged), default=0)
+
+
+def _marks(subject: Subject, acknowledged: Sequence[str]) -> list[float]:
+    """Return the numbers of the triggers of one kind that were waved through."""
+    named = (name.partition(":") for name in acknowledged)
+    return [float(mark) for kind, _, mark in named if kind == subject]
+
+
+def _plain(domain: str) -> str:
+    return domain.strip().casefold()

@@ -1,0 +1,88 @@
+"""
+What follows when a model fails: another try, the next model, a person, or the end.
+
+A failure that says something about the provider or its model moves on to the next model. One that
+says something about the request, the account or the settings doesn't: the next model would fail
+as well, or answer what should not be answered. A run that stops here leaves the way to whoever
+started it: a simpler workflow, if there are tiers.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from contracts.budget import Limits
+from contracts.control import Fallback, Reaction
+
+EXHAUSTED = "All model fallbacks exhausted"
+"""Why a run asks a person, or ends, when every model of its chain has failed."""
+
+
+class Default(NamedTuple):
+    """What a kind of failure leads to when nobody has said otherwise, and why."""
+
+    reaction: Reaction
+    reason: str
+
+
+DEFAULTS: Mapping[str, Default] = {
+    # Calls that failed, by contracts/errors.py.
+    "rate_limited": Default("next_model", "this model has no room now, another may"),
+    "overloaded": Default("next_model", "this model has no room now, another may"),
+    "unavailable": Default("next_model", "the provider is down, another model may be up"),
+    "timeout": Default("next_model", "the model is too slow now, another may not be"),
+    "stalled": Default("next_model", "the model fell silent, another may not"),
+    "cut_off": Default("next_model", "the model broke off, another may not"),
+    "unreadable": Default("next_model", "the answer is no reply, another model's may be"),
+    "quota": Default("next_model", "one account is used up, another provider's may not be"),
+    "auth": Default("stop", "the key is wrong: going on would hide that, at another's cost"),
+    "permission": Default("stop", "the account may not: a refusal is not to be walked around"),
+    "not_found": Default("stop", "the model's name is wrong: going on would hide that"),
+    "invalid_request": Default("stop", "the request is wrong, for every model that gets it"),
+    "context_overflow": Default("stop", "the context is too long: it must shrink, not move on"),
+    "content_filtered": Default("stop", "the content was judged: nobody shops for a milder judge"),
+    # Replies that are no answer, by their stop (contracts/model.py).
+    "refusal": Default("stop", "the model declined: nobody shops for one that doesn't"),
+    "content_filter": Default("stop", "the content was judged: nobody shops for a milder judge"),
+    "max_tokens": Default("stop", "the limit on replies is ours: it cuts off the next model too"),
+    "other": Default("next_model", "nobody knows why it stopped, another may not"),
+    "empty": Default("next_model", "the model said nothing, another may"),
+}
+"""The reaction to every kind of failure; "empty" is a reply without words and calls."""
+
+
+def reaction(kind: str, fallback: Fallback) -> Reaction:
+    """Say what a failed call, or a reply that is no answer, leads to; an unknown kind stops."""
+    default = DEFAULTS.get(kind)
+    return fallback.reactions.get(kind, default.reaction if default else "stop")
+
+
+def flaws(fallback: Fallback) -> list[str]:
+    """Say what can't be meant: a reaction to something that never happens."""
+    known = ", ".join(DEFAULTS)
+    return [
+        f"its fallback reacts to {kind!r}, which is no kind of failure (known: {known})"
+        for kind in fallback.reactions
+        if kind not in DEFAULTS
+    ]
+
+
+def attempts(fallback: Fallback, budget: Limits, *, models_left: int, usual: int) -> int:
+    """
+    Return how often a model is asked in one turn before its failure counts.
+
+    *models_left* are those behind it in the chain, *usual* what a model without successor gets.
+    """
+    tries = fallback.attempts if models_left > 0 else usual
+    if budget.max_model_retries is None:
+        return tries
+    return min(tries, budget.max_model_retries + 1)
+
+
+def patience(fallback: Fallback, *, models_left: int) -> float | None:
+    """Return the seconds that a retry may wait; null where no other model is left to ask."""
+    return fallback.max_wait if models_left > 0 else None
+
+
+def workflows_failed(error: str) -> str:
+    """Say why a run whose tiers have all failed asks a person; *error* is the last one's."""
+    return f"All workflows failed: {error}"

@@ -1,0 +1,76 @@
+"""Credentials by the name they are given to, and what stands for one without being one."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from policy.guardrails.patterns import Pattern, decoded, encoded
+
+LEAST_ENTROPY = 3.2
+"""Bits a character: sixteen random hexadecimal digits have about 3.4, words of a language less."""
+
+_ASSIGNED = Pattern(
+    r"(?:secret|token|passw(?:or)?d|passphrase|pwd|api[_\-]?key|access[_\-]?key|private[_\-]?key"
+    r"|signing[_\-]?key|encryption[_\-]?key|credentials?)[\w.\-]{0,20}[\"'`]?\s{0,4}"
+    r"(?::=|=>|[:=])\s{0,4}[\"'`]?(?P<it>[A-Za-z0-9+/=_\-.~!@#$%^&*]{12,400})(?:[\"'`\s,;)}\]<]|\z)",
+    any_case=True,
+)
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:[./-][A-Za-z_]\w*)*")
+_STANDS_FOR = re.compile(
+    r"your|example|placeholder|change[_-]?me|dummy|sample|redacted|insert|replace|x{4}|\*{3}|\.{3}"
+    r"|1234567|abcdef|\$[\w{(]|%\w",
+    re.IGNORECASE,
+)
+_FEWEST_DIFFERENT = 4
+_WORDS = frozenset(
+    {"pass", "password", "passwd", "secret", "user", "pw", "pwd", "postgres", "root"}
+)
+
+DOCUMENTED = frozenset(
+    {
+        "sk_test_4eC39HqLyjWDarjtT1zdp7dc",  # Stripe's documentation
+        "sk_test_BQokikJOvBiI2HlWgH4olfQ2",
+    }
+)
+_DOCUMENTED_PARTS = (
+    # AWS' documentation: every key in it ends so.
+    re.compile(r"EXAMPLE(?:KEY)?$"),
+    # The payload of the token that jwt.io shows: {"sub":"1234567890","name":"John Doe"
+    re.compile(r"\.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9l"),
+)
+
+
+def assigned(text: str) -> Iterator[str]:
+    """Find values that look like chance and are given to a name that says secret."""
+    content = encoded(text)
+    for start, end in _ASSIGNED.spans(content):
+        value = decoded(content[start:end])
+        if is_random(value) and not is_example(value):
+            yield value
+
+
+def is_random(value: str) -> bool:
+    """Whether a value looks like chance: not like a name, and with digits in it."""
+    if _IDENTIFIER.fullmatch(value) and not _mixed(value):
+        return False
+    return any(map(str.isdigit, value)) and _entropy(value) >= LEAST_ENTROPY
+
+
+def is_example(value: str) -> bool:
+    """Whether a value is one that documentation shows, or a mark where one belongs."""
+    if value in DOCUMENTED or value.lower() in _WORDS:
+        return True
+    if any(part.search(value) for part in _DOCUMENTED_PARTS) or _STANDS_FOR.search(value):
+        return True
+    return len(set(re.split(r"[_-]", value)[-1])) < _FEWEST_DIFFERENT
+
+
+def _mixed(value: str) -> bool:
+    """Whether digits stand between letters, as they don't in names."""
+    return len(re.findall(r"\d[A-Za-z]", value)) > 1
+
+
+def _entropy(value: str) -> float:
+    total = len(value)
+    return -sum(count / total * math.log2(count / total) for count in Counter(value).values())

@@ -1,0 +1,96 @@
+"""
+Whether the kind of a task asks for extended reasoning.
+
+Three wishes meet when a model fails in the middle of a hard task, and they have this order:
+
+1. Availability. The chain of models (policy/fallback.py) says who answers. No route keeps a run
+   from going on with the next model, and none moves it to another one.
+2. The route, decided once when the run begins. It holds for whatever model answers, because it is
+   part of the settings that all models of the run are asked with.
+3. What a model can do. One that can't reason answers without, and its adapter says so in a note,
+   which history has once. One that can't be kept from it is asked for as little as it allows.
+
+Reasoning that one model has written is never shown to another.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from contracts.control import ReasoningRoute
+from contracts.model import Effort, ModelSettings
+
+EXTENDED: Effort = "high"
+"""What an agent is asked for that doesn't ask for extended reasoning itself."""
+
+_IS_EXTENDED: frozenset[Effort | None] = frozenset({"medium", "high", "xhigh", "max"})
+
+
+class Row(NamedTuple):
+    """A kind of task. Where it is `only_if`, one of these qualifiers asks for reasoning."""
+
+    when: Literal["always", "never", "only_if"]
+    also_called: tuple[str, ...] = ()
+    qualifiers: tuple[str, ...] = ()
+
+
+TABLE: Mapping[str, Row] = {
+    "system_architecture": Row("always", ("system_architecture_design", "architecture_design")),
+    "security_analysis": Row("always", ("security_vulnerability_analysis",)),
+    "complex_debugging": Row("always"),
+    "api_design": Row("always", ("api_design_decision", "api_design_decisions")),
+    "performance_strategy": Row(
+        "always", ("performance_optimization_strategy", "performance_optimisation_strategy")
+    ),
+    "code_review": Row("only_if", qualifiers=("critical", "complex")),
+    "refactoring_planning": Row("only_if", qualifiers=("multiple_approaches",)),
+    "integration_design": Row("only_if", qualifiers=("cross_system",)),
+    "simple_bug_fix": Row("never", ("simple_bug_fixes", "simple_bugfix")),
+    "documentation": Row("never", ("documentation_update", "documentation_updates")),
+    "unit_tests": Row("never", ("unit_test", "unit_test_writing")),
+    "formatting": Row("never", ("linting", "formatting_linting")),
+    "file_operations": Row("never", ("file_operation",)),
+}
+"""A qualifier stands behind the kind: `code_review:critical`."""
+
+_NAMES = {name: kind for kind, row in TABLE.items() for name in (kind, *row.also_called)}
+
+
+def route(task_kind: str | None) -> ReasoningRoute | None:
+    """Say what a kind of task asks for; one that nobody knows leaves it to the agent."""
+    if task_kind is None:
+        return None
+    said, *qualifiers = map(_plain, re.split("[:,]", task_kind))
+    kind = _NAMES.get(said)
+    if kind is None:
+        reason = f"no row for {task_kind!r}: the agent's own settings hold"
+        return ReasoningRoute(task_kind=task_kind, decision="agent", reason=reason)
+    row = TABLE[kind]
+    if row.when != "only_if":
+        decision = "on" if row.when == "always" else "off"
+        return ReasoningRoute(task_kind=task_kind, decision=decision, reason=f"{kind}: {row.when}")
+    met = next((name for name in qualifiers if name in row.qualifiers), None)
+    known = " or ".join(row.qualifiers)
+    return ReasoningRoute(
+        task_kind=task_kind,
+        decision="on" if met else "off",
+        reason=f"{kind}: {met}" if met else f"{kind}: only if {known}",
+    )
+
+
+def routed(settings: ModelSettings, route: ReasoningRoute | None) -> ModelSettings:
+    """Return the settings that a run asks its models with; nothing but reasoning differs."""
+    match route.decision if route else "agent":
+        case "on":
+            own = settings.reasoning
+            effort = own if own in _IS_EXTENDED else EXTENDED
+            return settings.model_copy(update={"reasoning": effort})
+        case "off":
+            return settings.model_copy(update={"reasoning": "none", "reasoning_tokens": None})
+        case "agent":
+            return settings
+
+
+def _plain(name: str) -> str:
+    """Return a name without case, and with one kind of space."""
+    return re.sub(r"[\W_]+", "_", name.casefold()).strip("_")

@@ -1,0 +1,256 @@
+"""What `call_model` makes of a call: which part is shown, words alone, and how long it waits."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
+from functools import partial
+
+import pytest
+from temporalio.exceptions import ApplicationError
+
+from activities.model import ModelActivities
+from activities.transcripts import Transcripts
+from adapters.base import ModelAdapter
+from adapters.openai import OpenAIAdapter
+from adapters.scripted import Reply, ScriptedAdapter, ScriptTurn, call, fail, say, using
+from contracts.content import Part
+from contracts.errors import ModelUnavailable
+from contracts.model import ModelCall, ModelReply, Prefix
+from contracts.transcript import Mark, Span, TranscriptItem, TranscriptPage, UserTurn, View
+from contracts.usage import CallUsage
+from policy import context
+from tests.adapters import conversations as told
+from tests.adapters.provider_server import ProviderServer
+from tests.adapters.samples.openai import WORDS
+from tests.asking import in_run
+from tests.builders import a_transcript
+
+GPT = "openai:gpt-5.2"
+SHAPED = Prefix(instructions="Be brief.", tools=(), output_schema=told.ORDER_SCHEMA)
+
+
+class Reader:
+    """A run that has these items and this prefix."""
+
+    def __init__(self, items: tuple[TranscriptItem, ...] = (), prefix: Prefix = SHAPED) -> None:
+        self._items = items
+        self._prefix = prefix
+
+    async def prefix(self, run_id: str) -> Prefix:
+        return self._prefix
+
+    async def transcript_page(self, run_id: str, offset: int, limit: int) -> TranscriptPage:
+        page = self._items[offset : offset + limit]
+        return TranscriptPage(items=page, total=len(self._items), next_offset=None)
+
+
+def a_model_call(
+    items: tuple[TranscriptItem, ...] = (told.GOAL,),
+    *,
+    base: int = 0,
+    seen: View | None = None,
+    model: str = "scripted:it",
+    **more: object,
+) -> ModelCall:
+    """A call whose transcript is *items*, seen like this."""
+    begun = Mark().after(items[:base])
+    fields: dict[str, object] = {
+        "run_id": "run-1",
+        "turn": 3,
+        "model": model,
+        "prefix": SHAPED.digest,
+        "origin": "",
+        "base": begun,
+        "items": items[base:],
+        "head": begun.after(items[base:]),
+        "max_context_bytes": 100_000,
+        **(seen or View()).model_dump(),
+        **more,
+    }
+    return ModelCall.model_validate(fields)
+
+
+async def asked(adapter: ModelAdapter, wanted: ModelCall) -> ModelReply:
+    activities = ModelActivities({adapter.provider: adapter}, Transcripts(Reader()))
+    return await in_run("run-1").run(activities.call_model, wanted)
+
+
+async def failed(adapter: ModelAdapter, wanted: ModelCall) -> ApplicationError:
+    with pytest.raises(ApplicationError) as raised:
+        await asked(adapter, wanted)
+    return raised.value
+
+
+def scripted(answer: Callable[[ScriptTurn], Reply]) -> ScriptedAdapter:
+    return ScriptedAdapter({"it": answer})
+
+
+async def test_what_a_view_leaves_out_is_not_shown() -> None:
+    """Hidden parts and what was summarised never reach the model; the goal always does."""
+    # HG-18 PI-05 BY-51
+    items = a_transcript([10, 20, 30, 40])
+    seen = View(summary="One is done.", summarised_before=3, hidden=(Span(begin=5, end=7),))
+    heard: list[ScriptTurn] = []
+
+    await asked(
+        scripted(lambda turn: heard.append(turn) or say("ok")), a_model_call(items, seen=seen)
+    )
+
+    assert heard[0].transcript == context.shown(items, seen, 100_000)
+    assert heard[0].transcript[0] == items[0]
+    assert items[1] not in heard[0].transcript
+    assert items[5] not in heard[0].transcript
+
+
+async def test_a_view_that_changes_is_shown_anew() -> None:
+    """What is remembered of one view is never shown in another one of the same transcript."""
+    items = a_transcript([10, 20, 30, 40])
+    held = Transcripts(Reader(items))
+    changes = (
+        View(pruned_before=3),
+        View(pruned_before=3, hidden=(Span(begin=5, end=7),)),
+        View(pruned_before=3, summary="One.", summarised_before=3),
+        View(pruned_before=3, summary="Other.", summarised_before=3),
+    )
+
+    for seen in changes:
+        shown = await held.view(a_model_call(items, base=len(items), seen=seen))
+        assert shown == context.shown(items, seen, 100_000)
+
+
+async def test_what_is_settled_is_remembered() -> None:
+    """While the view stays, the old part isn't rendered again: the very same stubs are shown."""
+    items = a_transcript([200, 200, 30, 40])
+    seen = View(
+        pruned_before=3, summary="One.", summarised_before=1, hidden=(Span(begin=5, end=7),)
+    )
+    held = Transcripts(Reader(items))
+
+    first = await held.view(a_model_call(items[:7], seen=seen))
+    second = await held.view(a_model_call(items, base=7, seen=seen))
+
+    assert len(second) == len(first) + 2
+    assert all(one is other for one, other in zip(first, second, strict=False))
+
+
+async def test_a_model_that_calls_all_the_same_is_not_heeded() -> None:
+    """Asked for words alone, a model gets its calls left out: nothing can come of them."""
+    # PS-12 BY-22
+    spoken = Reply(
+        text="So far so good.",
+        calls=(("send", {"text": "hi"}), ("look", {})),
+        parts=(
+            Part(kind="text", text="So far so good."),
+            Part(kind="call", native={"id": "a"}),
+            Part(kind="call"),
+        ),
+        provider_state={"container_id": "x"},
+        notes=("slow today",),
+    )
+
+    reply = await asked(scripted(lambda _: spoken), a_model_call(without_tools=True))
+
+    assert (reply.text, reply.calls, reply.stop) == ("So far so good.", (), "end_turn")
+    assert [part.kind for part in reply.parts] == ["text"]
+    assert reply.notes == (
+        "slow today",
+        "2 calls were left out: the model was asked for words alone",
+    )
+    assert reply.provider_state == {"container_id": "x"}
+
+
+async def test_a_summary_needs_no_shape() -> None:
+    """The shape of an answer is for answers: nothing is objected to in words alone."""
+    reply = await asked(scripted(lambda _: say("All done.")), a_model_call(without_tools=True))
+    answer = await asked(scripted(lambda _: say("All done.")), a_model_call())
+
+    assert (reply.text, reply.objections, reply.output) == ("All done.", (), None)
+    assert answer.objections == ("it is no JSON",)
+
+
+async def test_a_script_hears_that_words_alone_are_wanted() -> None:
+    """A scripted model can tell a summary from a turn."""
+
+    def script(turn: ScriptTurn) -> Reply:
+        return say("a summary") if turn.without_tools else call("look")
+
+    reply = await asked(scripted(script), a_model_call(without_tools=True))
+
+    assert reply.text == "a summary"
+
+
+@pytest.mark.parametrize(
+    ("patience", "for_good"),
+    [
+        pytest.param(5, True, id="too long"),
+        pytest.param(6.9, True, id="a little too long"),
+        pytest.param(7, False, id="just bearable"),
+        pytest.param(10, False, id="bearable"),
+        pytest.param(None, False, id="nobody else to ask"),
+    ],
+)
+async def test_a_long_wait_is_for_another_model(
+    provider: ProviderServer, patience: float | None, *, for_good: bool
+) -> None:
+    """One request, then the next model, where this one asks for more time than there is."""
+    # FB-05 FB-06 T-02
+    provider.answer({"error": {"message": "busy"}}, 429, {"retry-after": "7"})
+
+    error = await failed(OpenAIAdapter(), a_model_call(model=GPT, patience=patience))
+
+    assert (error.type, error.non_retryable) == ("rate_limited", for_good)
+    assert error.next_retry_delay == timedelta(seconds=7)
+    assert ("it asks to wait 7 s; after" in error.message) is for_good
+    assert len(provider.requests) == 1
+
+
+async def test_without_a_wait_patience_says_nothing(provider: ProviderServer) -> None:
+    """Where a provider doesn't say how long, the next attempt comes soon enough."""
+    # FB-06
+    provider.answer({"error": {"message": "down"}}, 500)
+
+    error = await failed(OpenAIAdapter(), a_model_call(model=GPT, patience=0.5))
+
+    assert (error.type, error.non_retryable) == ("unavailable", False)
+    assert "better wait" not in error.message
+
+
+async def test_what_an_impatient_call_used_is_told() -> None:
+    """An attempt that isn't repeated is billed all the same."""
+    # T-24
+    spent = CallUsage(input_tokens=7, estimated_cost=Decimal(1))
+    busy = ModelUnavailable("busy", 60, kind="overloaded", usage=spent)
+
+    error = await failed(scripted(lambda _: fail(busy)), a_model_call(patience=5))
+
+    assert error.non_retryable
+    assert error.details == (spent,)
+
+
+async def test_less_shown_breaks_a_chain(provider: ProviderServer) -> None:
+    """A conversation that the provider keeps is begun anew when turns were given up."""
+    # SS-02
+    chained = partial(a_model_call, model=GPT, strategy="previous_response_id")
+    for _ in range(3):
+        provider.answer(WORDS)
+    notice = UserTurn(text="Go on.", origin="notice")
+    first = await asked(OpenAIAdapter(), chained((told.GOAL, notice)))
+    state = {"openai": first.provider_state}
+    items = (told.GOAL, notice, told.turn(GPT, first), told.STEERED)
+
+    await asked(OpenAIAdapter(), chained(items, provider_state=state))
+    hidden = View(hidden=(Span(begin=1, end=2),))
+    await asked(OpenAIAdapter(), chained(items, provider_state=state, seen=hidden))
+
+    _, whole, less = (received.body for received in provider.requests)
+    assert "previous_response_id" in whole
+    assert "previous_response_id" not in less
+
+
+async def test_a_summary_is_billed_like_any_call() -> None:
+    """Words alone cost what they cost."""
+    answer = using(say("All done."), CallUsage(input_tokens=9))
+
+    reply = await asked(scripted(lambda _: answer), a_model_call(without_tools=True))
+
+    assert reply.usage.input_tokens == 9

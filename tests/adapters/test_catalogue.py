@@ -1,0 +1,84 @@
+"""What is known of models before they are asked."""
+
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from adapters.catalogue import PriceList
+from adapters.openai_chat.servers import KNOWN, ChatServer
+from contracts.control import ModelFacts
+
+SERVERS = {"groq": KNOWN["groq"], "mine": ChatServer(base_url="http://127.0.0.1:1/v1")}
+
+
+@pytest.mark.parametrize(
+    ("model", "window", "input_price", "output_price"),
+    [
+        pytest.param("openai:gpt-4o", 128_000, "2.5", "10", id="openai"),
+        pytest.param("anthropic:claude-opus-5-5", 1_000_000, "4", "20", id="anthropic"),
+        pytest.param("anthropic:claude-sonnet-4-5", 200_000, "3", "15", id="dearer when long"),
+        pytest.param("openai-chat:gpt-4o", 128_000, "2.5", "10", id="chat at openai"),
+        pytest.param(
+            "openai-chat:groq/llama-3.3-70b-versatile", None, "0.59", "0.79", id="chat elsewhere"
+        ),
+    ],
+)
+async def test_known_models_have_a_window_and_prices(
+    model: str, window: int | None, input_price: str, output_price: str
+) -> None:
+    """Prices are dollars for a million tokens; what the library doesn't know is null."""
+    assert await PriceList(SERVERS).facts([model]) == (
+        ModelFacts(
+            model=model,
+            context_tokens=window,
+            input_price=Decimal(input_price),
+            output_price=Decimal(output_price),
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "scripted:it",
+        "openai:no-such-model",
+        "openai-chat:mine/gpt-4o",
+        "openai-chat:nowhere/gpt-4o",
+        "nobody:gpt-4o",
+        "gpt-4o",
+        "",
+    ],
+)
+async def test_of_other_models_nothing_is_known(model: str) -> None:
+    """An unknown window or price is null, never a guess by the model's name."""
+    assert await PriceList(SERVERS).facts([model]) == (ModelFacts(model=model),)
+
+
+async def test_facts_come_in_the_order_of_the_models() -> None:
+    """Each model has its facts, the unknown ones too."""
+    models = ["openai:gpt-4o", "scripted:it", "anthropic:claude-opus-5-5"]
+
+    assert [facts.model for facts in await PriceList().facts(models)] == models
+
+
+def test_prices_are_loaded_when_they_are_needed() -> None:
+    """A worker whose models are scripted never loads the prices of all providers."""
+    program = (
+        "import asyncio, sys\n"
+        "from adapters.catalogue import PriceList\n"
+        "asyncio.run(PriceList().facts(['scripted:it']))\n"
+        "print('genai_prices' in sys.modules)\n"
+    )
+
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert ran.stdout == "False\n"

@@ -1,0 +1,147 @@
+"""What holds for every run, whatever was said to it and whatever went away under it."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable
+from typing import TypeAlias
+
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import WorkflowHistory
+
+from contracts.transcript import AssistantTurn, ToolTurn
+from tests.chaos.playing import Played
+from tests.histories import activities
+
+Complaints: TypeAlias = Generator[str]
+
+APPROVED = {"send", "post", "refund", "shout", "pay_slowly", "fail_outside"}
+"""Tools that nothing but an approval lets run; each needs one of its own."""
+
+NEVER = {"delete", "nope", "refund"}
+"""Tools that are denied, unknown, or need a proof that nobody here can give."""
+
+EFFECTS = ("send", "post", "write", "pay_slowly", "fail_outside", "write_slowly")
+
+MOST_TOKENS = 60
+"""What one reply of a script is billed with at most: the reservation for the next."""
+
+
+def one_result_for_each_call(played: Played) -> Complaints:
+    """Each turn's calls have one result each, in their order; the last turn's may be open."""
+    items = played.items
+    for place, item in enumerate(items):
+        if not isinstance(item, AssistantTurn) or not item.calls:
+            continue
+        asked = [call.call_id for call in item.calls]
+        following = items[place + 1] if place + 1 < len(items) else None
+        if following is None and played.result is None:
+            continue
+        got = following.results if isinstance(following, ToolTurn) else ()
+        if [result.call_id for result in got] != asked:
+            yield f"calls {asked} got {[result.call_id for result in got]}"
+    ids = [call.call_id for item in items if isinstance(item, AssistantTurn) for call in item.calls]
+    yield from (f"two calls are {name}" for name, count in Counter(ids).items() if count > 1)
+
+
+def budget_is_kept(played: Played) -> Complaints:
+    """Nothing exceeds its limit by more than what was reserved for one call of a model."""
+    usage, budget = played.usage, played.status.budget
+    if usage.steps > budget.max_steps:
+        yield f"{usage.steps} steps of {budget.max_steps}"
+    tokens = usage.usage.total_tokens
+    if budget.max_tokens is not None and tokens >= budget.max_tokens + MOST_TOKENS:
+        yield f"{tokens} tokens of {budget.max_tokens}"
+    if budget.max_tool_calls is not None and usage.tool_calls > budget.max_tool_calls:
+        yield f"{usage.tool_calls} calls of {budget.max_tool_calls}"
+
+
+def ends_with_a_reason(played: Played) -> Complaints:
+    """A run has an answer, or says why it has none, or waits for somebody, and says for what."""
+    result = played.result
+    if result is None:
+        waits = played.pending or played.status.status == "suspended"
+        if not waits:
+            yield f"it rests as {played.status.status}, and nobody knows why"
+        yield from (
+            f"{request} has no reason" for request in played.pending if not request.reason
+        )
+    elif result.status == "completed":
+        if not result.answer:
+            yield "it completed without an answer"
+    elif result.stop is None or not (result.stop.reason and result.stop.next_safe_action):
+        yield f"it {result.status}, and nobody knows why"
+
+
+def effects_happen_once(played: Played) -> Complaints:
+    """What a call changed, it changed once; its token tells it from every other."""
+    begun = [line for line in played.effects if not line.startswith(("end ", "draft "))]
+    tokens = Counter(line for line in begun if line != "written")
+    yield from (f"{line!r} happened {count} times" for line, count in tokens.items() if count > 1)
+    asked = [name for name in _tools_run(played.histories) if name in EFFECTS]
+    if len(begun) > len(asked):
+        yield f"{len(begun)} effects of {len(asked)} calls"
+
+
+def nothing_runs_unapproved(played: Played) -> Complaints:
+    """Each call that needs an approval runs after one of its own; what is denied never runs."""
+    approvals = 0
+    for history in played.histories:
+        for name, accepted in _approvals_and_tools(history):
+            approvals += accepted - (name in APPROVED)
+            if approvals < 0:
+                yield f"{name} ran before it was approved"
+            if name in NEVER:
+                yield f"{name} ran"
+
+
+def nothing_runs_after_the_end(played: Played) -> Complaints:
+    """When a run has been stopped, no tool begins any more."""
+    for history in played.histories:
+        over = False
+        for activity in activities(history):
+            if over and activity.name in (*EFFECTS, "look", "add", "poll"):
+                yield f"{activity.summary} ran after the end"
+            over |= activity.name == "record" and activity.summary.startswith("stopped")
+
+
+INVARIANTS: tuple[Callable[[Played], Complaints], ...] = (
+    one_result_for_each_call,
+    budget_is_kept,
+    ends_with_a_reason,
+    effects_happen_once,
+    nothing_runs_unapproved,
+    nothing_runs_after_the_end,
+)
+
+
+def complaints(played: Played) -> list[str]:
+    """Everything that doesn't hold for this run."""
+    return [
+        f"{rule.__name__}: {complaint}" for rule in INVARIANTS for complaint in rule(played)
+    ]
+
+
+def _tools_run(histories: Iterable[WorkflowHistory]) -> list[str]:
+    return [activity.name for history in histories for activity in activities(history)]
+
+
+def _approvals_and_tools(history: WorkflowHistory) -> Generator[tuple[str, int]]:
+    """Yield each activity that was asked for, and how many approvals each judgement accepted."""
+    judged: dict[int, list[str]] = {}
+    for event in history.events:
+        if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+            asked = event.activity_task_scheduled_event_attributes
+            if asked.activity_type.name == "judge":
+                messages = json.loads(asked.input.payloads[0].data)["messages"]
+                judged[event.event_id] = [message.get("decision", "") for message in messages]
+            yield asked.activity_type.name, 0
+        elif event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+            done = event.activity_task_completed_event_attributes
+            if done.scheduled_event_id not in judged:
+                continue
+            verdicts = json.loads(done.result.payloads[0].data)["verdicts"]
+            decisions = judged[done.scheduled_event_id]
+            yield "judge", sum(
+                verdict["accepted"] and decision == "approve"
+                for verdict, decision in zip(verdicts, decisions, strict=True)
+            )

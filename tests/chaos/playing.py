@@ -1,0 +1,257 @@
+"""Plays scripts on a real server, with a worker that comes and goes."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+from uuid import uuid4
+
+from pydantic import JsonValue
+from temporalio.client import WorkflowExecutionStatus, WorkflowHandle, WorkflowHistory
+from temporalio.service import RPCError, RPCStatusCode
+
+from contracts.approvals import Request
+from contracts.base import JsonObject
+from contracts.errors import ModelRejected, ModelUnavailable
+from contracts.run import RunResult, StatusReport, UsageReport
+from contracts.transcript import TranscriptItem, TranscriptPage
+from contracts.usage import UsageMetrics
+from holdfast import App, Reply, ScriptTurn, fail, say
+from holdfast.histories import fetch
+from tests.chaos.scripts import LOG, Asked, Message, Script
+from tests.running import Run, Runs
+from tests.sample import lines
+
+PATIENCE = 30.0
+"""Seconds until a run that neither ends nor rests counts as stuck."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """What is left of a run whose script is over: it has ended, or rests and was then cancelled."""
+
+    script: Script
+    result: RunResult | None
+    status: StatusReport
+    pending: tuple[Request, ...]
+    usage: UsageReport
+    items: tuple[TranscriptItem, ...]
+    effects: tuple[str, ...]
+    histories: tuple[WorkflowHistory, ...]
+
+
+class Stage:
+    """Where scripts are played, one after the other."""
+
+    def __init__(self, runs: Runs, folder: Path, *, cached_transcripts: int) -> None:
+        self._runs = runs
+        self._folder = folder
+        self._cached_transcripts = cached_transcripts
+        self._scripts: dict[str, Script] = {}
+        self._left: set[tuple[str, int]] = set()
+        self._leaving = asyncio.Event()
+        self._worker = AsyncExitStack()
+        self._app: App | None = None
+
+    async def open(self, app: App) -> None:
+        """Have a worker for this app."""
+        self._app = app
+        await self._worker.enter_async_context(
+            self._runs.working(app, cached_transcripts=self._cached_transcripts)
+        )
+
+    async def close(self) -> None:
+        """Let the worker go; what it has in hand it may finish."""
+        await self._worker.aclose()
+
+    async def play(self, script: Script) -> Played:
+        """Play a script to its end, or until nothing moves any more and nobody says more."""
+        run_id = f"chaos-{uuid4().hex[:8]}"
+        self._scripts[run_id] = script
+        handle = await self._runs.client.start_workflow(
+            "AgentRun",
+            {"agent": script.agent, "input": script.goal, "budget": script.budget},
+            id=run_id,
+            task_queue=self._runs.queue,
+            result_type=RunResult,
+        )
+        run = Run(handle)
+        await self._say(run, script.early, ())
+        for reaction in (*script.reactions, None):
+            await self._rest(handle)
+            if reaction is None or await _ended(handle):
+                break
+            pending = await run.pending()
+            for what in reaction:
+                if what == "restart":
+                    await self._restart()
+                else:
+                    await self._say(run, (what,), pending)
+        return await self._seen(run, script)
+
+    def spoken(self, turn: ScriptTurn, *, first: bool) -> Reply:
+        """Speak for the first or the second model of a run."""
+        script = self._scripts[turn.run_id]
+        if turn.number > len(script.turns):
+            return say("done")
+        reply = script.turns[turn.number - 1]
+        if reply.restart and (turn.run_id, turn.number) not in self._left:
+            self._left.add((turn.run_id, turn.number))
+            self._leaving.set()
+        if first and reply.fails == "always":
+            return fail(ModelRejected("not for me"))
+        if first and reply.fails == "once" and turn.attempt == 1:
+            return fail(ModelUnavailable("busy", retry_after=0.01))
+        return Reply(
+            text=reply.text,
+            calls=tuple(self._call(turn.run_id, asked) for asked in reply.calls),
+            usage=UsageMetrics(input_tokens=reply.tokens),
+        )
+
+    def _call(self, run_id: str, asked: Asked) -> tuple[str, JsonObject | str]:
+        if isinstance(asked.arguments, str):
+            return asked.tool, asked.arguments
+        log = str(self._log(run_id))
+        given = {
+            name: value.replace(LOG, log) if isinstance(value, str) else value
+            for name, value in asked.arguments.items()
+        }
+        return asked.tool, given
+
+    def _log(self, run_id: str) -> Path:
+        return self._folder / run_id
+
+    async def _restart(self) -> None:
+        assert self._app is not None
+        await self.close()
+        self._leaving.clear()
+        await self.open(self._app)
+
+    async def _rest(self, handle: WorkflowHandle[object, RunResult]) -> None:
+        """Wait until the run is over, or can't move unless somebody says something."""
+        async with asyncio.timeout(PATIENCE):
+            while not await _rests(handle):
+                if self._leaving.is_set():
+                    await self._restart()
+                await asyncio.sleep(0.01)
+
+    async def _say(
+        self, run: Run, messages: tuple[Message, ...], pending: tuple[Request, ...]
+    ) -> None:
+        for message in messages:
+            for name, arguments in _signals(message, pending):
+                try:
+                    await run.handle.signal(name, args=arguments)
+                except RPCError as error:
+                    if error.status is not RPCStatusCode.NOT_FOUND:
+                        raise
+                    return  # the run has ended
+
+    async def _seen(self, run: Run, script: Script) -> Played:
+        over = await _ended(run.handle)
+        status, pending = await run.status(), await run.pending()
+        usage = await run.handle.query("usage", result_type=UsageReport)
+        items = await _items(run)
+        effects = tuple(lines(self._log(run.handle.id)))
+        if over:
+            result = await run.result()
+        else:
+            result = None
+            await run.handle.cancel()
+            await self._rest(run.handle)
+        return Played(
+            script=script,
+            result=result,
+            status=status,
+            pending=pending,
+            usage=usage,
+            items=items,
+            effects=effects,
+            histories=await fetch(self._runs.client, run.handle.id),
+        )
+
+
+Casting: TypeAlias = Callable[[Stage], App]
+"""Builds the app whose models speak the scripts of a stage."""
+
+
+@asynccontextmanager
+async def staged(
+    runs: Runs, folder: Path, casting: Casting, *, cached_transcripts: int = 256
+) -> AsyncGenerator[Stage]:
+    """Have a stage, and a worker, while the block lasts."""
+    stage = Stage(runs, folder, cached_transcripts=cached_transcripts)
+    await stage.open(casting(stage))
+    try:
+        yield stage
+    finally:
+        await stage.close()
+
+
+async def _ended(handle: WorkflowHandle[object, RunResult]) -> bool:
+    return (await handle.describe()).status is not WorkflowExecutionStatus.RUNNING
+
+
+async def _rests(handle: WorkflowHandle[object, RunResult]) -> bool:
+    description = await handle.describe()
+    raw = description.raw_description
+    moves = (
+        raw.pending_activities or raw.pending_children or raw.HasField("pending_workflow_task")
+    )
+    return description.status is not WorkflowExecutionStatus.RUNNING or not moves
+
+
+async def _items(run: Run) -> tuple[TranscriptItem, ...]:
+    items: tuple[TranscriptItem, ...] = ()
+    offset: int | None = 0
+    while offset is not None:
+        page = await run.handle.query(
+            "transcript", {"offset": offset}, result_type=TranscriptPage
+        )
+        items, offset = (*items, *page.items), page.next_offset
+    return items
+
+
+def _signals(
+    message: Message, pending: tuple[Request, ...]
+) -> tuple[tuple[str, list[JsonValue]], ...]:
+    """Return the signals, with their arguments, by which a person says this."""
+    about = pending[message.about % len(pending)].request_id if pending else "req-1"
+    approval: JsonObject = {"request_id": about, "decision": "approve", "approver": "alice"}
+    resolution: JsonObject = {"request_id": about, "guidance": "try something else"}
+    match message.what:
+        case "approve":
+            return (("approval", [approval]),)
+        case "twice":
+            return (("approval", [approval]), ("approval", [approval]))
+        case "reject":
+            return (("approval", [{**approval, "decision": "reject"}]),)
+        case "anonymous":
+            return (("approval", [{**approval, "approver": "anonymous"}]),)
+        case "stale":
+            return (("approval", [{**approval, "request_id": "req-77"}]),)
+        case "answer":
+            return (("answer", [{"request_id": about, "text": "the blue one"}]),)
+        case "resume_run":
+            return (("resolution", [{**resolution, "action": "resume"}]),)
+        case "abort":
+            return (("resolution", [{**resolution, "action": "abort"}]),)
+        case "extend":
+            more: JsonObject = {"max_steps": 8, "max_tool_calls": 12}
+            return (("resolution", [{**resolution, "action": "extend", "budget": more}]),)
+        case "steer":
+            return (("steer", [{"text": "mind the gap"}]),)
+        case "suspend" | "resume":
+            return ((message.what, [{}]),)
+        case "not_json":
+            return (("approval", ["no object"]),)
+        case "no_such_signal":
+            return (("aproval", [approval]),)
+        case "too_many":
+            return (("approval", [approval, approval]),)
+        case "wrong_type":
+            return (("approval", [{"request_id": 5}]),)
+        case unknown:
+            raise AssertionError(f"nobody says {unknown!r}")

@@ -1,0 +1,178 @@
+"""Random scripts of a run: what its models say, what people say, when its worker goes."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+from contracts.base import JsonObject
+
+LOG = "<log>"
+"""Stands for the file that the tools of a run write their effects to."""
+
+Where: TypeAlias = Literal["input", "pre_execution", "output", "post_action"]
+
+MARKS: dict[Where, str] = {
+    "input": "TRIP-INPUT",
+    "pre_execution": "TRIP-CALL",
+    "output": "TRIP-ANSWER",
+    "post_action": "TRIP-AFTER",
+}
+"""Words on which the guardrail of a layer trips."""
+
+SAID = "approve reject anonymous twice answer resume_run abort extend stale steer suspend resume"
+GARBAGE = "not_json no_such_signal too_many wrong_type"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A call as a model writes it; text instead of arguments is malformed."""
+
+    tool: str
+    arguments: JsonObject | str
+
+
+@dataclass(frozen=True)
+class Turn:
+    """
+    A reply of the model: calls, or an answer, or nothing at all.
+
+    It `fails` "once", and then comes when asked again; or "always", so that the next model is
+    asked. With `restart` the worker is replaced while the model speaks.
+    """
+
+    calls: tuple[Asked, ...] = ()
+    text: str = ""
+    tokens: int = 0
+    fails: Literal["never", "once", "always"] = "never"
+    restart: bool = False
+
+
+@dataclass(frozen=True)
+class Message:
+    """What a person says, about the request at this place among those that wait, if it is one."""
+
+    what: str
+    about: int = 0
+
+
+@dataclass(frozen=True)
+class Script:
+    """
+    A whole run. After its turns the model answers "done".
+
+    `early` is said when it has begun, and one of `reactions` each time when it has come to rest.
+    """
+
+    agent: str
+    goal: str
+    turns: tuple[Turn, ...]
+    budget: JsonObject
+    early: tuple[Message, ...]
+    reactions: tuple[tuple[Message | Literal["restart"], ...], ...]
+
+
+def _effect(tool: str, **more: JsonValue) -> tuple[str, JsonObject]:
+    return tool, {"log": LOG, **more}
+
+
+READS: tuple[tuple[str, JsonObject], ...] = (
+    ("add", {"a": 1, "b": 1}),
+    ("look", {"place": "here"}),
+    ("poll", {}),
+    ("account", {"tenant": "default"}),
+    ("flood", {"characters": 1200}),
+    ("flaky", {"log": f"{LOG}.attempts", "failures": 1}),
+)
+FAILING: tuple[tuple[str, JsonObject | str], ...] = (
+    ("find", {"name": "nobody"}),
+    ("account", {"tenant": "others"}),
+    ("delete", {"record": "r"}),
+    ("refund", {"amount": 5}),
+    ("nope", {}),
+    ("add", {"a": "one", "b": 1}),
+    ("add", "[1, 2"),
+    ("hang", {}),
+)
+WRITES: tuple[tuple[str, JsonObject], ...] = (
+    _effect("write", text="?"),
+    _effect("send", text="?"),
+    _effect("post", text="?"),
+    _effect("pay_slowly", amount="?"),
+    _effect("fail_outside", why="?"),
+    _effect("write_slowly"),
+    ("shout", {"text": "?"}),
+    ("ask_user", {"question": "Which one?"}),
+)
+RARE = st.sampled_from([False] * 7 + [True])
+
+
+@st.composite
+def asked(draw: st.DrawFn, token: int) -> Asked:
+    """One call; a write carries a token of its own, so that each effect can be told apart."""
+    tool, arguments = draw(st.sampled_from((*READS, *WRITES, *WRITES, *FAILING)))
+    if isinstance(arguments, str):
+        return Asked(tool, arguments)
+    words = f"t{token} {MARKS['pre_execution']}" if draw(RARE) else f"t{token}"
+    fresh: dict[str, JsonValue] = {"amount": token, "text": words, "why": words}
+    return Asked(
+        tool, {name: fresh[name] if given == "?" else given for name, given in arguments.items()}
+    )
+
+
+@st.composite
+def turns(draw: st.DrawFn, number: int, *, restarts: bool) -> Turn:
+    """One reply: mostly calls."""
+    tokens = draw(st.sampled_from([0, 10, 60]))
+    fails = draw(st.sampled_from(["never"] * 8 + ["once", "always"]))
+    restart = restarts and draw(st.booleans())
+    if draw(RARE):
+        text = draw(st.sampled_from(["", "fine", *MARKS.values()]))
+        return Turn(text=text, tokens=tokens, fails=fails, restart=restart)
+    count = draw(st.integers(1, 4))
+    calls = tuple(draw(asked(number * 10 + place)) for place in range(1, count + 1))
+    return Turn(calls=calls, tokens=tokens, fails=fails, restart=restart)
+
+
+def messages(*, about: st.SearchStrategy[int]) -> st.SearchStrategy[Message]:
+    """Return what people may say: mostly what means something."""
+    said = st.sampled_from([*SAID.split(), *(["approve", "answer"] * 4), *GARBAGE.split()])
+    return st.builds(Message, said, about)
+
+
+@st.composite
+def scripts(
+    draw: st.DrawFn,
+    *,
+    agents: tuple[str, ...] = ("plain",),
+    people: bool = False,
+    restarts: bool = False,
+    marked: bool = False,
+) -> Script:
+    """A run of at most four turns, whose people speak, worker goes, or guardrails trip."""
+    said = messages(about=st.integers(0, 2))
+    anything = st.one_of(said, st.just("restart")) if restarts else said
+    limits = {
+        "max_steps": st.integers(1, 6),
+        "max_tokens": st.sampled_from([None, 50, 150]),
+        "max_tool_calls": st.sampled_from([None, 2, 5]),
+        "max_parallel_calls": st.sampled_from([None, None, 2]),
+        "max_result_chars": st.sampled_from([None, None, 500]),
+        "max_consecutive_failures": st.integers(1, 5),
+        "loop_repeat_threshold": st.integers(1, 2),
+    }
+    budget = {name: draw(limit) for name, limit in limits.items()}
+    length = draw(st.integers(1, 4))
+    return Script(
+        agent=draw(st.sampled_from(agents)),
+        goal=draw(st.sampled_from(["go", "go", "go", MARKS["input"]])) if marked else "go",
+        turns=tuple(draw(turns(number, restarts=restarts)) for number in range(1, length + 1)),
+        budget={name: limit for name, limit in budget.items() if limit is not None},
+        early=tuple(draw(st.lists(said, max_size=2))) if people else (),
+        reactions=tuple(
+            map(tuple, draw(st.lists(st.lists(anything, min_size=1, max_size=3), max_size=6)))
+        )
+        if people or restarts
+        else (),
+    )

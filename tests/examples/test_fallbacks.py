@@ -1,0 +1,80 @@
+"""The chains of models that ship: who is asked next, with and without a key."""
+
+import pytest
+
+from contracts.approvals import Escalation
+from examples.fallbacks.app import app
+from examples.fallbacks.chains import MODELS, chain
+from policy.fallback import EXHAUSTED
+from tests.running import Runs
+
+
+@pytest.mark.parametrize(
+    ("wanted", "asked"),
+    [
+        ("opus", ["claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5"]),  # FB-02
+        ("sonnet", ["claude-sonnet-5-5", "claude-haiku-5-5", "claude-opus-5-5"]),  # FB-03
+        ("haiku", ["claude-haiku-5-5", "claude-sonnet-5-5"]),  # FB-04
+    ],
+)
+def test_the_wanted_model_is_asked_first(wanted: str, asked: list[str]) -> None:
+    """The wanted model comes first, then its chain, and no other."""  # FB-01
+    assert chain(wanted, MODELS) == [f"anthropic:{model}" for model in asked]
+
+
+def test_every_chain_is_an_agent_with_somebody_behind_it() -> None:
+    """Behind each chain a person is asked, and it can be tried without a key."""  # FB-08
+    assert {agent.name: list(agent.models) for agent in app.agents} == {
+        "opus": ["scripted:opus", "scripted:sonnet", "scripted:haiku"],
+        "sonnet": ["scripted:sonnet", "scripted:haiku", "scripted:opus"],
+        "haiku": ["scripted:haiku", "scripted:sonnet"],
+    }
+    assert all(agent.escalates for agent in app.agents)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "goal", "name"),
+    [
+        pytest.param("opus", "who?", "opus", id="the wanted one"),  # FB-01
+        pytest.param(
+            "opus",
+            "opus is rate-limited and sonnet is down",
+            "haiku",
+            id="down the chain",
+        ),  # FB-02 FB-05 FB-06
+        pytest.param(
+            "sonnet",
+            "sonnet is down",
+            "haiku",
+            id="the next one",
+        ),  # FB-03
+    ],
+)
+async def test_the_next_model_answers(
+    skipping_runs: Runs, wanted: str, goal: str, name: str
+) -> None:
+    """A chain is walked down as far as it must be, and the answer is that of the first who can."""
+    async with skipping_runs.working(app):
+        run = await skipping_runs.start(wanted, goal)
+        result = await run.result()
+
+    assert (result.status, result.answer) == ("completed", f"This is {name}.")
+    assert result.model == f"scripted:{name}"
+
+
+async def test_behind_the_last_model_is_a_person(skipping_runs: Runs) -> None:
+    """When a chain has failed the run waits with every attempt, and asks no model outside it."""
+    async with skipping_runs.working(app):
+        run = await skipping_runs.start("haiku", "haiku is down and sonnet is down")
+        await skipping_runs.pass_time(120)
+        (request,) = await run.asked()
+        await run.signal("resolution", {"request_id": request.request_id, "action": "abort"})
+        result = await run.result()
+
+    assert isinstance(request, Escalation)
+    assert request.reason == EXHAUSTED  # FB-04 FB-08
+    assert [(one.model, one.kind, one.error) for one in request.attempts] == [
+        ("scripted:haiku", "unavailable", "haiku can't be reached"),
+        ("scripted:sonnet", "unavailable", "sonnet can't be reached"),
+    ]  # FB-14
+    assert result.status == "stopped"

@@ -1,0 +1,134 @@
+"""What a model's failure leads to: each kind of it, and what an app may say otherwise."""
+
+from typing import get_args
+
+import pytest
+
+from contracts.budget import Budget
+from contracts.control import Fallback, Reaction
+from contracts.errors import FailureKind
+from contracts.model import StopCause
+from policy.fallback import (
+    DEFAULTS,
+    EXHAUSTED,
+    attempts,
+    flaws,
+    patience,
+    reaction,
+    workflows_failed,
+)
+
+ANSWERS = {"end_turn", "tool_use", "pause"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("rate_limited", "next_model"),  # FB-05 FB-13
+        ("overloaded", "next_model"),
+        ("unavailable", "next_model"),  # FB-06
+        ("timeout", "next_model"),
+        ("stalled", "next_model"),
+        ("cut_off", "next_model"),
+        ("unreadable", "next_model"),
+        ("quota", "next_model"),
+        ("other", "next_model"),  # FB-07
+        ("empty", "next_model"),  # FB-07
+        ("auth", "stop"),
+        ("permission", "stop"),
+        ("not_found", "stop"),
+        ("invalid_request", "stop"),
+        ("context_overflow", "stop"),
+        ("content_filtered", "stop"),
+        ("refusal", "stop"),  # T-48
+        ("content_filter", "stop"),  # T-48
+        ("max_tokens", "stop"),  # T-48
+    ],
+)
+def test_a_failure_of_the_model_moves_on_one_of_the_request_doesnt(
+    kind: str, expected: Reaction
+) -> None:
+    """What another model would fail at, or should not be asked, walks through no chain."""  # T-36
+    assert reaction(kind, Fallback()) == expected
+
+
+def test_every_way_to_fail_has_a_reaction_and_a_reason() -> None:
+    """Each kind of failure, each stop that is no answer, and an empty reply are in the table."""
+    causes = set(get_args(StopCause)) - ANSWERS
+
+    assert set(DEFAULTS) == {*get_args(FailureKind), *causes, "empty"}
+    assert all(default.reason for default in DEFAULTS.values())
+
+
+@pytest.mark.parametrize("kind", ["", "ModelRejected", "end_turn", "Rate_Limited"])
+def test_what_nobody_knows_stops(kind: str) -> None:
+    """A kind without a row walks through no chain."""
+    assert reaction(kind, Fallback()) == "stop"
+
+
+def test_an_app_may_say_otherwise_of_one_kind() -> None:
+    """A reaction of the app's own holds for its kind, the others keep the defaults."""
+    fallback = Fallback(reactions={"auth": "next_model", "rate_limited": "ask"})
+
+    assert reaction("auth", fallback) == "next_model"
+    assert reaction("rate_limited", fallback) == "ask"
+    assert reaction("permission", fallback) == "stop"
+    assert reaction("overloaded", fallback) == "next_model"
+
+
+def test_a_reaction_to_what_never_happens_is_a_flaw() -> None:
+    """A slip in a kind's name is named, with the kinds there are, one flaw each."""
+    fallback = Fallback(reactions={"ratelimit": "ask", "auth": "ask", "end_turn": "ask"})
+
+    found = flaws(fallback)
+
+    assert [flaw.partition(", ")[0] for flaw in found] == [
+        "its fallback reacts to 'ratelimit'",
+        "its fallback reacts to 'end_turn'",
+    ]
+    assert "rate_limited, overloaded, " in found[0]
+    assert "\n" not in found[0]
+
+
+def test_every_kind_may_be_reacted_to() -> None:
+    """Nothing in the table is a flaw."""
+    assert flaws(Fallback(reactions=dict.fromkeys(DEFAULTS, "ask"))) == []
+    assert flaws(Fallback()) == []
+
+
+@pytest.mark.parametrize(
+    ("models_left", "retries", "tries"),
+    [
+        pytest.param(2, None, 3, id="two more models"),
+        pytest.param(1, None, 3, id="one more model"),
+        pytest.param(0, None, 6, id="the last model"),
+        pytest.param(1, 0, 1, id="no retries at all"),
+        pytest.param(1, 1, 2, id="fewer retries than the chain has"),
+        pytest.param(1, 2, 3, id="just as many"),
+        pytest.param(1, 9, 3, id="more retries never add any"),
+        pytest.param(0, 4, 5, id="fewer for the last"),
+        pytest.param(0, 5, 6, id="just as many for the last"),
+        pytest.param(0, 9, 6, id="more never add any for the last"),
+    ],
+)
+def test_tries_of_one_model(models_left: int, retries: int | None, tries: int) -> None:
+    """The chain's tries while a model is left, then the usual ones; the budget bounds both."""
+    budget = Budget(max_model_retries=retries)  # BY-09
+
+    tried = attempts(Fallback(attempts=3), budget, models_left=models_left, usual=6)
+
+    assert tried == tries
+
+
+@pytest.mark.parametrize(("models_left", "seconds"), [(2, 7.5), (1, 7.5), (0, None)])
+def test_patience_ends_where_another_model_is_left(
+    models_left: int, seconds: float | None
+) -> None:
+    """The next model is the better wait; behind the last there is none."""  # FB-05 T-36
+    assert patience(Fallback(max_wait=7.5), models_left=models_left) == seconds
+
+
+def test_words_of_the_end_of_a_chain() -> None:
+    """People and programs look for exactly these words."""
+    assert EXHAUSTED == "All model fallbacks exhausted"  # FB-08
+    assert workflows_failed("no step left") == "All workflows failed: no step left"  # FB-12

@@ -1,0 +1,246 @@
+"""The workspaces of runs: folders below a worker's home, each for the calls of one run."""
+
+import errno
+import hashlib
+import os
+import stat
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from contracts.errors import InvalidInput
+from contracts.project import WorkspaceSnapshot
+from tools.artifacts import quoted
+from tools.removal import remove
+from tools.sandbox.identity import other_user
+from tools.snapshots import Listing, Snapshots, summary
+from tools.trees import LIMITS, Found, Limits, NewTree, Walk, contents, opened_below
+
+LEFT_OUT = frozenset({".git", ".env"})
+"""What isn't copied, wherever it lies: its addresses and its variables hold credentials."""
+
+LONGEST_DOCUMENT = 200_000
+"""Bytes of a file that are read."""
+
+_MISSING = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO}
+
+
+class Document(NamedTuple):
+    """A file of a workspace: its beginning, the SHA-256 of all, and whether there is more."""
+
+    content: bytes
+    digest: str
+    more: bool
+
+
+class LeftOut(NamedTuple):
+    """What of a project isn't in a workspace, and why."""
+
+    path: str
+    reason: str
+
+
+class Workspaces:
+    """
+    The workspaces of runs lie in `workspaces/<run>` below *home*, where only the worker gets in.
+
+    What is in one was written by code that nobody has read: no link in it is followed to where it
+    leads out, and whoever reads it raises HoldfastError when it is too large. All of this blocks.
+    Anything may be killed at any point and done again.
+    """
+
+    def __init__(self, home: Path, limits: Limits = LIMITS) -> None:
+        self._home = home.absolute()
+        self._folder = self._home / "workspaces"
+        self._limits = limits
+
+    def opened(self, run_id: str) -> Path:
+        """Return the workspace of a run, which is made if there is none, as its user's own."""
+        workspace = self._place(run_id)
+        self._home.mkdir(parents=True, exist_ok=True)
+        for folder in (self._folder, workspace):
+            folder.mkdir(exist_ok=True, mode=0o700)
+        if (user := other_user(run_id)) is not None:
+            os.chown(workspace, user, user)
+        return workspace
+
+    def fill(self, run_id: str, folder: Path) -> tuple[LeftOut, ...]:
+        """
+        Copy a project into an empty workspace; one that holds something stays as it is.
+
+        Links stay links. Returns what was left out. Raises InvalidInput where there is no folder,
+        HoldfastError where it is too large or can't be read.
+        """
+        if not folder.is_dir():
+            raise InvalidInput(
+                f"there is no folder {str(folder)!r} on this worker: put the project on all "
+                "workers that have the sandbox, or name another folder"
+            )
+        project = folder.resolve()
+        if project == self._home.resolve():
+            raise InvalidInput(f"{str(folder)!r} is HOLDFAST_HOME: name the project's own folder")
+        workspace = self.opened(run_id)
+        if any(workspace.iterdir()):
+            return ()
+        with self._fresh(run_id) as fresh:
+            left_out = self._copied(project, NewTree(fresh, other_user(run_id)))
+            fresh.rename(workspace)
+        return left_out
+
+    def read(self, run_id: str, path: str) -> Document | None:
+        """
+        Read a file, through links that stay in the workspace; null where there is none.
+
+        Raises InvalidInput where a path leads out by its own words.
+        """
+        workspace = os.path.realpath(self.opened(run_id))
+        if path.startswith("/") or ".." in path.split("/") or "\0" in path:
+            raise InvalidInput(f"{path[:200]!r} leads out of the project: name a file in it")
+        place = os.path.realpath(f"{workspace}/{path}")
+        if not place.startswith(f"{workspace}/"):
+            return None
+        try:
+            descriptor = opened_below(Path(workspace), place.removeprefix(f"{workspace}/"))
+        except OSError as error:
+            if error.errno in _MISSING:
+                return None
+            raise
+        try:
+            return _document(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def digest(self, run_id: str) -> str:
+        """Return the digest of what is in a workspace."""
+        return summary(self._listing(run_id, keep=False)).digest
+
+    def snapshot(self, run_id: str) -> WorkspaceSnapshot:
+        """
+        Keep what is in a workspace: files, folders and links with their modes, and no times.
+
+        What its owner couldn't read becomes readable. Pipes and sockets are left out.
+        """
+        kept = self._kept(run_id)
+        kept.prepare()
+        return kept.keep(self._listing(run_id, keep=True))
+
+    def restore(self, run_id: str, digest: str) -> WorkspaceSnapshot:
+        """
+        Make a workspace what it was at a snapshot, and nothing more.
+
+        Raises HoldfastError where there is no such snapshot. The workspace is another folder then:
+        a call that still runs in the old one changes nothing.
+        """
+        kept = self._kept(run_id)
+        listing = kept.listing(digest)
+        with self._fresh(run_id) as fresh:
+            tree = NewTree(fresh, other_user(run_id))
+            for entry in listing:
+                match entry.kind:
+                    case "folder":
+                        tree.folder(entry.path, entry.mode)
+                    case "link":
+                        tree.link(entry.path, entry.content)
+                    case "file":
+                        tree.file(entry.path, entry.mode, entry.size, kept.contents(entry))
+            self._exchange(run_id, fresh)
+        return summary(listing)
+
+    def _place(self, run_id: str) -> Path:
+        return self._folder / quoted(run_id)
+
+    def _kept(self, run_id: str) -> Snapshots:
+        return Snapshots(self._home / "snapshots" / quoted(run_id))
+
+    def _listing(self, run_id: str, *, keep: bool) -> Listing:
+        kept = self._kept(run_id)
+        walk = Walk(self.opened(run_id), "the workspace", self._limits, mends=True)
+        entries = (kept.entry(walk, found, keep=keep) for found in walk)
+        return tuple(entry for entry in entries if entry is not None)
+
+    def _copied(self, project: Path, tree: NewTree) -> tuple[LeftOut, ...]:
+        left_out: list[LeftOut] = []
+        home = os.path.relpath(self._home.resolve(), project)
+
+        def leaves_out(path: str) -> bool:
+            if path == home:
+                left_out.append(LeftOut(path, "it is HOLDFAST_HOME"))
+            elif path.rpartition("/")[2] in LEFT_OUT:
+                left_out.append(LeftOut(path, "it may hold credentials"))
+            else:
+                return False
+            return True
+
+        walk = Walk(
+            project, "the project's folder", self._limits, mends=False, leaves_out=leaves_out
+        )
+        copied = ((found.path, _copy(walk, found, project, tree)) for found in walk)
+        skipped = [LeftOut(path, reason) for path, reason in copied if reason is not None]
+        return (*left_out, *skipped)
+
+    @contextmanager
+    def _fresh(self, run_id: str) -> Generator[Path]:
+        """
+        Have an empty folder beside a workspace, and leave nothing of it.
+
+        What an earlier attempt has left goes first; if that one still works, it fails now.
+        """
+        # A quoted id has no dot: none of these is the workspace of another run.
+        beside = f"{self.opened(run_id).name}."
+        for left in self._folder.iterdir():
+            if left.name.startswith(beside):
+                remove(left)
+        fresh = Path(tempfile.mkdtemp(prefix=beside, dir=self._folder))
+        try:
+            yield fresh
+        finally:
+            if fresh.exists():
+                remove(fresh)
+
+    def _exchange(self, run_id: str, fresh: Path) -> None:
+        workspace = self.opened(run_id)
+        old = Path(tempfile.mkdtemp(prefix=f"{workspace.name}.", dir=self._folder))
+        workspace.rename(old)
+        try:
+            fresh.rename(workspace)
+        except FileNotFoundError:
+            # A later attempt has removed it: that one restores.
+            old.rename(workspace)
+            raise
+        remove(old)
+
+
+def _copy(walk: Walk, found: Found, project: Path, tree: NewTree) -> str | None:
+    """Copy one thing, or say why not."""
+    match found.kind:
+        case "folder":
+            tree.folder(found.path, found.mode)
+        case "link":
+            target = walk.target(found)
+            place = os.path.realpath(project / found.path)
+            if target.startswith("/") or not Path(place).is_relative_to(project):
+                return "it is a link that leads out of the project"
+            tree.link(found.path, target)
+        case "file":
+            descriptor = walk.open(found)
+            try:
+                tree.file(found.path, found.mode, found.size, contents(descriptor, found.size))
+            finally:
+                os.close(descriptor)
+        case "other":
+            return "it is no file, folder or link"
+    return None
+
+
+def _document(descriptor: int) -> Document | None:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    known, beginning = hashlib.sha256(), b""
+    for chunk in contents(descriptor, status.st_size):
+        known.update(chunk)
+        if len(beginning) < LONGEST_DOCUMENT:
+            beginning += chunk[: LONGEST_DOCUMENT - len(beginning)]
+    return Document(beginning, known.hexdigest(), status.st_size > len(beginning))

@@ -1,0 +1,134 @@
+"""Going back to where an approach began, with what it taught, and planning another. Pure."""
+
+from datetime import datetime
+
+from contracts.control import Approach, Checkpoint, Compensation
+from contracts.guardrails import Signals
+from contracts.model import ModelReply
+from contracts.run import Stop
+from contracts.state import RunState
+from contracts.tools import ToolSuccess
+from contracts.transcript import AssistantTurn, Span, ToolTurn, UserTurn
+from workflows import escalations
+from workflows.summaries import shortened
+from workflows.transcript import appended, seen_again
+
+EXCEEDED = "Max backtracks exceeded"
+
+LONGEST_REASON = 2_000
+LONGEST_APPROACH = 4_000
+
+
+def marked(state: RunState, workspace: str) -> RunState:
+    """Note where to go back to."""
+    place = Checkpoint(items=len(state.items), model_index=state.model_index, workspace=workspace)
+    return state.model_copy(update={"checkpoint": place})
+
+
+def asked_for_plan(state: RunState) -> RunState:
+    """Ask the model for an approach, with those that failed and why."""
+    request = UserTurn(text=_request(state), origin="notice")
+    return state if state.items[-1:] == (request,) else appended(state, request)
+
+
+def planned(state: RunState, reply: ModelReply) -> RunState:
+    """Take an approach, and have it carried out."""
+    turn = AssistantTurn(model=reply.model, text=reply.text, parts=reply.parts)
+    go_on = UserTurn(text="Carry out this approach.", origin="notice")
+    approach = shortened(reply.text, LONGEST_APPROACH) or "(the model named no approach)"
+    return appended(state, turn, go_on).model_copy(update={"approach": approach, "revisions": 0})
+
+
+def gone_back(state: RunState, undone: Compensation, now: datetime) -> RunState:
+    """
+    Leave an approach that failed: the model sees the transcript as it was, and who failed it.
+
+    The record, the counters and the budget stay as they are. Words of people are said again.
+    """
+    checkpoint = state.checkpoint
+    if checkpoint is None:
+        raise ValueError("there is nowhere to go back to")
+    failed = Approach(
+        number=len(state.approaches) + 1,
+        approach=state.approach or "(none was planned)",
+        failure_reason=shortened(state.dead_end, LONGEST_REASON),
+        partial_progress=_progress(state, checkpoint.items),
+    )
+    words = escalations.words_since(state, checkpoint.items)
+    hidden = (*state.hidden, Span(begin=checkpoint.items, end=len(state.items)))
+    ledger = state.ledger.model_copy(
+        update={
+            "retries": state.ledger.retries + 1,
+            "failures_in_a_row": 0,
+            "repeats_in_a_row": 0,
+            "last_fingerprint": "",
+        }
+    )
+    fresh = {
+        "hidden": hidden,
+        "approaches": (*state.approaches, failed),
+        "approach": None,
+        "dead_end": "",
+        "ledger": ledger,
+        "model_index": checkpoint.model_index,
+        "output_retries": 0,
+        "effects": (),
+        "compensation": _together(state, undone),
+        "signals": Signals(),
+    }
+    left = seen_again(appended(state.model_copy(update=fresh), *words))
+    left = left.model_copy(
+        update={"checkpoint": checkpoint.model_copy(update={"items": len(state.items)})}
+    )
+    if escalations.may_try_again(left):
+        return left
+    return _exceeded(left, now)
+
+
+def _together(state: RunState, undone: Compensation) -> Compensation | None:
+    """Keep what could not be taken back; that the rest was is what going back means."""
+    if not undone.not_undone:
+        return state.compensation
+    before = state.compensation or Compensation()
+    lost = before.not_undone + undone.not_undone
+    return before.model_copy(update={"not_undone": lost})
+
+
+def _exceeded(state: RunState, now: datetime) -> RunState:
+    stop = Stop(
+        reason=EXCEEDED,
+        detail="; ".join(f"{one.number}: {one.failure_reason}" for one in state.approaches),
+        next_safe_action="read why each approach failed, then start again with a better task",
+    )
+    if state.agent.escalates:
+        return escalations.escalated(state, stop, now, escalations.BACKTRACKS)
+    return state.model_copy(update={"stop": stop, "outcome": "failed"})
+
+
+def _request(state: RunState) -> str:
+    lines = [
+        "Plan one approach to the goal, in a few sentences. Call no tool and do nothing yet.",
+    ]
+    if state.approaches:
+        lines.append("These approaches failed, and everything that they did was taken back:")
+    lines += [
+        f"{one.number}. {one.approach}\n   It failed: {one.failure_reason}\n"
+        f"   It came so far: {one.partial_progress}"
+        for one in state.approaches
+    ]
+    if state.approaches:
+        lines.append("Choose another approach.")
+    return "\n".join(lines)
+
+
+def _progress(state: RunState, place: int) -> str:
+    """Say how far an approach came: how many calls did something, and its last words."""
+    done = sum(
+        isinstance(result, ToolSuccess)
+        for item in state.items[place:]
+        if isinstance(item, ToolTurn)
+        for result in item.results
+    )
+    said = [item.text for item in state.items[place:] if isinstance(item, AssistantTurn)]
+    last = next((text for text in reversed(said) if text.strip()), "nothing")
+    return f"{done} calls succeeded; it said at last: {shortened(last, 500)}"

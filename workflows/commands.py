@@ -1,0 +1,94 @@
+"""Commands that the run itself wants run: decided, sandboxed and recorded like any call."""
+
+from pydantic import ValidationError
+from temporalio import workflow
+
+from activities.policy import PolicyActivities
+from contracts.base import Contract
+from contracts.decisions import AuthorizeCalls, MayRun, decision_of
+from contracts.guardrails import GuardrailResult, GuardrailSpec
+from contracts.project import ProjectContext
+from contracts.state import CallState, RunState
+from contracts.tools import ToolCall, ToolFailure, ToolResult, ToolSuccess
+from policy.project import argv
+from workflows import options, results, summaries
+from workflows.live import LiveRun
+from workflows.tool_call import run_tool
+
+RUN_COMMAND = "run_command"
+"""The built-in tool that runs a program in the workspace."""
+
+LONGEST_TAIL = 2_000
+"""Characters of a failed command's output that are told: the end, where the error stands."""
+
+
+class Ended(Contract):
+    """How a command ended: no exit code when it was ended at its limit."""
+
+    exit_code: int | None
+    stdout: str
+    stderr: str
+
+
+def of(state: RunState, spec: GuardrailSpec) -> tuple[tuple[str, ...], ...] | str:
+    """Return the commands that a guardrail runs, or why it doesn't apply."""
+    if spec.project_commands is None:
+        return (spec.command,)
+    found = state.project or ProjectContext()
+    named = found.build_commands if spec.project_commands == "build" else found.test_commands
+    return tuple(map(argv, named)) or f"the project names no {spec.project_commands} commands"
+
+
+def failed(command: tuple[str, ...], ended: Ended) -> GuardrailResult:
+    """Build what a guardrail found whose command failed."""
+    line, code = " ".join(command), ended.exit_code
+    tail = " ".join((ended.stdout + ended.stderr).split())[-LONGEST_TAIL:]
+    how = "was ended at its time limit" if code is None else f"ended with {code}"
+    return GuardrailResult(
+        tripwire_triggered=True,
+        reason=f"{line!r} {how}: {tail}",
+        constraints=(f"{line!r} must end with exit code 0",),
+    )
+
+
+async def run_command(
+    run: LiveRun, purpose: str, command: tuple[str, ...], seconds: float
+) -> ToolResult:
+    """Have a command run; that it isn't permitted is a result like any other."""
+    number = run.state.checks + 1
+    run.state = run.state.model_copy(update={"checks": number})
+    call = ToolCall(
+        call_id=f"{purpose}-{number}",
+        name=RUN_COMMAND,
+        arguments={"command": list(command), "seconds": seconds},
+    )
+    state = run.state
+    answer = await workflow.execute_local_activity_method(
+        PolicyActivities.authorize,
+        AuthorizeCalls(
+            run_id=state.run_id,
+            agent=state.agent.name,
+            tenant=state.brief.tenant,
+            actor=state.brief.actor,
+            calls=(call,),
+            unresolved=(),
+            visible_tools=(RUN_COMMAND,),
+            now=workflow.now(),
+        ),
+        **options.decision(summaries.calls_line((call,))),
+    )
+    ruling = answer.rulings[0]
+    if not isinstance(decision_of(ruling), MayRun):
+        refusal = results.refusal(ruling)
+        return refusal or results.denied(
+            call, "approval_required", "the policy wants a person to approve this command"
+        )
+    return await run_tool(run.state, CallState(call=call, ruling=ruling), run.seconds_left())
+
+
+def ended(result: ToolSuccess | ToolFailure) -> Ended | None:
+    """Read how a command ended; null where the result tells something else."""
+    try:
+        return Ended.model_validate(result.data) if isinstance(result, ToolSuccess) else None
+    except ValidationError:
+        return None

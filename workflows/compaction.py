@@ -1,0 +1,88 @@
+"""Making room in a model's window: old results go first, then a summary stands for turns. Pure."""
+
+from datetime import datetime
+
+from contracts.model import ModelReply
+from contracts.run import Stop
+from contracts.state import RunState
+from contracts.transcript import AssistantTurn, Span, UserTurn
+from contracts.usage import CallUsage
+from policy import context
+from workflows import escalations
+from workflows.transcript import appended, seen_again
+
+WORTHWHILE = 0.8
+"""Pruning that leaves more of the context than this isn't enough: it is summarised."""
+
+TRIES = 2
+"""Summaries that may fail before a narrower task is needed."""
+
+
+def prune_point(state: RunState) -> int:
+    """Return the place before which results become stubs now; 0 for nowhere."""
+    limit = state.agent.max_context_bytes
+    if state.context_bytes > limit:
+        place = context.prune_point(state.items, limit, state.view)
+        return place if place > state.pruned_before else 0
+    if not is_near_window(state):
+        return 0
+    place = context.prune_point(state.items, state.context_bytes, state.view)
+    if place <= state.pruned_before:
+        return 0
+    pruned = state.view.model_copy(update={"pruned_before": place})
+    left = context.total(context.shown(state.items, pruned, limit))
+    return place if left <= WORTHWHILE * state.context_bytes else 0
+
+
+def is_near_window(state: RunState) -> bool:
+    """Whether the latest call came near the window of the model, by what its provider counted."""
+    facts = next((one for one in state.agent.facts if one.model == state.model), None)
+    used = state.ledger.last_call.total_tokens
+    return facts is not None and context.nears_window(used, facts.context_tokens)
+
+
+def wants_summary(state: RunState) -> bool:
+    """Whether a summary has to stand for the earlier part, because pruning isn't enough."""
+    return is_near_window(state) and context.summary_point(state.items, state.view) > 0
+
+
+def asked(state: RunState) -> RunState:
+    """Ask the model for a summary."""
+    request = UserTurn(text=context.SUMMARISE, origin="notice")
+    return state if state.items[-1:] == (request,) else appended(state, request)
+
+
+def summarised(state: RunState, reply: ModelReply, now: datetime) -> RunState:
+    """Let a summary stand for what came before it; request and summary aren't shown themselves."""
+    begin = len(state.items) - 1
+    before = context.summary_point(state.items[:begin], state.view)
+    state = appended(state, AssistantTurn(model=reply.model, text=reply.text, parts=reply.parts))
+    hidden = (*state.hidden, Span(begin=begin, end=len(state.items)))
+    if not reply.text.strip() or not before:
+        return _without_summary(state.model_copy(update={"hidden": hidden}), now)
+    fresh = {
+        "hidden": hidden,
+        "summary": reply.text,
+        "summarised_before": before,
+        "failed_summaries": 0,
+    }
+    return seen_again(state.model_copy(update=fresh))
+
+
+def measured_anew(state: RunState) -> RunState:
+    """Forget what the latest call used: the next one is shown less."""
+    ledger = state.ledger.model_copy(update={"last_call": CallUsage()})
+    return state.model_copy(update={"ledger": ledger})
+
+
+def _without_summary(state: RunState, now: datetime) -> RunState:
+    failed = state.failed_summaries + 1
+    state = seen_again(state.model_copy(update={"failed_summaries": failed}))
+    if failed < TRIES:
+        return state
+    stop = Stop(
+        reason="the context can't be made smaller",
+        detail=f"{failed} summaries said nothing",
+        next_safe_action="start again with a narrower task, or a model with a larger window",
+    )
+    return escalations.given_up(state, stop, now)

@@ -1,0 +1,82 @@
+"""The steps between turns: guardrails, people, what is taken back, other approaches and agents."""
+
+from temporalio import workflow
+
+from contracts.approvals import Requirement
+from policy.escalation import Trigger
+from workflows import escalations, guarding, reviews, saga, steps, tripwires
+from workflows.live import LiveRun
+from workflows.projects import go_back, mark_checkpoint, open_project
+from workflows.reviews import Matter
+from workflows.step import (
+    AskForReview,
+    Compensate,
+    ControlStep,
+    GoBack,
+    Guard,
+    MarkCheckpoint,
+    OpenProject,
+    Pause,
+    RunTier,
+)
+from workflows.tiers import run_tier
+
+
+async def take(run: LiveRun, step: ControlStep) -> None:
+    """Take one step."""
+    match step:
+        case Guard():
+            await _guard(run, step)
+        case Pause(trigger):
+            await _pause(run, trigger)
+        case AskForReview(matter, requirement):
+            await _ask_for_review(run, matter, requirement)
+        case Compensate():
+            await _compensate(run)
+        case OpenProject():
+            await open_project(run)
+        case MarkCheckpoint():
+            await mark_checkpoint(run)
+        case GoBack():
+            await go_back(run)
+        case RunTier():
+            await run_tier(run)
+
+
+async def _guard(run: LiveRun, step: Guard) -> None:
+    seen = len(run.state.items)
+    verdicts = await guarding.look(run, step.looks)
+    now = workflow.now()
+    match step.moment:
+        case "turn":
+            state = tripwires.after_turn(run.state, verdicts, now)
+            run.state = state.model_copy(update={"guarded": seen})
+        case "calls":
+            state = tripwires.after_calls(run.state, step.batch, verdicts, now)
+            run.state = steps.settled(state, now)
+        case gate:
+            run.state = tripwires.after_answer(run.state, gate, verdicts, now)
+    await _tell(run)
+
+
+async def _pause(run: LiveRun, trigger: Trigger) -> None:
+    await run.record("paused", f"{trigger.reason}: {trigger.detail}")
+    run.state = escalations.paused(run.state, trigger, workflow.now())
+
+
+async def _ask_for_review(run: LiveRun, matter: Matter, requirement: Requirement) -> None:
+    await run.record("review", f"{matter.subject}: {matter.reason}")
+    run.state = reviews.asked(run.state, matter, requirement, workflow.now())
+
+
+async def _compensate(run: LiveRun) -> None:
+    undone = await saga.undo(run)
+    run.state = tripwires.after_compensation(run.state, undone)
+    await _tell(run)
+
+
+async def _tell(run: LiveRun) -> None:
+    """Leave a line about the end of the run, if this was it."""
+    state = run.state
+    if state.outcome is not None and state.stop is not None:
+        await run.record(state.outcome, state.stop.reason)

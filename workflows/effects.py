@@ -1,0 +1,55 @@
+"""What a run did: kept so that it can be taken back when its answer is blocked. Pure."""
+
+from contracts.control import Effect
+from contracts.state import CallState, RunState
+from contracts.tools import Risk, ToolCall, ToolResult, ToolSuccess
+from workflows.summaries import call_line
+
+KEPT_EFFECTS = 200
+"""How many effects the state keeps; history has them all."""
+
+KEPT_BYTES = 200_000
+"""What arguments and answers of all effects may have together: the state is one payload."""
+
+
+def remembered(
+    state: RunState, calls: tuple[CallState, ...], results: tuple[ToolResult, ...]
+) -> RunState:
+    """Keep what calls changed, or may have."""
+    found = {result.call_id: result for result in results}
+    fresh = tuple(
+        effect
+        for call in calls
+        if (result := found.get(call.call.call_id)) is not None
+        and (effect := _effect(state, call, result)) is not None
+    )
+    if not fresh:
+        return state
+    return state.model_copy(update={"effects": _bounded((*state.effects, *fresh))})
+
+
+def _effect(state: RunState, call: CallState, result: ToolResult) -> Effect | None:
+    """Return what a call changed; a draft is an effect where it can be taken back."""
+    asked, tool = call.call, state.agent.tool(call.call.name)
+    if tool is None or not isinstance(asked, ToolCall) or call.drafting is not None:
+        return None
+    harmless = tool.risk.changes_nothing or (tool.risk is Risk.DRAFT_ONLY and tool.undo is None)
+    if harmless or result.status not in {"ok", "outcome_unknown"}:
+        return None
+    line = call_line(asked)
+    if result.status == "outcome_unknown":
+        return Effect(summary=f"{line}, if it happened", undo=tool.undo, call=asked)
+    done = result.data if isinstance(result, ToolSuccess) else None
+    if tool.undo is None:
+        return Effect(summary=line, local=tool.risk.needs_sandbox or tool.sandboxed)
+    return Effect(summary=line, undo=tool.undo, call=asked, result=done)
+
+
+def _bounded(effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
+    """Keep what undoes the latest effects; of earlier ones only that they happened."""
+    kept: list[Effect] = []
+    taken = 0
+    for effect in reversed(effects[-KEPT_EFFECTS:]):
+        taken += len(effect.model_dump_json())
+        kept.append(effect if taken <= KEPT_BYTES else Effect(summary=effect.summary))
+    return tuple(reversed(kept))

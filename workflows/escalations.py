@@ -1,0 +1,132 @@
+"""Asking a person how a run goes on, and taking what they say. Pure."""
+
+from datetime import datetime
+
+from contracts.approvals import Escalation, ResolutionSignal
+from contracts.control import ModelAttempt
+from contracts.run import Stop
+from contracts.state import RunState
+from contracts.transcript import UserTurn
+from policy.escalation import Trigger
+from workflows import answers, open_requests
+from workflows.transcript import aborted, halted
+
+MODELS = "models"
+TIERS = "tiers"
+FAILURES = "failures"
+BACKTRACKS = "backtracks"
+
+LONGEST_ANSWER = 20_000
+"""Characters of an answer that a request shows."""
+
+KEPT_ATTEMPTS = 50
+"""How many failed calls of models the state keeps; history has them all."""
+
+
+def given_up(state: RunState, stop: Stop, now: datetime, trigger: str = FAILURES) -> RunState:
+    """
+    Leave what leads nowhere: for another approach, else to a person, else for good.
+
+    What may be tried is the agent's: it goes back only where it has backtracking, and asks only
+    where somebody is there to be asked.
+    """
+    if state.checkpoint is not None:
+        return dead_end(state, f"{stop.reason}: {stop.detail}")
+    if state.agent.escalates:
+        return escalated(state, stop, now, trigger)
+    return halted(state, stop)
+
+
+def may_try_again(state: RunState) -> bool:
+    """Whether another approach is left: the first, and one for each time that it may go back."""
+    if state.agent.backtracking is None:
+        return False
+    granted = state.acknowledged.count(BACKTRACKS)
+    return len(state.approaches) <= state.agent.backtracking.max_backtracks + granted
+
+
+def dead_end(state: RunState, reason: str) -> RunState:
+    """End the approach under way; its open calls are aborted."""
+    stop = Stop(reason="the approach was given up", detail=reason, next_safe_action="")
+    return aborted(state, stop).model_copy(update={"dead_end": reason, "candidate": None})
+
+
+def escalated(state: RunState, stop: Stop, now: datetime, trigger: str) -> RunState:
+    """Ask a person how the run goes on, instead of stopping it."""
+    answer = state.candidate.text[:LONGEST_ANSWER] if state.candidate else None
+    return open_requests.asked(
+        state,
+        Escalation(
+            request_id=state.next_request_id,
+            reason=stop.reason,
+            detail=stop.detail,
+            requested_at=now,
+            expires_at=open_requests.expiry(state, now),
+            trigger=trigger,
+            attempts=state.attempts,
+            approaches=state.approaches,
+            usage=state.ledger.usage.summary,
+            confidence=state.confidence,
+            answer=answer,
+        ),
+    )
+
+
+def paused(state: RunState, trigger: Trigger, now: datetime) -> RunState:
+    """Ask a person because of what was counted or measured, without anything having failed."""
+    stop = Stop(reason=trigger.reason, detail=trigger.detail, next_safe_action="")
+    return escalated(state, stop, now, trigger.name)
+
+
+def attempted(state: RunState, attempt: ModelAttempt) -> RunState:
+    """Keep a call of a model that brought no answer."""
+    kept = (*state.attempts, attempt)[-KEPT_ATTEMPTS:]
+    return state.model_copy(update={"attempts": kept})
+
+
+def resolved(
+    state: RunState, message: ResolutionSignal, request: Escalation, now: datetime
+) -> RunState:
+    """Go on as a person says."""
+    state = open_requests.closed(state, request, "resolved", now)
+    if message.action == "abort":
+        return halted(state, unresolved(request, message.guidance or "aborted by a person"))
+    if message.guidance is not None:
+        words = UserTurn(text=message.guidance, origin="guidance")
+        state = open_requests.said(state, words)
+    if message.action == "extend" and message.budget is not None:
+        budget = state.agent.budget.changed_by(message.budget)
+        agent = state.agent.model_copy(update={"budget": budget})
+        state = state.model_copy(update={"agent": agent})
+    ledger = state.ledger.model_copy(update={"failures_in_a_row": 0, "repeats_in_a_row": 0})
+    acknowledged = (*state.acknowledged, *filter(None, [request.trigger]))
+    state = state.model_copy(update={"ledger": ledger, "acknowledged": acknowledged})
+    return answers.advanced(_begun_again(state, request))
+
+
+def unresolved(request: Escalation, detail: str) -> Stop:
+    """Build the stop of a run that nobody let go on."""
+    return Stop(
+        reason=request.reason,
+        detail=f"{request.detail}; {detail}",
+        next_safe_action="look at the trace for the errors, mend their cause, start again",
+    )
+
+
+def _begun_again(state: RunState, request: Escalation) -> RunState:
+    """Begin again with what had come to its end: the chain of models, the tiers."""
+    match request.trigger:
+        case "models":
+            return state.model_copy(update={"model_index": 0, "provider_state": {}})
+        case "tiers":
+            return state.model_copy(update={"tier": 0, "tier_failure": ""})
+        case _:
+            return state
+
+
+def words_since(state: RunState, place: int) -> tuple[UserTurn, ...]:
+    """Return what people said behind a place in the transcript, and what binds the model."""
+    said = {"steer", "guidance", "constraint"}
+    return tuple(
+        item for item in state.items[place:] if isinstance(item, UserTurn) and item.origin in said
+    )

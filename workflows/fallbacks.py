@@ -1,0 +1,93 @@
+"""What follows when a model brought no answer: the next one, a person, or the end. Pure."""
+
+from datetime import datetime
+
+from contracts.control import ModelAttempt
+from contracts.run import Stop
+from contracts.state import RunState
+from contracts.transcript import UserTurn
+from contracts.usage import CallUsage
+from policy import fallback
+from workflows import billing, escalations
+from workflows.summaries import shortened
+from workflows.transcript import appended
+
+_MEND = "mend what the detail names, then start the run again"
+
+
+def after_failure(
+    state: RunState, attempt: ModelAttempt, used: CallUsage, now: datetime
+) -> RunState:
+    """Go on as the agent's rules say after a call that failed for good."""
+    state = billing.billed_failure(state, used)
+    rules = state.agent.fallback
+    if rules is None:  # a run of a release without rules
+        return _unruled(state, attempt)
+    state = escalations.attempted(state, attempt)
+    stop = Stop(
+        reason=f"model failed: {attempt.kind}", detail=attempt.error, next_safe_action=_MEND
+    )
+    match fallback.reaction(attempt.kind, rules):
+        case "next_model":
+            return switched(state) or exhausted(state, now)
+        case "ask" if state.agent.escalates:
+            return escalations.escalated(state, stop, now, escalations.MODELS)
+        case _:
+            return _failed(state, stop)
+
+
+def after_no_answer(state: RunState, attempt: ModelAttempt, now: datetime) -> RunState | None:
+    """Go on after a reply that is no answer; null where the run ends with it."""
+    rules = state.agent.fallback
+    if rules is None:
+        return None
+    state = escalations.attempted(state, attempt)
+    match fallback.reaction(attempt.kind, rules):
+        case "next_model" if len(state.agent.models) > 1:
+            return switched(state) or exhausted(state, now)
+        case "ask" if state.agent.escalates:
+            stop = Stop(
+                reason=f"model stopped: {attempt.kind}",
+                detail=attempt.error,
+                next_safe_action=_MEND,
+            )
+            return escalations.escalated(state, stop, now, escalations.MODELS)
+        case _:
+            return None
+
+
+def switched(state: RunState) -> RunState | None:
+    """Go on with the agent's next model, if there is one."""
+    following = state.model_index + 1
+    if following >= len(state.agent.models):
+        return None
+    # What the first model's provider wanted to see again means nothing to another.
+    fresh = state.model_copy(update={"model_index": following, "provider_state": {}})
+    return _unpaused(fresh)
+
+
+def exhausted(state: RunState, now: datetime) -> RunState:
+    """Ask a person when every model has failed, or end the run where nobody is there."""
+    chain = state.attempts[-len(state.agent.models) :]
+    told = "; ".join(f"{one.model}: {one.kind}: {one.error}" for one in chain)
+    stop = Stop(reason=fallback.EXHAUSTED, detail=shortened(told, 4_000), next_safe_action=_MEND)
+    if state.agent.escalates:
+        return escalations.escalated(state, stop, now, escalations.MODELS)
+    return _failed(state, stop)
+
+
+def _unruled(state: RunState, attempt: ModelAttempt) -> RunState:
+    stop = Stop(reason="no model answered", detail=attempt.error, next_safe_action=_MEND)
+    return switched(state) or _failed(state, stop)
+
+
+def _failed(state: RunState, stop: Stop) -> RunState:
+    return state.model_copy(update={"stop": stop, "outcome": "failed"})
+
+
+def _unpaused(state: RunState) -> RunState:
+    """Let another model go on where the last one left off in the middle of its turn."""
+    if not state.paused:
+        return state
+    go_on = UserTurn(text="Go on.", origin="notice")
+    return appended(state.model_copy(update={"paused": False}), go_on)

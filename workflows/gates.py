@@ -1,0 +1,181 @@
+"""What guardrails look at next: pure functions over the state of a run."""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from contracts.base import digest
+from contracts.control import Gate
+from contracts.guardrails import GuardrailSpec, Layer, Mode, Subject
+from contracts.state import CallState, RunState
+from contracts.tools import AnyCall, ToolCall, ToolResult, ToolSuccess
+from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
+from policy import confidence, escalation
+from workflows.summaries import call_line
+
+GUARDRAIL = "guardrail:"
+"""What the subject of a guardrail's review begins with."""
+
+LAYERS: tuple[Layer, ...] = ("input", "pre_execution", "output", "post_action")
+
+
+class Look(NamedTuple):
+    """One guardrail, and what it looks at."""
+
+    spec: GuardrailSpec
+    subjects: tuple[Subject, ...]
+
+
+def before_turn(state: RunState) -> tuple[Look, ...]:
+    """Say who looks at what is new in the transcript before the model reads it."""
+    return _at_items(state, state.guarded, "blocking")
+
+
+def beside_turn(state: RunState) -> tuple[Look, ...]:
+    """Say who looks while the model reads: no tool runs before they have."""
+    return _at_items(state, state.watched, "parallel")
+
+
+def before_calls(state: RunState, batch: Iterable[CallState]) -> tuple[Look, ...]:
+    """Say who looks at calls that were allowed, right before they run."""
+    calls = tuple(_call(one.call) for one in batch if not one.guarded)
+    return _looks(
+        (spec for spec in state.agent.guardrails if spec.layer == "pre_execution"),
+        lambda spec: tuple(one for one in calls if not spec.tools or one.tool in spec.tools),
+    )
+
+
+def next_gate(state: RunState) -> Gate | None:
+    """Say what an answer has yet to pass; a gate without anybody at it is open."""
+    candidate = state.candidate
+    if candidate is None:
+        return None
+    gates: tuple[tuple[Gate, bool], ...] = (
+        ("acceptance", bool(state.agent.acceptance)),
+        ("output", bool(_releasing(state, "output"))),
+        ("post_action", bool(_releasing(state, "post_action"))),
+        ("review", unreviewed(state) is not None),
+        ("confidence", doubt(state) is not None),
+    )
+    return next((gate for gate, held in gates if held and gate not in candidate.cleared), None)
+
+
+def at_gate(state: RunState, gate: Gate) -> tuple[Look, ...]:
+    """Say who looks at an answer at a gate where guardrails stand."""
+    specs = state.agent.acceptance if gate == "acceptance" else _releasing(state, gate)
+    subject = answer(state)
+    return _looks(specs, lambda _: (subject,))
+
+
+def answer(state: RunState) -> Subject:
+    """Return the answer that has yet to pass."""
+    if state.candidate is None:
+        raise ValueError("no answer waits")
+    return Subject(kind="answer", text=state.candidate.text, data=state.candidate.output)
+
+
+def unreviewed(state: RunState) -> tuple[GuardrailSpec, str] | None:
+    """Return the first review that an answer still lacks, with the digest of what is reviewed."""
+    specs = tuple(spec for spec in state.agent.guardrails if spec.review is not None)
+    if state.candidate is None or not specs:
+        return None
+    what = digest(answer(state).model_dump(mode="json"))
+    return next(((s, what) for s in specs if subject_of(s, what) not in state.reviewed), None)
+
+
+def subject_of(spec: GuardrailSpec, what: str) -> str:
+    """Name what people review because of a guardrail; *what* is the digest of it."""
+    return f"{GUARDRAIL}{spec.name}:{what}"
+
+
+def doubt(state: RunState) -> escalation.Trigger | None:
+    """Say why somebody must look at an answer before it counts."""
+    triggers = state.agent.triggers
+    if triggers is None or not state.agent.escalates:
+        return None
+    return escalation.unsure(triggers, score(state), state.acknowledged)
+
+
+def score(state: RunState) -> confidence.Score:
+    """Measure how sure one may be of the answer."""
+    return confidence.score(state.signals, state.ledger.retries)
+
+
+def _releasing(state: RunState, layer: str) -> tuple[GuardrailSpec, ...]:
+    return tuple(
+        spec
+        for spec in state.agent.guardrails
+        if spec.layer == layer and not spec.tools and spec.review is None
+    )
+
+
+def _at_items(state: RunState, place: int, mode: Mode) -> tuple[Look, ...]:
+    fresh = state.items[place:]
+    if not fresh or not state.agent.guardrails:
+        return ()
+    read = tuple(filter(None, map(_read, fresh)))
+    done = _done(state, place)
+    inputs = _looks(
+        (one for one in state.agent.guardrails if (one.layer, one.mode) == ("input", mode)),
+        lambda spec: tuple(one for one in read if one.kind in spec.watches),
+    )
+    if mode == "parallel":
+        return inputs
+    after = _looks(
+        (one for one in state.agent.guardrails if one.layer == "post_action" and one.tools),
+        lambda spec: tuple(one for one in done if one.tool in spec.tools),
+    )
+    return inputs + after
+
+
+def _looks(
+    specs: Iterable[GuardrailSpec], subjects: Callable[[GuardrailSpec], tuple[Subject, ...]]
+) -> tuple[Look, ...]:
+    found = (Look(spec, subjects(spec)) for spec in specs if spec.review is None)
+    return tuple(look for look in found if look.subjects)
+
+
+def _read(item: TranscriptItem) -> Subject | None:
+    """Return what goes into the model with an item that didn't come out of it."""
+    match item:
+        case UserTurn(origin="goal", text=text):
+            return Subject(kind="goal", text=text)
+        case UserTurn(origin="steer" | "guidance", text=text):
+            return Subject(kind="words", text=text)
+        case UserTurn(origin="project", text=text):
+            return Subject(kind="results", text=text)
+        case ToolTurn(results=results):
+            return Subject(kind="results", text="\n".join(map(_text, results)))
+        case UserTurn() | AssistantTurn():
+            return None
+
+
+def _done(state: RunState, place: int) -> tuple[Subject, ...]:
+    """Return the calls that ran, of the turns that were closed behind a place."""
+    asked: dict[str, AnyCall] = {}
+    done: list[Subject] = []
+    for item in state.items[max(place - 1, 0) :]:
+        if isinstance(item, AssistantTurn):
+            asked = {call.call_id: call for call in item.calls}
+        if isinstance(item, ToolTurn):
+            done += [
+                _call(asked[result.call_id]).model_copy(
+                    update={"kind": "done", "text": _text(result)}
+                )
+                for result in item.results
+                if result.call_id in asked and isinstance(result, ToolSuccess)
+            ]
+    return tuple(done)
+
+
+def _call(call: AnyCall) -> Subject:
+    data = call.arguments if isinstance(call, ToolCall) else None
+    return Subject(
+        kind="call", text=call_line(call), data=data, tool=call.name, call_id=call.call_id
+    )
+
+
+def _text(result: ToolResult) -> str:
+    """Return what a model reads of a result."""
+    if isinstance(result, ToolSuccess):
+        return result.model_dump_json(include={"summary", "data"})
+    return result.model_dump_json(include={"reason", "next_valid_actions"})

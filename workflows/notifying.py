@@ -1,0 +1,67 @@
+"""Telling somebody outside that a run waits for a person."""
+
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError, is_cancelled_exception
+from temporalio.workflow import ActivityConfig
+
+from activities.notifications import NotificationActivities
+from contracts.approvals import Request
+from contracts.notices import Notice
+from contracts.state import RunState
+from workflows.live import LiveRun
+from workflows.summaries import request_line
+
+# A receiver that is down for a night should still hear of what waits in the morning.
+RETRY = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_interval=timedelta(minutes=10))
+WINDOW = timedelta(days=1)
+
+
+async def notify(run: LiveRun) -> None:
+    """Tell of each request once, in the background, as long as the run lasts."""
+    while True:
+        await workflow.wait_condition(lambda: bool(_untold(run.state)))
+        for request in _untold(run.state):
+            try:
+                await workflow.execute_activity_method(
+                    NotificationActivities.notify, _notice(run.state, request), **_options(request)
+                )
+            except ActivityError as error:
+                if is_cancelled_exception(error):
+                    raise
+                await run.record("nobody was told", request_line(request))
+            number = max(_number(request), run.state.notified)
+            run.state = run.state.model_copy(update={"notified": number})
+
+
+def _untold(state: RunState) -> tuple[Request, ...]:
+    return tuple(one for one in state.requests if _number(one) > state.notified)
+
+
+def _number(request: Request) -> int:
+    """Return the place of a request among all of the run: req-1 is the first."""
+    return int(request.request_id.rpartition("-")[2])
+
+
+def _notice(state: RunState, request: Request) -> Notice:
+    return Notice(
+        run_id=state.run_id,
+        agent=state.agent.name,
+        tenant=state.brief.tenant,
+        request_id=request.request_id,
+        kind=request.kind,
+        reason=request.reason,
+        requested_at=request.requested_at,
+        expires_at=request.expires_at,
+    )
+
+
+def _options(request: Request) -> ActivityConfig:
+    return ActivityConfig(
+        start_to_close_timeout=timedelta(seconds=30),
+        schedule_to_close_timeout=WINDOW,
+        retry_policy=RETRY,
+        summary=f"tell of {request_line(request)}",
+    )

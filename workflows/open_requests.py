@@ -1,0 +1,87 @@
+"""The requests that are open in a run, and the calls that they are about. Pure."""
+
+from datetime import datetime, timedelta
+
+from contracts.approvals import ApprovalRequest, ClosedRequest, Request, Review
+from contracts.state import CallState, RunState
+from contracts.transcript import UserTurn
+
+KEPT_CLOSED = 100
+"""How many closed requests the state keeps, to tell a late message what it missed."""
+
+MOST_WORDS = 100_000
+"""Characters that wait for the next model call; they go there in one payload."""
+
+
+def find(state: RunState, request_id: str) -> Request | None:
+    """Return the request that waits under this id."""
+    return next((open_ for open_ in state.requests if open_.request_id == request_id), None)
+
+
+def asked(state: RunState, request: Request) -> RunState:
+    """Open a request."""
+    return state.model_copy(
+        update={
+            "requests": (*state.requests, request),
+            "requests_made": state.requests_made + 1,
+        }
+    )
+
+
+def changed(state: RunState, fresh: ApprovalRequest | Review) -> RunState:
+    """Put a request in the place of what it was before."""
+    requests = tuple(
+        fresh if request.request_id == fresh.request_id else request for request in state.requests
+    )
+    return state.model_copy(update={"requests": requests})
+
+
+def closed(state: RunState, request: Request, outcome: str, now: datetime) -> RunState:
+    """Close a request."""
+    done = ClosedRequest.model_validate(
+        {"request_id": request.request_id, "outcome": outcome, "at": now}
+    )
+    return state.model_copy(
+        update={
+            "requests": tuple(
+                other for other in state.requests if other.request_id != request.request_id
+            ),
+            "closed": (*state.closed, done)[-KEPT_CLOSED:],
+        }
+    )
+
+
+def call(state: RunState, call_id: str) -> CallState:
+    """Return the call of the current turn with this id."""
+    return next(call for call in state.calls if call.call.call_id == call_id)
+
+
+def replaced(state: RunState, fresh: CallState) -> RunState:
+    """Put a call in the place of what it was before."""
+    return state.model_copy(
+        update={
+            "calls": tuple(
+                fresh if call.call.call_id == fresh.call.call_id else call for call in state.calls
+            )
+        }
+    )
+
+
+def expiry(state: RunState, now: datetime) -> datetime:
+    """Say until when somebody may decide, where nothing else is said."""
+    return now + timedelta(seconds=state.agent.approval_timeout)
+
+
+def hears(state: RunState) -> bool:
+    """Whether words for the model still have a place and an effect."""
+    waiting = sum(len(words.text) for words in state.steers)
+    return state.outcome is None and waiting < MOST_WORDS
+
+
+def said(state: RunState, words: UserTurn) -> RunState:
+    """
+    Keep words of a person until the next model call.
+
+    An answer that was given before them is no answer any more.
+    """
+    return state.model_copy(update={"steers": (*state.steers, words), "candidate": None})

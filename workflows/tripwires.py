@@ -1,0 +1,173 @@
+"""What verdicts of guardrails mean for a run. A tripwire is a value, never an exception. Pure."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from contracts.approvals import Requirement
+from contracts.control import Compensation, Gate
+from contracts.guardrails import GuardrailSpec, GuardrailVerdict
+from contracts.run import Stop
+from contracts.state import CallState, RunState
+from contracts.transcript import UserTurn
+from policy import repetition
+from workflows import answers, escalations, open_requests, results, reviews
+from workflows.summaries import shortened
+from workflows.transcript import appended, halted
+
+LONGEST_NOTICE = 4_000
+"""Characters that a model reads of what was found about its answer."""
+
+
+def first(verdicts: Iterable[GuardrailVerdict]) -> GuardrailVerdict | None:
+    """Return the first tripwire."""
+    return next((verdict for verdict in verdicts if verdict.tripwire_triggered), None)
+
+
+def after_turn(state: RunState, verdicts: tuple[GuardrailVerdict, ...], now: datetime) -> RunState:
+    """Take what was found in what goes into the model, and in what calls did."""
+    for verdict in verdicts:
+        if not verdict.tripwire_triggered or state.outcome is not None:
+            continue
+        spec = _spec(state, verdict)
+        if spec.layer == "post_action":
+            state = answers.withheld(state, verdict)
+        elif spec.on_trip == "ask":
+            state = _asked(state, verdict, now)
+        else:
+            state = blocked(state, verdict)
+    return state
+
+
+def after_calls(
+    state: RunState,
+    batch: tuple[CallState, ...],
+    verdicts: tuple[GuardrailVerdict, ...],
+    now: datetime,
+) -> RunState:
+    """Take what was found about calls that are about to run: the first objection counts."""
+    if state.outcome is not None:
+        return state
+    for call in batch:
+        fresh = open_requests.call(state, call.call.call_id)
+        state = open_requests.replaced(state, fresh.model_copy(update={"guarded": True}))
+        objection = first(one for one in verdicts if one.call_id == call.call.call_id)
+        if objection is None:
+            continue
+        match _spec(state, objection).on_trip:
+            case "ask":
+                state = _asked(state, objection, now)
+            case "block":
+                return blocked(state, objection)
+            case _:
+                state = open_requests.replaced(state, _denied(fresh, objection))
+    return state
+
+
+def after_answer(
+    state: RunState, gate: Gate, verdicts: tuple[GuardrailVerdict, ...], now: datetime
+) -> RunState:
+    """Take what was found about an answer; people may have said more meanwhile."""
+    if state.candidate is None:
+        return state
+    for verdict in verdicts:
+        state = state.model_copy(update={"signals": state.signals.updated(verdict.signals)})
+    objection = first(verdicts)
+    if objection is None:
+        return answers.cleared(state, gate)
+    if gate == "acceptance":
+        return sent_back(state, tuple(one for one in verdicts if one.tripwire_triggered), now)
+    if _spec(state, objection).on_trip == "ask":
+        return _asked(answers.cleared(state, gate), objection, now)
+    return answers.withheld(state, objection)
+
+
+def after_compensation(state: RunState, undone: Compensation) -> RunState:
+    """Have the model try again under the guardrail's constraints, or end the run blocked."""
+    verdict, before = state.tripped, state.compensation or Compensation()
+    if verdict is None:
+        return state
+    together = Compensation(
+        undone=before.undone + undone.undone, not_undone=before.not_undone + undone.not_undone
+    )
+    state = state.model_copy(update={"tripped": None, "effects": (), "compensation": together})
+    if _spec(state, verdict).on_trip != "retry":
+        return blocked(state, verdict)
+    if state.output_retries >= state.agent.max_output_retries:
+        if state.checkpoint is not None:
+            return escalations.dead_end(state, f"guardrail {verdict.guardrail}: {verdict.reason}")
+        return blocked(state, verdict)
+    state = _retried(state.model_copy(update={"output_retries": state.output_retries + 1}))
+    bound = "; ".join((verdict.reason, *verdict.constraints))
+    text = (
+        f"What you did was blocked by the guardrail {verdict.guardrail}: {bound}. "
+        "What could be undone was undone. Try again, and keep to this."
+    )
+    return appended(state, UserTurn(text=shortened(text, LONGEST_NOTICE), origin="constraint"))
+
+
+def blocked(state: RunState, verdict: GuardrailVerdict) -> RunState:
+    """End the run because a tripwire was triggered."""
+    lost = state.compensation.not_undone if state.compensation else ()
+    detail = f"guardrail {verdict.guardrail}, subject {verdict.subject[:16]}"
+    if lost:
+        detail += f"; could not be undone: {'; '.join(lost)}"
+    stop = Stop(
+        reason=verdict.reason,
+        detail=shortened(detail, 2_000),
+        next_safe_action="read the reason; change the task or the guardrail, then start again",
+    )
+    return halted(state, stop, "blocked")
+
+
+def sent_back(state: RunState, verdicts: tuple[GuardrailVerdict, ...], now: datetime) -> RunState:
+    """Tell the model which checks its answer failed; too many such answers end the approach."""
+    found = "; ".join(f"{one.guardrail}: {one.reason}" for one in verdicts)
+    state = _retried(state.model_copy(update={"revisions": state.revisions + 1}))
+    failures = state.ledger.failures_in_a_row + 1
+    ledger = state.ledger.model_copy(update={"failures_in_a_row": failures})
+    state = state.model_copy(update={"ledger": ledger, "candidate": None})
+    backtracking = state.agent.backtracking
+    if backtracking is not None and state.revisions > backtracking.revisions:
+        return escalations.dead_end(state, f"acceptance checks failed: {found}")
+    text = f"This answer was not accepted. {found}. Mend it and answer again."
+    notice = UserTurn(text=shortened(text, LONGEST_NOTICE), origin="notice")
+    state = appended(state, notice)
+    stop = repetition.failing(state.agent.budget, ledger)
+    if stop is None:
+        return state
+    return escalations.given_up(state, stop.model_copy(update={"detail": found}), now)
+
+
+def _asked(state: RunState, verdict: GuardrailVerdict, now: datetime) -> RunState:
+    spec = _spec(state, verdict)
+    call = None
+    if verdict.call_id:
+        call = open_requests.call(state, verdict.call_id).call
+        text = reviews.line(call)
+    elif state.candidate is not None:
+        text = state.candidate.text
+    else:
+        text = reviews.goal(state)
+    matter = reviews.of_guardrail(spec, verdict.subject, verdict.reason, text)
+    return reviews.asked(state, matter._replace(call=call), spec.review or Requirement(), now)
+
+
+def _denied(call: CallState, verdict: GuardrailVerdict) -> CallState:
+    failure = results.denied(
+        call.call,
+        "permission_denied",
+        f"guardrail {verdict.guardrail}: {verdict.reason}",
+        *verdict.constraints,
+        "go on without it",
+    )
+    return call.model_copy(update={"guarded": True, "result": failure})
+
+
+def _retried(state: RunState) -> RunState:
+    ledger = state.ledger.model_copy(update={"retries": state.ledger.retries + 1})
+    return state.model_copy(update={"ledger": ledger})
+
+
+def _spec(state: RunState, verdict: GuardrailVerdict) -> GuardrailSpec:
+    known = (*state.agent.guardrails, *state.agent.acceptance)
+    return next(spec for spec in known if spec.name == verdict.guardrail)

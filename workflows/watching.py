@@ -1,0 +1,37 @@
+"""Watching the time of a run that takes much longer than expected, whatever it is doing."""
+
+from temporalio import workflow
+
+from policy import budgets, escalation
+from workflows import attributes, escalations
+from workflows.live import LiveRun
+
+
+async def watch_time(run: LiveRun) -> None:
+    """Ask a person when the time comes, even if an activity is under way; runs for ever."""
+    while (left := _until_slow(run)) is not None:
+        await workflow.sleep(left, summary="from then on it takes longer than expected")
+        await workflow.wait_condition(lambda: not run.state.requests)
+        state, triggers = run.state, run.state.agent.triggers
+        if state.outcome is not None or triggers is None:
+            return
+        trigger = escalation.paused_by(
+            triggers, state.agent.budget, state.ledger, _worked(run), state.acknowledged
+        )
+        if trigger is not None:
+            run.state = escalations.paused(run.state, trigger, workflow.now())
+            attributes.show(run.state)
+            await run.record("paused", f"{trigger.reason}: {trigger.detail}")
+            await workflow.wait_condition(lambda: not run.state.requests)
+
+
+def _until_slow(run: LiveRun) -> float | None:
+    triggers = run.state.agent.triggers
+    if triggers is None or not run.state.agent.escalates:
+        return None
+    return escalation.seconds_until_slow(triggers, _worked(run), run.state.acknowledged)
+
+
+def _worked(run: LiveRun) -> float:
+    elapsed = (workflow.now() - run.state.started_at).total_seconds()
+    return budgets.worked_seconds(run.state.ledger, elapsed)
