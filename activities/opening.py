@@ -18,6 +18,10 @@ class Searchability(Protocol):
         """Whether the server knows Holdfast's search attributes."""
         ...
 
+    async def resources_searchable(self) -> bool:
+        """Whether runs can be searched by the resources that they are at."""
+        ...
+
 
 class ModelCatalogue(Protocol):
     """Knows models before they are asked."""
@@ -34,7 +38,7 @@ class OpeningActivities:
         self,
         agents: Mapping[str, AgentSnapshot],
         server: Searchability,
-        catalogue: ModelCatalogue | None = None,
+        catalogue: ModelCatalogue,
     ) -> None:
         self._agents = agents
         self._server = server
@@ -56,9 +60,14 @@ class OpeningActivities:
                 non_retryable=True,
             )
         agent = _routed(agent, opening.task_kind)
-        known_facts = await self._catalogue.facts(agent.models) if self._catalogue else ()
-        searchable = await self._server.searchable()
-        return agent.model_copy(update={"facts": known_facts, "search_attributes": searchable})
+        facts = await self._catalogue.facts(agent.models)
+        return agent.model_copy(
+            update={
+                "facts": facts,
+                "search_attributes": await self._server.searchable(),
+                "resources_searchable": await self._server.resources_searchable(),
+            }
+        )
 
 
 def _routed(agent: AgentSnapshot, task_kind: str | None) -> AgentSnapshot:

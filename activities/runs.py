@@ -8,6 +8,7 @@ from temporalio.service import RPCError
 
 from contracts.model import Prefix
 from contracts.transcript import TranscriptPage
+from policy.guardrails import holding
 
 _KEYWORD = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
 SEARCH_ATTRIBUTES = {
@@ -17,6 +18,9 @@ SEARCH_ATTRIBUTES = {
     "AgentPending": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST,
 }
 
+RESOURCES = {holding.ATTRIBUTE: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST}
+"""Its own: what finds runs that are at the same resource can be missing without the rest."""
+
 log = structlog.get_logger()
 
 
@@ -25,7 +29,7 @@ class TemporalRuns:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._searchable: bool | None = None
+        self._known: dict[str, IndexedValueType.ValueType] | None = None
 
     async def prefix(self, run_id: str) -> Prefix:
         """Return instructions and tool schemas of a run."""
@@ -40,20 +44,28 @@ class TemporalRuns:
 
     async def searchable(self) -> bool:
         """Whether the server knows Holdfast's search attributes; if not, say so once."""
-        if self._searchable is None:
-            self._searchable = await self._has_search_attributes()
-            if not self._searchable:
-                log.warning(
-                    "search_attributes.missing",
-                    wanted=sorted(SEARCH_ATTRIBUTES),
-                    effect="runs work, but can't be searched by agent, tenant, status or request",
-                )
-        return self._searchable
+        unknown = self._known is None
+        known = SEARCH_ATTRIBUTES.items() <= (await self._attributes()).items()
+        if unknown and not known:
+            log.warning(
+                "search_attributes.missing",
+                wanted=sorted(SEARCH_ATTRIBUTES),
+                effect="runs work, but can't be searched by agent, tenant, status or request",
+            )
+        return known
 
-    async def _has_search_attributes(self) -> bool:
-        request = ListSearchAttributesRequest(namespace=self._client.namespace)
-        try:
-            known = await self._client.operator_service.list_search_attributes(request)
-        except RPCError:
-            return False  # no such service, or not for this client: runs must work all the same
-        return SEARCH_ATTRIBUTES.items() <= dict(known.custom_attributes).items()
+    async def resources_searchable(self) -> bool:
+        """Whether runs can be searched by the resources that they are at."""
+        return RESOURCES.items() <= (await self._attributes()).items()
+
+    async def _attributes(self) -> dict[str, IndexedValueType.ValueType]:
+        if self._known is None:
+            request = ListSearchAttributesRequest(namespace=self._client.namespace)
+            try:
+                found = await self._client.operator_service.list_search_attributes(request)
+            except RPCError:
+                # No such service, or not for this client: runs must work all the same.
+                self._known = {}
+            else:
+                self._known = dict(found.custom_attributes)
+        return self._known

@@ -3,9 +3,9 @@
 from decimal import Decimal
 from typing import Annotated, Self, TypeAlias
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, PlainSerializer
 
-from contracts.base import Contract
+from contracts.base import Contract, JsonObject
 from contracts.usage import CallUsage, Money
 
 Steps: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
@@ -51,6 +51,14 @@ class Budget(Limits):
     """Limits as people write them: a field that doesn't exist is refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _given(budget: Budget) -> JsonObject:
+    return budget.model_dump(mode="json", exclude_unset=True)
+
+
+GivenBudget: TypeAlias = Annotated[Budget, PlainSerializer(_given)]
+"""A budget of which only what was given is written down: nobody set a default as a limit."""
 
 
 class Ledger(Contract):

@@ -126,9 +126,10 @@ class Approach(Contract):
 
 class Effect(Contract):
     """
-    What a call changed, on one line. One that can be taken back has `undo`, the tool that does it.
+    What a call changed, on one line.
 
-    Then `call` and what it answered are there too. A `local` one changed nothing but the workspace.
+    One that can be taken back has `undo`, the tool that does it, with the `call` and what it
+    answered. A `local` one changed nothing but the workspace.
     """
 
     summary: str

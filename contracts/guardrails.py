@@ -50,11 +50,13 @@ class GuardrailSpec(Contract):
     """
     A guardrail as a run began with it.
 
-    What looks is a function of the app, unless it has a `command` (run in the sandbox, exit code 0
-    passes) or the `project_commands` that the project's own words name, an `agent` (another agent judges) or a `review` (people do).
-    `tools` narrows layer "pre_execution" to calls of these tools; with it layer "post_action"
-    looks after their calls instead of at the end of the run. `timeout` is in seconds. A `local`
-    guardrail is quick and runs inside the workflow task.
+    What looks is a function of the app, unless it has a `command`, or the `project_commands` that
+    the project's own words name (they run in the sandbox, exit code 0 passes), an `agent` (another
+    agent judges) or a `review` (people do). `tools` narrows layer "pre_execution" to calls of
+    these tools; with it layer "post_action" looks after their calls instead of at the end of the
+    run. `timeout` is in seconds. A `local` guardrail is quick and runs inside the workflow task.
+    The argument that `holds` names is a resource: other runs find by it that this one is at work
+    there.
     """
 
     name: str = Field(pattern=GUARDRAIL_NAME)
@@ -69,6 +71,7 @@ class GuardrailSpec(Contract):
     project_commands: Literal["build", "test"] | None = None
     agent: str | None = None
     review: Requirement | None = None
+    holds: str | None = Field(default=None, exclude_if=lambda value: value is None)
 
     @property
     def is_function(self) -> bool:

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from contracts.approvals import RefusedMessage
 from contracts.base import Contract, JsonObject
-from contracts.budget import Budget, Ledger, Limits
+from contracts.budget import Budget, GivenBudget, Ledger, Limits
 from contracts.control import (
     Approach,
     Compensation,
@@ -63,7 +63,7 @@ class RunInput(Brief):
 
     input: Annotated[str, Field(min_length=1, max_length=200_000)]
     budget: Budget | None = None
-    ceiling: Budget | None = None
+    ceiling: GivenBudget | None = None
 
 
 class Stop(Contract):
@@ -110,6 +110,7 @@ class AgentSnapshot(Contract):
     pruned, `max_history_events` when the run goes on in a new execution. `search_attributes` says
     whether the server knows Holdfast's. `acceptance` checks send an answer back; after a tripwire
     the model may try again `max_output_retries` times. `notifies`: somebody is told of requests.
+    `resources_searchable`: the server can search runs by the resources that they are at.
     Without `fallback` and `triggers` a run began with a release that had neither.
     """
 
@@ -137,6 +138,7 @@ class AgentSnapshot(Contract):
     tiers: KeptTiers | None = None
     project: ProjectSpec | None = None
     notifies: bool = False
+    resources_searchable: bool = False
     facts: tuple[ModelFacts, ...] = ()
     route: ReasoningRoute | None = None
 

@@ -11,7 +11,7 @@ from contracts.approvals import (
     Request,
 )
 from contracts.base import Contract, JsonObject
-from contracts.budget import Ledger
+from contracts.budget import GivenBudget, Ledger
 from contracts.control import Approach, Candidate, Checkpoint, Compensation, Effect, ModelAttempt
 from contracts.decisions import Decision, Ruling, RunAsDraftOnly, decision_of
 from contracts.guardrails import GuardrailVerdict, Signals
@@ -54,19 +54,22 @@ class RunState(Contract):
     `notes` are what the models' adapters reported, each once. `unresolved` are the fingerprints of
     writes of which nobody knows whether they happened. The run is over when it has an `outcome`.
 
-    `guarded` items were looked at by blocking guardrails, `watched` ones by parallel ones. A
-    `candidate` is an answer that has yet to pass, `tripped` what kept one from passing: the run
-    takes back what it did before it goes on. At a `dead_end` it goes back to its `checkpoint`.
-    `reviewed` are the subjects that people approved, `acknowledged` the triggers that they waved
-    through. `checks` counts the commands that the run itself had run. `effects` are what the run did since it began, `attempts` the model calls that failed,
-    `approaches` those that it gave up; `approach` is the one under way. `tier` is the one that is
-    tried now, `tier_failure` why the one before failed.
+    `ceiling` are limits that nothing raises, those of the run that started this one. `guarded`
+    items were looked at by blocking guardrails, `watched` ones by parallel ones. A `candidate` is
+    an answer that has yet to pass, `tripped` what kept one from passing: the run takes back what
+    it did before it goes on. At a `dead_end` it goes back to its `checkpoint`. `reviewed` are the
+    subjects that people approved, `acknowledged` the triggers that they waved through. `checks`
+    counts the commands that the run itself had run. `held` is what the run says of the resources
+    that it is at. `effects` are what the run did since it began, `attempts` the model calls that
+    failed, `approaches` those that it gave up; `approach` is the one under way. `tier` is the one
+    that is tried now, `tier_failure` why the one before failed.
     """
 
     run_id: str
     brief: Brief
     agent: AgentSnapshot
     started_at: datetime
+    ceiling: GivenBudget | None = None
     ledger: Ledger = Ledger()
     origin: str = ""
     sent: Mark = Mark()
@@ -94,6 +97,7 @@ class RunState(Contract):
     dead_end: str = ""
     notified: int = 0
     checks: int = 0
+    held: tuple[str, ...] = ()
     candidate: Candidate | None = None
     output_retries: int = 0
     revisions: int = 0

@@ -1,5 +1,22 @@
 """What user code imports: agents, tools, guardrails, and the scripted model for tests."""
 
+from activities.guardrails.builtin import (
+    conflict_detection,
+    cost_estimation,
+    dependency_check,
+    deployment_safety,
+    destructive_operations,
+    injection_detection,
+    judged_by,
+    pii_detection,
+    project_passes,
+    review_approval,
+    scope_validation,
+    secret_detection,
+    spec_compliance,
+    static_analysis,
+    tests_pass,
+)
 from activities.guardrails.definition import (
     Guardrail,
     GuardrailContext,
@@ -28,6 +45,7 @@ from contracts.tools import HostedTool, Reconciled, ResourceScope, Risk
 from contracts.usage import CallUsage, UsageMetrics
 from holdfast.agent import Agent
 from holdfast.app import App
+from policy.guardrails.personal import redact_pii
 from tools.builtin import (
     ask_user,
     http_request,
@@ -81,17 +99,33 @@ __all__ = [
     "ask_user",
     "call",
     "calls",
+    "conflict_detection",
+    "cost_estimation",
+    "dependency_check",
+    "deployment_safety",
+    "destructive_operations",
     "fail",
     "guardrail",
     "http_request",
+    "injection_detection",
+    "judged_by",
     "list_files",
     "not_applicable",
     "passed",
+    "pii_detection",
+    "project_passes",
     "read_file",
+    "redact_pii",
+    "review_approval",
     "run_command",
     "run_python",
     "say",
+    "scope_validation",
+    "secret_detection",
+    "spec_compliance",
+    "static_analysis",
     "submit_plan",
+    "tests_pass",
     "tool",
     "tripped",
     "using",

@@ -17,7 +17,10 @@ from workflows import attributes
 
 HOST = "127.0.0.1"
 
-_SEARCH_ATTRIBUTES = (attributes.NAME, attributes.TENANT, attributes.STATUS, attributes.PENDING)
+_SEARCH_ATTRIBUTES = (
+    *(attributes.NAME, attributes.TENANT, attributes.STATUS, attributes.PENDING),
+    attributes.RESOURCES,
+)
 
 # The server looks for new work 20 times a second unless told otherwise, and a run that is alone on
 # it would wait for that in every step.

@@ -137,6 +137,21 @@ def seconds_left(budget: Limits, ledger: Ledger, elapsed: float) -> float | None
     return max(0.0, budget.max_wall_time - worked_seconds(ledger, elapsed))
 
 
+def tokens_left(budget: Limits, ledger: Ledger) -> int | None:
+    """Return the tokens that are left, or null without a limit."""
+    if budget.max_tokens is None:
+        return None
+    return max(0, budget.max_tokens - ledger.usage.total_tokens)
+
+
+def cost_left(budget: Limits, ledger: Ledger) -> float | None:
+    """Return the US dollars that are left, null without a limit; 0 where prices are unknown."""
+    if budget.max_cost is None:
+        return None
+    spent = ledger.usage.estimated_cost
+    return 0.0 if spent is None else max(0.0, float(budget.max_cost - spent))
+
+
 def settled(ledger: Ledger, usage: CallUsage) -> Ledger:
     """Count a model call that brought a reply, which is what the next one will use too."""
     fresh = {"steps": ledger.steps + 1, "usage": ledger.usage + usage, "last_call": usage}

@@ -45,13 +45,6 @@ def total(items: tuple[TranscriptItem, ...]) -> int:
     return sum(size(item) for item in items)
 
 
-def view(
-    items: tuple[TranscriptItem, ...], pruned_before: int, max_bytes: int
-) -> tuple[TranscriptItem, ...]:
-    """Return the transcript as a model sees it when nothing but pruning made it shorter."""
-    return shown(items, View(pruned_before=pruned_before), max_bytes)
-
-
 def shown(
     items: tuple[TranscriptItem, ...], seen: View, max_bytes: int
 ) -> tuple[TranscriptItem, ...]:

@@ -34,7 +34,7 @@ _SHELLS = frozenset(
 )
 _PROMPT = re.compile(r"(?:\([\w.-]+\) ?)?[$%>] +(?=\S)")
 _INTRODUCED = re.compile(r"(?:^|:|\brun|\bwith|\buse)\s*$", re.IGNORECASE)
-_RULE = re.compile(r"(?P<key>[^:]{1,60}):\s+(?P<value>\S.*)", re.DOTALL)
+_RULE = re.compile(r"(?P<key>[^:]{1,60}):[*_]*\s+(?P<value>\S.*)", re.DOTALL)
 
 QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""", re.DOTALL)
 """What a shell takes literally, or nearly so."""
@@ -96,7 +96,7 @@ def style(rules: Sequence[str]) -> dict[str, str]:
         said = _RULE.fullmatch(rule)
         key = said["key"].strip("*_` ") if said else ""
         if said and key and key not in found:
-            found[key] = said["value"].lstrip("*_ ")
+            found[key] = said["value"]
         else:
             found[str(number)] = rule
     return found

@@ -18,6 +18,7 @@ from contracts.approvals import (
     Verdict,
 )
 from contracts.base import digest
+from contracts.control import ModelAttempt
 from contracts.decisions import (
     Allow,
     ApprovalRequired,
@@ -134,6 +135,10 @@ def a_reply(*calls: AnyCall, **changes: object) -> ModelReply:
         "model": MODEL,
     }
     return ModelReply.model_validate({**fields, **changes})
+
+
+def an_attempt(error: str = "overloaded", kind: str = "overloaded") -> ModelAttempt:
+    return ModelAttempt(turn=1, model=MODEL, kind=kind, error=error, at=NOW)
 
 
 def a_success(call: AnyCall, data: JsonValue = "a lamp") -> ToolSuccess:

@@ -89,11 +89,12 @@ async def _asked_beside(
     """Ask while guardrails look. Returns nothing when one of them tripped."""
     seen = len(run.state.items)
     asking = asyncio.create_task(_asked(run, step))
+    looking = asyncio.create_task(guarding.look(run, looks))
     try:
-        verdicts = await guarding.look(run, looks)
-    except BaseException:
-        asking.cancel()
-        raise
+        verdicts = await looking
+    finally:
+        if looking.cancelled() or looking.exception() is not None:
+            asking.cancel()
     run.state = run.state.model_copy(update={"watched": seen})
     if tripwires.first(verdicts) is None:
         return await asking

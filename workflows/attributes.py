@@ -4,6 +4,7 @@ from temporalio import workflow
 from temporalio.common import SearchAttributeKey
 
 from contracts.state import RunState
+from policy.guardrails import holding
 from workflows.summaries import waiting_details
 from workflows.views import standing
 
@@ -11,6 +12,7 @@ NAME = SearchAttributeKey.for_keyword("AgentName")
 TENANT = SearchAttributeKey.for_keyword("AgentTenant")
 STATUS = SearchAttributeKey.for_keyword("AgentStatus")
 PENDING = SearchAttributeKey.for_keyword_list("AgentPending")
+RESOURCES = SearchAttributeKey.for_keyword_list(holding.ATTRIBUTE)
 
 
 def show(state: RunState) -> None:
@@ -34,3 +36,11 @@ def show(state: RunState) -> None:
     )
     if wanted:
         workflow.upsert_search_attributes(wanted)  # pyright: ignore[reportUnknownMemberType] -- the SDK leaves a type argument out
+
+
+def hold(state: RunState) -> None:
+    """Say which resources the run is at, so that others find it by them."""
+    if state.agent.resources_searchable:
+        workflow.upsert_search_attributes(  # pyright: ignore[reportUnknownMemberType] -- as above
+            [RESOURCES.value_set(list(state.held))]
+        )

@@ -71,6 +71,7 @@ def gone_back(state: RunState, undone: Compensation, now: datetime) -> RunState:
         "dead_end": "",
         "ledger": ledger,
         "model_index": checkpoint.model_index,
+        "provider_state": {},
         "output_retries": 0,
         "effects": (),
         "compensation": _together(state, undone),

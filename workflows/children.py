@@ -74,9 +74,12 @@ async def run_children(run: LiveRun, errands: Sequence[Errand]) -> tuple[RunResu
         if isinstance(end, BaseException):
             raise end
         results.append(end)
-    took = (workflow.now() - began).total_seconds()
-    worked = min(took, sum(end.worked for end in results))
-    run.state = steps.waited(run.state, timedelta(seconds=took - worked))
+    now = workflow.now()
+    took, age = (now - began).total_seconds(), (now - run.state.started_at).total_seconds()
+    waited = max(0.0, took - sum(end.worked for end in results))
+    # Other children may have waited at the same time; nothing waits for longer than it exists.
+    uncounted = max(0.0, min(waited, age - run.state.ledger.waited))
+    run.state = steps.waited(run.state, timedelta(seconds=uncounted))
     return tuple(end.result for end in results)
 
 

@@ -6,6 +6,7 @@ from temporalio import workflow
 from activities.policy import PolicyActivities
 from contracts.base import Contract
 from contracts.decisions import AuthorizeCalls, MayRun, decision_of
+from contracts.errors import HoldfastError
 from contracts.guardrails import GuardrailResult, GuardrailSpec
 from contracts.project import ProjectContext
 from contracts.state import CallState, RunState
@@ -30,13 +31,19 @@ class Ended(Contract):
     stderr: str
 
 
-def of(state: RunState, spec: GuardrailSpec) -> tuple[tuple[str, ...], ...] | str:
-    """Return the commands that a guardrail runs, or why it doesn't apply."""
+def of(state: RunState, spec: GuardrailSpec) -> tuple[tuple[str, ...], ...] | GuardrailResult:
+    """Return the commands that a guardrail runs, or what it finds without any."""
     if spec.project_commands is None:
         return (spec.command,)
     found = state.project or ProjectContext()
     named = found.build_commands if spec.project_commands == "build" else found.test_commands
-    return tuple(map(argv, named)) or f"the project names no {spec.project_commands} commands"
+    if not named:
+        reason = f"the project names no {spec.project_commands} commands"
+        return GuardrailResult(applicable=False, reason=reason)
+    try:
+        return tuple(map(argv, named))
+    except HoldfastError as error:
+        return GuardrailResult(tripwire_triggered=True, reason=str(error))
 
 
 def failed(command: tuple[str, ...], ended: Ended) -> GuardrailResult:

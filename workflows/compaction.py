@@ -14,6 +14,9 @@ from workflows.transcript import appended, seen_again
 WORTHWHILE = 0.8
 """Pruning that leaves more of the context than this isn't enough: it is summarised."""
 
+LONGEST_SUMMARY = 8_000
+"""Characters: a summary goes into every call of the model."""
+
 TRIES = 2
 """Summaries that may fail before a narrower task is needed."""
 
@@ -43,6 +46,8 @@ def is_near_window(state: RunState) -> bool:
 
 def wants_summary(state: RunState) -> bool:
     """Whether a summary has to stand for the earlier part, because pruning isn't enough."""
+    if state.paused:  # the model's turn isn't over, and nothing may come between
+        return False
     return is_near_window(state) and context.summary_point(state.items, state.view) > 0
 
 
@@ -62,7 +67,7 @@ def summarised(state: RunState, reply: ModelReply, now: datetime) -> RunState:
         return _without_summary(state.model_copy(update={"hidden": hidden}), now)
     fresh = {
         "hidden": hidden,
-        "summary": reply.text,
+        "summary": reply.text[:LONGEST_SUMMARY],
         "summarised_before": before,
         "failed_summaries": 0,
     }

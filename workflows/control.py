@@ -4,7 +4,7 @@ from temporalio import workflow
 
 from contracts.approvals import Requirement
 from policy.escalation import Trigger
-from workflows import escalations, guarding, reviews, saga, steps, tripwires
+from workflows import attributes, escalations, gates, guarding, reviews, saga, steps, tripwires
 from workflows.live import LiveRun
 from workflows.projects import go_back, mark_checkpoint, open_project
 from workflows.reviews import Matter
@@ -45,6 +45,9 @@ async def take(run: LiveRun, step: ControlStep) -> None:
 
 async def _guard(run: LiveRun, step: Guard) -> None:
     seen = len(run.state.items)
+    if fresh := gates.taken(run.state, step.looks, workflow.now()):
+        run.state = run.state.model_copy(update={"held": (*run.state.held, *fresh)})
+        attributes.hold(run.state)
     verdicts = await guarding.look(run, step.looks)
     now = workflow.now()
     match step.moment:

@@ -7,6 +7,7 @@ from contracts.control import ModelAttempt
 from contracts.run import Stop
 from contracts.state import RunState
 from contracts.transcript import UserTurn
+from policy import budgets
 from policy.escalation import Trigger
 from workflows import answers, open_requests
 from workflows.transcript import aborted, halted
@@ -96,6 +97,8 @@ def resolved(
         state = open_requests.said(state, words)
     if message.action == "extend" and message.budget is not None:
         budget = state.agent.budget.changed_by(message.budget)
+        if state.ceiling is not None:
+            budget = budgets.within(budget, state.ceiling)
         agent = state.agent.model_copy(update={"budget": budget})
         state = state.model_copy(update={"agent": agent})
     ledger = state.ledger.model_copy(update={"failures_in_a_row": 0, "repeats_in_a_row": 0})

@@ -1,6 +1,7 @@
 """What guardrails look at next: pure functions over the state of a run."""
 
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import NamedTuple
 
 from contracts.base import digest
@@ -10,6 +11,7 @@ from contracts.state import CallState, RunState
 from contracts.tools import AnyCall, ToolCall, ToolResult, ToolSuccess
 from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 from policy import confidence, escalation
+from policy.guardrails import holding
 from workflows.summaries import call_line
 
 GUARDRAIL = "guardrail:"
@@ -41,6 +43,19 @@ def before_calls(state: RunState, batch: Iterable[CallState]) -> tuple[Look, ...
     return _looks(
         (spec for spec in state.agent.guardrails if spec.layer == "pre_execution"),
         lambda spec: tuple(one for one in calls if not spec.tools or one.tool in spec.tools),
+    )
+
+
+def taken(state: RunState, looks: Iterable[Look], now: datetime) -> tuple[str, ...]:
+    """Return what the run is about to say of resources that it hasn't held so far."""
+    named = (
+        holding.resource(look.spec.holds, subject.data)
+        for look in looks
+        if look.spec.holds is not None
+        for subject in look.subjects
+    )
+    return holding.entries(
+        dict.fromkeys(name for name in named if name is not None and name not in state.held), now
     )
 
 

@@ -8,7 +8,6 @@ from temporalio import workflow
 from temporalio.exceptions import FailureError, is_cancelled_exception
 
 from contracts.base import digest
-from contracts.budget import Budget
 from contracts.guardrails import (
     GuardrailResult,
     GuardrailVerdict,
@@ -63,8 +62,6 @@ async def _functions(run: LiveRun, together: tuple[Look, ...]) -> tuple[Guardrai
     """Run functions of the app; several quick ones share an activity."""
     state = run.state
     names = tuple(one.spec.name for one in together)
-    left = budgets.remaining(state.agent.budget, state.ledger, 0.0)
-    budget = Budget() if isinstance(left, Stop) else left
     asked = RunGuardrails(
         run_id=state.run_id,
         agent=state.agent.name,
@@ -75,8 +72,8 @@ async def _functions(run: LiveRun, together: tuple[Look, ...]) -> tuple[Guardrai
         subjects=together[0].subjects,
         domain=state.brief.domain,
         task_kind=state.brief.task_kind,
-        tokens_left=budget.max_tokens,
-        cost_left=None if budget.max_cost is None else float(budget.max_cost),
+        tokens_left=budgets.tokens_left(state.agent.budget, state.ledger),
+        cost_left=budgets.cost_left(state.agent.budget, state.ledger),
     )
     try:
         answer = await _scheduled(f"guardrail:{'+'.join(names)}", asked, together)
@@ -105,8 +102,8 @@ async def _scheduled(
 async def _command(run: LiveRun, one: Look) -> tuple[GuardrailVerdict, ...]:
     """Run commands in the sandbox, if the permission engine lets them; exit code 0 passes."""
     wanted = commands.of(run.state, one.spec)
-    if isinstance(wanted, str):
-        return _verdicts(one, GuardrailResult(applicable=False, reason=wanted))
+    if isinstance(wanted, GuardrailResult):
+        return _verdicts(one, wanted)
     for command in wanted:
         result = await commands.run_command(run, one.spec.name, command, one.spec.timeout)
         ended = commands.ended(result)

@@ -98,7 +98,7 @@ def workspace(summary: str) -> ActivityConfig:
     return ActivityConfig(
         task_queue=sandbox_queue(workflow.info().task_queue),
         schedule_to_start_timeout=NO_SANDBOX,
-        start_to_close_timeout=timedelta(minutes=5),
+        start_to_close_timeout=timedelta(minutes=10),
         heartbeat_timeout=HEARTBEAT,
         retry_policy=GUARDRAIL_RETRY,
         cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,

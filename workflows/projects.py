@@ -30,9 +30,8 @@ async def open_project(run: LiveRun) -> None:
             raise
         raise InvalidInput(f"the project can't be opened: {failures.message(error)}") from error
     run.state = run.state.model_copy(update={"project": context})
-    if context.files:
-        words = UserTurn(text=rendered(context), origin="project")
-        run.state = appended(run.state, words)
+    if words := rendered(context):
+        run.state = appended(run.state, UserTurn(text=words, origin="project"))
 
 
 async def mark_checkpoint(run: LiveRun) -> None:

@@ -58,7 +58,8 @@ def next_step(
         return Finish()
     if flooded and (state.suspended or state.requests):
         return ContinueAsNew()
-    if held := _held(state):
+    held = _held(state)
+    if held is not None:  # a step without fields is an empty tuple
         return held
     elapsed = (now - state.started_at).total_seconds()
     if state.calls:
@@ -67,7 +68,8 @@ def next_step(
         return _with_answer(state)
     if looks := gates.before_turn(state):
         return Guard("turn", looks)
-    if end := _at_its_end(state, elapsed):
+    end = _at_its_end(state, elapsed)
+    if end is not None:
         return end
     took_a_turn = state.sent.length > 0  # each execution does, or none would get anywhere
     if (history_is_long or flooded) and took_a_turn:
@@ -154,7 +156,7 @@ def opened(run_id: str, run: RunInput, agent: AgentSnapshot, now: datetime) -> R
         lower = budgets.within(agent.budget, run.ceiling)
         agent = agent.model_copy(update={"budget": lower})
     brief = Brief.model_validate(run.model_dump())
-    state = RunState(run_id=run_id, brief=brief, agent=agent, started_at=now)
+    state = RunState(run_id=run_id, brief=brief, agent=agent, started_at=now, ceiling=run.ceiling)
     return appended(state, UserTurn(text=run.input))
 
 

@@ -11,7 +11,7 @@ from contracts.run import RunResult, Stop
 from contracts.state import RunState
 from contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from policy import budgets
-from workflows import decomposition, escalations, steps
+from workflows import answers, decomposition, escalations, gates, guarding, steps, tripwires
 from workflows.children import AT_ONCE, Errand, run_child, run_children
 from workflows.live import LiveRun
 from workflows.summaries import shortened
@@ -41,6 +41,11 @@ async def run_tier(run: LiveRun) -> None:
     transcript, which is their goal, tells them of answers that didn't pass.
     """
     run.state = steps.before_model(run.state)
+    if gates.before_turn(run.state):
+        return  # people said more, and guardrails look at that first
+    if looks := gates.beside_turn(run.state):
+        await _look_first(run, looks)
+        return
     tier = following(_tiers(run.state), run.state.tier)
     agent = _who(_tiers(run.state), tier)
     match await _tried(run, tier):
@@ -54,6 +59,7 @@ async def run_tier(run: LiveRun) -> None:
                 run.state = escalations.given_up(
                     run.state, stop, workflow.now(), escalations.TIERS
                 )
+    await _tell(run)
 
 
 def following(tiers: Tiers, tier: int) -> int:
@@ -79,12 +85,13 @@ def goal_of(state: RunState) -> str:
 
 
 def answered(state: RunState, agent: str, candidate: Candidate) -> RunState:
-    """Keep the answer of a tier; it still has to pass what the agent of this run asks of one."""
+    """
+    Keep the answer of a tier; it still has to pass what the agent of this run asks of one.
+
+    Where somebody said more meanwhile, the tier begins again and knows both.
+    """
     turn = AssistantTurn(model=f"agent:{agent}", text=candidate.text)
-    state = appended(state, turn)
-    if state.steers:
-        return state  # somebody said more meanwhile: the tier begins again, and knows both
-    return state.model_copy(update={"candidate": candidate})
+    return answers.proposed(appended(state, turn), candidate.text, candidate.output)
 
 
 def after_failure(state: RunState, tier: int, failed: Failed) -> RunState:
@@ -126,6 +133,22 @@ def outcome(result: RunResult | str) -> Candidate | Failed:
     if stop is None:
         return Failed(f"it {result.status} without an answer", progress)
     return Failed(": ".join(filter(None, (stop.reason, stop.detail))), progress)
+
+
+async def _look_first(run: LiveRun, looks: tuple[gates.Look, ...]) -> None:
+    """Have guardrails look first that look beside a model: what others do can't wait for them."""
+    seen = len(run.state.items)
+    verdicts = await guarding.look(run, looks)
+    watched = run.state.model_copy(update={"watched": seen})
+    run.state = tripwires.after_turn(watched, verdicts, workflow.now())
+    await _tell(run)
+
+
+async def _tell(run: LiveRun) -> None:
+    """Leave a line about the end of the run, if this was it."""
+    state = run.state
+    if state.outcome is not None and state.stop is not None:
+        await run.record(state.outcome, state.stop.reason)
 
 
 async def _tried(run: LiveRun, tier: int) -> Candidate | Failed:

@@ -30,9 +30,9 @@ def pruned(state: RunState, before: int) -> RunState:
 
 
 def seen_again(state: RunState) -> RunState:
-    """Measure what a model is shown from now on; a provider's own chain would show it more."""
+    """Measure what a model is shown from now on."""
     shown = context.shown(state.items, state.view, state.agent.max_context_bytes)
-    return state.model_copy(update={"context_bytes": context.total(shown), "provider_state": {}})
+    return state.model_copy(update={"context_bytes": context.total(shown)})
 
 
 def halted(state: RunState, stop: Stop, outcome: RunStatus = "stopped") -> RunState:

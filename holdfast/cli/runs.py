@@ -52,6 +52,8 @@ async def run(
     tenant: Annotated[str | None, typer.Option(help="The tenant that the run acts for.")] = None,
     actor: Annotated[str | None, typer.Option(help="The person that the run acts for.")] = None,
     session: Annotated[str | None, typer.Option(help="The session that it belongs to.")] = None,
+    domain: Annotated[str | None, typer.Option(help="What it is about, as in payments.")] = None,
+    task_kind: Annotated[str | None, typer.Option(help="What kind of task it is.")] = None,
     max_steps: options.MaxSteps = None,
     max_tokens: options.MaxTokens = None,
     max_cost: options.MaxCost = None,
@@ -65,6 +67,8 @@ async def run(
         tenant=tenant,
         actor=actor,
         session_id=session,
+        domain=domain,
+        task_kind=task_kind,
         budget=options.budget(max_steps, max_tokens, max_cost, max_wall_time),
     )
     client = await connect()

@@ -12,6 +12,7 @@ from temporalio.exceptions import ActivityError
 
 from contracts.approvals import Requirement
 from contracts.budget import Budget, Limits
+from contracts.guardrails import GuardrailSpec
 from contracts.run import AgentSnapshot, Brief, RunResult
 from contracts.tools import ToolContract, ToolFailure, ToolResult
 from holdfast.trace import outcomes
@@ -154,9 +155,6 @@ class Chronicle:
         turn = self.turn
         if turn is None or len(turn.calls) != len(call_ids):
             return
-        known = [call.call.call_id for call in turn.calls]
-        if not all(map(_may_be_named, known, call_ids)):
-            return  # a command that the run itself wants was ruled upon
         calls = tuple(
             replace(call, call=call.call.model_copy(update={"call_id": call_id}))
             for call, call_id in zip(turn.calls, call_ids, strict=True)
@@ -243,6 +241,12 @@ class Chronicle:
         """Add a message that needs no judgement, or belongs to no open request."""
         self.entries.append(said)
 
+    def commanded(self, call_id: str) -> GuardrailSpec | None:
+        """Return the guardrail for which a command runs as this call: its name and a number."""
+        name = call_id.rpartition("-")[0]
+        known = (*self.agent.guardrails, *self.agent.acceptance) if self.agent else ()
+        return next((spec for spec in known if spec.name == name), None)
+
     def key(self, event: HistoryEvent) -> str:
         """Name an event so that no other of the run has the name."""
         return self.place(event.event_id)
@@ -297,8 +301,3 @@ class Chronicle:
         for call in self.turn.calls:
             if call.result is None:
                 self.close_call(outcomes.aborted(call.call, self.result.stop.reason), at)
-
-
-def _may_be_named(call_id: str, fresh: str) -> bool:
-    """Whether a run may have given a call with this id that other one (workflows/replies.py)."""
-    return fresh == call_id or fresh.startswith((f"{call_id}-", "call-"))

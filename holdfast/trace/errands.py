@@ -53,6 +53,8 @@ def is_told(trace: Trace, note: Noted) -> bool:
             return any(guarded.tripped(name) for guarded in trace.guarded)
         case "undone":
             return any(work.kind == "undo" for work in trace.works)
+        case "nobody was told":
+            return any(work.kind == "notice" and work.failed for work in trace.works)
         case _:
             return False
 

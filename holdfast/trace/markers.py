@@ -103,7 +103,9 @@ class MarkerReader:
             self._chronicle.waits.pass_on(about[1], now)
 
     def _authorized(self, event: HistoryEvent, answer: Rulings, now: datetime) -> None:
-        self._chronicle.name_calls([ruling.call_id for ruling in answer.rulings])
+        call_ids = [ruling.call_id for ruling in answer.rulings]
+        if not any(map(self._chronicle.commanded, call_ids)):
+            self._chronicle.name_calls(call_ids)
         for ruling in answer.rulings:
             call = self._chronicle.call(ruling.call_id)
             if call is None or call.result is not None:

@@ -10,7 +10,7 @@ from temporalio.api.common.v1 import Payload
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
-from contracts.guardrails import GuardrailSpec, GuardrailVerdicts, RunGuardrails
+from contracts.guardrails import GuardrailVerdicts, RunGuardrails
 from contracts.notices import Notice
 from contracts.project import ProjectContext, WorkspaceSnapshot
 from contracts.tools import ToolCall, ToolInvocation, ToolSuccess
@@ -115,7 +115,7 @@ class OwnReader:
         key, now = self._chronicle.key(event), at(event)
         if name.startswith(GUARDRAIL):
             names = tuple(name.removeprefix(GUARDRAIL).split("+"))
-            return Guarded(key=key, names=names, layer=self._layer(event, names, payloads), at=now)
+            return Guarded(key=key, names=names, layer=_layer(event, payloads), at=now)
         if name == NOTIFY:
             told = decoded(payloads, _NOTICE)
             about = f"{told.request_id} ({told.kind})" if told else "a request"
@@ -139,27 +139,10 @@ class OwnReader:
         )
         if invocation.purpose == "undo":
             return work
-        # The run names a command's call by its guardrail and a number.
-        guardrail = self._spec(invocation.call_id.rpartition("-")[0])
+        guardrail = self._chronicle.commanded(invocation.call_id)
         if guardrail is None or self._chronicle.call(invocation.call_id) is not None:
             return None
         return replace(work, kind="command", guardrail=guardrail.name)
-
-    def _layer(
-        self, event: HistoryEvent, names: tuple[str, ...], payloads: Sequence[Payload]
-    ) -> str:
-        """Find the layer: the input of a local activity isn't kept, its summary is."""
-        asked = decoded(payloads, _ASKED)
-        if asked is not None:
-            return asked.layer
-        said, _, of = summary(event).partition(": ")
-        spec = self._spec(names[0])
-        return said if of else (spec.layer if spec else "")
-
-    def _spec(self, name: str) -> GuardrailSpec | None:
-        agent = self._chronicle.agent
-        known = (*agent.guardrails, *agent.acceptance) if agent else ()
-        return next((spec for spec in known if spec.name == name), None)
 
     def _added(self, entry: Guarded | Work) -> int:
         self._chronicle.entries.append(entry)
@@ -170,6 +153,12 @@ class OwnReader:
         if not isinstance(entry, Guarded | Work):
             raise TypeError(f"entry {place} is none of the run's own")
         return entry
+
+
+def _layer(event: HistoryEvent, payloads: Sequence[Payload]) -> str:
+    """Find the layer: the input of a local activity isn't kept, its summary is."""
+    asked = decoded(payloads, _ASKED)
+    return asked.layer if asked else summary(event).partition(": ")[0]
 
 
 def _completed(

@@ -24,6 +24,8 @@ _SAID_ELSEWHERE = {
     "ruled",
     "escalated",
     "stopped",
+    "blocked",
+    "review",
     "message refused",
     "model failed",
     "answer sent back",

@@ -136,6 +136,8 @@ _FAMILIES: tuple[_Family, ...] = (
 )
 
 _BASE64 = Pattern(r"[A-Za-z0-9+/_\-]{24,}={0,2}")
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
+_LETTERS = {"n": "\n", "r": "\n", "t": " ", "b": "", "f": " "}
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,300}+>")
 
 
@@ -143,8 +145,8 @@ def injection(text: str) -> str | None:
     """
     Say how a text tries to steer the model; null when it doesn't.
 
-    What is looked at: the text as it is meant, without its marks of HTML, and what its pieces of
-    base64 say, twice within each other.
+    What is looked at: the text as it is meant, without its escapes and marks of HTML, and what
+    its pieces of base64 say, twice within each other.
     """
     for place, view in _views(text):
         content = encoded(plain(view))
@@ -156,12 +158,20 @@ def injection(text: str) -> str | None:
 
 def _views(text: str) -> Iterator[tuple[str, str]]:
     yield "", text
+    if "\\" in text:
+        yield "", _ESCAPE.sub(_unescaped, text)
     if "<" in text or "&" in text:
         yield ", in HTML", html.unescape(_without_marks(html.unescape(text)))
     for piece in _hidden(text):
         yield ", in base64", piece
         for inner in _hidden(piece):
             yield ", in base64", inner
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    """Return the letter that an escape of JSON or of a programming language stands for."""
+    code, letter = escape.groups()
+    return chr(int(code, 16)) if code else _LETTERS.get(letter, letter)
 
 
 def _without_marks(text: str) -> str:

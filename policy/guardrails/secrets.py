@@ -22,6 +22,8 @@ _STANDS_FOR = re.compile(
     r"|1234567|abcdef|\$[\w{(]|%\w",
     re.IGNORECASE,
 )
+_WORD = re.compile("[a-z]{4,}")
+_PATH_WORDS = 2
 _FEWEST_DIFFERENT = 4
 _WORDS = frozenset(
     {"pass", "password", "passwd", "secret", "user", "pw", "pwd", "postgres", "root"}
@@ -46,24 +48,31 @@ def assigned(text: str) -> Iterator[str]:
     content = encoded(text)
     for start, end in _ASSIGNED.spans(content):
         value = decoded(content[start:end])
-        if is_random(value) and not is_example(value):
+        if is_random(value) and not is_mark(value):
             yield value
 
 
 def is_random(value: str) -> bool:
-    """Whether a value looks like chance: not like a name, and with digits in it."""
+    """Whether a value looks like chance: not like a name or a path, and with digits in it."""
     if _IDENTIFIER.fullmatch(value) and not _mixed(value):
         return False
-    return any(map(str.isdigit, value)) and _entropy(value) >= LEAST_ENTROPY
+    words = [part for part in value.split("/") if _WORD.fullmatch(part)]
+    has_digit = any(map(str.isdigit, value))
+    return has_digit and len(words) < _PATH_WORDS and _entropy(value) >= LEAST_ENTROPY
 
 
-def is_example(value: str) -> bool:
-    """Whether a value is one that documentation shows, or a mark where one belongs."""
-    if value in DOCUMENTED or value.lower() in _WORDS:
+def is_documented(value: str) -> bool:
+    """Whether documentation shows this very value, or it is one letter again and again."""
+    if value in DOCUMENTED or any(part.search(value) for part in _DOCUMENTED_PARTS):
         return True
-    if any(part.search(value) for part in _DOCUMENTED_PARTS) or _STANDS_FOR.search(value):
-        return True
-    return len(set(re.split(r"[_-]", value)[-1])) < _FEWEST_DIFFERENT
+    longest = max(re.split(r"[_-]", value), key=len)
+    return len(set(longest)) < _FEWEST_DIFFERENT
+
+
+def is_mark(value: str) -> bool:
+    """Whether a value only marks the place of another: `YOUR_KEY`, `${KEY}`, `password`."""
+    is_known = is_documented(value) or value.lower() in _WORDS
+    return is_known or _STANDS_FOR.search(value) is not None
 
 
 def _mixed(value: str) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.opening import ModelCatalogue, OpeningActivities
+from activities.opening import OpeningActivities
 from adapters.anthropic import AnthropicAdapter
 from adapters.base import ProviderAdapter
 from adapters.openai import OpenAIAdapter
@@ -24,6 +24,9 @@ OPUS = "claude-opus-5-5"
 class Server:
     """A server that can search."""
 
+    async def resources_searchable(self) -> bool:
+        return False
+
     async def searchable(self) -> bool:
         return True
 
@@ -35,10 +38,8 @@ class Known:
         return tuple(ModelFacts(model=model, context_tokens=1000) for model in models)
 
 
-async def opened(
-    agent: AgentSnapshot, task_kind: str | None = None, catalogue: ModelCatalogue | None = None
-) -> AgentSnapshot:
-    activities = OpeningActivities({"it": agent}, Server(), catalogue or Known())
+async def opened(agent: AgentSnapshot, task_kind: str | None = None) -> AgentSnapshot:
+    activities = OpeningActivities({"it": agent}, Server(), Known())
     opening = OpenRun(agent="it", task_kind=task_kind)
     return await in_run("run-1").run(activities.open_run, opening)
 

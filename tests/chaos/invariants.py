@@ -10,6 +10,7 @@ from temporalio.client import WorkflowHistory
 
 from contracts.transcript import AssistantTurn, ToolTurn
 from tests.chaos.playing import Played
+from tests.chaos.scripts import MARKS
 from tests.histories import activities
 
 Complaints: TypeAlias = Generator[str]
@@ -20,7 +21,9 @@ APPROVED = {"send", "post", "refund", "shout", "pay_slowly", "fail_outside"}
 NEVER = {"delete", "nope", "refund"}
 """Tools that are denied, unknown, or need a proof that nobody here can give."""
 
-EFFECTS = ("send", "post", "write", "pay_slowly", "fail_outside", "write_slowly")
+EFFECTS = ("send", "post", "write", "place", "pay_slowly", "fail_outside", "write_slowly")
+
+READS = ("add", "look", "poll", "flaky", "account", "flood", "hang", "find")
 
 MOST_TOKENS = 60
 """What one reply of a script is billed with at most: the reservation for the next."""
@@ -39,7 +42,8 @@ def one_result_for_each_call(played: Played) -> Complaints:
         got = following.results if isinstance(following, ToolTurn) else ()
         if [result.call_id for result in got] != asked:
             yield f"calls {asked} got {[result.call_id for result in got]}"
-    ids = [call.call_id for item in items if isinstance(item, AssistantTurn) for call in item.calls]
+    turns = [item for item in items if isinstance(item, AssistantTurn)]
+    ids = [call.call_id for turn in turns for call in turn.calls]
     yield from (f"two calls are {name}" for name, count in Counter(ids).items() if count > 1)
 
 
@@ -62,9 +66,7 @@ def ends_with_a_reason(played: Played) -> Complaints:
         waits = played.pending or played.status.status == "suspended"
         if not waits:
             yield f"it rests as {played.status.status}, and nobody knows why"
-        yield from (
-            f"{request} has no reason" for request in played.pending if not request.reason
-        )
+        yield from (f"{request} has no reason" for request in played.pending if not request.reason)
     elif result.status == "completed":
         if not result.answer:
             yield "it completed without an answer"
@@ -74,7 +76,9 @@ def ends_with_a_reason(played: Played) -> Complaints:
 
 def effects_happen_once(played: Played) -> Complaints:
     """What a call changed, it changed once; its token tells it from every other."""
-    begun = [line for line in played.effects if not line.startswith(("end ", "draft "))]
+    begun = [
+        line for line in played.effects if not line.startswith(("end ", "draft ", "removed "))
+    ]
     tokens = Counter(line for line in begun if line != "written")
     yield from (f"{line!r} happened {count} times" for line, count in tokens.items() if count > 1)
     asked = [name for name in _tools_run(played.histories) if name in EFFECTS]
@@ -95,13 +99,49 @@ def nothing_runs_unapproved(played: Played) -> Complaints:
 
 
 def nothing_runs_after_the_end(played: Played) -> Complaints:
-    """When a run has been stopped, no tool begins any more."""
+    """When a run has been stopped or blocked, no tool begins any more."""
     for history in played.histories:
         over = False
         for activity in activities(history):
-            if over and activity.name in (*EFFECTS, "look", "add", "poll"):
+            if over and activity.name in (*EFFECTS, *READS):
                 yield f"{activity.summary} ran after the end"
-            over |= activity.name == "record" and activity.summary.startswith("stopped")
+            ended = activity.summary.startswith(("stopped: ", "blocked: "))
+            over |= activity.name == "record" and ended
+
+
+def guardrails_come_first(played: Played) -> Complaints:
+    """
+    Nothing runs before the goal was looked at, and no call before it was.
+
+    A bad goal, and bad words, end the run: nothing begins any more.
+    """
+    if not played.script.agent.startswith("guarded"):
+        return
+    bad = [line for line in played.effects if MARKS["pre_execution"] in line]
+    yield from (f"{line!r} happened, and the call was denied" for line in bad)
+    if played.script.goal != "go" and played.effects:
+        yield f"{played.effects} happened, and the goal was blocked"
+    if played.script.goal != "go" and played.status.status not in {"blocked", "suspended"}:
+        yield f"a bad goal, and the run is {played.status.status}"
+    for history in played.histories:
+        yield from _unguarded(history)
+
+
+def answers_passed(played: Played) -> Complaints:
+    """No answer of a guarded run says what its guardrails don't let out."""
+    answer = played.result.answer if played.result else None
+    if played.script.agent.startswith("guarded") and answer and MARKS["output"] in answer:
+        yield f"the answer is {answer!r}"
+
+
+def what_was_undone_was_done(played: Played) -> Complaints:
+    """Each thing that is taken away was placed before, and is taken away once."""
+    placed: Counter[str] = Counter()
+    for line in played.effects:
+        word, _, thing = line.partition(" ")
+        placed[thing] += (word == "placed") - (word == "removed")
+        if placed[thing] < 0:
+            yield f"{thing!r} was taken away once more than it was placed"
 
 
 INVARIANTS: tuple[Callable[[Played], Complaints], ...] = (
@@ -111,14 +151,15 @@ INVARIANTS: tuple[Callable[[Played], Complaints], ...] = (
     effects_happen_once,
     nothing_runs_unapproved,
     nothing_runs_after_the_end,
+    guardrails_come_first,
+    answers_passed,
+    what_was_undone_was_done,
 )
 
 
 def complaints(played: Played) -> list[str]:
     """Everything that doesn't hold for this run."""
-    return [
-        f"{rule.__name__}: {complaint}" for rule in INVARIANTS for complaint in rule(played)
-    ]
+    return [f"{rule.__name__}: {complaint}" for rule in INVARIANTS for complaint in rule(played)]
 
 
 def _tools_run(histories: Iterable[WorkflowHistory]) -> list[str]:
@@ -141,7 +182,47 @@ def _approvals_and_tools(history: WorkflowHistory) -> Generator[tuple[str, int]]
                 continue
             verdicts = json.loads(done.result.payloads[0].data)["verdicts"]
             decisions = judged[done.scheduled_event_id]
-            yield "judge", sum(
-                verdict["accepted"] and decision == "approve"
-                for verdict, decision in zip(verdicts, decisions, strict=True)
+            yield (
+                "judge",
+                sum(
+                    verdict["accepted"] and decision == "approve"
+                    for verdict, decision in zip(verdicts, decisions, strict=True)
+                ),
             )
+
+
+def _unguarded(history: WorkflowHistory) -> Complaints:
+    """Name the calls that began without a verdict of their own, or after a bad input was found."""
+    looking: dict[int, list[str]] = {}
+    looked_at: set[str] = set()
+    blocked = False
+    for event in history.events:
+        if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+            asked = event.activity_task_scheduled_event_attributes
+            given = json.loads(asked.input.payloads[0].data)
+            if asked.activity_type.name.startswith("guardrail:"):
+                looking[event.event_id] = [one.get("call_id", "") for one in given["subjects"]]
+            elif "purpose" in given and given["purpose"] != "undo":
+                if blocked:
+                    yield f"{asked.activity_type.name} began after a tripwire"
+                if given["call_id"] not in looked_at:
+                    yield f"{asked.activity_type.name} began before anybody looked at it"
+        elif event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+            done = event.activity_task_completed_event_attributes
+            verdicts = _verdicts(done.result.payloads[0].data, looking, done.scheduled_event_id)
+            for call_id, guardrail, tripped in verdicts:
+                blocked |= tripped and guardrail in {"no_bad_input", "no_bad_results"}
+                if not tripped:
+                    looked_at.add(call_id)
+
+
+def _verdicts(
+    result: bytes, looking: dict[int, list[str]], asked: int
+) -> list[tuple[str, str, bool]]:
+    """Return call, guardrail and whether it tripped, of each verdict of an activity."""
+    if asked not in looking:
+        return []
+    return [
+        (one.get("call_id", ""), one["guardrail"], one["tripwire_triggered"])
+        for one in json.loads(result)["verdicts"]
+    ]

@@ -20,7 +20,7 @@ from contracts.transcript import TranscriptItem, TranscriptPage
 from contracts.usage import UsageMetrics
 from holdfast import App, Reply, ScriptTurn, fail, say
 from holdfast.histories import fetch
-from tests.chaos.scripts import LOG, Asked, Message, Script
+from tests.chaos.scripts import LOG, MARKS, Asked, Message, Script
 from tests.running import Run, Runs
 from tests.sample import lines
 
@@ -30,7 +30,7 @@ PATIENCE = 30.0
 
 @dataclass(frozen=True)
 class Played:
-    """What is left of a run whose script is over: it has ended, or rests and was then cancelled."""
+    """What is left of a run whose script is over: it ended, or rested and was then cancelled."""
 
     script: Script
     result: RunResult | None
@@ -85,7 +85,7 @@ class Stage:
                 break
             pending = await run.pending()
             for what in reaction:
-                if what == "restart":
+                if what.what == "restart":
                     await self._restart()
                 else:
                     await self._say(run, (what,), pending)
@@ -197,9 +197,7 @@ async def _ended(handle: WorkflowHandle[object, RunResult]) -> bool:
 async def _rests(handle: WorkflowHandle[object, RunResult]) -> bool:
     description = await handle.describe()
     raw = description.raw_description
-    moves = (
-        raw.pending_activities or raw.pending_children or raw.HasField("pending_workflow_task")
-    )
+    moves = raw.pending_activities or raw.pending_children or raw.HasField("pending_workflow_task")
     return description.status is not WorkflowExecutionStatus.RUNNING or not moves
 
 
@@ -207,9 +205,7 @@ async def _items(run: Run) -> tuple[TranscriptItem, ...]:
     items: tuple[TranscriptItem, ...] = ()
     offset: int | None = 0
     while offset is not None:
-        page = await run.handle.query(
-            "transcript", {"offset": offset}, result_type=TranscriptPage
-        )
+        page = await run.handle.query("transcript", {"offset": offset}, result_type=TranscriptPage)
         items, offset = (*items, *page.items), page.next_offset
     return items
 
@@ -221,37 +217,24 @@ def _signals(
     about = pending[message.about % len(pending)].request_id if pending else "req-1"
     approval: JsonObject = {"request_id": about, "decision": "approve", "approver": "alice"}
     resolution: JsonObject = {"request_id": about, "guidance": "try something else"}
-    match message.what:
-        case "approve":
-            return (("approval", [approval]),)
-        case "twice":
-            return (("approval", [approval]), ("approval", [approval]))
-        case "reject":
-            return (("approval", [{**approval, "decision": "reject"}]),)
-        case "anonymous":
-            return (("approval", [{**approval, "approver": "anonymous"}]),)
-        case "stale":
-            return (("approval", [{**approval, "request_id": "req-77"}]),)
-        case "answer":
-            return (("answer", [{"request_id": about, "text": "the blue one"}]),)
-        case "resume_run":
-            return (("resolution", [{**resolution, "action": "resume"}]),)
-        case "abort":
-            return (("resolution", [{**resolution, "action": "abort"}]),)
-        case "extend":
-            more: JsonObject = {"max_steps": 8, "max_tool_calls": 12}
-            return (("resolution", [{**resolution, "action": "extend", "budget": more}]),)
-        case "steer":
-            return (("steer", [{"text": "mind the gap"}]),)
-        case "suspend" | "resume":
-            return ((message.what, [{}]),)
-        case "not_json":
-            return (("approval", ["no object"]),)
-        case "no_such_signal":
-            return (("aproval", [approval]),)
-        case "too_many":
-            return (("approval", [approval, approval]),)
-        case "wrong_type":
-            return (("approval", [{"request_id": 5}]),)
-        case unknown:
-            raise AssertionError(f"nobody says {unknown!r}")
+    more: JsonObject = {"max_steps": 8, "max_tool_calls": 12}
+    said: dict[str, tuple[tuple[str, list[JsonValue]], ...]] = {
+        "approve": (("approval", [approval]),),
+        "twice": (("approval", [approval]), ("approval", [approval])),
+        "reject": (("approval", [{**approval, "decision": "reject"}]),),
+        "anonymous": (("approval", [{**approval, "approver": "anonymous"}]),),
+        "stale": (("approval", [{**approval, "request_id": "req-77"}]),),
+        "answer": (("answer", [{"request_id": about, "text": "the blue one"}]),),
+        "resume_run": (("resolution", [{**resolution, "action": "resume"}]),),
+        "abort": (("resolution", [{**resolution, "action": "abort"}]),),
+        "extend": (("resolution", [{**resolution, "action": "extend", "budget": more}]),),
+        "steer": (("steer", [{"text": "mind the gap"}]),),
+        "steer_badly": (("steer", [{"text": MARKS["input"]}]),),
+        "suspend": (("suspend", [{}]),),
+        "resume": (("resume", []),),
+        "not_json": (("approval", ["no object"]),),
+        "no_such_signal": (("aproval", [approval]),),
+        "too_many": (("approval", [approval, approval]),),
+        "wrong_type": (("approval", [{"request_id": 5}]),),
+    }
+    return said[message.what]

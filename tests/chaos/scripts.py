@@ -11,17 +11,21 @@ from contracts.base import JsonObject
 LOG = "<log>"
 """Stands for the file that the tools of a run write their effects to."""
 
-Where: TypeAlias = Literal["input", "pre_execution", "output", "post_action"]
+Where: TypeAlias = Literal["input", "results", "pre_execution", "output", "post_action"]
 
 MARKS: dict[Where, str] = {
     "input": "TRIP-INPUT",
+    "results": "TRIP-RESULT",
     "pre_execution": "TRIP-CALL",
     "output": "TRIP-ANSWER",
     "post_action": "TRIP-AFTER",
 }
-"""Words on which the guardrail of a layer trips."""
+"""Words on which one of the guardrails of a guarded agent trips."""
 
-SAID = "approve reject anonymous twice answer resume_run abort extend stale steer suspend resume"
+SAID = (
+    "approve reject anonymous twice stale answer resume_run abort extend "
+    "steer steer_badly suspend resume"
+)
 GARBAGE = "not_json no_such_signal too_many wrong_type"
 
 
@@ -31,6 +35,9 @@ class Asked:
 
     tool: str
     arguments: JsonObject | str
+
+
+Fails: TypeAlias = Literal["never", "once", "always"]
 
 
 @dataclass(frozen=True)
@@ -45,13 +52,17 @@ class Turn:
     calls: tuple[Asked, ...] = ()
     text: str = ""
     tokens: int = 0
-    fails: Literal["never", "once", "always"] = "never"
+    fails: Fails = "never"
     restart: bool = False
 
 
 @dataclass(frozen=True)
 class Message:
-    """What a person says, about the request at this place among those that wait, if it is one."""
+    """
+    What a person says, about the request at this place among those that wait, if it is one.
+
+    With "restart" nobody says anything: the worker is replaced.
+    """
 
     what: str
     about: int = 0
@@ -70,7 +81,7 @@ class Script:
     turns: tuple[Turn, ...]
     budget: JsonObject
     early: tuple[Message, ...]
-    reactions: tuple[tuple[Message | Literal["restart"], ...], ...]
+    reactions: tuple[tuple[Message, ...], ...]
 
 
 def _effect(tool: str, **more: JsonValue) -> tuple[str, JsonObject]:
@@ -82,6 +93,7 @@ READS: tuple[tuple[str, JsonObject], ...] = (
     ("look", {"place": "here"}),
     ("poll", {}),
     ("account", {"tenant": "default"}),
+    ("look", {"place": MARKS["results"]}),
     ("flood", {"characters": 1200}),
     ("flaky", {"log": f"{LOG}.attempts", "failures": 1}),
 )
@@ -97,6 +109,8 @@ FAILING: tuple[tuple[str, JsonObject | str], ...] = (
 )
 WRITES: tuple[tuple[str, JsonObject], ...] = (
     _effect("write", text="?"),
+    _effect("place", text="?"),
+    _effect("place", text="?"),
     _effect("send", text="?"),
     _effect("post", text="?"),
     _effect("pay_slowly", amount="?"),
@@ -114,7 +128,8 @@ def asked(draw: st.DrawFn, token: int) -> Asked:
     tool, arguments = draw(st.sampled_from((*READS, *WRITES, *WRITES, *FAILING)))
     if isinstance(arguments, str):
         return Asked(tool, arguments)
-    words = f"t{token} {MARKS['pre_execution']}" if draw(RARE) else f"t{token}"
+    mark = MARKS["pre_execution"] if draw(st.booleans()) else MARKS["post_action"]
+    words = f"t{token} {mark}" if draw(RARE) else f"t{token}"
     fresh: dict[str, JsonValue] = {"amount": token, "text": words, "why": words}
     return Asked(
         tool, {name: fresh[name] if given == "?" else given for name, given in arguments.items()}
@@ -125,7 +140,7 @@ def asked(draw: st.DrawFn, token: int) -> Asked:
 def turns(draw: st.DrawFn, number: int, *, restarts: bool) -> Turn:
     """One reply: mostly calls."""
     tokens = draw(st.sampled_from([0, 10, 60]))
-    fails = draw(st.sampled_from(["never"] * 8 + ["once", "always"]))
+    fails: Fails = draw(st.sampled_from(("once", "always"))) if draw(RARE) else "never"
     restart = restarts and draw(st.booleans())
     if draw(RARE):
         text = draw(st.sampled_from(["", "fine", *MARKS.values()]))
@@ -135,44 +150,43 @@ def turns(draw: st.DrawFn, number: int, *, restarts: bool) -> Turn:
     return Turn(calls=calls, tokens=tokens, fails=fails, restart=restart)
 
 
-def messages(*, about: st.SearchStrategy[int]) -> st.SearchStrategy[Message]:
+def messages(*more: str) -> st.SearchStrategy[Message]:
     """Return what people may say: mostly what means something."""
-    said = st.sampled_from([*SAID.split(), *(["approve", "answer"] * 4), *GARBAGE.split()])
-    return st.builds(Message, said, about)
+    said = [*SAID.split(), *(["approve", "answer", "resume_run"] * 4), *GARBAGE.split(), *more]
+    return st.builds(Message, st.sampled_from(said), st.integers(0, 2))
+
+
+LIMITS: dict[str, st.SearchStrategy[JsonValue]] = {
+    "max_steps": st.integers(1, 6),
+    "max_tokens": st.sampled_from([None, 50, 150]),
+    "max_tool_calls": st.sampled_from([None, None, 3, 6]),
+    "max_parallel_calls": st.sampled_from([None, None, None, 2]),
+    "max_result_chars": st.sampled_from([None, None, 500]),
+    "max_consecutive_failures": st.integers(1, 5),
+    "loop_repeat_threshold": st.integers(1, 2),
+}
 
 
 @st.composite
 def scripts(
     draw: st.DrawFn,
+    agents: tuple[str, ...],
     *,
-    agents: tuple[str, ...] = ("plain",),
     people: bool = False,
     restarts: bool = False,
     marked: bool = False,
 ) -> Script:
-    """A run of at most four turns, whose people speak, worker goes, or guardrails trip."""
-    said = messages(about=st.integers(0, 2))
-    anything = st.one_of(said, st.just("restart")) if restarts else said
-    limits = {
-        "max_steps": st.integers(1, 6),
-        "max_tokens": st.sampled_from([None, 50, 150]),
-        "max_tool_calls": st.sampled_from([None, 2, 5]),
-        "max_parallel_calls": st.sampled_from([None, None, 2]),
-        "max_result_chars": st.sampled_from([None, None, 500]),
-        "max_consecutive_failures": st.integers(1, 5),
-        "loop_repeat_threshold": st.integers(1, 2),
-    }
-    budget = {name: draw(limit) for name, limit in limits.items()}
+    """A run of at most four turns, whose people speak, worker goes, or goal is a bad one."""
+    more = messages("restart", "restart", "restart") if restarts else messages()
+    reactions = st.lists(st.lists(more, min_size=1, max_size=3).map(tuple), max_size=6)
+    budget = {name: draw(limit) for name, limit in LIMITS.items()}
+    goals = ["go"] * 5 + [MARKS["input"], MARKS["results"]] if marked else ["go"]
     length = draw(st.integers(1, 4))
     return Script(
         agent=draw(st.sampled_from(agents)),
-        goal=draw(st.sampled_from(["go", "go", "go", MARKS["input"]])) if marked else "go",
+        goal=draw(st.sampled_from(goals)),
         turns=tuple(draw(turns(number, restarts=restarts)) for number in range(1, length + 1)),
         budget={name: limit for name, limit in budget.items() if limit is not None},
-        early=tuple(draw(st.lists(said, max_size=2))) if people else (),
-        reactions=tuple(
-            map(tuple, draw(st.lists(st.lists(anything, min_size=1, max_size=3), max_size=6)))
-        )
-        if people or restarts
-        else (),
+        early=tuple(draw(st.lists(messages(), max_size=2))) if people else (),
+        reactions=tuple(draw(reactions)) if people or restarts else (),
     )

@@ -13,12 +13,11 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, Worker
 
 import worker
-from holdfast import Agent, App
+from tests.chaos.cast import FREE, GUARDED, cast
 from tests.chaos.invariants import complaints
 from tests.chaos.playing import Stage, staged
 from tests.chaos.scripts import Script, scripts
 from tests.running import Runs
-from tests.sample import TOOLS
 from workflows.agent_run import AgentRun
 
 pytestmark = pytest.mark.timeout(600)
@@ -29,27 +28,6 @@ fifty = settings(
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-
-
-def cast(stage: Stage) -> App:
-    """Agents that stop, that ask, and that go on in a new execution after every turn."""
-    described = partial(
-        Agent,
-        instructions="Do as you are told.",
-        models=["scripted:first", "scripted:second"],
-        tools=TOOLS,
-    )
-    return App(
-        agents=[
-            described(name="plain"),
-            described(name="asking", escalates=True),
-            described(name="renewing", escalates=True, max_history_events=1),
-        ],
-        scripts={
-            "first": partial(stage.spoken, first=True),
-            "second": partial(stage.spoken, first=False),
-        },
-    )
 
 
 @asynccontextmanager
@@ -94,11 +72,8 @@ async def check(stage: Stage, script: Script) -> None:
         await replayer.replay_workflow(history)
 
 
-AGENTS = ("plain", "asking", "renewing")
-
-
 @fifty
-@given(script=scripts())
+@given(script=scripts(FREE))
 async def test_whatever_models_and_tools_do(stage: Stage, script: Script) -> None:
     """Replies of any kind, calls that work, fail, hang, are denied, unknown or malformed."""
     # LP-02 T-21 T-49
@@ -106,23 +81,23 @@ async def test_whatever_models_and_tools_do(stage: Stage, script: Script) -> Non
 
 
 @fifty
-@given(script=scripts(agents=AGENTS, people=True))
-async def test_whatever_people_say(stage: Stage, script: Script) -> None:
-    """Approvals, rejections, words, suspensions, rubbish: early, late, twice, about anything."""
-    # HG-13 GF-01
+@given(script=scripts(FREE, people=True, restarts=True))
+async def test_whatever_people_say_and_whenever_workers_go(stage: Stage, script: Script) -> None:
+    """Approvals, words, rubbish: early, late, twice; workers that go in the middle of a turn."""
+    # HG-13 GF-01 SS-07
     await check(stage, script)
 
 
 @fifty
-@given(script=scripts(agents=AGENTS, people=True, restarts=True))
-async def test_whenever_workers_go(stage: Stage, script: Script) -> None:
-    """Workers that go in the middle of a turn, or while people think, leave no trace."""
-    # SS-07
+@given(script=scripts(GUARDED, people=True, marked=True))
+async def test_whatever_guardrails_find(stage: Stage, script: Script) -> None:
+    """Tripwires in every layer: nothing before a verdict, nothing after a bad one."""
+    # GR-02
     await check(stage, script)
 
 
 @fifty
-@given(script=scripts(agents=AGENTS, people=True))
+@given(script=scripts((*FREE, *GUARDED), people=True, marked=True))
 async def test_whatever_workers_forget(cold_stage: Stage, script: Script) -> None:
     """A worker that remembers neither runs nor transcripts does the same as one that does."""
     # SS-01

@@ -372,6 +372,7 @@ def test_who_was_told_of_what() -> None:
     written = Worked()
     written.ran("notify", notice, None)
     written.broke("notify", notice, "the webhook answers with 410")
+    written.recorded("nobody was told", "req-1 · escalated: All model fallbacks exhausted")
     trace = read(written)
 
     assert shown(trace) == [

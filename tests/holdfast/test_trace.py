@@ -6,7 +6,7 @@ from temporalio.client import WorkflowFailureError
 from contracts.base import JsonObject
 from contracts.tools import MalformedCall, ToolSuccess
 from contracts.usage import CallUsage
-from holdfast import Agent, App, Reply, call, calls, say, using
+from holdfast import Agent, App, Fallback, Reply, call, calls, say, using
 from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Trace
 from tests.holdfast.traces import finished, outcome, pondering, printed, traced
@@ -113,7 +113,12 @@ async def test_failures_are_in_the_trace(runs: Runs) -> None:
 async def test_model_that_failed_is_in_the_trace(runs: Runs) -> None:
     """A turn that a model failed stands beside the turn of the model that took its place."""
     # OB-01
-    agent = Agent(name="it", instructions="Greet.", models=["scripted:mute", "scripted:polite"])
+    agent = Agent(
+        name="it",
+        instructions="Greet.",
+        models=["scripted:mute", "scripted:polite"],
+        fallback=Fallback(reactions={"invalid_request": "next_model"}),
+    )
     app = App(agents=[agent], scripts={"mute": [], "polite": [say("hello")]})
     async with runs.working(app):
         trace = read_trace(await finished(await runs.start("it")))

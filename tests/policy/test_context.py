@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from contracts.tools import ArtifactRef, ToolFailure, ToolResult, ToolSuccess
-from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
-from policy.context import prune_point, size, stub, total, view
+from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn, View
+from policy.context import prune_point, shown, size, stub, total
 from tests.builders import a_call, a_failure, a_success, a_transcript
 
 # A call with its result takes about 330 bytes of JSON, and the size of the result on top.
@@ -69,10 +69,10 @@ def test_what_has_no_data_stays(result: ToolResult) -> None:
 def test_a_stub_keeps_where_the_whole_result_is() -> None:
     """What was kept apart can still be found."""
     artifact = ArtifactRef(path="run-1/c1.json", characters=30_000, digest="d" * 64)
-    shown = stub(a_success(a_call(), "x" * 500).model_copy(update={"artifact": artifact}))
+    left = stub(a_success(a_call(), "x" * 500).model_copy(update={"artifact": artifact}))
 
-    assert isinstance(shown, ToolSuccess)
-    assert shown.artifact == artifact
+    assert isinstance(left, ToolSuccess)
+    assert left.artifact == artifact
 
 
 @given(st.text(max_size=200) | st.none() | st.integers())
@@ -87,27 +87,27 @@ def test_without_a_prune_point_everything_is_shown() -> None:
     """A transcript that was never pruned is shown as it is, whatever its size."""
     items = a_transcript([10_000, 10_000])
 
-    assert view(items, 0, 100) == items
+    assert shown(items, View(pruned_before=0), 100) == items
 
 
 def test_results_give_way_first() -> None:
     """Before the prune point results are stubs; calls and words stay."""
     items = a_transcript([200, None, 300])
 
-    shown = view(items, 4, 100_000)
+    left = shown(items, View(pruned_before=4), 100_000)
 
     old = ToolTurn(results=(stub(a_success(a_call(call_id="c0"), "x" * 200)),))
-    assert shown == (items[0], items[1], old, items[3], *items[4:])
+    assert left == (items[0], items[1], old, items[3], *items[4:])
 
 
 def test_then_old_turns_give_way() -> None:
     """What still doesn't fit is left out, but not what people said; a notice says so."""
     items = a_transcript([200, None, 200, 200])
 
-    shown = view(items, 6, 0)
+    left = shown(items, View(pruned_before=6), 0)
 
     notice = UserTurn(text="(Earlier turns are left out here.)", origin="notice")
-    assert shown == (items[0], items[3], notice, *items[6:])
+    assert left == (items[0], items[3], notice, *items[6:])
 
 
 @given(SIZES, LIMITS)
@@ -157,10 +157,10 @@ def test_words_of_people_always_stay(sizes: list[int | None], limit: int) -> Non
     """The goal comes first in every view, then whatever else people said, in order."""  # HG-18
     items = a_transcript(sizes)
 
-    shown = view(items, prune_point(items, limit), limit)
+    left = shown(items, View(pruned_before=prune_point(items, limit)), limit)
 
-    assert shown[0] == items[0]
-    assert words(shown) == words(items)
+    assert left[0] == items[0]
+    assert words(left) == words(items)
 
 
 @given(SIZES, LIMITS)
@@ -169,17 +169,17 @@ def test_what_is_shown_is_a_whole_conversation(sizes: list[int | None], limit: i
     # LP-09
     items = a_transcript(sizes)
 
-    shown = view(items, prune_point(items, limit), limit)
+    left = shown(items, View(pruned_before=prune_point(items, limit)), limit)
 
     asked = [
         (place, call.call_id)
-        for place, item in enumerate(shown)
+        for place, item in enumerate(left)
         if isinstance(item, AssistantTurn)
         for call in item.calls
     ]
     answered = [
         (place - 1, result.call_id)
-        for place, item in enumerate(shown)
+        for place, item in enumerate(left)
         if isinstance(item, ToolTurn)
         for result in item.results
     ]
@@ -194,7 +194,10 @@ def test_what_comes_after_the_prune_point_is_untouched(
     items = a_transcript(sizes)
     place = prune_point(items, limit)
 
-    assert view(items, place, limit)[-len(items[place:]) or len(items) :] == items[place:]
+    assert (
+        shown(items, View(pruned_before=place), limit)[-len(items[place:]) or len(items) :]
+        == items[place:]
+    )
 
 
 @given(SIZES, LIMITS)
@@ -204,9 +207,9 @@ def test_old_turns_fit_into_a_quarter(sizes: list[int | None], limit: int) -> No
     items = a_transcript(sizes)
     place = prune_point(items, limit)
 
-    shown = view(items, place, limit)
+    left = shown(items, View(pruned_before=place), limit)
 
-    old = without_words(shown)[: len(without_words(shown)) - len(without_words(items[place:]))]
+    old = without_words(left)[: len(without_words(left)) - len(without_words(items[place:]))]
     assert place == 0 or total(old) <= limit // 4
 
 
@@ -222,4 +225,4 @@ def test_a_long_failure_gives_way_like_a_turn() -> None:
         ToolTurn(results=(failure,)),
     )
 
-    assert total(view(items, 3, 8000)) < 1000
+    assert total(shown(items, View(pruned_before=3), 8000)) < 1000

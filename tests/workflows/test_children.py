@@ -1,13 +1,25 @@
 """Agents that do a part of a run: in runs of their own, inside its budget, ended with it."""
 
+import asyncio
+import json
 from decimal import Decimal
+from pathlib import Path
+from uuid import uuid4
 
 import pytest
+from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 
 from contracts.budget import Budget, Ledger
-from contracts.usage import CallUsage
+from contracts.run import RunResult, UsageReport
+from contracts.usage import CallUsage, UsageMetrics
+from holdfast import Decomposition, Reply, Script, ScriptTurn, Tiers, call, say, using
 from policy import budgets
-from workflows.children import spent
+from tests.durability.test_outside import replayer
+from tests.running import Runs
+from tests.sample import lines
+from tests.workflows.tiered import asked, child, children, recorded, staffed, written
+from workflows.agent_run import AgentRun
+from workflows.children import AT_ONCE, spent
 
 
 @pytest.mark.parametrize(
@@ -57,3 +69,233 @@ def test_what_counts_as_spent_leaves_nothing() -> None:
     assert after.usage.input_tokens >= 80
     assert after.usage.output_tokens >= 60
     assert after.usage.estimated_cost == Decimal("0.25")
+
+
+PLAN = '{"subtasks": ["one", "two", "three", "four", "five"]}'
+PARTS = Tiers(full="coder", decomposed=Decomposition(planner="planner", worker="hand", most=5))
+
+
+def holding(log: Path) -> Script:
+    """Wait in a tool until the file `log.go` is there, and then answer."""
+
+    def script(turn: ScriptTurn) -> Reply:
+        return call("hold", log=str(log)) if turn.number == 1 else say("done")
+
+    return script
+
+
+def go(log: Path) -> None:
+    """Let everybody go on who waits."""
+    Path(f"{log}.go").touch()
+
+
+async def test_parts_work_beside_each_other(runs: Runs, tmp_path: Path) -> None:
+    """So many children work at once, each with its share of the budget, and no more of them."""
+    # GF-02 BY-20
+    log = tmp_path / "log"
+    app = staffed(
+        {"planner": [say(PLAN)], "hand": holding(log)}, tiers=PARTS, budget=Budget(max_steps=14)
+    )
+    async with runs.working(app):
+        run = await runs.start("it")
+        await written(log, AT_ONCE)
+        at_work = (await run.handle.describe()).raw_description.pending_children
+        share = (await child(runs, run, "2-part-1").status()).budget.max_steps
+        go(log)
+        result = await run.result()
+
+    assert len(at_work) == AT_ONCE
+    assert share == 2  # of 13: the planner took one step
+    assert (result.status, result.steps) == ("completed", 11)
+    assert len(lines(log)) == 5
+
+
+@pytest.mark.parametrize(
+    ("max_steps", "status", "steps", "why"),
+    [
+        (5, "completed", 5, ""),
+        (4, "stopped", 3, "subtask 1 (one): max_steps (1) reached"),
+        (2, "stopped", 1, "2 subtasks are planned, but max_steps (1) can't be shared by 2"),
+    ],
+)
+async def test_all_parts_together_keep_to_the_budget(
+    runs: Runs, max_steps: int, status: str, steps: int, why: str
+) -> None:
+    """A planner and two workers have the steps of one run; what isn't there isn't begun."""
+    # T-49 BY-20 BY-52
+    app = staffed(
+        {
+            "planner": [say('{"subtasks": ["one", "two"]}')],
+            "hand": [call("add", a=1, b=1), say("done")],
+        },
+        tiers=PARTS,
+        budget=Budget(max_steps=max_steps),
+    )
+    async with runs.working(app):
+        run = await runs.start("it")
+        result = await run.result()
+        usage = await run.handle.query("usage", result_type=UsageReport)
+
+    assert (result.status, result.steps, usage.steps) == (status, steps, steps)
+    assert why in (result.stop.reason if result.stop else "")
+
+
+async def test_what_children_use_is_used_by_the_run(runs: Runs) -> None:
+    """Tokens, cost, calls and steps of all children stand in the ledger of the run."""
+    # BY-52
+    bill = UsageMetrics(input_tokens=7, output_tokens=3, estimated_cost=Decimal("0.5"))
+    app = staffed(
+        {
+            "coder": [using(call("add", a=1, b=1), bill), using(call("add", a=1, b=1), bill)],
+            "clerk": [using(call("add", a=2, b=1), bill), using(say("done"), bill)],
+        },
+        tiers=Tiers(full="coder", simplified="clerk"),
+    )
+    async with runs.working(app):
+        run = await runs.start("it")
+        result = await run.result()
+        usage = await run.handle.query("usage", result_type=UsageReport)
+
+    assert (result.status, result.steps, usage.tool_calls) == ("completed", 4, 3)
+    assert (result.usage.input_tokens, result.usage.output_tokens) == (28, 12)
+    assert result.usage.estimated_cost == 2
+
+
+async def test_cancelling_the_run_ends_all_children(runs: Runs, tmp_path: Path) -> None:
+    """A cancelled run cancels what it started, waits for its end, and starts nothing more."""
+    # BY-52
+    log = tmp_path / "log"
+    app = staffed({"planner": [say(PLAN)], "hand": holding(log)}, tiers=PARTS)
+    async with runs.working(app):
+        run = await runs.start("it")
+        await written(log, AT_ONCE)
+        await run.handle.cancel()
+        with pytest.raises(WorkflowFailureError):
+            await run.result()
+        history = await run.handle.fetch_history()
+        ends = [
+            (await child(runs, run, part).handle.describe()).status for part in children(history)
+        ]
+
+    assert children(history)[1:] == ["2-plan", *(f"2-part-{place}" for place in range(1, 5))]
+    assert ends[2:] == [WorkflowExecutionStatus.CANCELED] * 4
+    await replayer(AgentRun).replay_workflow(history)
+
+
+@pytest.mark.parametrize("end", ["cancel", "terminate"])
+async def test_a_child_that_is_lost_costs_its_whole_share(
+    runs: Runs, tmp_path: Path, end: str
+) -> None:
+    """Nobody knows what a child used that was ended from outside: all of its share is gone."""
+    # T-49
+    log = tmp_path / "log"
+    app = staffed(
+        {"planner": [say(PLAN)], "hand": holding(log)}, tiers=PARTS, budget=Budget(max_steps=14)
+    )
+    async with runs.working(app):
+        run = await runs.start("it")
+        await written(log, AT_ONCE)
+        lost = child(runs, run, "2-part-3").handle
+        await (lost.cancel() if end == "cancel" else lost.terminate())
+        await written(log, 5)  # its place is taken by the last
+        go(log)
+        result = await run.result()
+        history = await run.handle.fetch_history()
+
+    assert result.stop is not None
+    assert "subtask 3 (three): " in result.stop.reason
+    assert result.steps == 1 + 4 * 2 + 2
+    assert any(line.startswith("part failed: 2-part-3 (hand): ") for line in recorded(history))
+
+
+async def test_a_child_that_never_began_costs_nothing(runs: Runs) -> None:
+    """Where a stranger has a child's id already, the tier fails, and the next has all there is."""
+    # FB-10
+    app = staffed(
+        {"coder": [call("ask_user", question="Which?")], "clerk": [say("done")]},
+        tiers=Tiers(full="coder", simplified="clerk"),
+        budget=Budget(max_steps=1),
+    )
+    run_id = f"run-{uuid4().hex[:8]}"
+    async with runs.working(app):
+        stranger = await runs.client.start_workflow(
+            "AgentRun",
+            {"agent": "coder", "input": "mine"},
+            id=f"{run_id}.1-full",
+            task_queue=runs.queue,
+        )
+        handle = await runs.client.start_workflow(
+            "AgentRun",
+            {"agent": "it", "input": "go"},
+            id=run_id,
+            task_queue=runs.queue,
+            result_type=RunResult,
+        )
+        result = await handle.result()
+        await stranger.terminate()
+
+    assert (result.status, result.answer, result.steps) == ("completed", "done", 1)
+    assert result.attempts[0].failure_reason == "Workflow execution already started"
+
+
+async def test_a_suspended_run_holds_its_children(runs: Runs, tmp_path: Path) -> None:
+    """What runs for a run that is suspended takes no further step until the run may go on."""
+    # BY-52
+    log = tmp_path / "log"
+    app = staffed({"coder": holding(log)}, tiers=Tiers(full="coder"))
+    async with runs.working(app):
+        run = await runs.start("it")
+        await written(log)
+        await run.signal("suspend", {})
+        held = child(runs, run, "1-full")
+        while (await held.status()).status != "suspended":  # noqa: ASYNC110 -- it is elsewhere
+            await asyncio.sleep(0.02)
+        go(log)
+        await run.signal("resume", {})
+        result = await run.result()
+        history = await run.handle.fetch_history()
+
+    assert (result.status, result.answer) == ("completed", "done")
+    await replayer(AgentRun).replay_workflow(history)
+
+
+async def test_a_child_that_waits_for_people_takes_no_time(skipping_runs: Runs) -> None:
+    """A day that a child waits for an answer counts toward no limit on the time of the run."""
+    # T-49
+    app = staffed(
+        {"coder": [call("ask_user", question="Which?"), say("done")]},
+        tiers=Tiers(full="coder"),
+        budget=Budget(max_wall_time=60),
+    )
+    async with skipping_runs.working(app):
+        run = await skipping_runs.start("it")
+        (request,) = await asked(child(skipping_runs, run, "1-full"))
+        await skipping_runs.pass_time(86_400)
+        await child(skipping_runs, run, "1-full").signal(
+            "answer", {"request_id": request.request_id, "text": "the blue one"}
+        )
+        result = await run.result()
+        usage = await run.handle.query("usage", result_type=UsageReport)
+
+    assert (result.status, result.answer) == ("completed", "done")
+    assert 86_390 < usage.waited_seconds < 86_410
+
+
+async def test_a_child_works_for_whom_the_run_works(runs: Runs) -> None:
+    """Tenant, actor, domain and kind of task are the run's, and so is the ceiling."""
+    app = staffed({"coder": [say("done")]}, tiers=Tiers(full="coder"))
+    brief = {"tenant": "acme", "actor": "ann", "domain": "shoes", "task_kind": "mending"}
+    async with runs.working(app):
+        run = await runs.start("it", **brief, metadata={"ticket": 7}, budget={"max_steps": 3})
+        await run.result()
+        history = await child(runs, run, "1-full").handle.fetch_history()
+
+    started = history.events[0].workflow_execution_started_event_attributes
+    assert json.loads(started.input.payloads[0].data) == {
+        "agent": "coder",
+        "input": "go",
+        **brief,
+        "metadata": {"ticket": 7},
+        "ceiling": {"max_steps": 3},
+    }
+    assert not started.HasField("retry_policy")

@@ -78,7 +78,7 @@ def test_the_commit_runs_after_the_approval() -> None:
     ready = ruled_upon(approved, (to_run(SEND),))
 
     assert batch(ready) == ["c1"]
-    assert steps.drafts(ready.calls[0]) is None
+    assert ready.calls[0].drafting is None
 
 
 def test_a_draft_only_call_ends_with_its_draft() -> None:

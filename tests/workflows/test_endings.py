@@ -17,11 +17,12 @@ from tests.builders import (
     a_state,
     a_success,
     allowed,
+    an_attempt,
     denied,
     ruled_upon,
     unknown,
 )
-from workflows import replies, steps
+from workflows import fallbacks, replies, steps
 
 
 def step(state: RunState) -> steps.Step:
@@ -219,7 +220,7 @@ def test_too_many_failures_escalate_where_somebody_is_asked() -> None:
 
 def test_the_next_model_is_asked_when_one_fails() -> None:
     """The models of an agent are asked in order; the run stays with the one that answers."""
-    state = replies.after_failure(a_state(), "overloaded", CallUsage())
+    state = fallbacks.after_failure(a_state(), an_attempt("overloaded"), CallUsage(), NOW)
 
     assert step(state) == steps.CallModel("other:second")
     assert (
@@ -231,8 +232,11 @@ def test_the_next_model_is_asked_when_one_fails() -> None:
 
 def test_a_run_without_a_model_left_has_failed() -> None:
     """When the last model fails the run ends, and says what the model said."""
-    state = replies.after_failure(
-        replies.after_failure(a_state(), "a", CallUsage()), "no such key", CallUsage()
+    state = fallbacks.after_failure(
+        fallbacks.after_failure(a_state(), an_attempt("a"), CallUsage(), NOW),
+        an_attempt("no such key"),
+        CallUsage(),
+        NOW,
     )
 
     assert state.stop is not None
@@ -262,7 +266,10 @@ def test_another_provider_begins_without_state() -> None:
         a_state(), a_reply(a_call(), provider_state={"container_id": "x"}), NOW
     )
 
-    assert replies.after_failure(kept, "overloaded", CallUsage()).provider_state == {}
+    assert (
+        fallbacks.after_failure(kept, an_attempt("overloaded"), CallUsage(), NOW).provider_state
+        == {}
+    )
 
 
 def test_what_was_used_is_in_every_result() -> None:

@@ -22,7 +22,7 @@ from tests.builders import (
     to_approve,
     yes,
 )
-from workflows import requests
+from workflows import escalations, requests
 
 STOP = Stop(reason="max_consecutive_failures (2) reached", detail="2 calls", next_safe_action="x")
 
@@ -67,7 +67,7 @@ def test_what_nobody_decides_is_denied(seconds: float, open_: list[str]) -> None
 def test_an_escalation_asks_how_the_run_goes_on() -> None:
     """Instead of stopping, an agent with a human channel waits for a resolution."""
     # T-08
-    state = requests.escalated(a_state(), STOP, NOW)
+    state = escalations.escalated(a_state(), STOP, NOW, escalations.FAILURES)
 
     assert state.requests == (
         an_escalation(reason="max_consecutive_failures (2) reached", detail="2 calls"),
@@ -76,7 +76,9 @@ def test_an_escalation_asks_how_the_run_goes_on() -> None:
 
 
 def escalated() -> RunState:
-    state = requests.escalated(a_state(budget={"max_steps": 5, "max_tokens": 9}), STOP, NOW)
+    state = escalations.escalated(
+        a_state(budget={"max_steps": 5, "max_tokens": 9}), STOP, NOW, escalations.FAILURES
+    )
     ledger = state.ledger.model_copy(update={"failures_in_a_row": 2, "repeats_in_a_row": 2})
     return state.model_copy(update={"ledger": ledger})
 

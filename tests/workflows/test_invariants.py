@@ -27,6 +27,7 @@ from tests.builders import (
     allowed,
     an_answer,
     an_approval,
+    an_attempt,
     decided,
     denied,
     ruled_upon,
@@ -34,7 +35,7 @@ from tests.builders import (
     to_approve,
     unknown,
 )
-from workflows import replies, requests, steps
+from workflows import fallbacks, open_requests, replies, requests, steps
 from workflows.transcript import carried, halted, pruned
 
 Message = ApprovalSignal | AnswerSignal | ResolutionSignal
@@ -128,7 +129,7 @@ class Walk:
             if self._draw(RARELY):
                 self.state = steps.suspended(self.state, on=self._draw(st.booleans()))
             elif self._draw(RARELY):
-                self.state = requests.said(self.state, UserTurn(text="hey", origin="steer"))
+                self.state = open_requests.said(self.state, UserTurn(text="hey", origin="steer"))
             else:
                 self._hear(self._draw(messages(self.state.requests)))
             self.seen.append(self.state)
@@ -174,6 +175,8 @@ class Walk:
                 self.state = halted(state, stop)
             case steps.Finish():
                 return False
+            case other:
+                raise AssertionError(f"this agent has no control that would {other}")
         return True
 
     def _waited(self, until: datetime) -> RunState:
@@ -184,7 +187,7 @@ class Walk:
 
     def _asked(self, state: RunState) -> RunState:
         if self._draw(RARELY):
-            return replies.after_failure(state, "overloaded", CallUsage())
+            return fallbacks.after_failure(state, an_attempt("overloaded"), CallUsage(), NOW)
         turn = state.ledger.steps + 1
         fewest = 0 if self._draw(RARELY) else 1
         names = self._draw(st.lists(st.sampled_from(TOOLS), min_size=fewest, max_size=3))
@@ -294,7 +297,7 @@ def test_only_allowed_calls_run_and_each_runs_once(data: st.DataObject) -> None:
 
     walk.go()
 
-    ran = [(call.call.call_id, steps.drafts(call) is not None) for call in walk.ran]
+    ran = [(call.call.call_id, call.drafting is not None) for call in walk.ran]
     rulings = [call.ruling for call in walk.ran]
     assert len(ran) == len(set(ran))
     assert all(

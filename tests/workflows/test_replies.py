@@ -7,8 +7,8 @@ from contracts.model import ModelReply
 from contracts.state import RunState
 from contracts.transcript import AssistantTurn, UserTurn
 from contracts.usage import CallUsage, UsageMetrics
-from tests.builders import MODEL, NOW, a_call, a_reply, a_state
-from workflows import replies, requests, steps, views
+from tests.builders import MODEL, NOW, a_call, a_reply, a_state, an_attempt
+from workflows import fallbacks, open_requests, replies, steps, views
 
 SEARCH = Part(kind="hosted_call", name="web_search", text="weather in Köln", native={"id": "s1"})
 THOUGHT = Part(kind="reasoning", text="hm", native={"signature": "abc"})
@@ -66,7 +66,7 @@ def test_pauses_count_as_steps() -> None:
 
 def test_people_are_heard_after_a_pause() -> None:
     """Words don't come between a model and the rest of its turn; they come behind it."""
-    state = requests.said(after(a_state(), paused()), HI)
+    state = open_requests.said(after(a_state(), paused()), HI)
     assert isinstance(steps.before_model(state).items[-1], AssistantTurn)
 
     done = after(state, a_reply(text="18 degrees"))
@@ -77,7 +77,9 @@ def test_people_are_heard_after_a_pause() -> None:
 
 def test_another_model_goes_on_where_one_paused() -> None:
     """A turn that one model began another can't finish, so it is told to go on."""
-    state = replies.after_failure(after(a_state(), paused()), "overloaded", CallUsage())
+    state = fallbacks.after_failure(
+        after(a_state(), paused()), an_attempt("overloaded"), CallUsage(), NOW
+    )
 
     assert last(state) == UserTurn(text="Go on.", origin="notice")
     assert not state.paused
@@ -179,7 +181,7 @@ def test_failed_attempts_are_billed() -> None:
         a_state(), a_reply(a_call(), usage=CallUsage(input_tokens=10), failed_usage=spent)
     )
 
-    report = views.usage(replies.after_failure(state, "overloaded", spent))
+    report = views.usage(fallbacks.after_failure(state, an_attempt("overloaded"), spent, NOW))
 
     assert (report.usage.input_tokens, report.failed_usage.input_tokens) == (24, 14)
 

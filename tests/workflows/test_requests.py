@@ -37,7 +37,7 @@ from tests.builders import (
     unknown,
     yes,
 )
-from workflows import requests
+from workflows import open_requests, requests
 
 SEND = a_call("send", text="hi")
 
@@ -267,8 +267,8 @@ def test_only_the_latest_closed_requests_are_kept() -> None:
 
 def test_words_wait_for_the_next_turn() -> None:
     """What people say is kept in order until the model is asked again."""
-    state = requests.said(a_state(), UserTurn(text="a", origin="steer"))
-    state = requests.said(state, UserTurn(text="b", origin="steer"))
+    state = open_requests.said(a_state(), UserTurn(text="a", origin="steer"))
+    state = open_requests.said(state, UserTurn(text="b", origin="steer"))
 
     assert [words.text for words in state.steers] == ["a", "b"]
     assert state.items == a_state().items

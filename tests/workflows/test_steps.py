@@ -28,7 +28,7 @@ from tests.builders import (
     to_approve,
     yes,
 )
-from workflows import replies, requests, steps
+from workflows import escalations, open_requests, replies, requests, steps
 
 STOP = Stop(reason="x", detail="", next_safe_action="")
 LOOK_1, LOOK_2 = a_call("look", call_id="c1", place="a"), a_call("look", call_id="c2", place="b")
@@ -91,7 +91,9 @@ def test_a_run_begins_by_asking_the_model() -> None:
             ruled(LOOK_1, state=a_state(budget=SPENT)), "RunTools", id="calls before the budget"
         ),
         pytest.param(
-            requests.escalated(a_state(), STOP, NOW), "AwaitPeople", id="escalated run waits"
+            escalations.escalated(a_state(), STOP, NOW, escalations.FAILURES),
+            "AwaitPeople",
+            id="escalated run waits",
         ),
     ],
 )
@@ -187,7 +189,7 @@ def test_a_fresh_state_is_json() -> None:
 
 def test_words_stand_behind_the_transcript() -> None:
     """What people said meanwhile is the last that the next turn of the model reads."""
-    state = requests.said(a_state(), UserTurn(text="be brief", origin="steer"))
+    state = open_requests.said(a_state(), UserTurn(text="be brief", origin="steer"))
 
     told = steps.before_model(state)
 

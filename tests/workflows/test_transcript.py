@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from contracts.run import Stop
 from contracts.state import RunState
 from contracts.tools import ToolFailure, ToolResult
-from contracts.transcript import AssistantTurn, Mark, ToolTurn, TranscriptItem, UserTurn
+from contracts.transcript import AssistantTurn, Mark, ToolTurn, TranscriptItem, UserTurn, View
 from policy import context
 from tests.builders import (
     a_call,
@@ -20,7 +20,7 @@ from tests.builders import (
     ruled_upon,
     to_approve,
 )
-from workflows import requests
+from workflows import open_requests
 from workflows.steps import model_call
 from workflows.transcript import CARRIED_BYTES, appended, carried, halted, pruned
 
@@ -55,7 +55,9 @@ def test_pruning_keeps_the_record_whole() -> None:
 
     assert (shown.items, shown.head) == (state.items, state.head)
     assert shown.pruned_before == 5
-    assert shown.context_bytes == context.total(context.view(state.items, 5, 10_000))
+    assert shown.context_bytes == context.total(
+        context.shown(state.items, View(pruned_before=5), 10_000)
+    )
     assert shown.context_bytes < state.context_bytes
 
 
@@ -133,14 +135,14 @@ def test_what_decides_is_carried() -> None:
         (to_approve(a_call("send", text="hi")),),
         a_state().started_at,
     )
-    state = requests.said(state, UserTurn(text="be brief", origin="steer"))
+    state = open_requests.said(state, UserTurn(text="be brief", origin="steer"))
     state = state.model_copy(update={"provider_state": {"anthropic": {"container_id": "x"}}})
 
     fresh = carried(state)
 
     rest = {"items", "head", "sent", "origin", "context_bytes", "pruned_before"}
     assert fresh.model_dump(exclude=rest) == state.model_dump(exclude=rest)
-    assert requests.open_request(fresh, an_approval().request_id) is not None
+    assert open_requests.find(fresh, an_approval().request_id) is not None
 
 
 def test_what_was_pruned_is_carried_as_it_is_shown() -> None:
@@ -149,7 +151,7 @@ def test_what_was_pruned_is_carried_as_it_is_shown() -> None:
 
     fresh = carried(state)
 
-    assert fresh.items == context.view(state.items, 5, 10_000)
+    assert fresh.items == context.shown(state.items, View(pruned_before=5), 10_000)
     assert fresh.pruned_before == 0
 
 

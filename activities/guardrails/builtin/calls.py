@@ -4,7 +4,7 @@ import asyncio
 import importlib.util
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Unpack
 
@@ -105,7 +105,8 @@ def conflict_detection(
 
     The resource is the value of an *argument*; a run holds it from then on until it ends.
     """
-    return made("conflict_detection", "pre_execution", _Conflict(argument), wishes, tools=tools)
+    found = made("conflict_detection", "pre_execution", _Conflict(argument), wishes, tools=tools)
+    return replace(found, spec=found.spec.model_copy(update={"holds": argument}))
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,9 @@ class _Scope:
 
     def _outside(self, text: str) -> str | None:
         for path in dict.fromkeys(paths(text)):
-            if all(_leaves(path, folder) for folder in self.folders):
+            # Only the project is what a path without a beginning is taken from.
+            folders = self.folders if path.startswith("/") else self.folders[:1]
+            if all(_leaves(path, folder) for folder in folders):
                 return path
         return None
 

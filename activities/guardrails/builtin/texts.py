@@ -16,7 +16,8 @@ from contracts.guardrails import GuardrailResult, Subject
 from policy.guardrails.destruction import REASON, is_destructive
 from policy.guardrails.injection import injection
 from policy.guardrails.personal import personal
-from policy.guardrails.secrets import assigned, is_example, is_random
+from policy.guardrails.plain import seen
+from policy.guardrails.secrets import assigned, is_documented, is_mark, is_random
 from policy.guardrails.subjects import words
 from tools.credentials import shapes_in
 
@@ -113,11 +114,20 @@ class _Secrets:
             yield f"{kind} {value[:_SHOWN]}…" if shown else kind
 
 
-def _credentials(text: str) -> Iterator[tuple[str, str]]:
+def _credentials(said: str) -> Iterator[tuple[str, str]]:
+    text = seen(said)
     for shape in shapes_in(text):
         for start, end, kind in shape.find(text):
             value = text[start:end]
-            if not is_example(value) and (kind != "authorization" or is_random(value)):
+            if not _is_harmless(kind, value):
                 yield kind, value
     for value in assigned(text):
         yield "secret value", value
+
+
+def _is_harmless(kind: str, value: str) -> bool:
+    if kind == "private key":
+        return "..." in value
+    if kind == "authorization":
+        return is_mark(value) or not is_random(value)
+    return is_mark(value) if kind in _TELLING else is_documented(value)

@@ -1,0 +1,120 @@
+"""Which runs hold a resource, asked of a real server."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+from temporalio.api.enums.v1 import IndexedValueType
+from temporalio.api.operatorservice.v1 import (
+    AddSearchAttributesRequest,
+    ListSearchAttributesRequest,
+)
+from temporalio.client import Client
+from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
+from temporalio.testing import WorkflowEnvironment
+
+from activities.holders import TemporalHolders
+from policy.guardrails import holding
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+RESOURCES = SearchAttributeKey.for_keyword_list(holding.ATTRIBUTE)
+TENANT = SearchAttributeKey.for_keyword("AgentTenant")
+
+
+@pytest.fixture
+async def searching(client: Client) -> Client:
+    """A client of a server that knows the attribute."""
+    request = AddSearchAttributesRequest(
+        namespace=client.namespace,
+        search_attributes={
+            holding.ATTRIBUTE: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST,
+        },
+    )
+    known = ListSearchAttributesRequest(namespace=client.namespace)
+    found = await client.operator_service.list_search_attributes(known)
+    if holding.ATTRIBUTE not in found.custom_attributes:
+        await client.operator_service.add_search_attributes(request)
+    return client
+
+
+@pytest.fixture
+def resource() -> str:
+    """A resource of this test's own."""
+    name = holding.resource("order", {"order": uuid4().hex})
+    assert name is not None
+    return name
+
+
+async def holds(
+    client: Client, run_id: str, entries: tuple[str, ...], tenant: str = "acme"
+) -> str:
+    """Have an open run that says it holds something; nobody works for it."""
+    pairs = (SearchAttributePair(RESOURCES, entries), SearchAttributePair(TENANT, tenant))
+    await client.start_workflow(
+        "AgentRun",
+        id=run_id,
+        task_queue="nobody",
+        search_attributes=TypedSearchAttributes(pairs),
+    )
+    return run_id
+
+
+async def ahead(client: Client, run_id: str, resource: str, count: int) -> tuple[str, ...]:
+    """Return who is ahead once the server finds so many; it learns of runs a moment late."""
+    while True:
+        found = await TemporalHolders(client).ahead(run_id, "acme", resource)
+        assert found is not None
+        if len(found) >= count:
+            return found
+        await asyncio.sleep(0.02)
+
+
+async def test_who_took_it_first_is_ahead(searching: Client, resource: str) -> None:
+    """It isn't who started first, but who took it first; ids decide a draw."""  # GR-22
+    name = uuid4().hex[:8]
+    late = holding.entries([resource], NOON + timedelta(microseconds=1))
+    soon = holding.entries([resource], NOON)
+    last = await holds(searching, f"run-{name}-1", late)
+    second = await holds(searching, f"run-{name}-3", soon)
+    first = await holds(searching, f"run-{name}-2", soon)
+
+    assert await ahead(searching, last, resource, 2) == (first, second)
+    assert await ahead(searching, second, resource, 1) == (first,)
+    assert await ahead(searching, first, resource, 0) == ()
+
+
+async def test_others_are_not_ahead(searching: Client, resource: str) -> None:
+    """Another tenant's run, one that has ended, one that holds another, and the run itself."""
+    name = uuid4().hex[:8]
+    soon = holding.entries([resource], NOON)
+    await holds(searching, f"run-{name}-a", soon, tenant="other")
+    ended = await holds(searching, f"run-{name}-b", soon)
+    await holds(searching, f"run-{name}-c", holding.entries([f"{resource}0"], NOON))
+    own = await holds(searching, f"run-{name}-d", holding.entries([resource], NOON))
+    await ahead(searching, own, resource, 1)
+    await searching.get_workflow_handle(ended).terminate()
+
+    while await ahead(searching, own, resource, 0):  # noqa: ASYNC110 -- it is elsewhere
+        await asyncio.sleep(0.02)
+
+
+async def test_a_run_that_says_no_time_has_held_it_from_the_start(
+    searching: Client, resource: str
+) -> None:
+    """Then who started first is ahead."""
+    name = uuid4().hex[:8]
+    first = await holds(searching, f"run-{name}-2", (resource,))
+    second = await holds(searching, f"run-{name}-1", (resource,))
+
+    assert await ahead(searching, second, resource, 1) == (first,)
+    assert await ahead(searching, first, resource, 0) == ()
+
+
+async def test_a_server_that_cant_search_says_so(skipping_server: WorkflowEnvironment) -> None:
+    """Nobody can tell, which is something else than that nobody holds it."""
+    client = skipping_server.client
+    run_id = f"run-{uuid4().hex[:8]}"
+    await client.start_workflow("AgentRun", id=run_id, task_queue="nobody")
+
+    assert await TemporalHolders(client).ahead(run_id, "acme", "order:1") is None

@@ -1,0 +1,108 @@
+"""Runs whose agents have others do the work, seen from outside."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import WorkflowHandle, WorkflowHistory
+from temporalio.service import RPCError, RPCStatusCode
+
+from contracts.approvals import Request
+from contracts.run import RunResult
+from holdfast import Agent, App, Budget, Guardrail, Script, Tiers
+from tests.histories import activities, summary
+from tests.running import Run, Runs
+from tests.sample import TOOLS, lines
+
+ALL = Tiers.model_validate(
+    {
+        "full": "coder",
+        "simplified": "clerk",
+        "decomposed": {"planner": "planner", "worker": "hand", "most": 5},
+    }
+)
+
+
+def staffed(
+    scripts: Mapping[str, Script],
+    *,
+    tiers: Tiers = ALL,
+    budget: Budget | None = None,
+    escalates: bool = False,
+    second: Script = (),
+    guardrails: Sequence[Guardrail] = (),
+) -> App:
+    """An app whose agent `it` has tiers; each other speaks its script, or has nothing to say."""
+    names = ("coder", "clerk", "planner", "hand")
+    return App(
+        agents=[
+            Agent(
+                name="it",
+                instructions="Have others do it.",
+                tiers=tiers,
+                budget=budget or Budget(max_steps=20),
+                escalates=escalates,
+                guardrails=guardrails,
+            ),
+            *(
+                Agent(
+                    name=name,
+                    instructions="Do as you are told.",
+                    models=[f"scripted:{name}", "scripted:second"],
+                    tools=TOOLS,
+                )
+                for name in names
+            ),
+        ],
+        scripts={"second": second, **{name: scripts.get(name, ()) for name in names}},
+    )
+
+
+def children(history: WorkflowHistory) -> list[str]:
+    """The ids of the runs that a run started, in their order, without its own id."""
+    started = (
+        event.start_child_workflow_execution_initiated_event_attributes.workflow_id
+        for event in history.events
+        if event.event_type == EventType.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED
+    )
+    return [name.partition(".")[2] for name in started]
+
+
+def child_summaries(history: WorkflowHistory) -> list[str]:
+    """The line that the UI shows for each run that a run started."""
+    return [
+        summary(event)
+        for event in history.events
+        if event.event_type == EventType.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED
+    ]
+
+
+def recorded(history: WorkflowHistory) -> list[str]:
+    """The lines that a run left in its history."""
+    return [one.summary for one in activities(history) if one.name == "record"]
+
+
+def child(runs: Runs, run: Run, part: str) -> Run:
+    """A run that this run has started, or is about to."""
+    handle: WorkflowHandle[object, RunResult] = runs.client.get_workflow_handle(
+        f"{run.handle.id}.{part}", result_type=RunResult
+    )
+    return Run(handle)
+
+
+async def written(log: Path, count: int = 1) -> None:
+    """Wait until tools have written so many lines."""
+    while len(lines(log)) < count:  # noqa: ASYNC110 -- it is elsewhere
+        await asyncio.sleep(0.01)
+
+
+async def asked(run: Run) -> tuple[Request, ...]:
+    """Wait until a run, which may not have begun yet, asks people for something."""
+    while True:
+        try:
+            return await run.asked()
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+            await asyncio.sleep(0.02)
