@@ -64,7 +64,7 @@ def gone_back(state: RunState, undone: Compensation, now: datetime) -> RunState:
             "last_fingerprint": "",
         }
     )
-    fresh = {
+    fresh: dict[str, object] = {
         "hidden": hidden,
         "approaches": (*state.approaches, failed),
         "approach": None,
