@@ -36,8 +36,8 @@ DEFAULTS: Mapping[str, Default] = {
     "quota": Default("next_model", "one account is used up, another provider's may not be"),
     "auth": Default("stop", "the key is wrong: going on would hide that, at another's cost"),
     "permission": Default("stop", "the account may not: a refusal is not to be walked around"),
-    "not_found": Default("stop", "the model's name is wrong: going on would hide that"),
-    "invalid_request": Default("stop", "the request is wrong, for every model that gets it"),
+    "not_found": Default("next_model", "this model is gone or misnamed, another is there"),
+    "invalid_request": Default("next_model", "what one model can't take another may"),
     "context_overflow": Default("stop", "the context is too long: it must shrink, not move on"),
     "content_filtered": Default("stop", "the content was judged: nobody shops for a milder judge"),
     # Replies that are no answer, by their stop (contracts/model.py).

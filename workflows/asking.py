@@ -39,7 +39,7 @@ class _NoReply(NamedTuple):
 
 async def ask_model(run: LiveRun, step: CallModel) -> None:
     """Ask, and take what comes back: nothing of it counts before its guardrails have looked."""
-    run.state = _prepared(run.state, step)
+    run.state = gates.looked(_prepared(run.state, step))
     if gates.before_turn(run.state):
         return  # people said more, and guardrails look at that first
     looks = gates.beside_turn(run.state)

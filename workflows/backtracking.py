@@ -123,13 +123,21 @@ def _request(state: RunState) -> str:
 
 
 def _progress(state: RunState, place: int) -> str:
-    """Say how far an approach came: how many calls did something, and its last words."""
+    """
+    Say how far an approach came: how many calls did something, and the last words beside a call.
+
+    An answer isn't quoted: it failed, and no guardrail may have seen it.
+    """
     done = sum(
         isinstance(result, ToolSuccess)
         for item in state.items[place:]
         if isinstance(item, ToolTurn)
         for result in item.results
     )
-    said = [item.text for item in state.items[place:] if isinstance(item, AssistantTurn)]
-    last = next((text for text in reversed(said) if text.strip()), "nothing")
-    return f"{done} calls succeeded; it said at last: {shortened(last, 500)}"
+    said = [
+        item.text
+        for item in state.items[place:]
+        if isinstance(item, AssistantTurn) and item.calls and item.text.strip()
+    ]
+    words = f"; it said at last: {shortened(said[-1], 500)}" if said else ""
+    return f"{done} calls succeeded{words}"

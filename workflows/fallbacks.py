@@ -22,7 +22,7 @@ def after_failure(
     state = billing.billed_failure(state, used)
     rules = state.agent.fallback
     if rules is None:  # a run of a release without rules
-        return _unruled(state, attempt)
+        return _unanswered(state, attempt)
     state = escalations.attempted(state, attempt)
     stop = Stop(
         reason=f"model failed: {attempt.kind}", detail=attempt.error, next_safe_action=_MEND
@@ -69,6 +69,8 @@ def switched(state: RunState) -> RunState | None:
 def exhausted(state: RunState, now: datetime) -> RunState:
     """Ask a person when every model has failed, or end the run where nobody is there."""
     chain = state.attempts[-len(state.agent.models) :]
+    if not state.agent.escalates and len(state.agent.models) == 1:
+        return _unanswered(state, chain[-1])
     told = "; ".join(f"{one.model}: {one.kind}: {one.error}" for one in chain)
     stop = Stop(reason=fallback.EXHAUSTED, detail=shortened(told, 4_000), next_safe_action=_MEND)
     if state.agent.escalates:
@@ -76,7 +78,7 @@ def exhausted(state: RunState, now: datetime) -> RunState:
     return _failed(state, stop)
 
 
-def _unruled(state: RunState, attempt: ModelAttempt) -> RunState:
+def _unanswered(state: RunState, attempt: ModelAttempt) -> RunState:
     stop = Stop(reason="no model answered", detail=attempt.error, next_safe_action=_MEND)
     return switched(state) or _failed(state, stop)
 

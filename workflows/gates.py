@@ -27,6 +27,12 @@ class Look(NamedTuple):
     subjects: tuple[Subject, ...]
 
 
+def spec(state: RunState, name: str) -> GuardrailSpec:
+    """Return the guardrail of this name."""
+    known = (*state.agent.guardrails, *state.agent.acceptance)
+    return next(one for one in known if one.name == name)
+
+
 def before_turn(state: RunState) -> tuple[Look, ...]:
     """Say who looks at what is new in the transcript before the model reads it."""
     return _at_items(state, state.guarded, "blocking")
@@ -35,6 +41,16 @@ def before_turn(state: RunState) -> tuple[Look, ...]:
 def beside_turn(state: RunState) -> tuple[Look, ...]:
     """Say who looks while the model reads: no tool runs before they have."""
     return _at_items(state, state.watched, "parallel")
+
+
+def looked(state: RunState) -> RunState:
+    """Move on behind what nobody has to look at: each item is looked at once."""
+    if not state.agent.guardrails:
+        return state
+    end = len(state.items)
+    guarded = state.guarded if before_turn(state) else end
+    watched = state.watched if beside_turn(state) else end
+    return state.model_copy(update={"guarded": guarded, "watched": watched})
 
 
 def before_calls(state: RunState, batch: Iterable[CallState]) -> tuple[Look, ...]:
@@ -127,14 +143,12 @@ def _at_items(state: RunState, place: int, mode: Mode) -> tuple[Look, ...]:
     fresh = state.items[place:]
     if not fresh or not state.agent.guardrails:
         return ()
-    read = tuple(filter(None, map(_read, fresh)))
-    done = _done(state, place)
-    inputs = _looks(
-        (one for one in state.agent.guardrails if (one.layer, one.mode) == ("input", mode)),
-        lambda spec: tuple(one for one in read if one.kind in spec.watches),
-    )
+    specs = [one for one in state.agent.guardrails if (one.layer, one.mode) == ("input", mode)]
+    read = tuple(filter(None, map(_read, fresh))) if specs else ()
+    inputs = _looks(specs, lambda spec: tuple(one for one in read if one.kind in spec.watches))
     if mode == "parallel":
         return inputs
+    done = _done(state, place)
     after = _looks(
         (one for one in state.agent.guardrails if one.layer == "post_action" and one.tools),
         lambda spec: tuple(one for one in done if one.tool in spec.tools),

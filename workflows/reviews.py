@@ -9,6 +9,7 @@ from contracts.guardrails import GuardrailSpec, GuardrailVerdict, Signals
 from contracts.run import Stop
 from contracts.state import RunState
 from contracts.tools import AnyCall
+from contracts.transcript import AssistantTurn
 from policy.escalation import Trigger
 from workflows import answers, approvals, gates, open_requests, results
 from workflows.summaries import call_line, shortened
@@ -100,8 +101,11 @@ def refused(state: RunState, request: Review, why: str) -> RunState:
             call.call, "permission_denied", f"{request.reason}; {why}", "go on without it"
         )
         return open_requests.replaced(state, call.model_copy(update={"result": failure}))
-    if state.candidate is not None and request.subject.startswith(gates.GUARDRAIL):
-        return answers.withheld(state, _rejection(request, why))
+    if request.subject.startswith(gates.GUARDRAIL):
+        verdict = _rejection(request, why)
+        layer = gates.spec(state, verdict.guardrail).layer
+        if layer in {"output", "post_action"} or state.tripped is not None:
+            return answers.withheld(state, verdict)
     stop = Stop(
         reason=request.reason,
         detail=why,
@@ -114,6 +118,17 @@ def refused(state: RunState, request: Review, why: str) -> RunState:
 def line(call: AnyCall) -> str:
     """Write what a person reads of a call that a guardrail objects to."""
     return shortened(call_line(call, limit=5_000), 5_000)
+
+
+def done(state: RunState, call_id: str) -> str:
+    """Write what a person reads of a call that ran."""
+    asked = (
+        call
+        for item in reversed(state.items)
+        if isinstance(item, AssistantTurn)
+        for call in item.calls
+    )
+    return next((line(call) for call in asked if call.call_id == call_id), goal(state))
 
 
 def _rejection(request: Review, why: str) -> GuardrailVerdict:

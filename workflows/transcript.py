@@ -6,6 +6,7 @@ from contracts.state import RunState
 from contracts.tools import AnyCall, ToolFailure
 from contracts.transcript import Mark, ToolTurn, TranscriptItem
 from policy import context
+from workflows import gates
 
 CARRIED_BYTES = 600_000
 """A payload may have 2 MB, and the goal, the agent and the rest of the state come on top."""
@@ -62,7 +63,8 @@ def carried(state: RunState) -> RunState:
             pruned = seen.model_copy(update={"pruned_before": place})
             items, seen = context.carried(items, pruned, CARRIED_BYTES)
     begun = Mark(digest=state.head.digest)
-    looked = state.guarded == state.watched == len(state.items)
+    state = gates.looked(state)
+    end = len(state.items)
     fresh = {
         "origin": begun.digest,
         "sent": begun,
@@ -72,8 +74,8 @@ def carried(state: RunState) -> RunState:
         "pruned_before": 0,
         "hidden": (),
         "summarised_before": seen.summarised_before,
-        "guarded": len(items) if looked else 0,
-        "watched": len(items) if looked else 0,
+        "guarded": max(len(items) - (end - state.guarded), 0),
+        "watched": max(len(items) - (end - state.watched), 0),
         "checkpoint": _carried_checkpoint(state),
     }
     return appended(state.model_copy(update=fresh), *items)

@@ -5,17 +5,20 @@ from datetime import datetime
 
 from contracts.approvals import Requirement
 from contracts.control import Compensation, Gate
-from contracts.guardrails import GuardrailSpec, GuardrailVerdict
+from contracts.guardrails import GuardrailVerdict, OnTrip
 from contracts.run import Stop
 from contracts.state import CallState, RunState
 from contracts.transcript import UserTurn
 from policy import repetition
-from workflows import answers, escalations, open_requests, results, reviews
+from workflows import answers, escalations, gates, open_requests, results, reviews
 from workflows.summaries import shortened
 from workflows.transcript import appended, halted
 
 LONGEST_NOTICE = 4_000
 """Characters that a model reads of what was found about its answer."""
+
+STRICTNESS: tuple[OnTrip, ...] = ("block", "deny", "retry", "ask")
+"""Where several tripped, the first of these counts: what a person approves is one objection."""
 
 
 def first(verdicts: Iterable[GuardrailVerdict]) -> GuardrailVerdict | None:
@@ -25,16 +28,16 @@ def first(verdicts: Iterable[GuardrailVerdict]) -> GuardrailVerdict | None:
 
 def after_turn(state: RunState, verdicts: tuple[GuardrailVerdict, ...], now: datetime) -> RunState:
     """Take what was found in what goes into the model, and in what calls did."""
-    for verdict in verdicts:
-        if not verdict.tripwire_triggered or state.outcome is not None:
-            continue
-        spec = _spec(state, verdict)
-        if spec.layer == "post_action":
-            state = answers.withheld(state, verdict)
-        elif spec.on_trip == "ask":
-            state = _asked(state, verdict, now)
-        else:
-            state = blocked(state, verdict)
+    if state.outcome is not None:
+        return state
+    tripped = _strictest_first(state, verdicts)
+    firm = [one for one in tripped if _on_trip(state, one) != "ask"]
+    if any(gates.spec(state, one.guardrail).layer == "post_action" for one in firm):
+        state = answers.withheld(state, firm[0])
+    elif firm:
+        return blocked(state, firm[0])
+    for verdict in tripped[len(firm) :]:
+        state = _asked(state, (verdict,), now)
     return state
 
 
@@ -44,22 +47,23 @@ def after_calls(
     verdicts: tuple[GuardrailVerdict, ...],
     now: datetime,
 ) -> RunState:
-    """Take what was found about calls that are about to run: the first objection counts."""
+    """Take what was found about calls that are about to run."""
     if state.outcome is not None:
         return state
     for call in batch:
         fresh = open_requests.call(state, call.call.call_id)
         state = open_requests.replaced(state, fresh.model_copy(update={"guarded": True}))
-        objection = first(one for one in verdicts if one.call_id == call.call.call_id)
-        if objection is None:
+        about = [one for one in verdicts if one.call_id == call.call.call_id]
+        tripped = _strictest_first(state, about)
+        if not tripped:
             continue
-        match _spec(state, objection).on_trip:
+        match _on_trip(state, tripped[0]):
             case "ask":
-                state = _asked(state, objection, now)
+                state = _asked(state, tripped, now)
             case "block":
-                return blocked(state, objection)
+                return blocked(state, tripped[0])
             case _:
-                state = open_requests.replaced(state, _denied(fresh, objection))
+                state = open_requests.replaced(state, _denied(fresh, tripped[0]))
     return state
 
 
@@ -71,14 +75,15 @@ def after_answer(
         return state
     for verdict in verdicts:
         state = state.model_copy(update={"signals": state.signals.updated(verdict.signals)})
-    objection = first(verdicts)
-    if objection is None:
+    tripped = _strictest_first(state, verdicts)
+    if not tripped:
         return answers.cleared(state, gate)
     if gate == "acceptance":
-        return sent_back(state, tuple(one for one in verdicts if one.tripwire_triggered), now)
-    if _spec(state, objection).on_trip == "ask":
-        return _asked(answers.cleared(state, gate), objection, now)
-    return answers.withheld(state, objection)
+        return sent_back(state, tripped, now)
+    if _on_trip(state, tripped[0]) == "ask":
+        # Asked before it is cleared: what is cleared and waits for nobody is out.
+        return answers.cleared(_asked(state, tripped, now), gate)
+    return answers.withheld(state, tripped[0])
 
 
 def after_compensation(state: RunState, undone: Compensation) -> RunState:
@@ -90,7 +95,7 @@ def after_compensation(state: RunState, undone: Compensation) -> RunState:
         undone=before.undone + undone.undone, not_undone=before.not_undone + undone.not_undone
     )
     state = state.model_copy(update={"tripped": None, "effects": (), "compensation": together})
-    if _spec(state, verdict).on_trip != "retry":
+    if _on_trip(state, verdict) != "retry":
         return blocked(state, verdict)
     if state.output_retries >= state.agent.max_output_retries:
         if state.checkpoint is not None:
@@ -138,17 +143,21 @@ def sent_back(state: RunState, verdicts: tuple[GuardrailVerdict, ...], now: date
     return escalations.given_up(state, stop.model_copy(update={"detail": found}), now)
 
 
-def _asked(state: RunState, verdict: GuardrailVerdict, now: datetime) -> RunState:
-    spec = _spec(state, verdict)
+def _asked(state: RunState, tripped: tuple[GuardrailVerdict, ...], now: datetime) -> RunState:
+    """Ask people about one subject, with all that was found about it."""
+    verdict, spec = tripped[0], gates.spec(state, tripped[0].guardrail)
     call = None
-    if verdict.call_id:
+    if spec.layer == "pre_execution":
         call = open_requests.call(state, verdict.call_id).call
         text = reviews.line(call)
+    elif verdict.call_id:
+        text = reviews.done(state, verdict.call_id)
     elif state.candidate is not None:
         text = state.candidate.text
     else:
         text = reviews.goal(state)
-    matter = reviews.of_guardrail(spec, verdict.subject, verdict.reason, text)
+    reason = shortened("; ".join(one.reason for one in tripped), LONGEST_NOTICE)
+    matter = reviews.of_guardrail(spec, verdict.subject, reason, text)
     return reviews.asked(state, matter._replace(call=call), spec.review or Requirement(), now)
 
 
@@ -168,6 +177,13 @@ def _retried(state: RunState) -> RunState:
     return state.model_copy(update={"ledger": ledger})
 
 
-def _spec(state: RunState, verdict: GuardrailVerdict) -> GuardrailSpec:
-    known = (*state.agent.guardrails, *state.agent.acceptance)
-    return next(spec for spec in known if spec.name == verdict.guardrail)
+def _on_trip(state: RunState, verdict: GuardrailVerdict) -> OnTrip:
+    return gates.spec(state, verdict.guardrail).on_trip
+
+
+def _strictest_first(
+    state: RunState, verdicts: Iterable[GuardrailVerdict]
+) -> tuple[GuardrailVerdict, ...]:
+    """Return what tripped, in the order in which it counts."""
+    tripped = (one for one in verdicts if one.tripwire_triggered)
+    return tuple(sorted(tripped, key=lambda one: STRICTNESS.index(_on_trip(state, one))))

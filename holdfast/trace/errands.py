@@ -64,7 +64,7 @@ def _found(guarded: Guarded, name: str) -> Iterator[tuple[str, Tone]]:
         yield "cancelled", "quiet"
         return
     if guarded.error:
-        yield f"can't decide: {guarded.error}", "bad"
+        yield f"tripped undecided: {guarded.error}", "bad"
         return
     verdicts = guarded.found(name)
     tripped = [verdict for verdict in verdicts if verdict.tripwire_triggered]

@@ -19,8 +19,9 @@ from contracts.project import ProjectContext, ProjectFile, WorkspaceSnapshot
 from contracts.run import RunInput, RunResult, Stop
 from contracts.tools import Grant
 from contracts.usage import UsageMetrics
+from holdfast import GuardrailContext, call, guardrail, say
 from holdfast.trace.progress import Progress
-from holdfast.trace.reader import TraceReader
+from holdfast.trace.reader import TraceReader, read_trace
 from holdfast.trace.spans import span_tree
 from holdfast.trace.transcript import lines
 from holdfast.trace.tree import Span
@@ -38,7 +39,10 @@ from tests.builders import (
     unknown,
     yes,
 )
+from tests.holdfast.traces import finished, printed
 from tests.holdfast.written import Written, payload, payloads, read
+from tests.running import Runs
+from tests.sample import scripted
 
 GOAL = Subject(kind="goal", text="pay everybody")
 PASSED = GuardrailResult()
@@ -213,7 +217,7 @@ def test_a_guardrail_that_cant_decide_says_why() -> None:
     trace = read(written)
 
     assert shown(trace) == [
-        "guard   guardrail secrets: can't decide: no such file (12 ms)",
+        "guard   guardrail secrets: tripped undecided: no such file (12 ms)",
         "guard   guardrail secrets: cancelled (12 ms)",
     ]
     broken, cancelled = spans(trace, "guardrail")
@@ -535,3 +539,36 @@ def test_no_words_open_a_request() -> None:
     )
 
     assert list(read(written).requests) == ["req-1"]
+
+
+@guardrail(layer="input", local=True)
+async def polite(subject: Subject, _: GuardrailContext) -> GuardrailResult:
+    """Look whether the goal is polite."""
+    return GuardrailResult(applicable="please" in subject.text)
+
+
+@guardrail(layer="output", on_trip="block")
+async def no_numbers(subject: Subject, _: GuardrailContext) -> GuardrailResult:
+    """Look whether the answer has numbers in it."""
+    found = any(map(str.isdigit, subject.text))
+    return GuardrailResult(tripwire_triggered=found, reason="it has a number" if found else "")
+
+
+async def test_a_real_run_leaves_all_of_it_in_its_trace(runs: Runs) -> None:
+    """The loop, the guardrails and the registry write into one history, which reads as one."""
+    # LP-12 GR-05 GR-11
+    script = [call("nosuch"), say("It is 7.")]
+    async with runs.working(scripted(script, guardrails=[polite, no_numbers])):
+        run = await runs.start("it")
+        trace = read_trace(await finished(run))
+
+    told = printed(trace)
+    assert told[1] == "guard   guardrail polite: not applicable (? ms)"
+    assert any("nosuch" in line and "unknown_tool" in line for line in told)
+    assert "guard   guardrail no_numbers: tripped: it has a number (? ms)" in told
+    assert not any("tripwire" in line for line in told)
+    assert told[-2].startswith("blocked")
+    assert [
+        (span.name, span.attributes["layer"], span.attributes["gen_ai.guardrail.verdict.type"])
+        for span in spans(trace, "guardrail")
+    ] == [("run_guardrail polite", "input", None), ("run_guardrail no_numbers", "output", "deny")]

@@ -36,8 +36,8 @@ ANSWERS = {"end_turn", "tool_use", "pause"}
         ("empty", "next_model"),  # FB-07
         ("auth", "stop"),
         ("permission", "stop"),
-        ("not_found", "stop"),
-        ("invalid_request", "stop"),
+        ("not_found", "next_model"),
+        ("invalid_request", "next_model"),
         ("context_overflow", "stop"),
         ("content_filtered", "stop"),
         ("refusal", "stop"),  # T-48

@@ -9,6 +9,7 @@ from contracts.run import Stop
 from contracts.state import RunState
 from contracts.tools import ToolFailure
 from contracts.transcript import UserTurn
+from contracts.usage import UsageMetrics
 from tests.builders import (
     LATER,
     NOW,
@@ -70,7 +71,12 @@ def test_an_escalation_asks_how_the_run_goes_on() -> None:
     state = escalations.escalated(a_state(), STOP, NOW, escalations.FAILURES)
 
     assert state.requests == (
-        an_escalation(reason="max_consecutive_failures (2) reached", detail="2 calls"),
+        an_escalation(
+            reason="max_consecutive_failures (2) reached",
+            detail="2 calls",
+            trigger="failures",
+            usage=UsageMetrics(),
+        ),
     )
     assert state.outcome is None
 

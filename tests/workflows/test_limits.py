@@ -40,14 +40,16 @@ async def test_the_step_budget_is_exact(runs: Runs) -> None:
 @pytest.mark.parametrize(
     ("budget", "reason"),
     [
-        pytest.param({"max_tokens": 25}, "max_tokens (25) reached", id="tokens"),
-        pytest.param({"max_cost": 0.25}, "max_cost (0.25) reached", id="cost"),
+        pytest.param({"max_tokens": 20}, "max_tokens (20) reached", id="tokens"),
+        pytest.param({"max_tokens": 29}, "max_tokens (29) would be exceeded", id="tokens ahead"),
+        pytest.param({"max_cost": 0.2}, "max_cost (0.2) reached", id="cost"),
+        pytest.param({"max_cost": 0.29}, "max_cost (0.29) would be exceeded", id="cost ahead"),
     ],
 )
 async def test_tokens_and_cost_stop_a_run(
     runs: Runs, budget: dict[str, JsonValue], reason: str
 ) -> None:
-    """Before each model call what was used is held against the budget."""
+    """Before each model call what was used, and what it will use, is held against the budget."""
     # BY-70
     spent = UsageMetrics.model_validate({"input_tokens": 10, "estimated_cost": "0.1"})
     async with runs.working(scripted(lambda turn: using(endless(turn), spent))):
@@ -55,7 +57,7 @@ async def test_tokens_and_cost_stop_a_run(
         result = await run.result()
 
     assert result.stop is not None
-    assert (result.status, result.stop.reason, result.steps) == ("stopped", reason, 3)
+    assert (result.status, result.stop.reason, result.steps) == ("stopped", reason, 2)
 
 
 async def test_a_model_without_a_price_cant_keep_a_cost_budget(runs: Runs) -> None:

@@ -8,11 +8,9 @@ from activities.guardrails.definition import Guardrail, Terms, specified
 from contracts.approvals import Requirement
 from contracts.errors import AppError
 from contracts.guardrails import GuardrailSpec, Layer
+from tools.builtin.commands import LONGEST_RUN
 
 Last = Literal["output", "post_action"]
-
-TESTS_WITHIN = 300.0
-"""Seconds."""
 
 JUDGED_WITHIN = 600.0
 """Seconds."""
@@ -29,10 +27,11 @@ def tests_pass(
     Trip unless a command ends with exit code 0, in the sandbox and if the policy allows it.
 
     Its name is `test_validation`. With *tools* it runs after their calls, else after the answer.
+    Its timeout is as long as `run_command` may take, and may be less.
     """
     if not command or not all(command):
         raise AppError("guardrail 'test_validation': give a command: ('pytest', '-q')")
-    spec = _spec("test_validation", layer, wishes, tools=tools, timeout=TESTS_WITHIN)
+    spec = _run("test_validation", layer, wishes, tools)
     return Guardrail(spec.model_copy(update={"command": tuple(command)}))
 
 
@@ -46,7 +45,7 @@ def project_passes(
     **wishes: Unpack[Wishes],
 ) -> Guardrail:
     """Trip unless the commands end well that the project's own words name (AGENTS.md)."""
-    spec = _spec(f"project_{commands}", layer, wishes, timeout=TESTS_WITHIN)
+    spec = _run(f"project_{commands}", layer, wishes)
     return Guardrail(spec.model_copy(update={"project_commands": commands}))
 
 
@@ -71,6 +70,13 @@ def judged_by(agent: str, layer: Layer = "output", **wishes: Unpack[Wishes]) -> 
     name = f"judged_by_{re.sub('[^a-z0-9]+', '_', agent.lower()).strip('_')}"[:64]
     spec = _spec(name, layer, wishes, timeout=JUDGED_WITHIN)
     return Guardrail(spec.model_copy(update={"agent": agent}))
+
+
+def _run(name: str, layer: Layer, wishes: Wishes, tools: tuple[str, ...] = ()) -> GuardrailSpec:
+    spec = _spec(name, layer, wishes, tools=tools, timeout=LONGEST_RUN)
+    if spec.timeout > LONGEST_RUN:
+        raise AppError(f"guardrail {spec.name!r}: a command may run for {LONGEST_RUN:g} s at most")
+    return spec
 
 
 def _spec(name: str, layer: Layer, wishes: Wishes, **terms: Unpack[Terms]) -> GuardrailSpec:

@@ -1,0 +1,1 @@
+"""An agent that mends a failing test of a small repository."""

@@ -1,0 +1,1 @@
+"""A bill, divided among guests."""

@@ -1,0 +1,155 @@
+"""Runs whose guardrails look: tools with effects, guardrails that trip on a word, their events."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Unpack
+
+from temporalio.client import WorkflowHistory
+
+from activities.guardrails.definition import Terms
+from contracts.guardrails import Layer
+from contracts.run import RunResult
+from contracts.transcript import UserTurn
+from holdfast import (
+    App,
+    Guardrail,
+    GuardrailContext,
+    GuardrailResult,
+    Risk,
+    Script,
+    Subject,
+    ToolContext,
+    guardrail,
+    passed,
+    tool,
+    tripped,
+)
+from tests.durability.test_outside import replayer
+from tests.histories import activities, names
+from tests.running import Run, Runs
+from tests.sample import TOOLS, note, scripted
+from workflows.agent_run import AgentRun
+
+AUDIT = {"record", "open_run"}
+"""Activities that decide nothing and change nothing."""
+
+
+@tool(risk=Risk.WRITE_LOCAL)
+async def remove_draft(log: str, title: str, ctx: ToolContext) -> str:
+    """Take a draft away again."""
+    note(log, f"removed {title}")
+    return f"removed {title} for {ctx.run_id}"
+
+
+@tool(risk=Risk.WRITE_LOCAL, undo="remove_draft")
+async def create_draft(log: str, title: str) -> str:
+    """Create a draft."""
+    note(log, f"created {title}")
+    return f"draft {title}"
+
+
+EFFECTS = (*TOOLS, create_draft)
+
+
+@dataclass
+class Seen:
+    """A guardrail's memory: what it looked at."""
+
+    subjects: list[Subject] = field(default_factory=list[Subject])
+
+    @property
+    def texts(self) -> list[str]:
+        return [subject.text for subject in self.subjects]
+
+
+def on_word(
+    name: str, word: str, layer: Layer, seen: Seen | None = None, **terms: Unpack[Terms]
+) -> Guardrail:
+    """Trip on a word."""
+
+    def found(subject: Subject) -> GuardrailResult:
+        says = word in f"{subject.text} {subject.data}"
+        return tripped(f"it says {word}", f"never say {word}") if says else passed()
+
+    return looking(name, layer, found, seen, **terms)
+
+
+def looking(
+    name: str,
+    layer: Layer,
+    find: Callable[[Subject], GuardrailResult],
+    seen: Seen | None = None,
+    **terms: Unpack[Terms],
+) -> Guardrail:
+    """Have a function find what it finds."""
+
+    async def look(subject: Subject, _: GuardrailContext) -> GuardrailResult:
+        if seen is not None:
+            seen.subjects.append(subject)
+        return find(subject)
+
+    look.__name__ = name
+    return guardrail(layer=layer, **terms)(look)
+
+
+def waiting(
+    name: str,
+    go: asyncio.Event,
+    result: GuardrailResult,
+    layer: Layer = "input",
+    **terms: Unpack[Terms],
+) -> Guardrail:
+    """Find something when the test lets it."""
+
+    async def look(_: Subject, __: GuardrailContext) -> GuardrailResult:
+        await go.wait()
+        return result
+
+    look.__name__ = name
+    return guardrail(layer=layer, **terms)(look)
+
+
+async def ended(
+    runs: Runs, app: App, goal: str = "go", **more: str
+) -> tuple[Run, RunResult, WorkflowHistory]:
+    """Run an agent `it` to its end; its history replays."""
+    async with runs.working(app):
+        run = await runs.start("it", goal, **more)
+        return run, await run.result(), await replayed(run)
+
+
+async def replayed(run: Run) -> WorkflowHistory:
+    """Return the history of a run, which replays."""
+    history = await run.handle.fetch_history()
+    await replayer(AgentRun).replay_workflow(history)
+    return history
+
+
+def guarded(script: Script, *guardrails: Guardrail, **agent: object) -> App:
+    """An app whose agent `it` has these guardrails, and tools with effects."""
+    return scripted(script, tools=EFFECTS, guardrails=guardrails, **agent)  # pyright: ignore[reportArgumentType] -- whatever a test overrides
+
+
+def order(history: WorkflowHistory) -> list[str]:
+    """The activities that did anything, in their order."""
+    return [name for name in names(history) if name not in AUDIT]
+
+
+def tripwires(history: WorkflowHistory) -> list[str]:
+    """The audit lines about tripwires."""
+    lines = [one.summary for one in activities(history) if one.name == "record"]
+    return [line for line in lines if line.startswith("tripwire: ")]
+
+
+def after_trip(history: WorkflowHistory) -> list[str]:
+    """What was scheduled after the first line about a tripwire, beside other lines."""
+    found = activities(history)
+    place = next(n for n, one in enumerate(found) if one.summary.startswith("tripwire: "))
+    return [one.name for one in found[place:] if one.name not in AUDIT]
+
+
+async def told(run: Run) -> list[tuple[str, str]]:
+    """What the run put into the transcript for the model, with its origin."""
+    page = await run.transcript()
+    return [(one.origin, one.text) for one in page.items if isinstance(one, UserTurn)]

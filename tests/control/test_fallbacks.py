@@ -1,0 +1,306 @@
+"""When a model fails: the next one, a person, or the end, by the kind of failure."""
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+
+from contracts.control import ModelAttempt
+from contracts.errors import FailureKind
+from contracts.model import StopCause
+from holdfast import Budget, Fallback, Reply, ScriptTurn, call, say
+from policy.fallback import EXHAUSTED
+from tests.control.controlled import (
+    asked_models,
+    asked_to_resolve,
+    broken,
+    chained,
+    recorded,
+    replayed,
+    resolve,
+    stopped,
+    why,
+)
+from tests.histories import names
+from tests.running import Runs
+from tests.sample import lines
+
+
+async def test_while_the_first_model_answers_no_other_is_asked(runs: Runs) -> None:
+    """The preferred model is asked first, and alone where it answers."""
+    # FB-01
+    async with runs.working(chained([call("add", a=1, b=1), say("one")], [say("two")])):
+        run = await runs.start("it")
+        result = await run.result()
+        histories = await replayed(runs, run)
+
+    assert (result.answer, result.model) == ("one", "scripted:1")
+    assert asked_models(*histories) == ["turn 1 · scripted:1", "turn 2 · scripted:1"]
+    assert recorded(*histories) == []
+
+
+@pytest.mark.parametrize(
+    "kind", ["rate_limited", "unavailable", "overloaded", "timeout", "quota", "invalid_request"]
+)
+async def test_a_model_without_room_is_left_with_a_warning(runs: Runs, kind: FailureKind) -> None:
+    """The next model is asked, the failure is told, and so is the switch with its reason."""
+    # FB-05 FB-06 T-35
+    async with runs.working(chained(lambda _: broken(kind), [say("two")])):
+        run = await runs.start("it")
+        result = await run.result()
+        histories = await replayed(runs, run)
+
+    assert (result.answer, result.model, result.steps) == ("two", "scripted:2", 1)
+    assert recorded(*histories) == [
+        f"model failed: scripted:1: the {kind} one",
+        f"model switched: scripted:1 → scripted:2: {kind}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wait", "tries"), [(4.9, 2), (5.0, 2), (5.1, 1)], ids=["less", "the limit", "more"]
+)
+async def test_nobody_waits_longer_than_configured_for_a_model(
+    skipping_runs: Runs, tmp_path: Path, wait: float, tries: int
+) -> None:
+    """While another model is left, no retry waits longer than `max_wait`: 5 s here."""
+    # FB-05
+    log = tmp_path / "log"
+
+    def full(turn: ScriptTurn) -> Reply:
+        with log.open("a") as file:
+            file.write(f"{turn.attempt}\n")
+        return broken("rate_limited", wait)
+
+    async with skipping_runs.working(chained(full, [say("two")], fallback=Fallback(max_wait=5))):
+        run = await skipping_runs.start("it")
+        result = await run.result()
+        (history,) = await replayed(skipping_runs, run)
+    asked = [event for event in history.events if event.HasField(SCHEDULED)]
+    times: list[datetime] = [event.event_time.ToDatetime() for event in asked]
+
+    assert result.model == "scripted:2"
+    assert lines(log) == [str(number) for number in range(1, tries + 1)]
+    waited = wait if tries > 1 else 0
+    assert abs((times[1] - times[0]) - timedelta(seconds=waited)) < timedelta(seconds=3)
+
+
+SCHEDULED = "activity_task_scheduled_event_attributes"
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        pytest.param(Reply(), "empty", id="nothing said"),
+        pytest.param(Reply(text="hm", stop="other"), "other", id="no known stop"),
+    ],
+)
+async def test_a_reply_that_is_no_answer_moves_on(runs: Runs, reply: Reply, kind: str) -> None:
+    """Not only errors: a reply without success goes to the next model, and is billed."""
+    # FB-07
+    async with runs.working(chained([reply], lambda _: say("two"))):
+        run = await runs.start("it")
+        result = await run.result()
+        histories = await replayed(runs, run)
+
+    assert (result.answer, result.model, result.steps) == ("two", "scripted:2", 2)
+    assert recorded(*histories) == [f"model switched: scripted:1 → scripted:2: {kind}"]
+
+
+async def test_the_chain_is_walked_in_its_order(runs: Runs) -> None:
+    """Each model is asked in its place; the third answers what the first two couldn't."""
+    # FB-02 FB-03 FB-13
+    app = chained(
+        lambda _: broken("rate_limited"), lambda _: broken("unavailable"), lambda _: say("three")
+    )
+    async with runs.working(app):
+        run = await runs.start("it")
+        result = await run.result()
+        histories = await replayed(runs, run)
+
+    assert result.answer == "three"
+    assert [line.rpartition(" ")[2] for line in asked_models(*histories)] == [
+        "scripted:1",
+        "scripted:2",
+        "scripted:3",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["auth", "permission", "context_overflow", "content_filtered"])
+async def test_what_another_model_must_not_answer_stops(runs: Runs, kind: FailureKind) -> None:
+    """A wrong key, a context too long and judged content don't walk through the models."""
+    # T-36
+    async with runs.working(chained(lambda _: broken(kind), [say("two")], escalates=True)):
+        run = await runs.start("it")
+        result = await run.result()
+        histories = await replayed(runs, run)
+
+    assert (result.status, result.model) == ("failed", "scripted:1")
+    assert (why(result).reason, why(result).detail) == (f"model failed: {kind}", f"the {kind} one")
+    assert why(result).next_safe_action
+    assert asked_models(*histories) == ["turn 1 · scripted:1"]
+
+
+@pytest.mark.parametrize("stop", ["refusal", "content_filter", "max_tokens"])
+async def test_a_refusal_is_not_shopped_around(runs: Runs, stop: StopCause) -> None:
+    """What a model declines, or what our own limit cuts off, is no other model's to answer."""
+    # T-36 T-48
+    async with runs.working(chained([Reply(text="No", stop=stop)], [say("two")])):
+        run = await runs.start("it")
+        reason = (await stopped(run)).reason
+        histories = await replayed(runs, run)
+
+    assert reason == f"model stopped: {stop}"
+    assert asked_models(*histories) == ["turn 1 · scripted:1"]
+
+
+@pytest.mark.parametrize(
+    ("reaction", "end"), [("next_model", "two"), ("ask", None)], ids=["next", "a person"]
+)
+async def test_an_agent_may_react_otherwise(runs: Runs, reaction: str, end: str | None) -> None:
+    """What a kind of failure leads to is the agent's to say."""
+    fallback = Fallback.model_validate({"reactions": {"auth": reaction}})
+    app = chained(lambda _: broken("auth"), [say("two")], escalates=True, fallback=fallback)
+    async with runs.working(app):
+        run = await runs.start("it")
+        if end is None:
+            request = await asked_to_resolve(run)
+            await resolve(run, "abort")
+            assert request.reason == "model failed: auth"
+        result = await run.result()
+
+    assert result.answer == end
+
+
+async def test_when_all_models_failed_a_person_is_asked(runs: Runs) -> None:
+    """The run waits, not failed, and its request has every attempt: model, kind, error, cost."""
+    # FB-08 FB-14 ES-14
+    app = chained(
+        lambda _: broken("rate_limited", cost="0.01"),
+        lambda _: broken("unavailable", cost="0.02"),
+        escalates=True,
+        fallback=Fallback(attempts=1),
+        budget=Budget(max_model_retries=1),
+    )
+    async with runs.working(app):
+        run = await runs.start("it")
+        request = await asked_to_resolve(run)
+        status = await run.status()
+        await resolve(run, "abort", guidance="enough")
+        result = await run.result()
+        histories = await replayed(runs, run)
+
+    assert (status.status, request.reason, request.kind) == ("waiting", EXHAUSTED, "escalation")
+    assert request.action == "pause_and_escalate"
+    assert list(map(told, request.attempts)) == [
+        (1, "scripted:1", "rate_limited", "the rate_limited one", 0.01),
+        (1, "scripted:2", "unavailable", "the unavailable one", 0.04),
+    ]
+    assert request.usage is not None
+    assert float(request.usage.estimated_cost or 0) == 0.05
+    assert (result.status, why(result).reason) == ("stopped", EXHAUSTED)
+    assert why(result).detail.endswith("; enough")
+    assert "model failed: scripted:2: the unavailable one" in recorded(*histories)
+
+
+def told(attempt: ModelAttempt) -> tuple[int, str, str, str, float]:
+    """What a request says of a call that failed."""
+    cost = float(attempt.cost or 0)
+    return (attempt.turn, attempt.model, attempt.kind, attempt.error, cost)
+
+
+async def test_without_anybody_to_ask_the_run_fails(runs: Runs) -> None:
+    """Where nobody is there to be asked, an exhausted chain ends the run with each error."""
+    app = chained(lambda _: broken("unavailable"), lambda _: broken("quota"))
+    async with runs.working(app):
+        run = await runs.start("it", budget={"max_model_retries": 0})
+        result = await run.result()
+
+    assert (result.status, why(result).reason) == ("failed", EXHAUSTED)
+    assert why(result).detail == (
+        "scripted:1: unavailable: the unavailable one; scripted:2: quota: the quota one"
+    )
+
+
+@pytest.mark.parametrize(
+    ("action", "more", "answer"),
+    [
+        ("resume", {}, "back"),
+        ("resume", {"guidance": "be brief"}, "back, be brief"),
+        ("extend", {"budget": {"max_steps": 9}}, "back"),
+        ("abort", {}, None),
+    ],
+    ids=["resume", "with guidance", "extend", "abort"],
+)
+async def test_after_a_person_the_run_goes_on_where_it_stopped(
+    runs: Runs, tmp_path: Path, action: str, more: dict[str, JsonValue], answer: str | None
+) -> None:
+    """Nothing that was done is done again, through a restart of the worker while it waits."""
+    # FB-15
+    log, mended = tmp_path / "log", tmp_path / "mended"
+
+    def model(turn: ScriptTurn) -> Reply:
+        if turn.number == 1:
+            return call("write", log=str(log), text="once")
+        if not mended.exists():
+            return broken("unavailable")
+        said = [item.text for item in turn.transcript[1:] if item.kind == "user"]
+        return say(", ".join(["back", *said]))
+
+    app = chained(model, model, escalates=True)
+    async with runs.working(app):
+        run = await runs.start("it", budget={"max_steps": 4, "max_model_retries": 0})
+        await asked_to_resolve(run)
+    mended.touch()
+    async with runs.working(app):
+        await resolve(run, action, **more)
+        result = await run.result()
+        status = await run.status()
+        histories = await replayed(runs, run)
+
+    assert result.answer == answer
+    assert lines(log) == ["begin once", "end once"]
+    assert [name for one in histories for name in names(one)].count("write") == 1
+    assert status.budget.max_steps == (9 if action == "extend" else 4)
+    assert result.status == ("stopped" if answer is None else "completed")
+
+
+async def test_a_switch_survives_a_new_execution(runs: Runs) -> None:
+    """The run stays with the model that took over, also where it goes on in new executions."""
+
+    def second(turn: ScriptTurn) -> Reply:
+        return say("two") if turn.number > 3 else call("look", place=str(turn.number))
+
+    app = chained(lambda _: broken("unavailable"), second, max_history_events=1)
+    async with runs.working(app):
+        run = await runs.start("it")
+        result = await run.result()
+        histories = await replayed(runs, run)
+
+    assert (result.answer, len(histories) > 2) == ("two", True)
+    assert [line.rpartition(" ")[2] for line in asked_models(*histories)] == [
+        "scripted:1",
+        *["scripted:2"] * 4,
+    ]
+
+
+async def test_what_one_provider_kept_another_never_sees(runs: Runs) -> None:
+    """A model that takes over gets the transcript, and nothing of what its forerunner kept."""
+    # T-35
+    seen: list[object] = []
+
+    def first(turn: ScriptTurn) -> Reply:
+        if turn.number > 1:
+            return broken("unavailable")
+        return Reply(calls=call("add", a=1, b=1).calls, provider_state={"chain": "x"})
+
+    def second(turn: ScriptTurn) -> Reply:
+        seen.append(dict(turn.provider_state))
+        return say(str(turn.last("add")))
+
+    async with runs.working(chained(first, second)):
+        run = await runs.start("it")
+        result = await run.result()
+
+    assert (result.answer, seen) == ("2", [{}])
