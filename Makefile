@@ -8,7 +8,7 @@ PYTHON ?= $(shell python3.11 -c '' 2>/dev/null && echo python3.11 || echo python
 APP ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-support dev test lint check bench lock clean
+.PHONY: help install demo demo-support demo-coder dev test lint check bench lock clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -20,6 +20,9 @@ demo: $(INSTALLED) ## a supervised agent, from start to answer, without keys or 
 
 demo-support: $(INSTALLED) ## a refund that only a signed approval releases, without accounts
 	@$(BIN)/python -m examples.support.demo
+
+demo-coder: $(INSTALLED) ## an agent that mends a failing test, in the sandbox: bubblewrap needed
+	@$(BIN)/python -m examples.coder.demo
 
 dev: $(INSTALLED) ## embedded Temporal with its UI, and a worker: make dev APP=module:attribute
 	@$(BIN)/holdfast dev $(APP)

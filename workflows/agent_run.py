@@ -157,6 +157,7 @@ class AgentRun:
 
     async def _wait_for_people(self, until: datetime) -> None:
         waiting, began = self._run.state.requests, workflow.now()
+        self._run.resting = True
         attributes.show(self._run.state)
         try:
             await workflow.wait_condition(
@@ -172,14 +173,19 @@ class AgentRun:
             for request in requests.passed_on(self._run.state, now):
                 await self._run.record("escalated", summaries.escalation_line(request))
             self._run.state = steps.settled(requests.overdue(self._run.state, now), now)
-        self._run.state = rulings.undecided(steps.waited(self._run.state, workflow.now() - began))
-        attributes.show(self._run.state)
+        self._rested(began)
 
     async def _wait_for_resume(self) -> None:
         began = workflow.now()
+        self._run.resting = True
         attributes.show(self._run.state)
         await workflow.wait_condition(lambda: not isinstance(self._next_step(), AwaitResume))
+        self._rested(began)
+
+    def _rested(self, began: datetime) -> None:
+        """Go on after a wait: it was no work, and what was allowed before it is decided anew."""
         self._run.state = rulings.undecided(steps.waited(self._run.state, workflow.now() - began))
+        self._run.resting = False
         attributes.show(self._run.state)
 
     async def _run_tools(self, batch: tuple[CallState, ...]) -> None:

@@ -121,6 +121,9 @@ async def _take(run: LiveRun, step: CallModel, answer: ModelReply | _NoReply) ->
         await run.record(*line)
     # Read the state only now: a message may have changed it during the await.
     before, now = run.state, workflow.now()
+    if before.outcome is not None:  # a person has ended the run meanwhile
+        run.state = billing.billed(before, answer)
+        return None
     match step.purpose:
         case "turn":
             run.state = replies.after_model(before, answer, now)
@@ -136,7 +139,7 @@ async def _take(run: LiveRun, step: CallModel, answer: ModelReply | _NoReply) ->
 
 
 async def _take_failure(run: LiveRun, failed: _NoReply) -> None:
-    if run.seconds_left() == 0:
+    if run.seconds_left() == 0 or run.state.outcome is not None:
         run.state = billing.billed_failure(run.state, failed.used)
         return
     await run.record("model failed", f"{failed.attempt.model}: {failed.attempt.error}")

@@ -9,7 +9,7 @@ from contracts.state import RunState
 from contracts.transcript import UserTurn
 from policy import budgets
 from policy.escalation import Trigger
-from workflows import answers, open_requests
+from workflows import answers, gates, open_requests
 from workflows.transcript import aborted, halted
 
 MODELS = "models"
@@ -67,10 +67,16 @@ def escalated(state: RunState, stop: Stop, now: datetime, trigger: str) -> RunSt
             attempts=state.attempts,
             approaches=state.approaches,
             usage=state.ledger.usage.summary,
-            confidence=state.confidence,
+            confidence=_confidence(state),
             answer=answer,
         ),
     )
+
+
+def _confidence(state: RunState) -> float | None:
+    """Say how sure one may be of the answer that waits, if it is measured."""
+    measured = state.candidate is not None and state.agent.triggers is not None
+    return gates.score(state).value if measured else None
 
 
 def paused(state: RunState, trigger: Trigger, now: datetime) -> RunState:

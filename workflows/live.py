@@ -14,11 +14,13 @@ class LiveRun:
     """
     Holds the state of one run. Whoever changes it reads it after the last await, never before.
 
-    A message may change the state during any await.
+    A message may change the state during any await. A run that is `resting` waits for people or is
+    suspended, and how long is not in its ledger yet.
     """
 
     def __init__(self) -> None:
         self._state: RunState | None = None
+        self.resting = False
 
     @property
     def state(self) -> RunState:

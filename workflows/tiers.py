@@ -49,6 +49,8 @@ async def run_tier(run: LiveRun) -> None:
     tier = following(_tiers(run.state), run.state.tier)
     agent = _who(_tiers(run.state), tier)
     match await _tried(run, tier):
+        case _ if run.state.outcome is not None:
+            return  # a person has ended the run meanwhile
         case Candidate() as candidate:
             run.state = answered(run.state, agent, candidate)
         case Failed(reason) as failed:

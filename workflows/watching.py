@@ -11,7 +11,7 @@ async def watch_time(run: LiveRun) -> None:
     """Ask a person when the time comes, even if an activity is under way; runs for ever."""
     while (left := _until_slow(run)) is not None:
         await workflow.sleep(left, summary="from then on it takes longer than expected")
-        await workflow.wait_condition(lambda: not run.state.requests)
+        await workflow.wait_condition(lambda: _is_at_work(run))
         state, triggers = run.state, run.state.agent.triggers
         if state.outcome is not None or triggers is None:
             return
@@ -22,7 +22,12 @@ async def watch_time(run: LiveRun) -> None:
             run.state = escalations.paused(run.state, trigger, workflow.now())
             attributes.show(run.state)
             await run.record("paused", f"{trigger.reason}: {trigger.detail}")
-            await workflow.wait_condition(lambda: not run.state.requests)
+            await workflow.wait_condition(lambda: _is_at_work(run))
+
+
+def _is_at_work(run: LiveRun) -> bool:
+    """Whether nobody is asked, and all the time that people took is in the ledger."""
+    return not (run.resting or run.state.suspended or run.state.requests)
 
 
 def _until_slow(run: LiveRun) -> float | None:

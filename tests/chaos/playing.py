@@ -197,7 +197,8 @@ async def _ended(handle: WorkflowHandle[object, RunResult]) -> bool:
 async def _rests(handle: WorkflowHandle[object, RunResult]) -> bool:
     description = await handle.describe()
     raw = description.raw_description
-    moves = raw.pending_activities or raw.pending_children or raw.HasField("pending_workflow_task")
+    fresh = raw.workflow_execution_info.history_length < 3  # its execution hasn't begun yet
+    moves = fresh or raw.pending_activities or raw.HasField("pending_workflow_task")
     return description.status is not WorkflowExecutionStatus.RUNNING or not moves
 
 

@@ -87,6 +87,7 @@ from tests.builders import (
     unknown,
     yes,
 )
+from tests.contracts import controls
 from workflows import steps, views
 
 STATE = asked_for(a_call(place="attic"), a_malformed_call(call_id="c2"))
@@ -117,6 +118,7 @@ SWITCH = Switch(kind="tool", name="send", by="dana", reason="incident 7", at=NOW
 PRICED = CallUsage(input_tokens=3, estimated_cost=Decimal("0.25"))
 
 EXAMPLES: list[Contract] = [
+    *controls.EXAMPLES,
     a_call(place="attic", count=3, deep={"list": [1, 2.5, None, True, "ä"]}),
     a_malformed_call(),
     a_success(a_call(), {"rows": [1, 2]}),

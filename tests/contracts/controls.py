@@ -1,0 +1,156 @@
+"""An example of every contract of control, in full."""
+
+from decimal import Decimal
+
+from contracts.approvals import Requirement, Review
+from contracts.base import Contract
+from contracts.budget import Budget
+from contracts.control import (
+    Approach,
+    Backtracking,
+    Candidate,
+    Checkpoint,
+    Compensation,
+    Decomposition,
+    Effect,
+    Fallback,
+    ModelAttempt,
+    ModelFacts,
+    ReasoningRoute,
+    Tiers,
+    Triggers,
+)
+from contracts.guardrails import (
+    GuardrailResult,
+    GuardrailSpec,
+    GuardrailVerdict,
+    GuardrailVerdicts,
+    RunGuardrails,
+    Signals,
+    Subject,
+)
+from contracts.notices import Notice
+from contracts.project import (
+    OpenProject,
+    ProjectContext,
+    ProjectFile,
+    ProjectSpec,
+    RestoreWorkspace,
+    SnapshotWorkspace,
+    WorkspaceSnapshot,
+)
+from contracts.transcript import Span, View
+from tests.builders import LATER, MODEL, NOW, a_call, a_state, an_attempt
+
+DIGEST = "ab" * 32
+
+GOAL = Subject(kind="goal", text="pay everybody")
+VERDICT = GuardrailVerdict(
+    guardrail="pii_detection",
+    subject=DIGEST,
+    tripwire_triggered=True,
+    reason="an address is in it",
+    constraints=("leave addresses out",),
+    signals=Signals(coverage=0.9, votes_for=2, votes=3),
+)
+APPROACH = Approach(
+    number=1, approach="rewrite it", failure_reason="two tests fail", partial_progress="3 calls"
+)
+FILE = ProjectFile(path="AGENTS.md", source="agents", digest=DIGEST, characters=120, cut=True)
+PROJECT = ProjectContext(
+    files=(FILE,),
+    texts=("# Notes",),
+    test_commands=("pytest -q",),
+    code_style={"1": "short lines"},
+    security_notes="no secrets",
+    workspace=DIGEST,
+)
+REVIEW = Review(
+    request_id="req-1",
+    reason="Sensitive domain requires human review",
+    requested_at=NOW,
+    expires_at=LATER,
+    subject="domain:payments",
+    text="refund order 7",
+    arguments_digest=DIGEST,
+    requester="agent it for dana",
+    challenge=DIGEST,
+    groups=("payments",),
+)
+CONTROLLED = a_state().model_copy(
+    update={
+        "ceiling": Budget(max_steps=3),
+        "candidate": Candidate(text="done", output={"a": 1}, cleared=("acceptance", "output")),
+        "tripped": VERDICT,
+        "requests": (REVIEW,),
+        "effects": (Effect(summary="send(1)", undo="unsend", call=a_call(), result=[1]),),
+        "compensation": Compensation(undone=("send(1)",), not_undone=("pay(2)",)),
+        "attempts": (an_attempt(),),
+        "approaches": (APPROACH,),
+        "checkpoint": Checkpoint(items=1, model_index=0, workspace=DIGEST),
+        "hidden": (Span(begin=1, end=4),),
+        "project": PROJECT,
+    }
+)
+
+EXAMPLES: tuple[Contract, ...] = (
+    GOAL,
+    VERDICT,
+    APPROACH,
+    FILE,
+    PROJECT,
+    REVIEW,
+    CONTROLLED,
+    Requirement(count=2),
+    an_attempt(),
+    ModelAttempt(turn=2, model=MODEL, kind="auth", error="no", at=NOW, cost=Decimal("0.1")),
+    Backtracking(max_backtracks=2, revisions=1),
+    Candidate(text="done"),
+    Checkpoint(items=1, model_index=0),
+    Compensation(undone=("a",)),
+    Decomposition(planner="a", worker="b"),
+    Effect(summary="write(1)", local=True),
+    Fallback(reactions={"auth": "ask"}, attempts=3, max_wait=1.5),
+    ModelFacts(model=MODEL, context_tokens=200_000, input_price=Decimal(3)),
+    ReasoningRoute(task_kind="api_design", decision="on", reason="always"),
+    Tiers(full="a", simplified="b", decomposed=Decomposition(planner="c", worker="d")),
+    Triggers(expected_time=60.0, sensitive_domains=("payments",)),
+    GuardrailResult(applicable=False, reason="there is no code"),
+    GuardrailSpec(
+        name="tests_pass",
+        layer="post_action",
+        on_trip="retry",
+        command=("pytest", "-q"),
+        review=Requirement(),
+        holds="path",
+    ),
+    GuardrailVerdicts(verdicts=(VERDICT,)),
+    RunGuardrails(
+        run_id="run-1",
+        agent="it",
+        tenant="default",
+        actor="dana",
+        layer="input",
+        names=("pii_detection",),
+        subjects=(GOAL,),
+        tokens_left=10,
+    ),
+    Signals(coverage=0.5),
+    Notice(
+        run_id="run-1",
+        agent="it",
+        tenant="default",
+        request_id="req-1",
+        kind="review",
+        reason="why",
+        requested_at=NOW,
+        expires_at=LATER,
+    ),
+    OpenProject(run_id="run-1", folder="repository", path="a/b.py"),
+    ProjectSpec(folder="repository"),
+    SnapshotWorkspace(run_id="run-1"),
+    RestoreWorkspace(run_id="run-1", digest=DIGEST),
+    WorkspaceSnapshot(digest=DIGEST, files=2, bytes=10),
+    Span(begin=1, end=2),
+    View(pruned_before=3, hidden=(Span(begin=1, end=2),), summary="so far", summarised_before=2),
+)
