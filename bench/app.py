@@ -6,7 +6,28 @@ import time
 from temporalio import activity
 
 from bench.raw import record
-from holdfast import Agent, App, Reply, Risk, ScriptTurn, ask_user, call, say, tool
+from holdfast import (
+    Agent,
+    App,
+    Budget,
+    GuardrailContext,
+    GuardrailResult,
+    Reply,
+    Risk,
+    ScriptTurn,
+    Subject,
+    ask_user,
+    call,
+    guardrail,
+    injection_detection,
+    passed,
+    say,
+    secret_detection,
+    tool,
+    tripped,
+)
+
+LONGEST_CALL = 1_000
 
 LOST = 60.0
 """Seconds; an attempt that takes so long is never waited for: its worker is killed meanwhile."""
@@ -30,6 +51,16 @@ async def read_slowly() -> str:
     if activity.info().attempt == 1:
         await asyncio.sleep(LOST)
     return "read"
+
+
+@guardrail(layer="pre_execution", local=True)
+async def small_numbers(subject: Subject, _: GuardrailContext) -> GuardrailResult:
+    """Look at every call, quickly."""
+    return passed() if len(subject.text) < LONGEST_CALL else tripped("the call is too long")
+
+
+GUARDRAILS = (injection_detection(watches=("goal", "results")), small_numbers, secret_detection())
+"""One on everything that the model reads, one on every call, one on the answer."""
 
 
 def many_steps(turn: ScriptTurn) -> Reply:
@@ -62,6 +93,16 @@ app = App(
             ("via anthropic", "anthropic:claude-sonnet-5", [read_record]),
             ("via openai", "openai:gpt-5.2", [read_record]),
             ("via openai-chat", "openai-chat:gpt-4.1", [read_record]),
+        )
+    ]
+    + [
+        Agent(
+            name="guarded",
+            instructions="Read the records.",
+            models=["scripted:ordinary"],
+            tools=[read_record],
+            guardrails=GUARDRAILS,
+            budget=Budget(max_steps=1_000_000, max_tokens=10**12, max_result_chars=10**12),
         )
     ],
     scripts={

@@ -71,6 +71,7 @@ async def _subjects(client: Client, stack: AsyncExitStack) -> list[Subject]:
         Subject("raw loop", raw),
         Subject("ours", ours, "ordinary"),
         Subject("ours, local reads", ours, "local"),
+        Subject("ours, with guardrails", ours, "guarded"),
     ]
     await ready(client, *subjects)
     return subjects

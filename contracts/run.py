@@ -105,7 +105,7 @@ class AgentSnapshot(Contract):
 
     A later deployment may change the agent; a run that has begun keeps its own. `escalates` says
     that somebody is there to be asked after repeated failures. `approval_timeout` is in seconds,
-    `companions` draft and reconcile for the tools, and no model sees them.
+    `companions` draft, reconcile and undo for the tools, and no model sees them.
     `max_context_bytes` the size of transcript that a model is shown before old tool results are
     pruned, `max_history_events` when the run goes on in a new execution. `search_attributes` says
     whether the server knows Holdfast's. `acceptance` checks send an answer back; after a tripwire

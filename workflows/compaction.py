@@ -5,14 +5,14 @@ from datetime import datetime
 from contracts.model import ModelReply
 from contracts.run import Stop
 from contracts.state import RunState
-from contracts.transcript import AssistantTurn, Span, UserTurn
+from contracts.transcript import AssistantTurn, Span, UserTurn, View
 from contracts.usage import CallUsage
 from policy import context
 from workflows import escalations
 from workflows.transcript import appended, seen_again
 
 WORTHWHILE = 0.8
-"""Pruning that leaves more of the context than this isn't enough: it is summarised."""
+"""What leaves more of the context than this share isn't worth doing."""
 
 LONGEST_SUMMARY = 8_000
 """Characters: a summary goes into every call of the model."""
@@ -33,8 +33,12 @@ def prune_point(state: RunState) -> int:
     if place <= state.pruned_before:
         return 0
     pruned = state.view.model_copy(update={"pruned_before": place})
-    left = context.total(context.shown(state.items, pruned, limit))
-    return place if left <= WORTHWHILE * state.context_bytes else 0
+    return place if _is_worthwhile(state, pruned) else 0
+
+
+def _is_worthwhile(state: RunState, after: View) -> bool:
+    left = context.total(context.shown(state.items, after, state.agent.max_context_bytes))
+    return left <= WORTHWHILE * state.context_bytes
 
 
 def is_near_window(state: RunState) -> bool:
@@ -48,7 +52,11 @@ def wants_summary(state: RunState) -> bool:
     """Whether a summary has to stand for the earlier part, because pruning isn't enough."""
     if state.paused:  # the model's turn isn't over, and nothing may come between
         return False
-    return is_near_window(state) and context.summary_point(state.items, state.view) > 0
+    place = context.summary_point(state.items, state.view) if is_near_window(state) else 0
+    if not place:
+        return False
+    after = state.view.model_copy(update={"summarised_before": place, "summary": "…"})
+    return _is_worthwhile(state, after)
 
 
 def asked(state: RunState) -> RunState:

@@ -63,13 +63,13 @@ async def _guard(run: LiveRun, step: Guard) -> None:
 
 
 async def _pause(run: LiveRun, trigger: Trigger) -> None:
-    await run.record("paused", f"{trigger.reason}: {trigger.detail}")
     run.state = escalations.paused(run.state, trigger, workflow.now())
+    await run.record("paused", f"{trigger.reason}: {trigger.detail}")
 
 
 async def _ask_for_review(run: LiveRun, matter: Matter, requirement: Requirement) -> None:
-    await run.record("review", f"{matter.subject}: {matter.reason}")
     run.state = reviews.asked(run.state, matter, requirement, workflow.now())
+    await run.record("review", f"{matter.subject}: {matter.reason}")
 
 
 async def _compensate(run: LiveRun) -> None:

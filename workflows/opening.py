@@ -13,7 +13,7 @@ from workflows.live import LiveRun
 
 async def open_run(run: LiveRun, arguments: tuple[JsonValue, ...]) -> None:
     """Give a run its state. Raises InvalidInput where it can't begin."""
-    info, now = workflow.info(), workflow.now()
+    info = workflow.info()
     run_id = info.workflow_id
     if info.retry_policy is not None or info.cron_schedule:
         # What they start again looks like a run that goes on, and would take a stranger's
@@ -23,7 +23,8 @@ async def open_run(run: LiveRun, arguments: tuple[JsonValue, ...]) -> None:
         run.state = messages.run_state(arguments)
         return
     given = messages.run_input(arguments)
-    run.state = steps.opened(run_id, given, AgentSnapshot.unopened(given.agent), now)
+    unopened = AgentSnapshot.unopened(given.agent)
+    run.state = steps.opened(run_id, given, unopened, workflow.now())
     try:
         agent = await workflow.execute_local_activity_method(
             OpeningActivities.open_run,
@@ -34,7 +35,8 @@ async def open_run(run: LiveRun, arguments: tuple[JsonValue, ...]) -> None:
         if is_cancelled_exception(error) or not failures.is_refusal(error):
             raise
         raise InvalidInput(failures.message(error)) from error
-    run.state = steps.opened(run_id, given, agent, now)
+    # Where opening took more than one workflow task, a replay knows only when the last one began.
+    run.state = steps.opened(run_id, given, agent, workflow.now())
     if agent.route is not None:
         route = agent.route
         await run.record("reasoning", f"{route.task_kind}: {route.decision}, {route.reason}")
