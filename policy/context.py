@@ -184,7 +184,7 @@ def _summarised(items: tuple[TranscriptItem, ...], summary: str) -> tuple[Transc
 
 def _said(item: TranscriptItem) -> bool:
     """Whether an item outlives summary and pruning: words of people, constraints, a project."""
-    return isinstance(item, UserTurn) and item.origin != "notice"
+    return isinstance(item, UserTurn) and item.origin not in {"notice", "findings"}
 
 
 def _hidden(items: tuple[TranscriptItem, ...], spans: Iterable[Span]) -> frozenset[int]:

@@ -98,8 +98,13 @@ async def _asked_beside(
     run.state = run.state.model_copy(update={"watched": seen})
     if tripwires.first(verdicts) is None:
         return await asking
+    # Cancelled before the lines about it: a cancellation that follows a marker in a workflow task
+    # that the server has tried again can't be replayed, and the run would hang.
     await _billed_only(run, asking)
-    run.state = tripwires.after_turn(run.state, verdicts, workflow.now())
+    await guarding.tell(run, verdicts)
+    before = run.state
+    run.state = tripwires.after_turn(before, verdicts, workflow.now())
+    await _tell(run, before)
     return None
 
 
@@ -152,7 +157,7 @@ async def _tell(run: LiveRun, before: RunState) -> None:
     """Leave a line about a stop, and about a change of model with its reason."""
     state = run.state
     if state.stop is not None and before.stop is None and state.outcome != "failed":
-        await run.record("stopped", state.stop.reason)
+        await run.record(state.outcome or "stopped", state.stop.reason)
     told = state.agent.fallback is not None
     if told and state.model_index > before.model_index and state.attempts:
         why = state.attempts[-1].kind

@@ -27,7 +27,8 @@ def marked(state: RunState, workspace: str) -> RunState:
 
 def asked_for_plan(state: RunState) -> RunState:
     """Ask the model for an approach, with those that failed and why."""
-    request = UserTurn(text=_request(state), origin="notice")
+    origin = "findings" if state.approaches else "notice"
+    request = UserTurn(text=_request(state), origin=origin)
     return state if state.items[-1:] == (request,) else appended(state, request)
 
 

@@ -49,11 +49,12 @@ def of(state: RunState, spec: GuardrailSpec) -> tuple[tuple[str, ...], ...] | Gu
 def failed(command: tuple[str, ...], ended: Ended) -> GuardrailResult:
     """Build what a guardrail found whose command failed."""
     line, code = " ".join(command), ended.exit_code
-    tail = " ".join((ended.stdout + ended.stderr).split())[-LONGEST_TAIL:]
+    said = (ended.stdout + ended.stderr).strip()[-LONGEST_TAIL:]
+    last = said.rpartition("\n")[2]  # where most programs say what it comes to
     how = "was ended at its time limit" if code is None else f"ended with {code}"
     return GuardrailResult(
         tripwire_triggered=True,
-        reason=f"{line!r} {how}: {tail}",
+        reason=f"{line!r} {how}: {last}\n{said}",
         constraints=(f"{line!r} must end with exit code 0",),
     )
 

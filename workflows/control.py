@@ -49,6 +49,7 @@ async def _guard(run: LiveRun, step: Guard) -> None:
         run.state = run.state.model_copy(update={"held": (*run.state.held, *fresh)})
         attributes.hold(run.state)
     verdicts = await guarding.look(run, step.looks)
+    await guarding.tell(run, verdicts)
     now = workflow.now()
     match step.moment:
         case "turn":

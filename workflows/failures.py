@@ -55,6 +55,12 @@ def kind(error: FailureError) -> str:
     return named if named in get_args(FailureKind) else "unavailable"
 
 
+def was_never_taken(error: FailureError) -> bool:
+    """Whether no worker took an activity in time, so that it has never begun."""
+    cause = _cause(error)
+    return isinstance(cause, ActivityTimeout) and cause.type is TimeoutType.SCHEDULE_TO_START
+
+
 def usage(error: FailureError) -> CallUsage:
     """
     Return what a failed `call_model` used up, as far as providers told.
@@ -79,7 +85,7 @@ def tool_failure(call: AnyCall, contract: ToolContract, error: FailureError) -> 
     raised something that isn't a ToolError, by which a tool says that it did nothing.
     """
     cause = _cause(error)
-    if isinstance(cause, ActivityTimeout) and cause.type is TimeoutType.SCHEDULE_TO_START:
+    if was_never_taken(error):
         return _failed(
             call, "timeout", f"{message(error)}: nobody took it, so it didn't happen", _LATER
         )

@@ -170,7 +170,7 @@ def _read(item: TranscriptItem) -> Subject | None:
             return Subject(kind="goal", text=text)
         case UserTurn(origin="steer" | "guidance", text=text):
             return Subject(kind="words", text=text)
-        case UserTurn(origin="project", text=text):
+        case UserTurn(origin="project" | "findings" | "constraint", text=text):
             return Subject(kind="results", text=text)
         case ToolTurn(results=results):
             return Subject(kind="results", text="\n".join(map(_text, results)))

@@ -30,11 +30,7 @@ LONGEST_REASON = 1_000
 
 
 async def look(run: LiveRun, looks: tuple[Look, ...]) -> tuple[GuardrailVerdict, ...]:
-    """
-    Return all verdicts, layer by layer; what tripped leaves a line in history.
-
-    A guardrail that can't decide has tripped.
-    """
+    """Return all verdicts, layer by layer. A guardrail that can't decide has tripped."""
     found: list[GuardrailVerdict] = []
     for layer in LAYERS:
         these = [one for one in looks if one.spec.layer == layer]
@@ -44,11 +40,15 @@ async def look(run: LiveRun, looks: tuple[Look, ...]) -> tuple[GuardrailVerdict,
             found += await _functions(run, tuple(together))
         for verdicts in await asyncio.gather(*(_one(run, one) for one in others)):
             found += verdicts
-    for verdict in found:
+    return tuple(found)
+
+
+async def tell(run: LiveRun, verdicts: tuple[GuardrailVerdict, ...]) -> None:
+    """Leave a line in history about what tripped."""
+    for verdict in verdicts:
         if verdict.tripwire_triggered:
             line = f"{verdict.guardrail}: {verdict.reason} (subject {verdict.subject[:16]})"
             await run.record("tripwire", line)
-    return tuple(found)
 
 
 async def _one(run: LiveRun, one: Look) -> tuple[GuardrailVerdict, ...]:

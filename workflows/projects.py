@@ -28,7 +28,10 @@ async def open_project(run: LiveRun) -> None:
     except FailureError as error:
         if is_cancelled_exception(error):
             raise
-        raise InvalidInput(f"the project can't be opened: {failures.message(error)}") from error
+        why = failures.message(error)
+        if failures.was_never_taken(error):
+            why = "no worker has the sandbox and its workspaces (docs/sandbox.md)"
+        raise InvalidInput(f"the project can't be opened: {why}") from error
     run.state = run.state.model_copy(update={"project": context})
     if words := rendered(context):
         run.state = appended(run.state, UserTurn(text=words, origin="project"))

@@ -30,7 +30,7 @@ class Matter(NamedTuple):
 
 def of_domain(state: RunState, trigger: Trigger) -> Matter:
     """Build what is reviewed before a run in a sensitive domain has its first effect."""
-    return Matter(f"domain:{state.brief.domain}", trigger.reason, goal(state))
+    return Matter(trigger.name, trigger.reason, goal(state))
 
 
 def of_answer(state: RunState, spec: GuardrailSpec, what: str) -> Matter:

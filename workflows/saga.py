@@ -15,8 +15,11 @@ async def undo(run: LiveRun, *, workspace_restored: bool = False) -> Compensatio
     undone: list[str] = []
     not_undone: list[str] = []
     for effect in reversed(run.state.effects):
-        if effect.local and workspace_restored:
-            undone.append(effect.summary)
+        if effect.local:
+            kept = f"{effect.summary} (it stays in the run's own workspace)"
+            (undone if workspace_restored else not_undone).append(
+                effect.summary if workspace_restored else kept
+            )
             continue
         flaw = await _undone(run, effect)
         (not_undone if flaw else undone).append(effect.summary + flaw)

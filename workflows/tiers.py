@@ -141,6 +141,7 @@ async def _look_first(run: LiveRun, looks: tuple[gates.Look, ...]) -> None:
     """Have guardrails look first that look beside a model: what others do can't wait for them."""
     seen = len(run.state.items)
     verdicts = await guarding.look(run, looks)
+    await guarding.tell(run, verdicts)
     watched = run.state.model_copy(update={"watched": seen})
     run.state = tripwires.after_turn(watched, verdicts, workflow.now())
     await _tell(run)

@@ -104,10 +104,17 @@ def after_compensation(state: RunState, undone: Compensation) -> RunState:
     state = _retried(state.model_copy(update={"output_retries": state.output_retries + 1}))
     bound = "; ".join((verdict.reason, *verdict.constraints))
     text = (
-        f"What you did was blocked by the guardrail {verdict.guardrail}: {bound}. "
-        "What could be undone was undone. Try again, and keep to this."
+        f"The guardrail {verdict.guardrail} held this back: {bound}\n"
+        f"{_taken_back(undone)}Try again, and keep to this."
     )
-    return appended(state, UserTurn(text=shortened(text, LONGEST_NOTICE), origin="constraint"))
+    return appended(state, UserTurn(text=text[:LONGEST_NOTICE], origin="constraint"))
+
+
+def _taken_back(undone: Compensation) -> str:
+    """Tell the model what of its work is gone, so that it does it again if it must."""
+    if not undone.undone:
+        return ""
+    return f"This was taken back: {shortened('; '.join(undone.undone), LONGEST_NOTICE // 2)}\n"
 
 
 def blocked(state: RunState, verdict: GuardrailVerdict) -> RunState:
@@ -126,7 +133,7 @@ def blocked(state: RunState, verdict: GuardrailVerdict) -> RunState:
 
 def sent_back(state: RunState, verdicts: tuple[GuardrailVerdict, ...], now: datetime) -> RunState:
     """Tell the model which checks its answer failed; too many such answers end the approach."""
-    found = "; ".join(f"{one.guardrail}: {one.reason}" for one in verdicts)
+    found = "\n".join(f"{one.guardrail}: {one.reason}" for one in verdicts)
     state = _retried(state.model_copy(update={"revisions": state.revisions + 1}))
     failures = state.ledger.failures_in_a_row + 1
     ledger = state.ledger.model_copy(update={"failures_in_a_row": failures})
@@ -134,9 +141,8 @@ def sent_back(state: RunState, verdicts: tuple[GuardrailVerdict, ...], now: date
     backtracking = state.agent.backtracking
     if backtracking is not None and state.revisions > backtracking.revisions:
         return escalations.dead_end(state, f"acceptance checks failed: {found}")
-    text = f"This answer was not accepted. {found}. Mend it and answer again."
-    notice = UserTurn(text=shortened(text, LONGEST_NOTICE), origin="notice")
-    state = appended(state, notice)
+    text = f"This answer was not accepted. Mend it and answer again. What the checks say:\n{found}"
+    state = appended(state, UserTurn(text=text[:LONGEST_NOTICE], origin="findings"))
     stop = repetition.failing(state.agent.budget, ledger)
     if stop is None:
         return state

@@ -32,7 +32,7 @@ def _is_at_work(run: LiveRun) -> bool:
 
 def _until_slow(run: LiveRun) -> float | None:
     triggers = run.state.agent.triggers
-    if triggers is None or not run.state.agent.escalates:
+    if triggers is None or not run.state.agent.escalates or run.state.outcome is not None:
         return None
     return escalation.seconds_until_slow(triggers, _worked(run), run.state.acknowledged)
 

@@ -60,7 +60,7 @@ def _another_plan(turn: ScriptTurn) -> str:
 def _mend_symptom(turn: ScriptTurn, done: int) -> Reply:
     match done:
         case 0:
-            return _looked_at(RECEIPT)
+            return call("read_file", path=RECEIPT)
         case 1:
             return _replaced(turn, RECEIPT, "money(sum(parts))", "money(cents)")
         case 2:
@@ -72,17 +72,13 @@ def _mend_symptom(turn: ScriptTurn, done: int) -> Reply:
 def _mend_cause(turn: ScriptTurn, done: int) -> Reply:
     match done:
         case 0:
-            return _looked_at(SHARES)
+            return calls(call("run_command", command=[*ALL]), call("read_file", path=SHARES))
         case 1:
             return _replaced(turn, SHARES, LOSES, KEEPS)
         case 2:
             return call("run_command", command=[*ALL])
         case _:
             return say(_report(turn))
-
-
-def _looked_at(path: str) -> Reply:
-    return calls(call("run_command", command=[*ALL]), call("read_file", path=path))
 
 
 def _replaced(turn: ScriptTurn, path: str, before: str, after: str) -> Reply:

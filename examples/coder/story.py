@@ -1,6 +1,7 @@
 """What a run of the coder did, as a person tells it: read from the run's history alone."""
 
 import difflib
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
@@ -53,13 +54,21 @@ def chapters(trace: Trace) -> Iterator[Chapter]:
         yield Chapter("answer", trace.result.answer or "")
 
 
+def logged_key(trace: Trace) -> str:
+    """Return the key that the tests logged, and that the model has read; nothing if it hasn't."""
+    results = (call.result for call in trace.calls)
+    read = " ".join(one.model_dump_json() for one in results if one is not None)
+    found = re.search(r"signing_key=(\w+)", read)
+    return found[1] if found else ""
+
+
 def _own(entry: Entry | None) -> Iterator[Chapter]:
     """Tell what the run did without its model."""
     match entry:
         case Work(kind="command", result=ToolSuccess(data=data)):
             ran = Ran.model_validate(data)
-            said = "; ".join(ran.stdout.strip().splitlines()[-2:]) if ran.exit_code else "pytest"
-            yield Chapter("check failed" if ran.exit_code else "check passed", said)
+            said = ran.stdout.strip().splitlines()[-2 if ran.exit_code else -1 :]
+            yield Chapter("check failed" if ran.exit_code else "check passed", "\n".join(said))
         case Work(kind="command", result=ToolFailure(reason=reason)):
             yield Chapter("check failed", reason)
         case Work(name="restore_workspace", failed=False):

@@ -1,6 +1,7 @@
 """Built-in guardrails of what was done: each trips, passes, or says who looks."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -11,6 +12,7 @@ from activities.guardrails.builtin import (
     review_approval,
     tests_pass,
 )
+from activities.guardrails.definition import Guardrail
 from contracts.errors import AppError
 from tests.activities.looking import a_call, answer, goal, looked, outcome
 
@@ -39,6 +41,15 @@ def test_project_passes() -> None:
         "build",
         False,
     )
+
+
+@pytest.mark.parametrize("make", [tests_pass, project_passes])
+def test_a_command_may_run_as_long_as_the_tool_lets_it(make: Callable[..., Guardrail]) -> None:
+    """What `run_command` wouldn't take is refused when it is written, not in every run."""
+    assert make().spec.timeout == 110
+    assert make(timeout=110.0).spec.timeout == 110
+    with pytest.raises(AppError, match="may run for 110 s at most"):
+        make(timeout=110.1)
 
 
 def test_review_approval() -> None:

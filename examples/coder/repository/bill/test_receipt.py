@@ -1,4 +1,5 @@
 """What a receipt shows."""
+# ruff: noqa: S101 -- these are tests
 
 from .receipt import receipt
 

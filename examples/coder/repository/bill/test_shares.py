@@ -1,4 +1,5 @@
 """What a share is."""
+# ruff: noqa: S101, PLR2004 -- these are tests
 
 from .shares import shares
 

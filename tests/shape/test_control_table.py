@@ -1,0 +1,160 @@
+"""docs/control.md and docs/guardrails.md say what the code does, and every named test is there."""
+
+import ast
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from activities.guardrails.builtin import BUILTIN
+from activities.guardrails.definition import ON_TRIP
+from contracts.budget import Limits
+from contracts.control import Backtracking, Fallback, Triggers
+from policy.escalation import ASKINGS
+from policy.fallback import DEFAULTS, EXHAUSTED
+from policy.guardrails.destruction import REASON
+from tests.shape.tree import ROOT, TREES
+from workflows.backtracking import EXCEEDED
+from workflows.step import Step
+
+DOCS = ROOT / "docs"
+CONTROL = (DOCS / "control.md").read_text(encoding="utf-8")
+GUARDRAILS = (DOCS / "guardrails.md").read_text(encoding="utf-8")
+SECURITY = (DOCS / "security.md").read_text(encoding="utf-8")
+
+TABLE = CONTROL.partition("## Every stop, pause and escalation")[2].partition("\n## ")[0]
+ORDER = CONTROL.partition("## Which comes first")[2].partition("\n## ")[0]
+
+TEST = re.compile(r"`([\w/]+\.py)::(test_\w+)`")
+OF_ITS_OWN = {"", "the same", "—"}
+"""Cells that say nothing which the one before them doesn't."""
+
+DECIDES = {"each", "left_to", "escalates"}
+"""How a test says that it goes through the columns."""
+
+
+def rows() -> list[list[str]]:
+    """The rows of the table that say something, without its head and its headings."""
+    lines = [line for line in TABLE.splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
+    return [row for row in cells if any(row[1:])]
+
+
+def tests_of(path: str) -> Mapping[str, ast.AST]:
+    tree = TREES.get(Path("tests", path))
+    assert tree is not None, f"there is no file tests/{path}"
+    return {
+        node.name: node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+
+
+def words_of(path: str, name: str) -> set[str]:
+    """Every name in a test, its decorators and parameters."""
+    nodes = list(ast.walk(tests_of(path)[name]))
+    return {node.id for node in nodes if isinstance(node, ast.Name)} | {
+        node.arg for node in nodes if isinstance(node, ast.arg)
+    }
+
+
+@pytest.mark.parametrize("page", [CONTROL, GUARDRAILS, SECURITY], ids=["control", "guardrails", "security"])  # fmt: skip
+def test_named_tests_are_there(page: str) -> None:
+    """A test that a page names exists."""
+    named = TEST.findall(page)
+
+    assert named
+    assert [f"{path}::{name}" for path, name in named if name not in tests_of(path)] == []
+
+
+def test_each_row_has_four_cells_and_a_test() -> None:
+    """Nothing is claimed that no test shows."""
+    assert len(rows()) >= 40
+    assert [row for row in rows() if len(row) != 5 or not TEST.search(row[4])] == []
+
+
+def test_a_row_with_several_ends_is_tested_in_each() -> None:
+    """Where the columns differ, one of the tests goes through them, or each has its own."""
+    lacking = [
+        row[0]
+        for row in rows()
+        if (ends := sum(cell not in OF_ITS_OWN for cell in row[1:4])) > 1
+        if (named := TEST.findall(row[4]))
+        if len(named) < ends
+        if not any(DECIDES & words_of(path, name) for path, name in named)
+    ]
+
+    assert lacking == []
+
+
+def test_every_limit_trigger_and_kind_of_failure_is_in_the_table() -> None:
+    """A limit, a trigger or a kind of failure that is added has a row, or fails here."""
+    fields = {*Limits.model_fields, *Triggers.model_fields, *Backtracking.model_fields}
+
+    assert {name for name in (*fields, *DEFAULTS) if f"`{name}`" not in TABLE} == {
+        "sensitive_domains"  # it has a row, by what it does
+    }
+
+
+def test_reasons_are_to_the_letter() -> None:
+    """People and programs look for exactly these words."""
+    reasons = {*(asking.reason for asking in ASKINGS.values()), EXHAUSTED, EXCEEDED, REASON}
+
+    assert {reason for reason in reasons if reason not in TABLE} == set()
+
+
+def test_defaults_are_those_of_the_code() -> None:
+    """What an agent has that says nothing is on the page."""
+    triggers, limits, again = Triggers(), Limits(), Backtracking()
+
+    assert f"`max_retries` ({triggers.max_retries})" in TABLE
+    assert f"`token_share` ({triggers.token_share})" in TABLE
+    assert f"`min_confidence` ({triggers.min_confidence})" in TABLE
+    assert f"`loop_repeat_threshold` ({limits.loop_repeat_threshold})" in TABLE
+    assert f"`max_consecutive_failures` ({limits.max_consecutive_failures})" in TABLE
+    assert f"`revisions` ({again.revisions})" in TABLE
+
+
+def test_every_layer_and_what_its_tripwires_do_is_in_the_table() -> None:
+    """Each `on_trip` of each layer has a row; the first is the default."""
+    for layer, on_trips in ON_TRIP.items():
+        for place, on_trip in enumerate(on_trips):
+            told = f"`{on_trip}`{' (default)' if place == 0 else ''}"
+            assert re.search(rf"\| (\w+ or )?{layer}( or \w+)?, {re.escape(told)} ", TABLE), told
+
+
+def test_reactions_stand_where_they_lead() -> None:
+    """The kinds that move on to the next model are in one row, those that stop in two."""
+    by_cell = {row[0]: row[1] for row in rows()}
+    for kind, default in DEFAULTS.items():
+        (told,) = {end for cell, end in by_cell.items() if f"`{kind}`" in cell}
+        assert ("next model" in told) == (default.reaction == "next_model"), kind
+
+
+def test_every_step_has_its_place() -> None:
+    """The order names a cause for each step that a run can take."""
+    causes = [line for line in ORDER.splitlines() if re.match(r"\| \d+ \|", line)]
+
+    assert [int(line.split("|")[1]) for line in causes] == list(range(1, len(causes) + 1))
+    # Rule, review, run and release belong to 6 and 7, prune to 14, three steps to 13.
+    assert len(get_args(Step)) - 4 - 1 == len(causes) + 3
+
+
+def test_built_in_guardrails_are_listed() -> None:
+    """Each one that comes with Holdfast has its row, by the function that makes it."""
+    made = {make.__name__ for make in BUILTIN.values()}
+
+    assert {name for name in made if f"| `{name}" not in GUARDRAILS} == set()
+
+
+@pytest.mark.parametrize("page", [CONTROL, GUARDRAILS], ids=["control", "guardrails"])
+def test_code_on_the_page_runs(page: str) -> None:
+    """What is shown can be used as it is."""
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+
+    assert blocks
+    for block in blocks:
+        exec(compile(block, "docs", "exec"), {"__name__": "docs"})  # noqa: S102 -- our own page
+    assert Fallback().attempts
