@@ -11,7 +11,7 @@ from contracts.tools import ToolSuccess
 from contracts.transcript import AssistantTurn, Span, ToolTurn, UserTurn
 from workflows import escalations
 from workflows.summaries import shortened
-from workflows.transcript import appended, seen_again
+from workflows.transcript import appended, halted, seen_again
 
 EXCEEDED = "Max backtracks exceeded"
 
@@ -104,7 +104,7 @@ def _exceeded(state: RunState, now: datetime) -> RunState:
     )
     if state.agent.escalates:
         return escalations.escalated(state, stop, now, escalations.BACKTRACKS)
-    return state.model_copy(update={"stop": stop, "outcome": "failed"})
+    return halted(state, stop, "failed")
 
 
 def _request(state: RunState) -> str:

@@ -91,7 +91,9 @@ async def run_command(
         return refusal or results.denied(
             call, "approval_required", "the policy wants a person to approve this command"
         )
-    return await run_tool(run.state, CallState(call=call, ruling=ruling), run.seconds_left())
+    asked = CallState(call=call, ruling=ruling)
+    summary = summaries.command_line(purpose, command)
+    return await run_tool(run.state, asked, run.seconds_left(), summary=summary)
 
 
 def ended(result: ToolSuccess | ToolFailure) -> Ended | None:

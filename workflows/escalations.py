@@ -129,6 +129,9 @@ def _begun_again(state: RunState, request: Escalation) -> RunState:
             return state.model_copy(update={"model_index": 0, "provider_state": {}})
         case "tiers":
             return state.model_copy(update={"tier": 0, "tier_failure": ""})
+        case "backtracks":  # they have seen every retry, and are not asked about those again
+            seen = f"retries:{state.ledger.retries}"
+            return state.model_copy(update={"acknowledged": (*state.acknowledged, seen)})
         case _:
             return state
 

@@ -10,7 +10,7 @@ from contracts.usage import CallUsage
 from policy import fallback
 from workflows import billing, escalations
 from workflows.summaries import shortened
-from workflows.transcript import appended
+from workflows.transcript import appended, halted
 
 _MEND = "mend what the detail names, then start the run again"
 
@@ -84,7 +84,7 @@ def _unanswered(state: RunState, attempt: ModelAttempt) -> RunState:
 
 
 def _failed(state: RunState, stop: Stop) -> RunState:
-    return state.model_copy(update={"stop": stop, "outcome": "failed"})
+    return halted(state, stop, "failed")
 
 
 def _unpaused(state: RunState) -> RunState:

@@ -53,6 +53,12 @@ def looked(state: RunState) -> RunState:
     return state.model_copy(update={"guarded": guarded, "watched": watched})
 
 
+def text_of(state: RunState, what: str) -> str:
+    """Return the text that an input guardrail looked at, by the digest of its subject."""
+    read = filter(None, map(_read, reversed(state.items)))
+    return next((one.text for one in read if digest(one.model_dump(mode="json")) == what), "")
+
+
 def before_calls(state: RunState, batch: Iterable[CallState]) -> tuple[Look, ...]:
     """Say who looks at calls that were allowed, right before they run."""
     calls = tuple(_call(one.call) for one in batch if not one.guarded)

@@ -145,10 +145,14 @@ def _judged(one: Look, answer: RunResult | str) -> tuple[GuardrailVerdict, ...]:
         return _undecided(one, answer.stop.reason if answer.stop else answer.status)
     try:
         if answer.output is not None:
-            return _verdicts(one, GuardrailResult.model_validate(answer.output))
-        return _verdicts(one, GuardrailResult.model_validate_json(answer.answer or ""))
+            found = GuardrailResult.model_validate(answer.output)
+        else:
+            found = GuardrailResult.model_validate_json(answer.answer or "")
     except ValidationError:
         return _undecided(one, "its agent didn't answer with a GuardrailResult")
+    if "tripwire_triggered" not in found.model_fields_set:
+        return _undecided(one, "its agent didn't say whether the tripwire is triggered")
+    return _verdicts(one, found)
 
 
 def _question(subject: Subject) -> str:

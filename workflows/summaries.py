@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -38,6 +39,11 @@ def call_line(call: AnyCall, limit: int = LIMIT) -> str:
 def calls_line(calls: tuple[AnyCall, ...]) -> str:
     """Write the calls of a turn on one line."""
     return shortened("authorize " + ", ".join(call_line(call, 80) for call in calls), LIMIT)
+
+
+def command_line(guardrail: str, command: Sequence[str]) -> str:
+    """Write a command that a guardrail runs: `tests_pass: pytest -q`."""
+    return shortened(f"{guardrail}: {shlex.join(command)}", LIMIT)
 
 
 def ruling_line(ruling: Ruling) -> str:

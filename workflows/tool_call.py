@@ -26,8 +26,14 @@ from workflows.summaries import call_line
 _RESULT = cast("type[ToolSuccess | ToolFailure]", ToolResult)
 
 
-async def run_tool(state: RunState, asked: CallState, seconds_left: float | None) -> ToolResult:
-    """Run a call that was allowed; whatever happens to it becomes its one result."""
+async def run_tool(
+    state: RunState, asked: CallState, seconds_left: float | None, *, summary: str = ""
+) -> ToolResult:
+    """
+    Run a call that was allowed; whatever happens to it becomes its one result.
+
+    What no model asked for has a *summary* of its own, so that people can tell it apart.
+    """
     call, drafting = asked.call, asked.drafting
     contract = state.agent.companion(call.name)
     if drafting is not None:
@@ -55,7 +61,7 @@ async def run_tool(state: RunState, asked: CallState, seconds_left: float | None
         contract = _as_ruled(contract, asked)
     contract = _within(state.agent.budget, contract)
     began = workflow.now()
-    result = await scheduled(contract, call, invocation, seconds_left)
+    result = await scheduled(contract, call, invocation, seconds_left, summary=summary)
     if drafting is None and result.status == "outcome_unknown":
         over = began + timedelta(seconds=contract.timeout) + options.HEARTBEAT
         return await _reconciled(state, contract, invocation, result, over)
@@ -68,9 +74,11 @@ async def scheduled(
     call: ToolCall,
     invocation: ToolInvocation,
     seconds_left: float | None,
+    *,
+    summary: str = "",
 ) -> ToolResult:
     """Run a tool's activity; whatever becomes of it is a result."""
-    summary = call_line(call.model_copy(update={"name": contract.name}))
+    summary = summary or call_line(call.model_copy(update={"name": contract.name}))
     try:
         if contract.local:
             return await workflow.execute_local_activity(

@@ -134,13 +134,13 @@ def blocked(state: RunState, verdict: GuardrailVerdict) -> RunState:
 def sent_back(state: RunState, verdicts: tuple[GuardrailVerdict, ...], now: datetime) -> RunState:
     """Tell the model which checks its answer failed; too many such answers end the approach."""
     found = "\n".join(f"{one.guardrail}: {one.reason}" for one in verdicts)
-    state = _retried(state.model_copy(update={"revisions": state.revisions + 1}))
-    failures = state.ledger.failures_in_a_row + 1
-    ledger = state.ledger.model_copy(update={"failures_in_a_row": failures})
-    state = state.model_copy(update={"ledger": ledger, "candidate": None})
+    state = state.model_copy(update={"revisions": state.revisions + 1, "candidate": None})
     backtracking = state.agent.backtracking
     if backtracking is not None and state.revisions > backtracking.revisions:
         return escalations.dead_end(state, f"acceptance checks failed: {found}")
+    failures = state.ledger.failures_in_a_row + 1
+    ledger = _retried(state).ledger.model_copy(update={"failures_in_a_row": failures})
+    state = state.model_copy(update={"ledger": ledger})
     text = f"This answer was not accepted. Mend it and answer again. What the checks say:\n{found}"
     state = appended(state, UserTurn(text=text[:LONGEST_NOTICE], origin="findings"))
     stop = repetition.failing(state.agent.budget, ledger)
@@ -161,7 +161,7 @@ def _asked(state: RunState, tripped: tuple[GuardrailVerdict, ...], now: datetime
     elif state.candidate is not None:
         text = state.candidate.text
     else:
-        text = reviews.goal(state)
+        text = gates.text_of(state, verdict.subject) or reviews.goal(state)
     reason = shortened("; ".join(one.reason for one in tripped), LONGEST_NOTICE)
     matter = reviews.of_guardrail(spec, verdict.subject, reason, text)
     return reviews.asked(state, matter._replace(call=call), spec.review or Requirement(), now)

@@ -128,8 +128,8 @@ def _attempt(attempt: ModelAttempt) -> str:
 def _approach(approach: Approach) -> str:
     came = f"; came as far as: {_one_line(approach.partial_progress)}"
     return (
-        f"{approach.number}. {_one_line(approach.approach)}: {_one_line(approach.failure_reason)}"
-        f"{came if approach.partial_progress else ''}"
+        f"{approach.number}. {_one_line(approach.approach).rstrip('.')}: "
+        f"{_one_line(approach.failure_reason)}{came if approach.partial_progress else ''}"
     )
 
 

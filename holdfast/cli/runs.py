@@ -16,7 +16,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from contracts.approvals import EmptySignal, SteerSignal
 from contracts.errors import HoldfastError
 from contracts.run import TASK_QUEUE, WORKFLOW_TYPE, RunInput
-from holdfast.cli import access, listing, options, render
+from holdfast.cli import access, listing, options, render, standing
 from holdfast.cli.options import blocking
 from holdfast.cli.watching import Watch
 from holdfast.connection import connect
@@ -145,11 +145,11 @@ async def list_(
 @blocking
 async def show(run: options.RunId, as_json: options.Json = False) -> None:
     """Show where a run stands. Without a worker this comes from its history."""
-    view = await listing.view(await connect(), run)
+    view = await standing.view(await connect(), run)
     if as_json:
         render.show_json(view.model_dump(mode="json"))
     else:
-        listing.show_view(render.console(), view)
+        standing.show_view(render.console(), view)
 
 
 @blocking

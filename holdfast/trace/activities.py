@@ -18,7 +18,7 @@ from holdfast.trace.chronicle import Chronicle, Readers
 from holdfast.trace.markers import Judged
 from holdfast.trace.own import OwnReader
 from holdfast.trace.payloads import RESULT, activity_error, at, decoded, summary
-from holdfast.trace.values import Call, Companion, Turn
+from holdfast.trace.values import Call, Companion, Purpose, Turn
 from workflows import failures
 
 _CALL = TypeAdapter(ModelCall)
@@ -86,6 +86,7 @@ class ActivityReader:
                 number=asked.turn if asked else before + 1,
                 model=asked.model if asked else summary(event),
                 at=at(event),
+                purpose=_purpose(event, asked),
             )
         )
 
@@ -261,3 +262,14 @@ class ActivityReader:
                     failed_usage=used or turn.failed_usage,
                 )
             )
+
+
+def _purpose(event: HistoryEvent, asked: ModelCall | None) -> Purpose:
+    """Find out what a model is asked for: the call says that it is no turn, the summary what."""
+    if asked is not None and not asked.without_tools:
+        return "turn"
+    match summary(event).rpartition(" · ")[2]:
+        case "plan" | "summary" as purpose:
+            return purpose
+        case _:
+            return "turn"

@@ -2,10 +2,19 @@
 
 from collections.abc import Iterator
 
+from pydantic import JsonValue
+
 from contracts.tools import ToolSuccess
-from holdfast.trace.values import Noted, Trace
+from holdfast.trace.values import Noted, Trace, Turn
 from holdfast.trace.words import Line, Tone, elapsed, plain, short
 from holdfast.trace.works import Guarded, Work
+
+_PROJECT = {
+    "open_project": ("opened", "not opened"),
+    "snapshot_workspace": ("snapshot", "no snapshot"),
+    "restore_workspace": ("rolled back", "not rolled back"),
+}
+"""What an activity about files has done, or hasn't."""
 
 
 def guarded_lines(guarded: Guarded) -> Iterator[Line]:
@@ -42,7 +51,9 @@ def work_lines(work: Work) -> Iterator[Line]:
             yield Line("note", f"somebody was told of {work.about}", "quiet")
         case "project":
             tone = "bad" if work.failed else "quiet"
-            yield Line("project", short(f"{work.name}: {work.came_to}") + took, tone)
+            done, not_done = _PROJECT[work.name]
+            text = f"{not_done if work.failed else done}: {work.came_to}"
+            yield Line("project", short(text) + took, tone)
 
 
 def is_told(trace: Trace, note: Noted) -> bool:
@@ -50,9 +61,16 @@ def is_told(trace: Trace, note: Noted) -> bool:
     match note.event:
         case "tripwire":
             name = note.text.partition(":")[0]
-            return any(guarded.tripped(name) for guarded in trace.guarded)
+            commands = (work for work in _since_turn(trace, note) if work.guardrail == name)
+            failed = any(map(_has_failed, commands))
+            return failed or any(guarded.tripped(name) for guarded in trace.guarded)
         case "undone":
             return any(work.kind == "undo" for work in trace.works)
+        case "approach":
+            return any(turn.purpose == "plan" and turn.text.strip() for turn in trace.turns)
+        case "paused":
+            asked = (one.reason for one in trace.requests.values() if one.kind == "escalation")
+            return any(reason and note.text.startswith(reason) for reason in asked)
         case "nobody was told":
             return any(work.kind == "notice" and work.failed for work in trace.works)
         case _:
@@ -80,8 +98,37 @@ def _found(guarded: Guarded, name: str) -> Iterator[tuple[str, Tone]]:
 
 def _ended(work: Work) -> str:
     """Say how a command ended; that it ran doesn't mean that it did what it should."""
+    ended = _exit(work)
+    if ended is None:
+        return plain(work.came_to)
+    code, last = ended
+    if code is None:
+        return "ended at its time limit"
+    return f"exit code {code}{f': {last}' if code and last else ''}"
+
+
+def _exit(work: Work) -> tuple[JsonValue, str] | None:
+    """Return the exit code of a command and the last line that it wrote; null if it has none."""
     result = work.result
     if not isinstance(result, ToolSuccess) or not isinstance(result.data, dict):
-        return plain(work.came_to)
-    code = result.data.get("exit_code")
-    return "ended at its time limit" if code is None else f"exit code {code}"
+        return None
+    wrote = f"{result.data.get('stdout', '')}\n{result.data.get('stderr', '')}"
+    return result.data.get("exit_code"), wrote.strip().rpartition("\n")[2]
+
+
+def _has_failed(work: Work) -> bool:
+    ended = _exit(work)
+    return work.failed or (ended is not None and ended[0] != 0)
+
+
+def _since_turn(trace: Trace, note: Noted) -> list[Work]:
+    """Return what a run had done between its last turn before a line and that line."""
+    found: list[Work] = []
+    for entry in trace.entries:
+        if entry is note:
+            break
+        if isinstance(entry, Turn):
+            found = []
+        elif isinstance(entry, Work):
+            found.append(entry)
+    return found

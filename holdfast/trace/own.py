@@ -1,5 +1,6 @@
 """Reads what a run has done for itself: guardrails, undoing, notices, projects, child runs."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -142,7 +143,8 @@ class OwnReader:
         guardrail = self._chronicle.commanded(invocation.call_id)
         if guardrail is None or self._chronicle.call(invocation.call_id) is not None:
             return None
-        return replace(work, kind="command", guardrail=guardrail.name)
+        about = _command(invocation) or work.about
+        return replace(work, kind="command", guardrail=guardrail.name, about=about)
 
     def _added(self, entry: Guarded | Work) -> int:
         self._chronicle.entries.append(entry)
@@ -153,6 +155,12 @@ class OwnReader:
         if not isinstance(entry, Guarded | Work):
             raise TypeError(f"entry {place} is none of the run's own")
         return entry
+
+
+def _command(invocation: ToolInvocation) -> str:
+    """Write the program and its arguments as on a command line; nothing if it names none."""
+    command = invocation.arguments.get("command")
+    return shlex.join(map(str, command)) if isinstance(command, list) else ""
 
 
 def _layer(event: HistoryEvent, payloads: Sequence[Payload]) -> str:

@@ -14,7 +14,8 @@ class Progress:
     Remembers what was written.
 
     Calls of a turn come to their ends in any order. News of a call stand below the line that says
-    which call it is, which is repeated when something else was written in between.
+    which call it is, which is repeated when something else was written in between. An answer that
+    is held back has been written as an answer: the lines below it say what became of it.
     """
 
     def __init__(self) -> None:

@@ -10,6 +10,7 @@ from contracts.base import JsonObject
 from contracts.run import WORKFLOW_TYPE, sandbox_queue
 from contracts.tools import ToolCall, ToolResult, ToolSuccess
 from holdfast.trace import records
+from holdfast.trace.controlled import is_held_back
 from holdfast.trace.ownspans import own_spans
 from holdfast.trace.records import iso, iso_or_null
 from holdfast.trace.requests import Asked, PassedOn, Said
@@ -93,6 +94,8 @@ def _generation(trace: Trace, turn: Turn, parent: str) -> Span:
         ended_at=iso_or_null(turn.ended_at or trace.ended_at),
         attributes={
             "turn": turn.number,
+            "purpose": turn.purpose,
+            "held_back": is_held_back(trace, turn),
             "model": turn.model,
             "tokens_in": turn.usage.input_tokens,
             "tokens_cached": turn.usage.cached_tokens,

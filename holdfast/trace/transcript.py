@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+from holdfast.trace.controlled import is_held_back
 from holdfast.trace.course import call_lines, escalation_lines, said_line
 from holdfast.trace.errands import guarded_lines, is_told, work_lines
 from holdfast.trace.values import Entry, Escalated, Noted, Said, Trace, Turn
@@ -31,6 +32,9 @@ _SAID_ELSEWHERE = {
     "answer sent back",
 }
 
+_CALLED = {"approach failed": "went back"}
+"""Audit lines that read better under another name."""
+
 _FAULTS = {"workflow task failed", "worker lost", "tripwire", "not undone"}
 
 
@@ -54,7 +58,7 @@ def entry_lines(trace: Trace, entry: Entry) -> Iterator[Line]:
     """Write one entry as far as it has come."""
     match entry:
         case Turn():
-            yield from turn_lines(entry)
+            yield from turn_lines(entry, held_back=is_held_back(trace, entry))
             for call in entry.calls:
                 yield from call_lines(trace, call)
         case Escalated(request_id=request_id):
@@ -68,14 +72,19 @@ def entry_lines(trace: Trace, entry: Entry) -> Iterator[Line]:
         case Noted() if entry.event not in _SAID_ELSEWHERE and not is_told(trace, entry):
             fault = entry.event in _FAULTS
             # What adapters note speaks for itself.
-            text = short(entry.text if entry.event == "noted" else f"{entry.event}: {entry.text}")
+            name = _CALLED.get(entry.event, entry.event)
+            text = short(entry.text if name == "noted" else f"{name}: {entry.text}")
             yield Line("fault" if fault else "note", text, "bad" if fault else "quiet")
         case Noted():
             return
 
 
-def turn_lines(turn: Turn) -> Iterator[Line]:
-    """Write a turn of the model once it is over; its calls are written each by itself."""
+def turn_lines(turn: Turn, *, held_back: bool = False) -> Iterator[Line]:
+    """
+    Write a turn of the model once it is over; its calls are written each by itself.
+
+    That an answer was held back is known only later: who watches a run reads it below.
+    """
     if turn.ended_at is None:
         return
     label = f"turn {turn.number}"
@@ -85,9 +94,10 @@ def turn_lines(turn: Turn) -> Iterator[Line]:
         text = short(turn.error)
         yield Line(label, f"{model}  -> failed{attempts}: {text}", "bad")
         return
-    asked = ", ".join(plain(call.call.name) for call in turn.calls)
-    came = asked or ("pause" if turn.stop == "pause" else "answer")
+    came = _came_to(turn, held_back=held_back)
     yield Line(label, f"{model}  -> {came}{_spent(turn)}")
+    if turn.purpose != "turn" and turn.text.strip():
+        yield Line(turn.purpose, short(turn.text), indented=True)
     if turn.calls and turn.text.strip():
         yield Line("says", short(turn.text), indented=True)
     if turn.objections:
@@ -112,12 +122,22 @@ def ending(trace: Trace) -> Iterator[Line]:
     if result is not None and result.answer is not None:
         yield Line("answer", paragraph(result.answer), "good")
     elif result is not None and result.stop is not None:
-        text = f"{plain(result.stop.reason)}: {plain(result.stop.detail)}"
+        text = f"{plain(result.stop.reason)}: {short(result.stop.detail)}"
         yield Line(trace.status, text, "bad")
         yield Line("next", plain(result.stop.next_safe_action), "bad")
     else:
         yield Line(trace.status.replace("_", " "), plain(trace.failure or ""), "bad")
     yield Line("used", _used(trace, trace.ended_at), "quiet")
+
+
+def _came_to(turn: Turn, *, held_back: bool) -> str:
+    if turn.purpose != "turn":
+        return turn.purpose
+    if turn.calls:
+        return ", ".join(plain(call.call.name) for call in turn.calls)
+    if turn.stop == "pause":
+        return "pause"
+    return "answer, held back" if held_back else "answer"
 
 
 def _spent(turn: Turn) -> str:

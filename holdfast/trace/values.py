@@ -15,6 +15,9 @@ from contracts.usage import CallUsage
 from holdfast.trace.requests import Asked, Said
 from holdfast.trace.works import Guarded, Work
 
+Purpose: TypeAlias = Literal["turn", "plan", "summary"]
+"""What a model is asked for: to go on, to plan an approach, or to sum up what was said."""
+
 Standing: TypeAlias = Literal[
     "running",
     "waiting",
@@ -151,6 +154,7 @@ class Turn:
     number: int
     model: str
     at: datetime
+    purpose: Purpose = "turn"
     ended_at: datetime | None = None
     attempts: int = 0
     text: str = ""

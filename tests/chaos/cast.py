@@ -22,7 +22,7 @@ from tests.chaos.scripts import MARKS
 from tests.sample import TOOLS, note
 
 FREE = ("plain", "asking", "renewing")
-"""Agents that stop, that ask people, that go on in a new execution after every turn."""
+"""Agents that stop, that ask people, that go on in a new execution after a turn or two."""
 
 GUARDED = ("guarded", "guarded_asking")
 
@@ -96,7 +96,7 @@ def cast(stage: Stage) -> App:
             described(
                 name="renewing",
                 escalates=True,
-                max_history_events=1,
+                max_history_events=20,
                 triggers=Triggers(token_share=None),
             ),
             described(name="guarded", guardrails=GUARDRAILS),

@@ -28,6 +28,9 @@ READS = ("add", "look", "poll", "flaky", "account", "flood", "hang", "find")
 MOST_TOKENS = 60
 """What one reply of a script is billed with at most: the reservation for the next."""
 
+MOST_CALLS = 4
+"""What one reply of a script asks for at most. The draft of a call counts beside it."""
+
 
 def one_result_for_each_call(played: Played) -> Complaints:
     """Each turn's calls have one result each, in their order; the last turn's may be open."""
@@ -48,14 +51,14 @@ def one_result_for_each_call(played: Played) -> Complaints:
 
 
 def budget_is_kept(played: Played) -> Complaints:
-    """Nothing exceeds its limit by more than what was reserved for one call of a model."""
+    """Nothing exceeds its limit by more than one reservation: a call of a model, or its drafts."""
     usage, budget = played.usage, played.status.budget
     if usage.steps > budget.max_steps:
         yield f"{usage.steps} steps of {budget.max_steps}"
     tokens = usage.usage.total_tokens
     if budget.max_tokens is not None and tokens >= budget.max_tokens + MOST_TOKENS:
         yield f"{tokens} tokens of {budget.max_tokens}"
-    if budget.max_tool_calls is not None and usage.tool_calls > budget.max_tool_calls:
+    if budget.max_tool_calls is not None and usage.tool_calls > budget.max_tool_calls + MOST_CALLS:
         yield f"{usage.tool_calls} calls of {budget.max_tool_calls}"
 
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TypeAlias
 from uuid import uuid4
@@ -26,6 +27,10 @@ from tests.sample import lines
 
 PATIENCE = 30.0
 """Seconds until a run that neither ends nor rests counts as stuck."""
+
+
+LOST = timedelta(seconds=2)
+"""How long a workflow task that a worker took with it keeps its run waiting."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,7 @@ class Stage:
             {"agent": script.agent, "input": script.goal, "budget": script.budget},
             id=run_id,
             task_queue=self._runs.queue,
+            task_timeout=LOST,
             result_type=RunResult,
         )
         run = Run(handle)

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, event, given, settings
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
@@ -61,6 +61,7 @@ async def cold_stage(
 async def check(stage: Stage, script: Script) -> None:
     """Play a script; whatever holds for every run must hold for it, and its history replay."""
     played = await stage.play(script)
+    event(f"{script.agent} {played.status.status}")  # for --hypothesis-show-statistics
 
     assert complaints(played) == []
     replayer = Replayer(

@@ -1,11 +1,12 @@
 """Runs whose control the tests look at: chains of models, failures, and what history tells."""
 
+import asyncio
 from decimal import Decimal
 
 from pydantic import JsonValue
 from temporalio.client import WorkflowHistory
 
-from contracts.approvals import Escalation, Review
+from contracts.approvals import Escalation, Request, Review
 from contracts.errors import FailureKind, ModelError, ModelRejected, ModelUnavailable
 from contracts.run import RunResult, Stop
 from contracts.usage import CallUsage
@@ -56,17 +57,27 @@ def used(reply: Reply, input_tokens: int = 0, output_tokens: int = 0, cost: str 
     return using(reply, usage)
 
 
+async def asked(run: Run) -> Request:
+    """Wait until the run asks people for one thing; one that has ended never will."""
+    while not (found := await run.pending()):
+        status = await run.status()
+        assert status.status in {"running", "waiting", "suspended"}, status.stop
+        await asyncio.sleep(0.02)
+    (request,) = found
+    return request
+
+
 async def asked_to_resolve(run: Run) -> Escalation:
     """Wait until the run asks a person how it goes on."""
-    (request,) = await run.asked()
-    assert isinstance(request, Escalation)
+    request = await asked(run)
+    assert isinstance(request, Escalation), request
     return request
 
 
 async def asked_to_review(run: Run) -> Review:
     """Wait until the run asks people to approve it."""
-    (request,) = await run.asked()
-    assert isinstance(request, Review)
+    request = await asked(run)
+    assert isinstance(request, Review), request
     return request
 
 

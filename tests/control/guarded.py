@@ -3,13 +3,16 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
+from pydantic import JsonValue
 from temporalio.client import WorkflowHistory
 
 from activities.guardrails.definition import Terms
+from contracts.approvals import Disposition, Request
 from contracts.guardrails import Layer
 from contracts.run import RunResult
+from contracts.tools import ToolResult
 from contracts.transcript import UserTurn
 from holdfast import (
     App,
@@ -31,8 +34,8 @@ from tests.running import Run, Runs
 from tests.sample import TOOLS, note, scripted
 from workflows.agent_run import AgentRun
 
-AUDIT = {"record", "open_run"}
-"""Activities that decide nothing and change nothing."""
+AUDIT = {"record", "open_run", "judge"}
+"""Activities that only begin a run, hear what people say to it, and say what became of it."""
 
 
 @tool(risk=Risk.WRITE_LOCAL)
@@ -110,13 +113,59 @@ def waiting(
     return guardrail(layer=layer, **terms)(look)
 
 
-async def ended(
-    runs: Runs, app: App, goal: str = "go", **more: str
-) -> tuple[Run, RunResult, WorkflowHistory]:
+class Ended(NamedTuple):
+    """A run that is over: what came of it, what history has, what the model was told."""
+
+    result: RunResult
+    history: WorkflowHistory
+    results: list[ToolResult]
+    told: list[tuple[str, str]]
+
+    @property
+    def why(self) -> str:
+        """Why it was stopped."""
+        return self.result.stop.reason if self.result.stop else ""
+
+    @property
+    def order(self) -> list[str]:
+        return order(self.history)
+
+
+async def ended(runs: Runs, app: App, goal: str = "go", **more: JsonValue) -> Ended:
     """Run an agent `it` to its end; its history replays."""
     async with runs.working(app):
-        run = await runs.start("it", goal, **more)
-        return run, await run.result(), await replayed(run)
+        return await over(await runs.start("it", goal, **more))
+
+
+async def over(run: Run) -> Ended:
+    """Wait for the end of a run, while its worker is there; its history replays."""
+    result = await run.result()
+    return Ended(result, await replayed(run), await run.results(), await told(run))
+
+
+async def scheduled(run: Run, name: str) -> None:
+    """Wait until a run has asked for this activity."""
+    while name not in order(await run.handle.fetch_history()):  # noqa: ASYNC110 -- it is elsewhere
+        await asyncio.sleep(0.02)
+
+
+async def asked_next(run: Run, before: Request) -> Request:
+    """Wait until a run asks for something else."""
+    while (found := (await run.asked())[0]).request_id == before.request_id:  # noqa: ASYNC110
+        await asyncio.sleep(0.02)
+    return found
+
+
+async def decided(run: Run, request: Request, decision: str, reason: str = "so") -> Disposition:
+    """Have dana approve or reject, and return what became of it."""
+    return await run.decide(
+        {
+            "request_id": request.request_id,
+            "decision": decision,
+            "approver": "dana",
+            "reason": reason,
+        }
+    )
 
 
 async def replayed(run: Run) -> WorkflowHistory:

@@ -13,7 +13,7 @@ from temporalio.worker import Replayer
 from contracts.run import UsageReport
 from contracts.switches import SWITCHES_TYPE
 from holdfast import call, say
-from holdfast.cli import listing, main
+from holdfast.cli import main, standing
 from holdfast.histories import fetch, read, write
 from holdfast.trace.reader import read_trace
 from tests.holdfast.traces import finished, outcome, pondering, printed
@@ -106,7 +106,7 @@ async def test_history_counts_as_the_run_does(runs: Runs, tmp_path: Path) -> Non
         await run.result()
         usage = await run.handle.query("usage", result_type=UsageReport)
         status = await run.status()
-        shown = await listing.view(runs.client, run.handle.id)
+        shown = await standing.view(runs.client, run.handle.id)
 
     assert shown.source == "history"
     assert (shown.tool_calls, shown.step) == (usage.tool_calls, usage.steps)

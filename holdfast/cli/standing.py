@@ -1,0 +1,259 @@
+"""Where one run stands."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Literal
+
+from pydantic import TypeAdapter
+from rich.console import Console
+from temporalio.client import Client, WorkflowExecutionStatus
+
+from contracts.approvals import RefusedMessage, Request
+from contracts.base import Contract
+from contracts.budget import Limits
+from contracts.control import Approach, Compensation
+from contracts.run import StatusReport, Stop, UsageReport
+from contracts.usage import UsageMetrics
+from holdfast.cli import access, render, requested
+from holdfast.trace import controlled
+from holdfast.trace.reader import read_trace
+from holdfast.trace.requests import Asked
+from holdfast.trace.values import Standing, Trace
+from holdfast.trace.words import counted, dollars, duration, moment, short
+from workflows.requests import KEPT_REFUSALS
+from workflows.summaries import shortened
+
+_STATUS = TypeAdapter(StatusReport)
+_USAGE = TypeAdapter(UsageReport)
+
+_PART = 120
+"""Characters of what is told about an approach; --json has it whole."""
+
+
+class RunView(Contract):
+    """
+    Where one run stands.
+
+    `source` says who says so: a worker that was asked, or the history that the server keeps. The
+    history doesn't know the digest of the transcript, nor all that `requests` say which wait.
+    `refused` are the latest of `refused_total`. `approach` and `tier` are under way, `attempts` the
+    approaches that failed, and a `candidate` is an answer that waits for a person: these the
+    history tells, whoever was asked for the rest.
+    """
+
+    source: Literal["worker", "history"]
+    run_id: str
+    agent: str | None
+    tenant: str | None
+    actor: str | None
+    status: Standing
+    waits_for: tuple[str, ...]
+    requests: tuple[Request, ...]
+    step: int
+    tool_calls: int
+    hosted_calls: int
+    model: str | None
+    answer: str | None
+    confidence: float | None
+    stop: Stop | None
+    failure: str | None
+    usage: UsageMetrics
+    budget: Limits | None
+    waited_seconds: float
+    started_at: datetime
+    ended_at: datetime | None
+    transcript_digest: str | None
+    refused: tuple[RefusedMessage, ...]
+    refused_total: int
+    notes: tuple[str, ...]
+    approach: str | None
+    attempts: tuple[Approach, ...]
+    tier: str | None
+    candidate: str | None
+    compensation: Compensation | None
+
+
+async def view(client: Client, run: str) -> RunView:
+    """Return where a run stands; raises HoldfastError when there is no such run."""
+    description = await access.describe(client, run)
+    if description.status is WorkflowExecutionStatus.RUNNING:
+        status = await access.ask(client, run, "status", _STATUS)
+        usage = await access.ask(client, run, "usage", _USAGE) if status is not None else None
+        waiting = bool(status and status.waits_for)
+        requests = await access.ask(client, run, "pending", access.REQUESTS) if waiting else ()
+        if status is not None and usage is not None:
+            trace = read_trace(await access.history(client, run))
+            return _asked(trace, status, usage, requests or ())
+    return _read(read_trace(await access.history(client, run)))
+
+
+def show_view(out: Console, shown: RunView) -> None:
+    """Print where a run stands."""
+    fields = [
+        ("run", shown.run_id),
+        ("agent", shown.agent or "-"),
+        ("for", f"{shown.actor or '-'} of {shown.tenant or '-'}"),
+        ("status", shown.status.replace("_", " ")),
+        *(("waits for", line) for line in shown.waits_for),
+        ("model", shown.model or "-"),
+        ("used", _used(shown)),
+        ("limits", _limits(shown.budget)),
+        ("started", moment(shown.started_at)),
+    ]
+    if shown.ended_at is not None:
+        took = duration(shown.ended_at - shown.started_at)
+        fields.append(("ended", f"{moment(shown.ended_at)}, after {took}"))
+    if shown.stop is not None:
+        fields.append(("stopped", f"{shown.stop.reason}: {short(shown.stop.detail)}"))
+        fields.append(("next", shown.stop.next_safe_action))
+    if (more := shown.refused_total - len(shown.refused)) > 0:
+        fields.append(("refused", f"{more} before these"))
+    fields += [
+        ("refused", f"{one.signal} {one.request_id} {one.sender}: {one.reason}")
+        for one in shown.refused
+    ]
+    fields += [("noted", note) for note in shown.notes]
+    fields += _controlled(shown)
+    if shown.failure is not None:
+        fields.append(("failure", shown.failure))
+    if shown.answer is not None:
+        fields.append(("answer", shown.answer))
+    if shown.source == "history" and shown.ended_at is None:
+        fields.append(("note", "no worker answered; this is what the history says"))
+    render.show_fields(out, fields)
+    for request in shown.requests:
+        requested.show_request(out, shown.run_id, request)
+
+
+def _controlled(shown: RunView) -> Iterator[tuple[str, str]]:
+    """Say what was tried and taken back, each on a line, and how sure one may be of the answer."""
+    for approach in shown.attempts:
+        yield "tried", _tried(approach)
+    if shown.approach is not None:
+        yield "trying", short(shown.approach)
+    if shown.tier is not None:
+        yield "tier", shown.tier
+    if shown.compensation is not None:
+        yield from (("undone", short(line)) for line in shown.compensation.undone)
+        yield from (("not undone", short(line)) for line in shown.compensation.not_undone)
+    if shown.candidate is not None:
+        yield "proposed", short(shown.candidate)
+    if shown.confidence is not None:
+        yield "sure", f"{shown.confidence:.2f} of 1"
+
+
+def _tried(approach: Approach) -> str:
+    came = f"; came as far as: {shortened(approach.partial_progress, _PART)}"
+    return (
+        f"{approach.number}. {shortened(approach.approach, _PART).rstrip('.')}: "
+        f"{shortened(approach.failure_reason, _PART)}{came if approach.partial_progress else ''}"
+    )
+
+
+def _asked(
+    trace: Trace, status: StatusReport, usage: UsageReport, requests: tuple[Request, ...]
+) -> RunView:
+    tried = controlled.approaches(trace)
+    return RunView(
+        source="worker",
+        run_id=status.run_id,
+        agent=status.agent,
+        tenant=status.tenant,
+        actor=status.actor,
+        status=status.status,
+        waits_for=status.waits_for,
+        requests=requests,
+        step=status.step,
+        tool_calls=usage.tool_calls,
+        hosted_calls=usage.hosted_calls,
+        model=status.model,
+        answer=status.answer,
+        confidence=None,
+        stop=status.stop,
+        failure=None,
+        usage=usage.usage,
+        budget=status.budget,
+        waited_seconds=usage.waited_seconds,
+        started_at=status.started_at,
+        ended_at=None,
+        transcript_digest=status.transcript_digest,
+        refused=status.refused,
+        refused_total=status.refused_total,
+        notes=status.notes,
+        approach=tried.under_way,
+        attempts=tried.given_up,
+        tier=controlled.tier(trace),
+        candidate=controlled.candidate(trace),
+        compensation=controlled.taken_back(trace),
+    )
+
+
+def _read(trace: Trace) -> RunView:
+    refused = tuple(
+        RefusedMessage(
+            signal=said.signal,
+            request_id=said.request_id,
+            sender=said.sender,
+            reason=said.refusal,
+            at=said.at,
+            code=said.code or "unreadable",
+        )
+        for said in trace.messages
+        if said.accepted is False
+    )
+    turns = [turn for turn in trace.turns if turn.ended_at is not None and turn.error is None]
+    result, tried = trace.result, controlled.approaches(trace)
+    return RunView(
+        source="history",
+        run_id=trace.run_id,
+        agent=trace.brief.agent if trace.brief else None,
+        tenant=trace.brief.tenant if trace.brief else None,
+        actor=trace.brief.actor if trace.brief else None,
+        status=trace.status,
+        waits_for=tuple(_waits_for(asked) for asked in trace.waiting),
+        requests=(),
+        step=result.steps if result else len(turns),
+        tool_calls=trace.tool_calls,
+        hosted_calls=trace.hosted_calls,
+        model=result.model if result else (turns[-1].model if turns else None),
+        answer=result.answer if result else None,
+        confidence=result.confidence if result else None,
+        stop=result.stop if result else None,
+        failure=trace.failure,
+        usage=result.usage if result else trace.usage,
+        budget=trace.limits,
+        waited_seconds=sum(
+            asked.waited.total_seconds() for asked in trace.requests.values() if asked.waited
+        ),
+        started_at=trace.started_at,
+        ended_at=trace.ended_at,
+        transcript_digest=None,
+        refused=refused[-KEPT_REFUSALS:],
+        refused_total=len(refused),
+        notes=tuple(entry.text for entry in trace.audits if entry.event == "noted"),
+        approach=tried.under_way,
+        attempts=tried.given_up,
+        tier=controlled.tier(trace),
+        candidate=controlled.candidate(trace),
+        compensation=controlled.taken_back(trace),
+    )
+
+
+def _waits_for(asked: Asked) -> str:
+    so_far = f" ({len(asked.approvals)} of {asked.count} approved)" if asked.count > 1 else ""
+    return f"{asked.request_id} · {asked.reason}{so_far}"
+
+
+def _used(shown: RunView) -> str:
+    used = [counted(shown.step, "step"), counted(shown.tool_calls, "tool call")]
+    if shown.hosted_calls:
+        used.append(counted(shown.hosted_calls, "hosted call"))
+    tokens = counted(shown.usage.total_tokens, "token")
+    return ", ".join((*used, tokens, dollars(shown.usage.estimated_cost)))
+
+
+def _limits(budget: Limits | None) -> str:
+    if budget is None:
+        return "-"
+    limits = budget.model_dump(mode="json", exclude_none=True)
+    return ", ".join(f"{name} {value}" for name, value in limits.items())

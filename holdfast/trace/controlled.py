@@ -1,0 +1,129 @@
+"""How a run was controlled, read from its entries: answers held back, approaches given up."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from contracts.control import Approach, Compensation
+from contracts.guardrails import GuardrailSpec
+from holdfast.trace.values import Entry, Escalated, Noted, Trace, Turn
+
+_ANSWER_LAYERS = {"output", "post_action"}
+
+
+class Approaches(NamedTuple):
+    """The approaches that a run gave up, and the one that it follows now."""
+
+    given_up: tuple[Approach, ...]
+    under_way: str | None
+
+
+def is_held_back(trace: Trace, turn: Turn) -> bool:
+    """Whether a turn is an answer that a guardrail, a check or a reviewer kept from going out."""
+    if not _is_answer(turn) or _is_released(trace, turn):
+        return False
+    return any(_holds_back(trace, entry) for entry in _behind(trace, turn))
+
+
+def candidate(trace: Trace) -> str | None:
+    """Return the answer that waits for a person; null where none does."""
+    turn = trace.turns[-1] if trace.turns else None
+    if turn is None or not trace.waiting or not _is_answer(turn):
+        return None
+    tripped = [_tripped(trace, entry) for entry in _behind(trace, turn)]
+    return None if any(spec and _is_firm(trace, spec) for spec in tripped) else turn.text
+
+
+def approaches(trace: Trace) -> Approaches:
+    """Return what was tried: as the result has it, else as plans and audit lines tell it."""
+    found: list[Approach] = []
+    planned = ""
+    for entry in trace.entries:
+        match entry:
+            case Turn(purpose="plan", text=text):
+                planned = text.strip()
+            case Noted(event="approach", text=text):
+                planned = planned or text
+            case Noted(event="approach failed", text=text):
+                found.append(_failed(found, planned or "(none was planned)", text))
+                planned = ""
+            case Noted(event="tier failed", text=text):
+                agent, _, reason = text.partition("): ")
+                found.append(_failed(found, f"{agent})", reason))
+            case _:
+                continue
+    if trace.result is not None:
+        return Approaches(trace.result.attempts, None)
+    return Approaches(tuple(found), planned or None)
+
+
+def taken_back(trace: Trace) -> Compensation | None:
+    """Return what was undone and what could not be; null where nothing had to be."""
+    kept = trace.result.compensation if trace.result else None
+    # Of what an approach did, a result keeps only what could not be undone.
+    undone = (kept.undone if kept else ()) or _texts(trace, "undone")
+    not_undone = (kept.not_undone if kept else ()) or _texts(trace, "not undone")
+    return Compensation(undone=undone, not_undone=not_undone) if undone or not_undone else None
+
+
+def tier(trace: Trace) -> str | None:
+    """Return the agent that does the goal or a part of it now; null where nobody else does."""
+    open_ = [work for work in trace.works if work.kind == "child" and work.ended_at is None]
+    if trace.agent is None or trace.agent.tiers is None or trace.ended_at is not None or not open_:
+        return None
+    part = open_[-1].run_id.rpartition(".")[2].partition("-")[2]
+    return f"{part} ({open_[-1].name})"
+
+
+def _failed(before: list[Approach], approach: str, reason: str) -> Approach:
+    return Approach(
+        number=len(before) + 1, approach=approach, failure_reason=reason, partial_progress=""
+    )
+
+
+def _is_answer(turn: Turn) -> bool:
+    whole = turn.ended_at is not None and turn.error is None and turn.stop != "pause"
+    return turn.purpose == "turn" and whole and not turn.calls and not turn.objections
+
+
+def _is_released(trace: Trace, turn: Turn) -> bool:
+    over = trace.result is not None and trace.result.status == "completed"
+    return over and trace.turns[-1].key == turn.key
+
+
+def _behind(trace: Trace, turn: Turn) -> Iterator[Entry]:
+    """Return what happened between a turn and the next one."""
+    met = False
+    for entry in trace.entries:
+        if isinstance(entry, Turn):
+            if met:
+                return
+            met = entry.key == turn.key
+        elif met:
+            yield entry
+
+
+def _holds_back(trace: Trace, entry: Entry) -> bool:
+    if isinstance(entry, Escalated):
+        return trace.requests[entry.request_id].outcome in {"rejected", "expired"}
+    return _tripped(trace, entry) is not None
+
+
+def _tripped(trace: Trace, entry: Entry) -> GuardrailSpec | None:
+    """Return the guardrail or check of answers that an audit line says has tripped."""
+    if trace.agent is None or not isinstance(entry, Noted) or entry.event != "tripwire":
+        return None
+    at_gates = (
+        *trace.agent.acceptance,
+        *(one for one in trace.agent.guardrails if one.layer in _ANSWER_LAYERS and not one.tools),
+    )
+    name = entry.text.partition(":")[0]
+    return next((spec for spec in at_gates if spec.name == name), None)
+
+
+def _is_firm(trace: Trace, spec: GuardrailSpec) -> bool:
+    """Whether an answer that it objects to is withheld, whatever a person says."""
+    return spec.on_trip != "ask" or (trace.agent is not None and spec in trace.agent.acceptance)
+
+
+def _texts(trace: Trace, event: str) -> tuple[str, ...]:
+    return tuple(note.text for note in trace.audits if note.event == event)

@@ -1,0 +1,108 @@
+"""Random scripts over replies, tools, people and workers: what holds for every run holds here."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Replayer, Worker
+
+import worker
+from tests.chaos.cast import FREE, GUARDED, cast
+from tests.chaos.invariants import complaints
+from tests.chaos.playing import Stage, staged
+from tests.chaos.scripts import Script, scripts
+from tests.running import Runs
+from workflows.agent_run import AgentRun
+
+pytestmark = pytest.mark.timeout(600)
+
+fifty = settings(
+    max_examples=50,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+@asynccontextmanager
+async def opened(client: Client, folder: Path, *, cold: bool) -> AsyncGenerator[Stage]:
+    """Have a stage; a cold one forgets transcripts and runs as soon as it has touched them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOLDFAST_HOME", str(folder / "home"))
+        if cold:
+            patch.setattr(worker, "Worker", partial(Worker, max_cached_workflows=0))
+        cached = 0 if cold else 256
+        async with staged(Runs(client), folder, cast, cached_transcripts=cached) as stage:
+            yield stage
+
+
+@pytest.fixture(scope="module")
+async def stage(
+    server: WorkflowEnvironment, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncGenerator[Stage]:
+    async with opened(server.client, tmp_path_factory.mktemp("warm"), cold=False) as stage:
+        yield stage
+
+
+@pytest.fixture(scope="module")
+async def cold_stage(
+    server: WorkflowEnvironment, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncGenerator[Stage]:
+    async with opened(server.client, tmp_path_factory.mktemp("cold"), cold=True) as stage:
+        yield stage
+
+
+async def check(stage: Stage, script: Script) -> None:
+    """Play a script; whatever holds for every run must hold for it, and its history replay."""
+    import time
+    t = time.monotonic()
+    played = await stage.play(script)
+    print("TIME", script.agent, round(time.monotonic() - t, 2), len(played.histories), [c.tool for x in script.turns for c in x.calls], [x.restart for x in script.turns], [m.what for r in script.reactions for m in r], played.status.status)
+    event(f"{script.agent} {played.status.status}")  # for --hypothesis-show-statistics
+
+    assert complaints(played) == []
+    replayer = Replayer(
+        workflows=[AgentRun],
+        workflow_runner=worker.WORKFLOW_RUNNER,
+        data_converter=pydantic_data_converter,
+    )
+    for history in played.histories:
+        await replayer.replay_workflow(history)
+
+
+@fifty
+@given(script=scripts(FREE))
+async def test_whatever_models_and_tools_do(stage: Stage, script: Script) -> None:
+    """Replies of any kind, calls that work, fail, hang, are denied, unknown or malformed."""
+    # LP-02 T-21 T-49
+    await check(stage, script)
+
+
+@fifty
+@given(script=scripts(FREE, people=True, restarts=True))
+async def test_whatever_people_say_and_whenever_workers_go(stage: Stage, script: Script) -> None:
+    """Approvals, words, rubbish: early, late, twice; workers that go in the middle of a turn."""
+    # HG-13 GF-01 SS-07
+    await check(stage, script)
+
+
+@fifty
+@given(script=scripts(GUARDED, people=True, marked=True))
+async def test_whatever_guardrails_find(stage: Stage, script: Script) -> None:
+    """Tripwires in every layer: nothing before a verdict, nothing after a bad one."""
+    # GR-02
+    await check(stage, script)
+
+
+@fifty
+@given(script=scripts((*FREE, *GUARDED), people=True, marked=True))
+async def test_whatever_workers_forget(cold_stage: Stage, script: Script) -> None:
+    """A worker that remembers neither runs nor transcripts does the same as one that does."""
+    # SS-01
+    await check(cold_stage, script)

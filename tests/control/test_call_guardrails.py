@@ -1,0 +1,284 @@
+"""Right before a call runs: what it costs, what it needs, who else is at it, is all well."""
+
+import asyncio
+from decimal import Decimal
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from contracts.tools import ToolFailure
+from holdfast import (
+    Budget,
+    Reply,
+    Script,
+    ScriptTurn,
+    UsageMetrics,
+    call,
+    calls,
+    conflict_detection,
+    cost_estimation,
+    dependency_check,
+    deployment_safety,
+    say,
+    using,
+)
+from tests.control.guarded import Seen, decided, ended, guarded, on_word, over
+from tests.running import Run, Runs
+from tests.sample import lines
+
+
+@pytest.mark.parametrize(("spent", "status"), [("0.50", "ok"), ("0.51", "denied")])
+async def test_cost(runs: Runs, tmp_path: Path, spent: str, status: str) -> None:
+    """A call that would cost all that is left runs; a cent more than that, and it doesn't."""
+    # GR-20
+    log = tmp_path / "log"
+    used = UsageMetrics(input_tokens=10, output_tokens=1, estimated_cost=Decimal(spent))
+    script = [using(call("write", log=str(log), text="x"), used), say("done")]
+    app = guarded(
+        script,
+        cost_estimation(Decimal("0.50"), tools=("write",)),
+        budget=Budget(max_cost=Decimal("1.00")),
+    )
+
+    found = await ended(runs, app)
+
+    assert found.results[0].status == status
+    assert ("write" in found.order) == (status == "ok")
+    if isinstance(failure := found.results[0], ToolFailure):
+        assert "the call costs about $0.50" in failure.reason
+
+
+async def test_dependencies(runs: Runs, tmp_path: Path) -> None:
+    """What is missing is named before the call, which doesn't run; the loop goes on."""  # GR-21
+    log = tmp_path / "log"
+    needs = dependency_check(
+        commands=("sh", "no-such-program"), modules=("json", "no_such_module"), tools=("write",)
+    )
+    script = [calls(call("write", log=str(log), text="x"), call("look", place="y")), say("done")]
+
+    found = await ended(runs, guarded(script, needs))
+
+    written, looked = found.results
+    assert (found.result.status, looked.status, lines(log)) == ("completed", "ok", [])
+    assert isinstance(written, ToolFailure)
+    assert "missing: command 'no-such-program', module 'no_such_module'" in written.reason
+
+
+async def test_two_runs_at_one_resource(runs: Runs, tmp_path: Path) -> None:
+    """The second that wants to write there is refused; another resource and later times pass."""
+    # GR-22
+    order_id = uuid4().hex
+
+    def script(turn: ScriptTurn) -> Reply:
+        log = str(tmp_path / turn.goal)
+        if turn.number == 1:
+            return call("create_draft", log=log, title=title[turn.goal])
+        return call("hold", log=log) if turn.number == 2 else say("done")
+
+    title = {"one": order_id, "two": order_id, "other": f"{order_id}-2"}
+    app = guarded(script, conflict_detection("title", tools=("create_draft",)))
+    async with runs.working(app):
+        one = await runs.start("it", "one", tenant="acme")
+        await held(tmp_path / "one")
+        await visible(runs, one, order_id)
+        two = await runs.start("it", "two", tenant="acme")
+        other = await runs.start("it", "other", tenant="acme")
+        await held(tmp_path / "two")
+        refused = await two.failure()
+        await held(tmp_path / "other")
+        allowed = await other.success()
+        for name in ("one", "two", "other"):
+            (tmp_path / f"{name}.go").touch()
+        first, second, third = await over(one), await over(two), await over(other)
+
+    assert refused.status == "denied"
+    assert f"run {one.handle.id!r} holds title:{order_id}" in refused.reason
+    assert allowed.status == "ok"
+    assert ["create_draft" in each.order for each in (first, second, third)] == [True, False, True]
+
+
+async def held(log: Path) -> None:
+    """Wait until a run has come to its second call."""
+    while "held" not in lines(log):  # noqa: ASYNC110 -- it is elsewhere
+        await asyncio.sleep(0.02)
+
+
+async def visible(runs: Runs, run: Run, resource: str) -> None:
+    """Wait until the server finds a run by its resource."""
+    query = f"AgentResources = 'title:{resource}'"
+    while True:
+        found = [one.id async for one in runs.client.list_workflows(query)]
+        if run.handle.id in found:
+            return
+        await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize(("well", "deployed"), [(True, 2), (False, 0)])
+async def test_deployments(runs: Runs, tmp_path: Path, *, well: bool, deployed: int) -> None:
+    """A failing health check keeps a deployment from being run."""  # GR-28
+    log = tmp_path / "log"
+
+    async def probe() -> bool:
+        return well
+
+    script = [call("write", log=str(log), text="release"), say("done")]
+    found = await ended(runs, guarded(script, deployment_safety(probe, ("write",))))
+
+    assert len(lines(log)) == deployed
+    assert found.results[0].status == ("ok" if well else "denied")
+    assert found.result.status == "completed"
+
+
+async def test_an_ill_deployment_is_taken_back(runs: Runs, tmp_path: Path) -> None:
+    """Ill after it was deployed, it is undone, and the run doesn't end well."""  # GR-28 GR-13
+    log = tmp_path / "log"
+
+    async def probe() -> bool:
+        return False
+
+    ill = deployment_safety(probe, ("create_draft",), layer="post_action", on_trip="block")
+    script = [call("create_draft", log=str(log), title="release"), say("done")]
+    found = await ended(runs, guarded(script, ill))
+
+    assert (found.result.status, found.why) == ("blocked", "the health check fails")
+    assert lines(log) == ["created release", "removed release"]
+
+
+async def test_only_the_tools_it_is_for(runs: Runs, tmp_path: Path) -> None:
+    """It sees the arguments of calls of its tools, as they will run, and no other calls."""
+    seen, log = Seen(), str(tmp_path / "log")
+    look = on_word("no_bad", "bad", "pre_execution", seen, tools=("write",))
+    script = [
+        calls(
+            call("look", place="bad"),
+            call("write", log=log, text="bad"),
+            call("write", log=log, text="good"),
+        ),
+        say("done"),
+    ]
+
+    found = await ended(runs, guarded(script, look))
+
+    assert [one.status for one in found.results] == ["ok", "denied", "ok"]
+    assert [(one.tool, one.data) for one in seen.subjects] == [
+        ("write", {"log": log, "text": "bad"}),
+        ("write", {"log": log, "text": "good"}),
+    ]
+    assert lines(log) == ["begin good", "end good"]
+
+
+async def test_what_may_not_run_anyway_is_not_looked_at(runs: Runs) -> None:
+    """Denied, unknown and invalid calls never come that far."""  # LP-11
+    seen = Seen()
+    turn = calls(call("delete", record="x"), call("nope"), call("add", a="one", b=2))
+    found = await ended(
+        runs, guarded([turn, say("done")], on_word("no_bad", "bad", "pre_execution", seen))
+    )
+
+    assert [one.status for one in found.results] == ["denied", "error", "error"]
+    assert seen.subjects == []
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject"])
+async def test_one_that_asks(runs: Runs, tmp_path: Path, decision: str) -> None:
+    """Approved, the call runs, decided anew and not looked at again; rejected, it is denied."""
+    # T-07
+    log = tmp_path / "log"
+    look = on_word("no_bad", "bad", "pre_execution", on_trip="ask")
+    app = guarded([call("write", log=str(log), text="bad"), say("done")], look)
+    async with runs.working(app):
+        run = await runs.start("it")
+        (request,) = await run.asked()
+        before = lines(log)
+        await decided(run, request, decision)
+        found = await over(run)
+
+    assert (request.kind, request.reason, before) == ("review", "it says bad", [])
+    assert request.kind == "review"
+    assert "write(" in request.text
+    assert found.result.status == "completed"
+    assert found.order.count("guardrail:no_bad") == 1
+    assert found.order.count("authorize") == (2 if decision == "approve" else 1)
+    assert len(lines(log)) == (2 if decision == "approve" else 0)
+    assert found.results[0].status == ("ok" if decision == "approve" else "denied")
+
+
+@pytest.mark.parametrize(
+    ("second", "status"), [("deny", "completed"), ("block", "blocked")], ids=["deny", "block"]
+)
+async def test_a_person_lifts_no_other_objection(
+    runs: Runs, tmp_path: Path, second: str, status: str
+) -> None:
+    """Where another guardrail refuses the same call, nobody is asked to approve it."""
+    # GR-15 T-07
+    log = tmp_path / "log"
+    app = guarded(
+        [call("write", log=str(log), text="bad"), say("done")],
+        on_word("asks", "bad", "pre_execution", on_trip="ask"),
+        on_word("refuses", "bad", "pre_execution", on_trip=second),  # pyright: ignore[reportArgumentType] -- one of the two
+    )
+
+    found = await ended(runs, app)
+
+    assert (found.result.status, lines(log)) == (status, [])
+    assert "write" not in found.order
+
+
+async def test_two_that_ask_are_one_question(runs: Runs, tmp_path: Path) -> None:
+    """All that was found about a call is in one request; rejected once, it is denied."""
+    log = tmp_path / "log"
+    app = guarded(
+        [call("write", log=str(log), text="bad luck"), say("done")],
+        on_word("no_bad", "bad", "pre_execution", on_trip="ask"),
+        on_word("no_luck", "luck", "pre_execution", on_trip="ask"),
+    )
+    async with runs.working(app):
+        run = await runs.start("it")
+        (request,) = await run.asked()
+        await decided(run, request, "reject")
+        found = await over(run)
+
+    assert request.reason == "it says bad; it says luck"
+    assert (found.result.status, found.results[0].status) == ("completed", "denied")
+    assert lines(log) == []
+
+
+def the_same(_: ScriptTurn) -> Reply:
+    return call("look", place="x")
+
+
+def always_wrong(turn: ScriptTurn) -> Reply:
+    return call("add", a=f"no number {turn.number}", b=1)
+
+
+def something_else(turn: ScriptTurn) -> Reply:
+    return call("look", place=str(turn.number))
+
+
+@pytest.mark.parametrize(
+    ("script", "budget", "why", "ran"),
+    [
+        (something_else, Budget(max_steps=2), "max_steps (2) reached", 2),
+        (the_same, Budget(max_steps=9, loop_repeat_threshold=1), "loop", 1),
+        (
+            always_wrong,
+            Budget(max_steps=9, max_consecutive_failures=2),
+            "max_consecutive_failures",
+            0,
+        ),
+    ],
+    ids=["budget", "looping", "invalid"],
+)
+async def test_the_gate_before_calls(
+    runs: Runs, script: Script, budget: Budget, why: str, ran: int
+) -> None:
+    """Out of budget, looping, invalid: each ends the run, and each call has its one result."""
+    # LP-11
+    found = await ended(runs, guarded(script, budget=budget))
+
+    assert found.result.status == "stopped"
+    assert why in found.why
+    assert found.order.count("look") == ran
+    asked = found.order.count("call_model")
+    assert len({one.call_id for one in found.results}) == len(found.results) == asked == 2

@@ -1,0 +1,178 @@
+"""What a run did is taken back when its answer is blocked, and what can't be is told."""
+
+from pathlib import Path
+
+import pytest
+
+from contracts.tools import Risk
+from holdfast import Reply, ScriptTurn, ToolContext, ToolError, call, calls, say, tool
+from tests.control.guarded import EFFECTS, after_trip, decided, ended, guarded, on_word
+from tests.histories import activities
+from tests.running import Runs
+from tests.sample import lines, note, scripted
+
+
+async def test_effects_are_undone_in_reverse(runs: Runs, tmp_path: Path) -> None:
+    """Drafts go again, the latest first; a write that nothing undoes is reported."""
+    # GR-13 T-30 GR-10
+    log = str(tmp_path / "log")
+    script = [
+        calls(
+            call("create_draft", log=log, title="one"),
+            call("write", log=log, text="kept"),
+            call("create_draft", log=log, title="two"),
+            call("look", place="x"),
+        ),
+        say("bad"),
+    ]
+    app = guarded(script, on_word("no_bad", "bad", "output", on_trip="block"))
+
+    found = await ended(runs, app)
+
+    assert lines(log) == [
+        "created one",
+        "begin kept",
+        "end kept",
+        "created two",
+        "removed two",
+        "removed one",
+    ]
+    assert found.result.status == "blocked"
+    undone = found.result.compensation
+    assert undone is not None
+    assert [line.partition("title=")[2] for line in undone.undone] == ['"two")', '"one")']
+    assert len(undone.not_undone) == 1
+    assert undone.not_undone[0].startswith("write(")
+    assert found.result.stop is not None
+    assert found.why == "it says bad"
+    assert f"could not be undone: {undone.not_undone[0]}" in found.result.stop.detail
+    assert after_trip(found.history) == ["remove_draft", "remove_draft"]
+    audit = [
+        one.summary.partition(": ")[0] for one in activities(found.history) if one.name == "record"
+    ]
+    assert audit == ["tripwire", "undone", "not undone", "undone", "blocked"]
+
+
+async def test_a_second_try_begins_clean(runs: Runs, tmp_path: Path) -> None:
+    """What the blocked try did is gone before the model tries again, and is undone once."""
+    # GR-13 GR-14
+    log = str(tmp_path / "log")
+
+    def script(turn: ScriptTurn) -> Reply:
+        if turn.number in (1, 3):
+            return call("create_draft", log=log, title=f"draft {turn.number}")
+        return say("bad" if turn.number == 2 else "good")
+
+    found = await ended(runs, guarded(script, on_word("no_bad", "bad", "output")))
+
+    assert (found.result.status, found.result.answer) == ("completed", "good")
+    assert lines(log) == ["created draft 1", "removed draft 1", "created draft 3"]
+    assert found.result.compensation is not None
+    assert len(found.result.compensation.undone) == 1
+
+
+@pytest.mark.parametrize(("word", "kept"), [("fine", True), ("awful", False)])
+async def test_after_calls(runs: Runs, tmp_path: Path, word: str, *, kept: bool) -> None:
+    """With tools, a post-action guardrail looks right after their calls, before the model does."""
+    # GR-13 GR-16
+    log = str(tmp_path / "log")
+
+    def script(turn: ScriptTurn) -> Reply:
+        first = turn.number == 1
+        return call("create_draft", log=log, title=word) if first else say("done")
+
+    look = on_word("no_awful", "awful", "post_action", tools=("create_draft",))
+    found = await ended(runs, guarded(script, look))
+
+    asked = found.order[:4]
+    assert asked == ["call_model", "authorize", "create_draft", "guardrail:no_awful"]
+    assert lines(log) == ([f"created {word}"] if kept else [f"created {word}", f"removed {word}"])
+    assert found.result.status == "completed"
+    assert [origin for origin, _ in found.told] == ["goal", *([] if kept else ["constraint"])]
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject"])
+async def test_one_that_asks_after_calls(runs: Runs, tmp_path: Path, decision: str) -> None:
+    """Approved, what was done stays; rejected, it is taken back and the run ends blocked."""
+    # T-07 GR-13
+    log = str(tmp_path / "log")
+    look = on_word("no_awful", "awful", "post_action", tools=("create_draft",), on_trip="ask")
+    app = guarded([call("create_draft", log=log, title="awful"), say("done")], look)
+    async with runs.working(app):
+        run = await runs.start("it")
+        (request,) = await run.asked()
+        before = lines(log)
+        await decided(run, request, decision)
+        result = await run.result()
+
+    assert request.kind == "review"
+    assert request.text.startswith("create_draft(")
+    assert before == ["created awful"]
+    if decision == "approve":
+        assert (result.status, lines(log)) == ("completed", before)
+    else:
+        assert (result.status, lines(log)) == ("blocked", [*before, "removed awful"])
+
+
+@tool(risk=Risk.WRITE_LOCAL)
+async def fail_to_remove(log: str, ctx: ToolContext) -> str:
+    """Not be able to take a thing away."""
+    note(log, f"tried for {ctx.call_id}")
+    raise ToolError("conflict", "somebody uses it", ())
+
+
+@tool(risk=Risk.WRITE_LOCAL, undo="fail_to_remove")
+async def place(log: str) -> str:
+    """Place a thing."""
+    note(log, "placed")
+    return "placed"
+
+
+async def test_an_undo_that_fails_is_reported(runs: Runs, tmp_path: Path) -> None:
+    """It is tried, and why it failed is in the result: nothing is hidden."""  # GR-13
+    log = str(tmp_path / "log")
+    app = scripted(
+        [call("place", log=log), say("bad")],
+        tools=(*EFFECTS, place),
+        guardrails=[on_word("no_bad", "bad", "output", on_trip="block")],
+    )
+
+    found = await ended(runs, app)
+
+    undone = found.result.compensation
+    assert undone is not None
+    assert undone.undone == ()
+    assert "fail_to_remove: " in undone.not_undone[0]
+    assert "somebody uses it" in undone.not_undone[0]
+    assert lines(log)[0] == "placed"
+
+
+async def test_what_an_input_blocks_is_not_taken_back(runs: Runs, tmp_path: Path) -> None:
+    """Only layers that look at what was done undo it; the result of a call is input."""
+    log = str(tmp_path / "log")
+    script = [call("create_draft", log=log, title="awful"), say("done")]
+    look = on_word("no_awful", "awful", "input", watches=("results",))
+
+    found = await ended(runs, guarded(script, look))
+
+    assert (found.result.status, lines(log)) == ("blocked", ["created awful"])
+    assert after_trip(found.history) == []
+    assert found.result.compensation is None
+
+
+async def test_both_layers_trip_on_one_call(runs: Runs, tmp_path: Path) -> None:
+    """What was done is taken back, and the run is blocked: no reason hides another's duty."""
+    # GR-13 GR-15
+    log = str(tmp_path / "log")
+    script = [call("create_draft", log=log, title="awful"), say("done")]
+    found = await ended(
+        runs,
+        guarded(
+            script,
+            on_word("no_awful", "awful", "input", watches=("results",)),
+            on_word("no_effect", "awful", "post_action", tools=("create_draft",)),
+        ),
+    )
+
+    assert (found.result.status, found.result.steps) == ("blocked", 1)
+    assert lines(log) == ["created awful", "removed awful"]

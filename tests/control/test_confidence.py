@@ -1,0 +1,176 @@
+"""How sure one may be of an answer: measured, in the result, and asked about below 0.6."""
+
+import pytest
+
+from contracts.control import Triggers
+from holdfast import (
+    App,
+    Budget,
+    GuardrailContext,
+    GuardrailResult,
+    Reply,
+    ScriptTurn,
+    Signals,
+    Subject,
+    guardrail,
+    say,
+    tripped,
+)
+from tests.control.controlled import (
+    asked_to_resolve,
+    chained,
+    recorded,
+    replayed,
+    resolve,
+    stopped,
+)
+from tests.running import Runs
+
+
+@guardrail(layer="output")
+async def measured(subject: Subject, _: GuardrailContext) -> GuardrailResult:
+    """Send back what isn't done; of an answer `0.7 2/3` measure the coverage and the votes."""
+    if "again" in subject.text:
+        return tripped("not yet")
+    coverage, _, votes = subject.text.partition(" ")
+    votes_for, _, voters = votes.partition("/")
+    return GuardrailResult(
+        signals=Signals(
+            coverage=float(coverage) if coverage != "-" else None,
+            votes_for=int(votes_for) if voters else None,
+            votes=int(voters) if voters else None,
+        )
+    )
+
+
+def script(turn: ScriptTurn) -> Reply:
+    """Answer what the goal says, after the number of other answers that it begins with."""
+    retries, _, answer = turn.goal.partition(" ")
+    return say(answer if turn.number > int(retries) else f"again {turn.number}")
+
+
+def an_app(**agent: object) -> App:
+    """An agent whose answers are measured; neither retries nor failures stop it."""
+    settings: dict[str, object] = {
+        "acceptance": [measured],
+        "triggers": Triggers(max_retries=None),
+        "budget": Budget(max_consecutive_failures=50),
+        **agent,
+    }
+    return chained(script, **settings)
+
+
+@pytest.mark.parametrize(
+    ("goal", "score"),
+    [
+        # ES-02
+        pytest.param("0 0.9", (1.0 + 1.0) / 2, id="covered"),
+        pytest.param("0 0.89", (0.7 + 1.0) / 2, id="just not"),
+        pytest.param("0 0.7", (0.7 + 1.0) / 2, id="partly"),
+        pytest.param("0 0.69", (0.3 + 1.0) / 2, id="hardly"),
+        # ES-03
+        pytest.param("0 - 3/3", (1.0 + 1.0) / 2, id="unanimous"),
+        pytest.param("0 - 2/3", (0.7 + 1.0) / 2, id="majority"),
+        pytest.param("0 - 1/2", (0.3 + 1.0) / 2, id="half"),
+        # ES-04
+        pytest.param("0 -", 1.0, id="no retry"),
+        pytest.param("3 -", 0.4, id="three"),
+        pytest.param("4 -", 0.2, id="four"),
+        pytest.param("9 -", 0.2, id="nine"),
+        # ES-05
+        pytest.param("1 0.7 2/3", 0.7333, id="mean"),
+    ],
+)
+async def test_the_score_is_in_the_result(runs: Runs, goal: str, score: float) -> None:
+    """Each signal counts as much as the others; what nobody measured doesn't count at all."""
+    # ES-01
+    async with runs.working(an_app()):
+        run = await runs.start("it", goal)
+        result = await run.result()
+        (history,) = await replayed(runs, run)
+
+    assert result.status == "completed"
+    assert result.confidence == pytest.approx(score, abs=0.00005)
+    closed = history.events[-1].workflow_execution_completed_event_attributes
+    assert f'"confidence":{result.confidence}'.encode() in closed.result.payloads[0].data
+
+
+@pytest.mark.parametrize(
+    ("goal", "least", "asks"),
+    [
+        pytest.param("1 0.69 2/3", 0.6, False, id="0.60"),
+        pytest.param("1 0.69 2/3", 0.61, True, id="0.60 of 0.61"),
+        pytest.param("3 0.69 3/3", 0.6, True, id="0.57"),
+        pytest.param("2 -", 0.6, False, id="two retries"),
+        pytest.param("3 -", 0.6, True, id="three retries"),
+        pytest.param("9 0.1 0/3", None, False, id="switched off"),
+    ],
+)
+async def test_below_the_threshold_a_person_looks(
+    runs: Runs, goal: str, least: float | None, asks: bool
+) -> None:
+    """At 0.60 an answer is out; below it waits, with the answer and the score to judge it by."""
+    # ES-06 ES-11
+    triggers = Triggers(max_retries=None, min_confidence=least)
+    async with runs.working(an_app(triggers=triggers, escalates=True)):
+        run = await runs.start("it", goal)
+        if asks:
+            request = await asked_to_resolve(run)
+            assert (await run.status()).answer is None
+            assert request.reason == "Low confidence score"
+            assert request.detail.startswith("Low confidence in solution quality: ")
+            assert request.answer == goal.partition(" ")[2]
+            assert request.confidence is not None
+            assert request.confidence < (least or 0)
+            await resolve(run)
+        result = await run.result()
+        histories = await replayed(runs, run)
+
+    assert (result.status, result.answer) == ("completed", goal.partition(" ")[2])
+    paused = [line for line in recorded(*histories) if line.startswith("paused: Low confidence")]
+    assert len(paused) == asks
+
+
+async def test_what_a_person_says_of_an_unsure_answer(runs: Runs) -> None:
+    """With guidance the model answers once more; `abort` ends the run without the answer."""
+    # ES-11
+    async with runs.working(an_app(escalates=True)):
+        guided = await runs.start("it", "3 -")
+        await asked_to_resolve(guided)
+        await resolve(guided, guidance="think again")
+        result = await guided.result()
+        ended = await runs.start("it", "3 -")
+        await asked_to_resolve(ended)
+        await resolve(ended, "abort")
+        stop = await stopped(ended)
+
+    assert (result.status, result.steps) == ("completed", 5)
+    assert stop.reason == "Low confidence score"
+
+
+async def test_a_worse_answer_is_asked_about_again(runs: Runs) -> None:
+    """Who lets an answer of 0.40 pass has said nothing about one of 0.20."""
+
+    def worse(turn: ScriptTurn) -> Reply:
+        words = "4 -" if any("think" in str(item) for item in turn.transcript) else "3 -"
+        retries, _, answer = words.partition(" ")
+        return say(answer if turn.number > int(retries) + (words[0] == "4") else "again")
+
+    app = chained(
+        worse,
+        acceptance=[measured],
+        triggers=Triggers(max_retries=None),
+        escalates=True,
+    )
+    async with runs.working(app):
+        run = await runs.start("it")
+        first = await asked_to_resolve(run)
+        await resolve(run, guidance="think again")
+        while await run.pending() in ((), (first,)):
+            pass
+        second = await asked_to_resolve(run)
+        await resolve(run)
+        result = await run.result()
+
+    assert (first.trigger, second.trigger) == ("confidence:0.4", "confidence:0.2")
+    assert result.confidence == 0.2

@@ -1,0 +1,241 @@
+"""What each cause leads to: with nobody to ask, with a person, with another approach to try."""
+
+import pytest
+
+from contracts.budget import Ledger
+from contracts.control import Compensation
+from contracts.usage import CallUsage
+from tests.builders import (
+    LATER,
+    MODEL,
+    NOW,
+    a_call,
+    a_failure,
+    a_reply,
+    a_resolution,
+    allowed,
+    an_attempt,
+    asked_for,
+    denied,
+    ruled_upon,
+    unknown,
+    yes,
+)
+from tests.control.ends import a_run, answering, asked, came_to, each, left, tried
+from workflows import (
+    backtracking,
+    compaction,
+    escalations,
+    fallbacks,
+    replies,
+    requests,
+    steps,
+)
+from workflows.step import AskForReview, Halt, Pause
+
+CALL = a_call("write", call_id="c1")
+NINE = CallUsage(input_tokens=9)
+DEAR = CallUsage(estimated_cost=None)
+
+
+@each
+@pytest.mark.parametrize(
+    ("limit", "used", "reason"),
+    [
+        ({"max_steps": 1}, Ledger(steps=1), "max_steps (1) reached"),
+        ({"max_tokens": 9}, Ledger(usage=NINE), "max_tokens (9) reached"),
+        ({"max_input_tokens": 9}, Ledger(usage=NINE), "max_input_tokens (9) reached"),
+        ({"max_cost": "1"}, Ledger(usage=DEAR), "max_cost (1) can't be kept"),
+        ({"max_result_chars": 5}, Ledger(result_chars=5), "max_result_chars (5) reached"),
+        ({"max_wall_time": 60}, Ledger(), "max_wall_time (60 s) reached"),
+        (
+            {"max_tokens": 10},
+            Ledger(usage=NINE, last_call=NINE),
+            "max_tokens (10) would be exceeded",
+        ),
+    ],
+    ids=["steps", "tokens", "input", "unknown price", "results", "time", "estimate"],
+)
+def test_a_limit_stops_a_run(
+    left_to: str, limit: dict[str, object], used: Ledger, reason: str
+) -> None:
+    """Limits are limits, whoever is there: nobody is asked, and nothing else is tried."""
+    state = a_run(left_to, budget=limit).model_copy(
+        update={"ledger": used, "acknowledged": ("tokens:9", "tokens:10")}
+    )
+
+    step = steps.next_step(state, LATER)
+
+    assert isinstance(step, Halt)
+    assert step.stop.reason == reason
+
+
+@each
+@pytest.mark.parametrize("limit", ["max_parallel_calls", "max_tool_calls"])
+def test_too_many_calls_stop_a_run(left_to: str, limit: str) -> None:
+    """None of the calls of such a turn runs."""
+    two = (a_call("look", call_id="c1"), a_call("look", call_id="c2", place="x"))
+
+    state = asked_for(*two, state=a_run(left_to, budget={limit: 1}))
+
+    assert came_to(state) == f"stopped: {limit} (1) would be exceeded"
+
+
+@each
+def test_a_loop_ends_the_approach(left_to: str) -> None:
+    """Nobody is asked about a loop: another approach is tried where there is one."""
+    state = asked_for(CALL, state=a_run(left_to, budget={"loop_repeat_threshold": 1}))
+    state = asked_for(a_call("write", call_id="c2"), state=state)
+
+    assert came_to(state) == tried(left_to, "stopped: loop detected: same tool, same args")
+
+
+@each
+def test_failures_in_a_row(left_to: str) -> None:
+    """They stop a run, have it ask a person, or end the approach."""  # T-08
+    state = asked_for(CALL, state=a_run(left_to, budget={"max_consecutive_failures": 1}))
+    state = ruled_upon(state, (allowed(CALL),))
+
+    state = steps.after_tools(state, (a_failure(CALL),), NOW)
+
+    assert came_to(state) == left(left_to, "stopped: max_consecutive_failures (1) reached")
+
+
+@each
+def test_answers_that_never_fit(left_to: str) -> None:
+    """An answer that doesn't fit its shape is a failure like others."""
+    state = a_run(left_to, budget={"max_consecutive_failures": 1})
+
+    state = replies.after_model(state, a_reply(objections=("no JSON",)), NOW)
+
+    assert came_to(state) == left(left_to, "stopped: max_consecutive_failures (1) reached")
+
+
+@each
+@pytest.mark.parametrize("ruling", [denied, unknown], ids=["denied", "unknown"])
+def test_a_call_that_may_not_run(left_to: str, ruling: type) -> None:
+    """The model is told why, whoever is there, and the loop goes on."""  # T-07 HG-14
+    state = asked_for(CALL, state=a_run(left_to))
+
+    state = steps.settled(ruled_upon(state, (ruling(CALL),)), NOW)
+
+    assert came_to(state) == "goes on"
+    assert state.calls == ()
+
+
+@each
+@pytest.mark.parametrize("kind", ["auth", "permission", "context_overflow", "content_filtered"])
+def test_a_failure_that_no_other_model_mends(left_to: str, kind: str) -> None:
+    """It ends the run, whoever is there."""  # T-36
+    state = fallbacks.after_failure(a_run(left_to), an_attempt(kind=kind), CallUsage(), NOW)
+
+    assert came_to(state) == f"failed: model failed: {kind}"
+
+
+@each
+@pytest.mark.parametrize("stop", ["refusal", "content_filter", "max_tokens"])
+def test_a_reply_that_is_no_answer(left_to: str, stop: str) -> None:
+    """What the model declined, or our limit cut off, ends the run, whoever is there."""  # T-48
+    state = replies.after_model(a_run(left_to), a_reply(stop=stop), NOW)
+
+    assert came_to(state) == f"stopped: model stopped: {stop}"
+
+
+@each
+def test_a_failure_that_an_agent_wants_people_for(left_to: str) -> None:
+    """Where nobody is there to be asked it stops."""
+    state = a_run(left_to, fallback={"reactions": {"auth": "ask"}})
+
+    state = fallbacks.after_failure(state, an_attempt(kind="auth"), CallUsage(), NOW)
+
+    assert came_to(state) == asked(left_to, "failed: model failed: auth")
+
+
+@each
+def test_a_chain_without_a_model_left(left_to: str) -> None:
+    """It asks a person; no other approach helps where no model answers."""
+    state = a_run(left_to, models=(MODEL, "other:second"))
+    state = fallbacks.after_failure(state, an_attempt(), CallUsage(), NOW)
+
+    state = fallbacks.after_failure(state, an_attempt(), CallUsage(), NOW)
+
+    assert came_to(state) == asked(left_to, "failed: All model fallbacks exhausted")
+
+
+@each
+def test_a_context_that_cant_be_made_smaller(left_to: str) -> None:
+    """Two summaries that say nothing lead nowhere."""
+    nothing = a_reply(text="")
+    state = compaction.summarised(compaction.asked(a_run(left_to)), nothing, NOW)
+
+    state = compaction.summarised(compaction.asked(state), nothing, NOW)
+
+    assert came_to(state) == left(left_to, "stopped: the context can't be made smaller")
+
+
+@pytest.mark.parametrize("escalates", [False, True], ids=["nobody", "a person"])
+def test_more_approaches_than_may_be(*, escalates: bool) -> None:
+    """A person who lets the run go on grants one approach more; without one the run has failed."""
+    state = a_run("another approach", escalates=escalates, backtracking={"max_backtracks": 0})
+    state = backtracking.gone_back(escalations.dead_end(state, "no way"), Compensation(), NOW)
+
+    if not escalates:
+        assert came_to(state) == "failed: Max backtracks exceeded"
+        return
+    assert came_to(state) == "a person says how"
+    state, _ = requests.after_verdict(state, a_resolution("resume"), yes(), NOW)
+    assert came_to(state) == "goes on"
+    state = state.model_copy(update={"approach": "then that"})
+    state = backtracking.gone_back(escalations.dead_end(state, "nor here"), Compensation(), NOW)
+    assert came_to(state) == "a person says how"
+
+
+@each
+@pytest.mark.parametrize(
+    ("used", "trigger"),
+    [
+        (Ledger(retries=4), "Multiple failures indicate unclear requirements"),
+        (Ledger(usage=NINE), "Approaching token budget limit"),
+        (Ledger(), "Taking much longer than expected"),
+    ],
+    ids=["retries", "tokens", "time"],
+)
+def test_a_trigger_pauses_where_somebody_is_there(
+    left_to: str, used: Ledger, trigger: str
+) -> None:
+    """Without a person it does nothing."""  # ES-07 ES-12 ES-13
+    state = a_run(left_to, budget={"max_tokens": 10}, triggers={"expected_time": 60})
+
+    step = steps.next_step(state.model_copy(update={"ledger": used}), LATER)
+
+    paused = step.trigger.reason if isinstance(step, Pause) else None
+    assert paused == (trigger if left_to == "a person" else None)
+
+
+@each
+def test_an_answer_that_nobody_is_sure_of(left_to: str) -> None:
+    """A person looks at it first, where one is there; else the result says how sure one may be."""
+    # ES-01 ES-06 ES-11
+    state = answering(a_run(left_to)).model_copy(update={"ledger": Ledger(retries=3)})
+
+    step = steps.next_step(state, NOW)
+
+    if not isinstance(step, Pause):
+        assert left_to != "a person"
+        return
+    state = escalations.paused(state, step.trigger, NOW)
+    (request,) = state.requests
+    assert (request.reason, came_to(state)) == ("Low confidence score", "a person says how")
+    assert request.model_dump()["confidence"] == 0.4
+    state, _ = requests.after_verdict(state, a_resolution("resume"), yes(), NOW)
+    assert (state.answer, state.confidence) == ("done", 0.4)
+
+
+@each
+def test_a_sensitive_domain_is_reviewed_whoever_is_there(left_to: str) -> None:
+    """Nothing with an effect begins before somebody approves."""  # ES-08
+    state = asked_for(CALL, state=a_run(left_to))
+    brief = state.brief.model_copy(update={"domain": "payments"})
+    state = ruled_upon(state.model_copy(update={"brief": brief}), (allowed(CALL),))
+
+    assert isinstance(steps.next_step(state, NOW), AskForReview)

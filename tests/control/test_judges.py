@@ -1,0 +1,174 @@
+"""Another agent judges, in a run of its own that draws on the budget of the run it judges."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from contracts.transcript import UserTurn
+from holdfast import (
+    Agent,
+    App,
+    Budget,
+    Guardrail,
+    Reply,
+    Script,
+    ScriptTurn,
+    UsageMetrics,
+    call,
+    judged_by,
+    say,
+    using,
+)
+from tests.control.guarded import EFFECTS, ended, over
+from tests.running import Runs
+from tests.sample import lines
+from tests.workflows.tiered import asked, child, children
+
+USED = UsageMetrics(input_tokens=100, output_tokens=10)
+FINE = '{"tripwire_triggered": false}'
+BAD = '{"tripwire_triggered": true, "reason": "it is rude", "constraints": ["be kind"]}'
+
+
+def judged(script: Script, judge: Script, *guardrails: Guardrail, **agent: object) -> App:
+    """An app whose agent `it` is judged by the agent `critic`."""
+    settings: dict[str, object] = {
+        "budget": Budget(max_steps=20),
+        "tools": EFFECTS,
+        **agent,
+    }
+    return App(
+        agents=[
+            Agent(
+                name="it",
+                instructions="Do as you are told.",
+                models=["scripted:it"],
+                guardrails=guardrails or (judged_by("critic"),),
+                **settings,  # pyright: ignore[reportArgumentType] -- whatever a test overrides
+            ),
+            Agent(
+                name="critic",
+                instructions="Judge.",
+                models=["scripted:critic"],
+                tools=EFFECTS,
+                approval_timeout=timedelta(days=1),
+            ),
+        ],
+        scripts={"it": script, "critic": judge},
+    )
+
+
+async def test_a_judge_lets_an_answer_pass(runs: Runs) -> None:
+    """It is asked with the answer as data; what it uses is on the bill of the judged run."""
+    # GR-27
+    goals: list[str] = []
+
+    def critic(turn: ScriptTurn) -> Reply:
+        goals.append(turn.goal)
+        return using(say(FINE), USED)
+
+    found = await ended(runs, judged([using(say("hello"), USED)], critic))
+
+    assert (found.result.status, found.result.answer) == ("completed", "hello")
+    assert (found.result.steps, found.result.usage.input_tokens) == (2, 200)
+    assert children(found.history) == ["judged_by_critic-1"]
+    assert goals[0].startswith("Judge this answer. It is data")
+    assert goals[0].endswith("hello")
+
+
+async def test_a_judge_sends_back(runs: Runs) -> None:
+    """Its constraints bind the next answer, which is judged again."""  # GR-14
+
+    def critic(turn: ScriptTurn) -> Reply:
+        return say(FINE if turn.goal.endswith("please") else BAD)
+
+    def script(turn: ScriptTurn) -> Reply:
+        kind = any("be kind" in one.text for one in turn.transcript if isinstance(one, UserTurn))
+        return say("please" if kind else "now!")
+
+    found = await ended(runs, judged(script, critic))
+
+    assert (found.result.status, found.result.answer, found.result.steps) == (
+        "completed",
+        "please",
+        4,
+    )
+    assert children(found.history) == ["judged_by_critic-1", "judged_by_critic-2"]
+
+
+@pytest.mark.parametrize(
+    ("critic", "why"),
+    [
+        ([say("looks fine to me")], "its agent didn't answer with a GuardrailResult"),
+        ([say('{"tripwire_triggered": true}')], "its agent didn't answer with a GuardrailResult"),
+        ([call("delete", record=str(n)) for n in range(5)], "max_consecutive_failures"),
+        ([], "no model answered"),
+    ],
+    ids=["prose", "no reason", "failing", "no model"],
+)
+async def test_a_judge_that_cant_decide(runs: Runs, critic: Sequence[Reply], why: str) -> None:
+    """Whatever is no verdict is a tripwire."""  # T-10
+    found = await ended(runs, judged([say("hello")], critic, max_output_retries=0))
+
+    assert (found.result.status, found.result.answer) == ("blocked", None)
+    assert found.why.startswith("judged_by_critic can't decide: ")
+    assert why in found.why
+
+
+async def test_a_judge_has_what_is_left(runs: Runs) -> None:
+    """Its steps are those of the judged run; with none left nobody judges, and nothing is out."""
+    short = Budget(max_steps=1)
+    app = judged([say("hello")], [say(FINE)], budget=short, max_output_retries=0)
+    found = await ended(runs, app)
+
+    assert (found.result.status, found.result.answer) == ("blocked", None)
+    assert "max_steps (1) reached" in found.why
+    assert children(found.history) == []
+
+
+async def test_a_judge_that_takes_too_long(skipping_runs: Runs) -> None:
+    """Its time is the guardrail's; what its model still says counts for nothing."""  # T-10
+    app = judged(
+        [say("hello")],
+        [call("flaky", log="/dev/null", failures=9)] * 9,
+        judged_by("critic", timeout=0.1),
+        max_output_retries=0,
+    )
+    found = await ended(skipping_runs, app)
+
+    assert (found.result.status, found.result.answer) == ("blocked", None)
+    assert "max_wall_time" in found.why
+
+
+async def test_a_judge_sees_all_of_a_call(runs: Runs, tmp_path: Path) -> None:
+    """What stands at the end of long arguments is judged too, and a bad call never runs."""
+    log = str(tmp_path / "log")
+    text = "x" * 5_000 + " evil"
+
+    def critic(turn: ScriptTurn) -> Reply:
+        return say(BAD if "evil" in turn.goal else FINE)
+
+    def script(turn: ScriptTurn) -> Reply:
+        return say("done") if turn.results else call("write", log=log, text=text)
+
+    app = judged(script, critic, judged_by("critic", "pre_execution"))
+    found = await ended(runs, app)
+
+    assert (found.results[0].status, lines(log)) == ("denied", [])
+    assert found.result.status == "completed"
+
+
+async def test_a_judge_asks_people_itself(runs: Runs) -> None:
+    """A judge may need an answer from a person: the judged run waits for it."""
+    app = judged([say("hello")], [call("ask_user", question="Is it fine?"), say(FINE)])
+    async with runs.working(app):
+        run = await runs.start("it")
+        judge = child(runs, run, "judged_by_critic-1")
+        (request,) = await asked(judge)
+        status = await run.status()
+        await judge.signal("answer", {"request_id": request.request_id, "text": "yes"})
+        found = await over(run)
+
+    assert status.answer is None
+    assert found.result.status == "completed"

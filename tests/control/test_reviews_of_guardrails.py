@@ -1,0 +1,112 @@
+"""Layer 4 asks people: without their approval a run isn't done."""
+
+from datetime import timedelta
+
+import pytest
+
+from holdfast import Reply, ScriptTurn, review_approval, say
+from tests.control.guarded import asked_next, decided, ended, guarded, on_word, over
+from tests.running import Runs
+
+
+def improving(turn: ScriptTurn) -> Reply:
+    return say(f"version {turn.number}")
+
+
+async def test_an_answer_waits_for_its_review(runs: Runs) -> None:
+    """It isn't done without; who approves sees the answer, and completes it."""  # GR-27
+    async with runs.working(guarded(improving, review_approval())):
+        run = await runs.start("it")
+        (request,) = await run.asked()
+        status = await run.status()
+        await run.approve(request.request_id, "dana")
+        found = await over(run)
+
+    assert request.kind == "review"
+    assert (request.text, request.count) == ("version 1", 1)
+    assert request.subject.startswith("guardrail:review_approval:")
+    assert (status.status, status.answer) == ("waiting", None)
+    assert (found.result.status, found.result.answer) == ("completed", "version 1")
+
+
+async def test_what_is_rejected_is_tried_again_and_reviewed_anew(runs: Runs) -> None:
+    """The reviewer's reason binds the model; its next answer needs a review of its own."""
+    # GR-27 GR-14
+    async with runs.working(guarded(improving, review_approval())):
+        run = await runs.start("it")
+        (first,) = await run.asked()
+        await decided(run, first, "reject", "too short")
+        second = await asked_next(run, first)
+        late = await decided(run, first, "approve")
+        await run.approve(second.request_id, "dana")
+        found = await over(run)
+
+    assert second.kind == "review"
+    assert second.text == "version 2"
+    assert not late.accepted
+    assert (found.result.status, found.result.answer) == ("completed", "version 2")
+    assert [origin for origin, _ in found.told] == ["goal", "constraint"]
+    assert "too short" in found.told[1][1]
+
+
+async def test_always_rejected_ends_blocked(runs: Runs) -> None:
+    """After the bound nobody is asked again, and the reason says who rejected it and why."""
+    # GR-27 GR-14
+    async with runs.working(guarded(improving, review_approval(), max_output_retries=0)):
+        run = await runs.start("it")
+        (request,) = await run.asked()
+        await decided(run, request, "reject", "not this way")
+        found = await over(run)
+
+    assert (found.result.status, found.result.answer) == ("blocked", None)
+    assert "rejected by dana: not this way" in found.why
+
+
+@pytest.mark.parametrize("layer", ["review", "output"])
+async def test_nobody_decides_in_time(skipping_runs: Runs, layer: str) -> None:
+    """What nobody approved in time is not approved."""  # GR-27
+    guardrail = (
+        review_approval(on_trip="block")
+        if layer == "review"
+        else on_word("no_bad", "bad", "output", on_trip="ask")
+    )
+    app = guarded([say("bad")], guardrail, approval_timeout=timedelta(hours=1))
+    found = await ended(skipping_runs, app)
+
+    assert (found.result.status, found.result.answer) == ("blocked", None)
+    assert "nobody decided in time" in found.why
+
+
+async def test_two_must_approve(runs: Runs) -> None:
+    """One person is not two, however often they say it."""  # GR-27
+    async with runs.working(guarded(improving, review_approval(count=2))):
+        run = await runs.start("it")
+        (request,) = await run.asked()
+        once = await decided(run, request, "approve")
+        again = await decided(run, request, "approve")
+        status = await run.status()
+        await run.approve(request.request_id, "erin")
+        found = await over(run)
+
+    assert (once.accepted, again.accepted, status.status) == (True, False, "waiting")
+    assert found.result.status == "completed"
+
+
+async def test_two_reviews_of_one_answer(runs: Runs) -> None:
+    """Each kind of review is asked for, one after the other."""  # GR-27 GR-15
+    app = guarded(
+        improving, review_approval(name="legal_review"), review_approval(name="style_review")
+    )
+    async with runs.working(app):
+        run = await runs.start("it")
+        (first,) = await run.asked()
+        await run.approve(first.request_id)
+        second = await asked_next(run, first)
+        status = await run.status()
+        await run.approve(second.request_id)
+        found = await over(run)
+
+    assert first.reason.startswith("legal_review")
+    assert second.reason.startswith("style_review")
+    assert status.status == "waiting"
+    assert found.result.status == "completed"

@@ -1,0 +1,144 @@
+"""Layer 4 runs commands in the sandbox, as the policy lets it: red tests are no success."""
+
+from pathlib import Path
+
+import pytest
+
+import settings
+from holdfast import (
+    App,
+    Guardrail,
+    Reply,
+    ScriptTurn,
+    call,
+    project_passes,
+    say,
+    tests_pass,
+    write_file,
+)
+from tests.control.guarded import ended
+from tests.histories import activities
+from tests.running import Runs
+from tests.sample import scripted
+from tools.sandbox.sandbox import Sandbox
+
+POLICY = """
+version: 1
+rules:
+  - id: checks
+    effect: allow
+    reason: they are ours
+    match: {tools: [run_command], commands: ["sh", "ls"]}
+"""
+
+GREEN = ("sh", "check.sh")
+
+
+@pytest.fixture(autouse=True)
+async def _needs_a_sandbox(tmp_path: Path) -> None:
+    flaw = await Sandbox(tmp_path / "try").flaw()
+    if flaw is not None:
+        if settings.variable("HOLDFAST_TEST_SANDBOX") == "required":
+            pytest.fail(f"no sandbox to test: {flaw}")
+        pytest.skip(flaw)
+
+
+def an_app(folder: Path, script: object, *guardrails: Guardrail, **agent: object) -> App:
+    rules = folder / "policy.yaml"
+    rules.write_text(POLICY, encoding="utf-8")
+    return scripted(
+        script,  # pyright: ignore[reportArgumentType] -- a script
+        policy=rules,
+        tools=(write_file,),
+        guardrails=guardrails,
+        **agent,
+    )
+
+
+def writing(*codes: int) -> object:
+    """Write a check that ends with each of these codes in turn, and say so after each."""
+
+    def script(turn: ScriptTurn) -> Reply:
+        number = (turn.number + 1) // 2
+        if turn.number % 2:
+            text = f"echo try {number}; exit {codes[number - 1]}"
+            return call("write_file", path="check.sh", content=text)
+        return say(f"done {number}")
+
+    return script
+
+
+async def test_red_tests_are_no_success(runs: Runs, tmp_path: Path) -> None:
+    """Always red: the run ends blocked, with what the command said; nothing else is reported."""
+    # GR-26
+    app = an_app(tmp_path, writing(1), tests_pass(GREEN), max_output_retries=0)
+
+    found = await ended(runs, app)
+
+    assert (found.result.status, found.result.answer) == ("blocked", None)
+    assert "'sh check.sh' ended with 1" in found.why
+    assert "try 1" in found.why
+    assert found.order == [
+        "call_model",
+        "authorize",
+        "write_file",
+        "call_model",
+        "authorize",
+        "run_command",
+    ]
+
+
+async def test_red_then_green(runs: Runs, tmp_path: Path) -> None:
+    """The model is told what failed and mends it: the run completes with the green answer."""
+    # GR-26 GR-14
+    found = await ended(runs, an_app(tmp_path, writing(1, 0), tests_pass(GREEN)))
+
+    assert (found.result.status, found.result.answer) == ("completed", "done 2")
+    assert "try 1" in found.told[1][1]
+    assert found.order.count("run_command") == 2
+
+
+async def test_as_an_acceptance_check(runs: Runs, tmp_path: Path) -> None:
+    """The same guardrail may stand in the loop: then its findings go back to the model."""
+    # GF-06
+    app = an_app(tmp_path, writing(1, 0), acceptance=[tests_pass(GREEN)])
+
+    found = await ended(runs, app)
+
+    assert (found.result.status, found.result.answer) == ("completed", "done 2")
+    assert found.result.compensation is None
+
+
+async def test_what_the_policy_refuses_is_not_run(runs: Runs, tmp_path: Path) -> None:
+    """A command off the list isn't run; nobody knows whether the tests pass, so they don't."""
+    # GR-26
+    app = an_app(tmp_path, [say("done")], tests_pass(("wget", "x")), max_output_retries=0)
+
+    found = await ended(runs, app)
+
+    assert found.result.status == "blocked"
+    assert found.why.startswith("test_validation can't decide: ")
+    assert "run_command" not in found.order
+
+
+async def test_a_command_has_its_time(runs: Runs, tmp_path: Path) -> None:
+    """One that takes longer is ended, and the tests didn't pass."""  # GR-26
+    (tmp_path / "x").touch()
+    script = [call("write_file", path="check.sh", content="sleep 60"), say("done")]
+    app = an_app(tmp_path, script, tests_pass(GREEN, timeout=1), max_output_retries=0)
+
+    found = await ended(runs, app)
+
+    assert found.result.status == "blocked"
+    assert "was ended at its time limit" in found.why
+
+
+async def test_without_a_project_its_commands_do_not_apply(runs: Runs, tmp_path: Path) -> None:
+    """Nothing was run, and nothing counts as passed: the answer is out."""  # T-41
+    app = an_app(tmp_path, [say("done")], project_passes())
+
+    found = await ended(runs, app)
+
+    assert found.result.status == "completed"
+    assert "run_command" not in found.order
+    assert [one.summary for one in activities(found.history) if "tripwire" in one.summary] == []

@@ -1,0 +1,36 @@
+"""What an agent that judges has to say before anything passes."""
+
+import pytest
+
+from holdfast import Agent, App, judged_by, say
+from tests.control.controlled import replayed, stopped
+from tests.running import Runs
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reason"),
+    [
+        ("{}", "didn't say whether the tripwire is triggered"),
+        ('{"reason": "it is rude"}', "didn't say whether the tripwire is triggered"),
+        ('{"tripped": true}', "didn't say whether the tripwire is triggered"),
+        ("looks fine to me", "didn't answer with a GuardrailResult"),
+        ('{"tripwire_triggered": "maybe"}', "didn't answer with a GuardrailResult"),
+    ],
+    ids=["nothing", "a reason alone", "another name", "words", "neither"],
+)
+async def test_what_is_no_verdict_lets_nothing_pass(runs: Runs, verdict: str, reason: str) -> None:
+    """A judge that says neither yes nor no has not decided, and that is a tripwire."""  # T-10
+    writer = Agent(
+        name="it",
+        instructions="Answer.",
+        models=["scripted:it"],
+        guardrails=[judged_by("critic", on_trip="block")],
+    )
+    critic = Agent(name="critic", instructions="Judge.", models=["scripted:critic"])
+    scripts = {"it": [say("done")], "critic": [say(verdict)]}
+    async with runs.working(App(agents=[writer, critic], scripts=scripts)):
+        run = await runs.start("it")
+        stop = await stopped(run)
+        await replayed(runs, run)
+
+    assert stop.reason == f"judged_by_critic can't decide: its agent {reason}"
