@@ -54,7 +54,7 @@ class Transcripts:
     async def view(self, call: ModelCall) -> tuple[TranscriptItem, ...]:
         """Return what the model is shown of the transcript; raises as `transcript` does."""
         items, seen = await self.transcript(call), call.view
-        place = context.settled(items, seen)
+        place = context.settled_before(items, seen)
         old = items[:place]
         view, known, shown = self._remains.get(call.run_id, (None, (), ()))
         # They are mostly the very same items, so comparing them costs little.

@@ -10,6 +10,10 @@ from contracts.base import Contract
 
 GUARDRAIL_NAME = r"^[a-z][a-z0-9_]{0,63}$"
 
+LONGEST_REASON = 4_000
+LONGEST_CONSTRAINT = 2_000
+MOST_CONSTRAINTS = 20
+
 Layer = Literal["input", "pre_execution", "output", "post_action"]
 """The layers in the order in which a run meets them."""
 
@@ -73,11 +77,6 @@ class GuardrailSpec(Contract):
     review: Requirement | None = None
     holds: str | None = Field(default=None, exclude_if=lambda value: value is None)
 
-    @property
-    def is_function(self) -> bool:
-        """Whether a function of the app looks."""
-        return not (self.command or self.project_commands or self.agent or self.review)
-
 
 class Subject(Contract):
     """
@@ -103,9 +102,9 @@ class GuardrailResult(Contract):
     """
 
     tripwire_triggered: bool = False
-    reason: str = Field(default="", max_length=4_000)
-    constraints: tuple[Annotated[str, Field(max_length=2_000)], ...] = Field(
-        default=(), max_length=20, exclude_if=not_
+    reason: str = Field(default="", max_length=LONGEST_REASON)
+    constraints: tuple[Annotated[str, Field(max_length=LONGEST_CONSTRAINT)], ...] = Field(
+        default=(), max_length=MOST_CONSTRAINTS, exclude_if=not_
     )
     applicable: bool = Field(default=True, exclude_if=lambda value: value)
     signals: Signals = Field(default=Signals(), exclude_if=lambda value: value == Signals())

@@ -21,9 +21,9 @@ class UserTurn(Contract):
 
     kind: Literal["user"] = "user"
     text: str
-    origin: Literal[
-        "goal", "steer", "guidance", "notice", "constraint", "project", "findings"
-    ] = "goal"
+    origin: Literal["goal", "steer", "guidance", "notice", "constraint", "project", "findings"] = (
+        "goal"
+    )
 
 
 class AssistantTurn(Contract):

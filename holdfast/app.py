@@ -18,7 +18,7 @@ from contracts.errors import AppError
 from contracts.model import ModelSettings
 from contracts.run import AgentSnapshot
 from holdfast.agent import Agent
-from holdfast.checking import control_flaws, hosted_flaws, limit_flaws
+from holdfast.checking import control_flaws, hosted_flaws, limit_flaws, shape_flaws
 from holdfast.policies.files import load_policy
 from policy.rules import NO_POLICY, Policy
 from tools.registry import ToolRegistry
@@ -59,6 +59,9 @@ class App:
         for name, server in self.chat_servers.items():
             if flaw := _flaw_of_server(server):
                 raise AppError(f"chat server {name!r}: {flaw}")
+        for agent in self.agents:
+            if flaws := shape_flaws(agent):
+                raise AppError(f"agent {agent.name!r}: {'; '.join(flaws)}")
         self.registry = ToolRegistry(
             tool for agent in self.agents for tool in (*agent.tools, *agent.companions)
         )

@@ -4,6 +4,7 @@ import re
 from datetime import timedelta
 
 from activities.guardrails.definition import Guardrail
+from contracts.control import Fallback, Triggers
 from contracts.tools import HostedTool
 from holdfast.agent import Agent
 from policy import fallback
@@ -82,15 +83,32 @@ def limit_flaws(agent: Agent) -> list[str]:
     return found
 
 
+def shape_flaws(agent: Agent) -> list[str]:
+    """Say what is no guardrail, no list of them, or no rule at all: nothing else can be asked."""
+    found: list[str] = []
+    for word, given in (("guardrails", agent.guardrails), ("acceptance", agent.acceptance)):
+        if isinstance(given, Guardrail):
+            found.append(f"its {word} are a list: write {word}=[...]")
+            continue
+        found += [
+            f"{one!r} in its {word} is no guardrail: write @guardrail(...) above a function, and "
+            "call what makes one, as in secret_detection()"
+            for one in given
+            if not isinstance(one, Guardrail)  # pyright: ignore[reportUnnecessaryIsInstance] -- untyped user code
+        ]
+    if not isinstance(agent.fallback, Fallback):  # pyright: ignore[reportUnnecessaryIsInstance] -- as above
+        found.append("its fallback is no Fallback: write Fallback(...), or leave it out")
+    if not isinstance(agent.triggers, Triggers):  # pyright: ignore[reportUnnecessaryIsInstance] -- as above
+        found.append("its triggers are no Triggers: write Triggers(...), or leave them out")
+    return found
+
+
 def control_flaws(agent: Agent) -> list[str]:
     """Say what of guardrails, checks and fallbacks can't work."""
     found = fallback.flaws(agent.fallback)
     if agent.max_output_retries < 0:
         found.append("its max_output_retries is 0 at least")
     every = (*agent.guardrails, *agent.acceptance)
-    for one in every:
-        if not isinstance(one, Guardrail):  # pyright: ignore[reportUnnecessaryIsInstance] -- untyped user code
-            return [f"{one!r} is no guardrail: write @guardrail(...) above its function"]
     names = [one.spec.name for one in every]
     twice = sorted({name for name in names if names.count(name) > 1})
     found += [f"it has guardrail {name!r} twice" for name in twice]

@@ -84,7 +84,7 @@ def would_exceed(budget: Limits, ledger: Ledger) -> Stop | None:
 
     A limit that is reached already is none of them: `exhausted` names it.
     """
-    after = settled(ledger, reserved(ledger))
+    after = counted(ledger, reserved(ledger))
     for amount in _METERED:
         limit, used, then = _limit(budget, amount), _used(amount, ledger), _used(amount, after)
         if limit is None or used is None or then is None:
@@ -152,7 +152,7 @@ def cost_left(budget: Limits, ledger: Ledger) -> float | None:
     return 0.0 if spent is None else max(0.0, float(budget.max_cost - spent))
 
 
-def settled(ledger: Ledger, usage: CallUsage) -> Ledger:
+def counted(ledger: Ledger, usage: CallUsage) -> Ledger:
     """Count a model call that brought a reply, which is what the next one will use too."""
     fresh = {"steps": ledger.steps + 1, "usage": ledger.usage + usage, "last_call": usage}
     return ledger.model_copy(update=fresh)

@@ -56,11 +56,11 @@ def shown(
     are stubs, and turns that don't fit into a quarter of *max_bytes* are left out. The goal always
     stays, and neither summary nor pruning takes away what else people said, or a constraint.
     """
-    place = settled(items, seen)
+    place = settled_before(items, seen)
     return remains(items[:place], seen, max_bytes) + items[place:]
 
 
-def settled(items: tuple[TranscriptItem, ...], seen: View) -> int:
+def settled_before(items: tuple[TranscriptItem, ...], seen: View) -> int:
     """Return the place from which on the transcript is shown as it is."""
     ends = (_whole(items, span.end) for span in seen.hidden)
     return max(seen.pruned_before, _whole(items, seen.summarised_before), *ends)
@@ -69,7 +69,7 @@ def settled(items: tuple[TranscriptItem, ...], seen: View) -> int:
 def remains(
     old: tuple[TranscriptItem, ...], seen: View, max_bytes: int
 ) -> tuple[TranscriptItem, ...]:
-    """Return what is shown of the part of a transcript that is *settled*."""
+    """Return what is shown of the part of a transcript that is *settled_before*."""
     hidden = _hidden(old, seen.hidden)
     summarised = _whole(old, seen.summarised_before)
     pruned = max(seen.pruned_before, summarised)
@@ -133,9 +133,9 @@ def summary_point(items: tuple[TranscriptItem, ...], seen: View) -> int:
     return latest if gives_way else 0
 
 
-def nears_window(tokens: int, window: int | None, share: float = NEAR) -> bool:
-    """Whether so many tokens of input take this share of a model's window, if it is known."""
-    return window is not None and window > 0 and tokens / window >= share
+def nears_window(tokens: int, window: int | None) -> bool:
+    """Whether so many tokens of input come near a model's window, if it is known."""
+    return window is not None and window > 0 and tokens / window >= NEAR
 
 
 def bounded(results: tuple[ToolResult, ...], max_bytes: int) -> tuple[ToolResult, ...]:

@@ -55,7 +55,7 @@ def _prepared(state: RunState, step: CallModel) -> RunState:
         case "plan":
             return backtracking.asked_for_plan(steps.before_model(state))
         case "turn":
-            return steps.before_model(state)
+            return steps.before_model(compaction.unasked(state))
 
 
 async def _asked(run: LiveRun, step: CallModel) -> ModelReply | _NoReply:

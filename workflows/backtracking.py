@@ -11,7 +11,7 @@ from contracts.tools import ToolSuccess
 from contracts.transcript import AssistantTurn, Span, ToolTurn, UserTurn
 from workflows import escalations
 from workflows.summaries import shortened
-from workflows.transcript import appended, halted, seen_again
+from workflows.transcript import appended, halted, measured
 
 EXCEEDED = "Max backtracks exceeded"
 
@@ -78,7 +78,7 @@ def gone_back(state: RunState, undone: Compensation, now: datetime) -> RunState:
         "compensation": _together(state, undone),
         "signals": Signals(),
     }
-    left = seen_again(appended(state.model_copy(update=fresh), *words))
+    left = measured(appended(state.model_copy(update=fresh), *words))
     left = left.model_copy(
         update={"checkpoint": checkpoint.model_copy(update={"items": len(state.items)})}
     )

@@ -3,20 +3,15 @@
 from contracts.model import ModelReply
 from contracts.state import RunState
 from contracts.usage import CallUsage
+from policy import budgets
 
 
 def billed(state: RunState, reply: ModelReply) -> RunState:
     """Count what a reply used, and what the attempts before it did."""
     state = billed_failure(state, reply.failed_usage or CallUsage())
     hosted = sum(part.kind == "hosted_call" for part in reply.parts)
-    ledger = state.ledger.model_copy(
-        update={
-            "steps": state.ledger.steps + 1,
-            "hosted_calls": state.ledger.hosted_calls + hosted,
-            "usage": state.ledger.usage + reply.usage,
-            "last_call": reply.usage,
-        }
-    )
+    ledger = budgets.counted(state.ledger, reply.usage)
+    ledger = ledger.model_copy(update={"hosted_calls": ledger.hosted_calls + hosted})
     return state.model_copy(update={"ledger": ledger})
 
 

@@ -9,7 +9,7 @@ from contracts.transcript import AssistantTurn, Span, UserTurn, View
 from contracts.usage import CallUsage
 from policy import context
 from workflows import escalations
-from workflows.transcript import appended, seen_again
+from workflows.transcript import appended, measured
 
 WORTHWHILE = 0.8
 """What leaves more of the context than this share isn't worth doing."""
@@ -19,6 +19,8 @@ LONGEST_SUMMARY = 8_000
 
 TRIES = 2
 """Summaries that may fail before a narrower task is needed."""
+
+_REQUEST = UserTurn(text=context.SUMMARISE, origin="notice")
 
 
 def prune_point(state: RunState) -> int:
@@ -61,8 +63,20 @@ def wants_summary(state: RunState) -> bool:
 
 def asked(state: RunState) -> RunState:
     """Ask the model for a summary."""
-    request = UserTurn(text=context.SUMMARISE, origin="notice")
-    return state if state.items[-1:] == (request,) else appended(state, request)
+    return state if _is_asked(state) else appended(state, _REQUEST)
+
+
+def unasked(state: RunState) -> RunState:
+    """Leave out a request that nobody answered: the model that took over has room."""
+    if not _is_asked(state):
+        return state
+    last = Span(begin=len(state.items) - 1, end=len(state.items))
+    return measured(state.model_copy(update={"hidden": (*state.hidden, last)}))
+
+
+def _is_asked(state: RunState) -> bool:
+    shown = not state.hidden or state.hidden[-1].end < len(state.items)
+    return shown and state.items[-1:] == (_REQUEST,)
 
 
 def summarised(state: RunState, reply: ModelReply, now: datetime) -> RunState:
@@ -71,7 +85,7 @@ def summarised(state: RunState, reply: ModelReply, now: datetime) -> RunState:
     before = context.summary_point(state.items[:begin], state.view)
     state = appended(state, AssistantTurn(model=reply.model, text=reply.text, parts=reply.parts))
     hidden = (*state.hidden, Span(begin=begin, end=len(state.items)))
-    if not reply.text.strip() or not before:
+    if reply.stop != "end_turn" or not reply.text.strip() or not before:
         return _without_summary(state.model_copy(update={"hidden": hidden}), now)
     fresh = {
         "hidden": hidden,
@@ -79,7 +93,7 @@ def summarised(state: RunState, reply: ModelReply, now: datetime) -> RunState:
         "summarised_before": before,
         "failed_summaries": 0,
     }
-    return seen_again(state.model_copy(update=fresh))
+    return measured(state.model_copy(update=fresh))
 
 
 def measured_anew(state: RunState) -> RunState:
@@ -90,12 +104,12 @@ def measured_anew(state: RunState) -> RunState:
 
 def _without_summary(state: RunState, now: datetime) -> RunState:
     failed = state.failed_summaries + 1
-    state = seen_again(state.model_copy(update={"failed_summaries": failed}))
+    state = measured(state.model_copy(update={"failed_summaries": failed}))
     if failed < TRIES:
         return state
     stop = Stop(
         reason="the context can't be made smaller",
-        detail=f"{failed} summaries said nothing",
+        detail=f"the model was asked {failed} times for a summary, and wrote none",
         next_safe_action="start again with a narrower task, or a model with a larger window",
     )
     return escalations.given_up(state, stop, now)

@@ -49,11 +49,6 @@ def of_guardrail(spec: GuardrailSpec, what: str, reason: str, text: str) -> Matt
     return Matter(gates.subject_of(spec, what), reason, text)
 
 
-def is_done(state: RunState, subject: str) -> bool:
-    """Whether people have approved it."""
-    return subject in state.reviewed
-
-
 def asked(state: RunState, matter: Matter, requirement: Requirement, now: datetime) -> RunState:
     """Open a review."""
     lasts = timedelta(seconds=requirement.expires_after or state.agent.approval_timeout)

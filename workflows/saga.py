@@ -16,10 +16,10 @@ async def undo(run: LiveRun, *, workspace_restored: bool = False) -> Compensatio
     not_undone: list[str] = []
     for effect in reversed(run.state.effects):
         if effect.local:
-            kept = f"{effect.summary} (it stays in the run's own workspace)"
-            (undone if workspace_restored else not_undone).append(
-                effect.summary if workspace_restored else kept
-            )
+            if workspace_restored:
+                undone.append(effect.summary)
+            else:
+                not_undone.append(f"{effect.summary} (it stays in the run's own workspace)")
             continue
         flaw = await _undone(run, effect)
         (not_undone if flaw else undone).append(effect.summary + flaw)

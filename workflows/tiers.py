@@ -10,7 +10,7 @@ from contracts.control import Approach, Candidate, Decomposition, Tiers
 from contracts.run import RunResult, Stop
 from contracts.state import RunState
 from contracts.transcript import AssistantTurn, ToolTurn, UserTurn
-from policy import budgets
+from policy import budgets, fallback
 from workflows import answers, decomposition, escalations, gates, guarding, steps, tripwires
 from workflows.children import AT_ONCE, Errand, run_child, run_children
 from workflows.live import LiveRun
@@ -119,7 +119,7 @@ def exhausted(state: RunState) -> Stop:
     tiers = _tiers(state)
     tried = state.approaches[-sum(following(tiers, at) == at for at in range(len(NAMES))) :]
     return Stop(
-        reason=f"All workflows failed: {state.tier_failure}",
+        reason=fallback.workflows_failed(state.tier_failure),
         detail="; ".join(f"{one.approach}: {one.failure_reason}" for one in tried),
         next_safe_action="mend what the errors name, then start the run again",
     )

@@ -25,12 +25,10 @@ def appended(state: RunState, *items: TranscriptItem) -> RunState:
 
 def pruned(state: RunState, before: int) -> RunState:
     """Show less of what stands before this place from now on; the record keeps it whole."""
-    state = state.model_copy(update={"pruned_before": before})
-    shown = context.shown(state.items, state.view, state.agent.max_context_bytes)
-    return state.model_copy(update={"context_bytes": context.total(shown)})
+    return measured(state.model_copy(update={"pruned_before": before}))
 
 
-def seen_again(state: RunState) -> RunState:
+def measured(state: RunState) -> RunState:
     """Measure what a model is shown from now on."""
     shown = context.shown(state.items, state.view, state.agent.max_context_bytes)
     return state.model_copy(update={"context_bytes": context.total(shown)})

@@ -12,6 +12,9 @@ from pydantic import ValidationError
 from contracts.errors import AppError
 from contracts.guardrails import (
     GUARDRAIL_NAME,
+    LONGEST_CONSTRAINT,
+    LONGEST_REASON,
+    MOST_CONSTRAINTS,
     GuardrailResult,
     GuardrailSpec,
     Layer,
@@ -24,10 +27,6 @@ from contracts.guardrails import (
 
 LONGEST_LOCAL = 10.0
 """Seconds. A local guardrail holds up the workflow task, so it must be quick."""
-
-LONGEST_REASON = 4_000
-LONGEST_CONSTRAINT = 2_000
-MOST_CONSTRAINTS = 20
 
 ON_TRIP: dict[Layer, tuple[OnTrip, ...]] = {
     "input": ("block", "ask"),

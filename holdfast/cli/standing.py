@@ -36,9 +36,9 @@ class RunView(Contract):
 
     `source` says who says so: a worker that was asked, or the history that the server keeps. The
     history doesn't know the digest of the transcript, nor all that `requests` say which wait.
-    `refused` are the latest of `refused_total`. `approach` and `tier` are under way, `attempts` the
-    approaches that failed, and a `candidate` is an answer that waits for a person: these the
-    history tells, whoever was asked for the rest.
+    `refused` are the latest of `refused_total`. `approach`, `tier` are under way, `attempts` are
+    approaches that failed, a `candidate` is an answer that waits for a person: these the history
+    tells, whoever was asked for the rest.
     """
 
     source: Literal["worker", "history"]
@@ -84,7 +84,7 @@ async def view(client: Client, run: str) -> RunView:
         if status is not None and usage is not None:
             trace = read_trace(await access.history(client, run))
             return _asked(trace, status, usage, requests or ())
-    return _read(read_trace(await access.history(client, run)))
+    return read_view(read_trace(await access.history(client, run)))
 
 
 def show_view(out: Console, shown: RunView) -> None:
@@ -188,7 +188,8 @@ def _asked(
     )
 
 
-def _read(trace: Trace) -> RunView:
+def read_view(trace: Trace) -> RunView:
+    """Return where a run stands, by its history alone."""
     refused = tuple(
         RefusedMessage(
             signal=said.signal,

@@ -26,7 +26,7 @@ def test_tests_pass() -> None:
         "post_action",
         ("pytest", "-q"),
     )
-    assert not spec.is_function
+    assert tests_pass().function is None
     assert tests_pass(("make", "test"), "output").spec.layer == "output"
     with pytest.raises(AppError, match="give a command"):
         tests_pass(())
@@ -36,11 +36,7 @@ def test_project_passes() -> None:
     """What to run may be the project's own words."""
     spec = project_passes("build").spec
 
-    assert (spec.name, spec.project_commands, spec.is_function) == (
-        "project_build",
-        "build",
-        False,
-    )
+    assert (spec.name, spec.project_commands) == ("project_build", "build")
 
 
 @pytest.mark.parametrize("make", [tests_pass, project_passes])
@@ -62,7 +58,7 @@ def test_review_approval() -> None:
         2,
         "strong",
     )
-    assert (spec.layer, spec.is_function) == ("post_action", False)
+    assert spec.layer == "post_action"
     with pytest.raises(AppError, match="count is 1 or more"):
         review_approval(count=0)
 

@@ -91,9 +91,9 @@ def test_what_happened_to_the_project() -> None:
     written.broke("restore_workspace", an_invocation(), "no such snapshot")
 
     assert shown(read(written)) == [
-        "project open_project: 1 file read, workspace abababababababab (12 ms)",
-        "project snapshot_workspace: 3 files, 1 byte, workspace abababababababab (12 ms)",
-        "project restore_workspace: no such snapshot (12 ms)",
+        "project opened: 1 file read, workspace abababababababab (12 ms)",
+        "project snapshot: 3 files, 1 byte, workspace abababababababab (12 ms)",
+        "project not rolled back: no such snapshot (12 ms)",
     ]
 
 

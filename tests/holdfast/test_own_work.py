@@ -184,9 +184,8 @@ def test_a_command_of_a_guardrail_is_no_call_of_the_model() -> None:
     written.recorded("tripwire", "tests_pass: 'pytest' ended with 1: 1 failed (subject 0123)")
     trace = read(written)
 
-    assert shown(trace)[-2:] == [
-        'guard   guardrail tests_pass: run_command(command=["pytest"]): exit code 1 (12 ms)',
-        "fault   tripwire: tests_pass: 'pytest' ended with 1: 1 failed (subject 0123)",
+    assert shown(trace)[-1:] == [
+        "guard   guardrail tests_pass: pytest: exit code 1: 1 failed (12 ms)",
     ]
     assert [call.call.call_id for call in trace.calls] == ["c1"]
     [span] = spans(trace, "guardrail")

@@ -53,6 +53,12 @@ class Written:
         number = self._scheduled("call_model", {})
         self._completed(number, a_reply(*calls))
 
+    def answered(self, text: str, *, purpose: str = "turn") -> None:
+        """Have the model answer, plan or sum up."""
+        summary = "turn 1 · scripted:it" + ("" if purpose == "turn" else f" · {purpose}")
+        number = self._scheduled("call_model", {}, summary=summary)
+        self._completed(number, a_reply(text=text))
+
     def ruled(self, *rulings: Ruling, policy: str = POLICY) -> None:
         self._marker("authorize", Rulings(rulings=rulings, policy=policy))
 
@@ -95,9 +101,10 @@ class Written:
             failure={"message": "cut off", "timeoutFailureInfo": timeout},
         )
 
-    def _scheduled(self, name: str, given: object, queue: str = QUEUE) -> int:
+    def _scheduled(self, name: str, given: object, queue: str = QUEUE, summary: str = "") -> int:
         number = self._add(
             "ACTIVITY_TASK_SCHEDULED",
+            summary=summary,
             activityType={"name": name},
             taskQueue={"name": queue},
             input=payloads(given),

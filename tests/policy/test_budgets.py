@@ -11,10 +11,10 @@ from contracts.budget import Budget, Ledger
 from contracts.run import Stop
 from contracts.usage import CallUsage
 from policy.budgets import (
+    counted,
     exhausted,
     reserved,
     seconds_left,
-    settled,
     too_many_calls,
     worked_seconds,
     would_exceed,
@@ -194,7 +194,7 @@ def test_work_is_what_passed_without_the_waiting() -> None:
 def called(usage: CallUsage, *, times: int = 1) -> Ledger:
     ledger = Ledger()
     for _ in range(times):
-        ledger = settled(ledger, usage)
+        ledger = counted(ledger, usage)
     return ledger
 
 
@@ -202,7 +202,7 @@ def test_a_call_is_settled_and_reserved_again() -> None:
     """A reply is one step, what it used is billed, and about as much is reserved for the next."""
     first, second = tokens(10, 5), tokens(20, 1)
 
-    ledger = settled(settled(Ledger(), first), second)
+    ledger = counted(counted(Ledger(), first), second)
 
     assert ledger.steps == 2
     assert ledger.usage == tokens(30, 6)
@@ -264,7 +264,7 @@ def test_a_budget_is_exceeded_by_less_than_one_call(limit: int, calls: list[Call
         if exhausted(budget, ledger, 0) or would_exceed(budget, ledger):
             break
         surplus = usage.total_tokens - reserved(ledger).total_tokens
-        ledger = settled(ledger, usage)
+        ledger = counted(ledger, usage)
 
     assert ledger.usage.total_tokens <= limit + max(surplus, 0)  # T-38
 

@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 
 from contracts.transcript import AssistantTurn, Span, ToolTurn, TranscriptItem, UserTurn, View
 from policy import context
-from policy.context import extent, nears_window, prune_point, settled, shown, summary_point, total
+from policy.context import (
+    extent,
+    nears_window,
+    prune_point,
+    settled_before,
+    shown,
+    summary_point,
+    total,
+)
 from tests.builders import MODEL, a_call, a_success, a_transcript
 
 ROOM = 100_000
@@ -97,7 +105,7 @@ def test_what_is_settled_alone_is_shown_otherwise(
     """Behind everything that was left out the model reads exactly what the record holds."""
     # BY-51
     items = a_transcript(sizes)
-    rest = items[settled(items, seen) :]
+    rest = items[settled_before(items, seen) :]
 
     left = shown(items, seen, limit)
 
@@ -300,12 +308,6 @@ def test_four_fifths_of_the_window_are_near(
 ) -> None:
     """Tokens are those that a provider counted; of an unknown window nothing is known."""
     assert nears_window(tokens, window) is near
-
-
-def test_what_is_near_can_be_said_otherwise() -> None:
-    """The share is a matter of the caller."""
-    assert nears_window(50, 100, share=0.5)
-    assert not nears_window(49, 100, share=0.5)
 
 
 @given(SIZES, views(), st.integers(0, 20_000))

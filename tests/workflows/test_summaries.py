@@ -27,6 +27,7 @@ from workflows.summaries import (
     LIMIT,
     call_line,
     calls_line,
+    command_line,
     escalation_line,
     message_line,
     request_line,
@@ -66,6 +67,14 @@ def test_the_calls_of_a_turn_share_a_line() -> None:
     assert calls_line((a_call("add", a=2, b=3), a_call("delete", record="x"))) == (
         'authorize add(a=2, b=3), delete(record="x")'
     )
+
+
+def test_a_command_of_a_guardrail_names_the_guardrail() -> None:
+    """It can't be taken for a call that the model asked for."""
+    assert (
+        command_line("tests_pass", ("pytest", "-k", "a or b")) == "tests_pass: pytest -k 'a or b'"
+    )
+    assert len(command_line("tests_pass", ("x" * 300,))) == LIMIT
 
 
 @pytest.mark.parametrize(

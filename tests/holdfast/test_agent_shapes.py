@@ -1,0 +1,29 @@
+"""What an agent is given for its control is what it has to be, or one line says what to write."""
+
+import pytest
+
+from contracts.errors import AppError
+from holdfast import GuardrailContext, GuardrailResult, Subject, passed, say, secret_detection
+from tests.sample import scripted
+
+
+async def unmarked(_: Subject, __: GuardrailContext) -> GuardrailResult:
+    return passed()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        pytest.param({"guardrails": [unmarked]}, "write @guardrail", id="plain function"),
+        pytest.param({"guardrails": [secret_detection]}, "secret_detection", id="not called"),
+        pytest.param({"acceptance": secret_detection()}, "write acceptance=", id="no list"),
+        pytest.param({"fallback": None}, "leave it out", id="no fallback"),
+        pytest.param({"triggers": None}, "leave them out", id="no triggers"),
+    ],
+)
+def test_what_is_no_control_is_refused(given: dict[str, object], words: str) -> None:
+    """Whatever stands in the place of a guardrail or a rule ends in one line."""
+    with pytest.raises(AppError, match=words) as refused:
+        scripted([say("hi")], policy=None, **given)
+
+    assert "\n" not in str(refused.value)
