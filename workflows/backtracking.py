@@ -99,7 +99,9 @@ def _together(state: RunState, undone: Compensation) -> Compensation | None:
 def _exceeded(state: RunState, now: datetime) -> RunState:
     stop = Stop(
         reason=EXCEEDED,
-        detail="; ".join(f"{one.number}: {one.failure_reason}" for one in state.approaches),
+        detail="; ".join(
+            f"{one.number}: {shortened(one.failure_reason, 200)}" for one in state.approaches
+        ),
         next_safe_action="read why each approach failed, then start again with a better task",
     )
     if state.agent.escalates:

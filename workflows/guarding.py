@@ -47,7 +47,8 @@ async def tell(run: LiveRun, verdicts: tuple[GuardrailVerdict, ...]) -> None:
     """Leave a line in history about what tripped."""
     for verdict in verdicts:
         if verdict.tripwire_triggered:
-            line = f"{verdict.guardrail}: {verdict.reason} (subject {verdict.subject[:16]})"
+            reason = verdict.reason.partition("\n")[0]
+            line = f"{verdict.guardrail}: {reason} (subject {verdict.subject[:16]})"
             await run.record("tripwire", line)
 
 

@@ -34,11 +34,12 @@ class LiveRun:
         self._state = fresh
 
     async def record(self, event: str, text: str) -> None:
-        """Leave a line in history that people find at a glance."""
+        """Leave a line in history that people find at a glance; its summary is the first line."""
+        line = text.strip().partition("\n")[0]
         await workflow.execute_local_activity_method(
             PolicyActivities.record,
             AuditEvent(run_id=self.state.run_id, event=event, text=text),
-            **options.decision(summaries.shortened(f"{event}: {text}", summaries.LIMIT)),
+            **options.decision(summaries.shortened(f"{event}: {line}", summaries.LIMIT)),
         )
 
     def seconds_left(self) -> float | None:

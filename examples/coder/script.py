@@ -34,7 +34,7 @@ class Page(BaseModel):
 
 def coder(turn: ScriptTurn) -> Reply:
     """Plan, mend and answer; a refusal or tests that still fail end it with the reason."""
-    failed = "These approaches failed" in _said(turn, "notice")
+    failed = "These approaches failed" in _said(turn, "findings")
     if turn.without_tools:
         return say(_another_plan(turn) if failed else _plan())
     for result in turn.results:
@@ -49,7 +49,7 @@ def _plan() -> str:
 
 
 def _another_plan(turn: ScriptTurn) -> str:
-    told = _FAILED.search(_said(turn, "notice"))
+    told = _FAILED.search(_said(turn, "findings"))
     still = f"{told[1]} still failed ({told[2]})" if told else "tests still failed"
     return (
         f"Approach 1 mended where it shows, and {still}. The cents are lost where the amount is "

@@ -41,6 +41,13 @@ async def place(log: str, text: str) -> str:
     return "placed"
 
 
+@tool(risk=Risk.WRITE_LOCAL)
+async def spill(log: str, text: str) -> str:
+    """Change something, and break before anybody is told."""
+    note(log, f"spilled {text}")
+    raise OSError("broken")
+
+
 def looked(subject: Subject, mark: str) -> GuardrailResult:
     """Trip on a word."""
     return tripped(f"it says {mark}", f"don't say {mark}") if mark in subject.text else passed()
@@ -78,7 +85,7 @@ async def no_bad_effect(subject: Subject, _: GuardrailContext) -> GuardrailResul
 
 GUARDRAILS = (no_bad_input, no_bad_results, no_bad_calls, no_bad_answer, no_bad_effect)
 
-EVERY_TOOL: tuple[Tool, ...] = (*TOOLS, place)
+EVERY_TOOL: tuple[Tool, ...] = (*TOOLS, place, spill)
 
 
 def cast(stage: Stage) -> App:

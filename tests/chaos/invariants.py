@@ -21,7 +21,7 @@ APPROVED = {"send", "post", "refund", "shout", "pay_slowly", "fail_outside"}
 NEVER = {"delete", "nope", "refund"}
 """Tools that are denied, unknown, or need a proof that nobody here can give."""
 
-EFFECTS = ("send", "post", "write", "place", "pay_slowly", "fail_outside", "write_slowly")
+EFFECTS = ("send", "post", "write", "place", "spill", "pay_slowly", "fail_outside", "write_slowly")
 
 READS = ("add", "look", "poll", "flaky", "account", "flood", "hang", "find")
 

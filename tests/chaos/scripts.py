@@ -111,6 +111,7 @@ WRITES: tuple[tuple[str, JsonObject], ...] = (
     _effect("write", text="?"),
     _effect("place", text="?"),
     _effect("place", text="?"),
+    _effect("spill", text="?"),
     _effect("send", text="?"),
     _effect("post", text="?"),
     _effect("pay_slowly", amount="?"),

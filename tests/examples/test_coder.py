@@ -42,7 +42,7 @@ class Mended:
     def __init__(self, result: RunResult, trace: Trace, items: tuple[TranscriptItem, ...]) -> None:
         self.result, self.trace = result, trace
         self.notices = [
-            item.text for item in items if isinstance(item, UserTurn) and item.origin == "notice"
+            item.text for item in items if isinstance(item, UserTurn) and item.origin == "findings"
         ]
 
     @property
