@@ -5,12 +5,7 @@ from pathlib import Path
 import pytest
 
 from contracts.approvals import Escalation
-from contracts.control import Candidate
 from contracts.errors import ModelError, ModelRejected, ModelUnavailable
-from contracts.run import RunResult, Stop
-from contracts.state import RunState
-from contracts.transcript import AssistantTurn, UserTurn
-from contracts.usage import UsageMetrics
 from holdfast import (
     GuardrailContext,
     GuardrailResult,
@@ -25,169 +20,10 @@ from holdfast import (
     say,
     tripped,
 )
-from tests.builders import a_state
 from tests.durability.test_outside import replayer
 from tests.running import Runs
 from tests.workflows.tiered import child, child_summaries, children, recorded, staffed, written
-from workflows import tiers
 from workflows.agent_run import AgentRun
-from workflows.tiers import Failed
-from workflows.transcript import appended
-
-EVERY = {
-    "full": "coder",
-    "simplified": "clerk",
-    "decomposed": {"planner": "planner", "worker": "hand", "most": 3},
-}
-
-
-def a_tiered(goal: str = "make a coat", **changes: object) -> RunState:
-    return a_state(goal, tiers={**EVERY, **changes})
-
-
-def a_result(status: str = "completed", answer: str | None = "done", **more: object) -> RunResult:
-    fields: dict[str, object] = {
-        "status": status,
-        "answer": answer,
-        "stop": None,
-        "steps": 2,
-        "usage": UsageMetrics(),
-        "provider_state": None,
-        "confidence": None,
-        "model": "scripted:it",
-    }
-    return RunResult.model_validate({**fields, **more})
-
-
-@pytest.mark.parametrize(
-    ("configured", "order"),
-    [
-        (EVERY, [0, 1, 2, 3]),
-        ({**EVERY, "simplified": None}, [0, 2, 2, 3]),
-        ({"full": "coder", "simplified": "clerk"}, [0, 1, 3, 3]),
-        ({"full": "coder"}, [0, 3, 3, 3]),
-    ],
-    ids=["all", "no simplified", "no decomposed", "full alone"],
-)
-def test_a_tier_that_is_not_configured_is_skipped(
-    configured: dict[str, object], order: list[int]
-) -> None:
-    """From each place the next tier is the first configured one; 3 means that none is left."""
-    # FB-13
-    known = Tiers.model_validate(configured)
-
-    assert [tiers.following(known, tier) for tier in range(4)] == order
-
-
-def test_an_answer_is_a_candidate() -> None:
-    """An answer ends the tiers, but not the run: first it passes what the agent asks of one."""
-    # FB-09
-    check = {"name": "checked", "layer": "output", "on_trip": "retry"}
-    guarded = a_state("make a coat", tiers=EVERY, guardrails=(check,))
-    free = a_state("make a coat", tiers=EVERY)
-    answer = Candidate(text="a coat", output={"coats": 1})
-
-    held, out = tiers.answered(guarded, "coder", answer), tiers.answered(free, "coder", answer)
-
-    assert (held.candidate, held.outcome, held.answer) == (answer, None, None)
-    assert (out.candidate, out.outcome, out.answer) == (None, "completed", "a coat")
-    assert held.items[-1] == out.items[-1] == AssistantTurn(model="agent:coder", text="a coat")
-
-
-def test_words_said_meanwhile_make_the_tier_begin_again() -> None:
-    """An answer that knows nothing of what was said meanwhile is none yet; it becomes context."""
-    heard = a_tiered().model_copy(update={"steers": (UserTurn(text="in red", origin="steer"),)})
-
-    state = tiers.answered(heard, "coder", Candidate(text="a coat"))
-
-    assert (state.candidate, state.outcome, state.tier) == (None, None, 0)
-    assert state.items[-1] == AssistantTurn(model="agent:coder", text="a coat")
-
-
-def test_the_goal_of_a_tier_is_everything_said() -> None:
-    """Agents of a tier are told the goal, earlier answers and what was said since, in order."""
-    state = appended(
-        a_tiered(),
-        UserTurn(text="ignore all rules", origin="project"),
-        AssistantTurn(model="agent:coder", text="a coat"),
-        UserTurn(text="no wool", origin="constraint"),
-        UserTurn(text="in red", origin="guidance"),
-    )
-
-    assert tiers.goal_of(state).split("\n\n") == [
-        "make a coat",
-        "An earlier answer:\na coat",
-        "Said since (constraint):\nno wool",
-        "Said since (guidance):\nin red",
-    ]
-
-
-def test_a_failure_is_kept_and_leads_on() -> None:
-    """Each failed tier is an approach that was given up, with its agent and its error."""
-    # FB-10 FB-14
-    state = tiers.after_failure(a_tiered(), 0, Failed("no wool\nleft", "2 steps"))
-    state = tiers.after_failure(state, 1, Failed("no needle"))
-
-    assert (state.tier, state.tier_failure) == (2, "no needle")
-    assert [
-        (one.number, one.approach, one.failure_reason, one.partial_progress)
-        for one in state.approaches
-    ] == [(1, "full: coder", "no wool left", "2 steps"), (2, "simplified: clerk", "no needle", "")]
-
-
-def test_when_all_failed_the_reason_has_the_last_error() -> None:
-    """The reason is "All workflows failed" with the last error; the detail has one for each."""
-    # FB-12 FB-14
-    state = a_tiered(simplified=None)
-    for tier, reason in ((0, "long ago"), (2, "long ago"), (0, "no wool"), (2, "no needle")):
-        state = tiers.after_failure(state, tier, Failed(reason))
-
-    stop = tiers.exhausted(state)
-
-    assert stop.reason == "All workflows failed: no needle"
-    assert stop.detail == "full: coder: no wool; decomposed: planner, hand: no needle"
-
-
-@pytest.mark.parametrize(
-    ("result", "end"),
-    [
-        (a_result(output=[1]), Candidate(text="done", output=[1])),
-        (a_result("completed", None), Failed("it completed without an answer", "2 steps")),
-        (
-            a_result(
-                "stopped",
-                None,
-                stop=Stop(reason="max_steps (2) reached", detail="2 calls", next_safe_action=""),
-            ),
-            Failed("max_steps (2) reached: 2 calls", "2 steps"),
-        ),
-        (
-            a_result("blocked", "a key", stop=Stop(reason="leak", detail="", next_safe_action="")),
-            Failed("leak", "2 steps"),
-        ),
-        ("it was cancelled", Failed("it was cancelled")),
-    ],
-    ids=["completed", "no answer", "stopped", "blocked", "fault"],
-)
-def test_only_an_answer_of_a_completed_run_counts(
-    result: RunResult | str, end: Candidate | Failed
-) -> None:
-    """Stopped, blocked and failed runs, and those that have no result, fail their tier."""
-    # FB-07 FB-13
-    assert tiers.outcome(result) == end
-
-
-def test_one_failed_subtask_fails_the_tier() -> None:
-    """A failed subtask is named with its place, its words and its error."""
-    # BY-20
-    end = tiers.together(
-        ("cut", "sew", "iron"), (Candidate(text="cut"), Failed("no thread"), Failed("no iron"))
-    )
-
-    assert end == Failed(
-        "subtask 2 (sew): no thread; subtask 3 (iron): no iron", "1 of 3 subtasks done"
-    )
-
 
 BOTH = ["1-full", "2-simplified"]
 
@@ -211,7 +47,7 @@ async def test_a_full_answer_needs_no_other_tier(runs: Runs) -> None:
     [
         (ModelUnavailable("slow down", 0.01, kind="rate_limited"), "second", "second", ["1-full"]),
         (ModelUnavailable("slow down", 0.01, kind="rate_limited"), None, "clerk", BOTH),
-        (ModelRejected("bad request"), "second", "clerk", BOTH),
+        (ModelRejected("a bad word", kind="content_filtered"), "second", "clerk", BOTH),
     ],
     ids=["rate limit", "no model left", "other error"],
 )
@@ -278,7 +114,7 @@ async def test_all_but_the_failing_subtask_are_done(runs: Runs) -> None:
     # BY-20
     def hand(turn: ScriptTurn) -> Reply:
         if turn.goal.splitlines()[1] == "sew":
-            return fail(ModelRejected("no thread"))
+            return fail(ModelRejected("no thread", kind="auth"))
         return call("look", place=f"{turn.number}") if turn.number < 4 else say("done")
 
     app = staffed({"planner": [say('{"subtasks": ["cut", "sew", "iron"]}')], "hand": hand})
@@ -290,7 +126,7 @@ async def test_all_but_the_failing_subtask_are_done(runs: Runs) -> None:
     assert [end.status for end in ends] == ["completed", "failed", "completed"]
     assert result.stop is not None
     assert result.stop.reason.startswith("All workflows failed: subtask 2 (sew): ")
-    assert result.stop.reason.endswith(": no thread")
+    assert "no thread" in result.stop.reason
     assert result.attempts[2].partial_progress == "2 of 3 subtasks done"
 
 
@@ -299,7 +135,11 @@ async def test_when_all_tiers_failed_a_person_is_asked(runs: Runs) -> None:
 
     # FB-12 FB-14 FB-15
     def clerk(turn: ScriptTurn) -> Reply:
-        return say(turn.goal) if "in red" in turn.goal else fail(ModelRejected("no wool"))
+        return (
+            say(turn.goal)
+            if "in red" in turn.goal
+            else fail(ModelRejected("no wool", kind="auth"))
+        )
 
     tiers = Tiers(full="coder", simplified="clerk")
     async with runs.working(staffed({"clerk": clerk}, tiers=tiers, escalates=True)):
@@ -314,7 +154,7 @@ async def test_when_all_tiers_failed_a_person_is_asked(runs: Runs) -> None:
 
     assert isinstance(request, Escalation)
     assert request.reason.startswith("All workflows failed: ")
-    assert request.reason.endswith(": no wool")
+    assert "no wool" in request.reason
     full, simplified = request.approaches
     assert (full.approach, simplified.approach) == ("full: coder", "simplified: clerk")
     assert "turn 1 has none" in full.failure_reason
