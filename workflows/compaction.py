@@ -93,7 +93,7 @@ def summarised(state: RunState, reply: ModelReply, now: datetime) -> RunState:
         "summarised_before": before,
         "failed_summaries": 0,
     }
-    return measured(state.model_copy(update=fresh))
+    return measured_anew(measured(state.model_copy(update=fresh)))
 
 
 def measured_anew(state: RunState) -> RunState:

@@ -190,18 +190,7 @@ def _asked(
 
 def read_view(trace: Trace) -> RunView:
     """Return where a run stands, by its history alone."""
-    refused = tuple(
-        RefusedMessage(
-            signal=said.signal,
-            request_id=said.request_id,
-            sender=said.sender,
-            reason=said.refusal,
-            at=said.at,
-            code=said.code or "unreadable",
-        )
-        for said in trace.messages
-        if said.accepted is False
-    )
+    refused = _refused(trace)
     turns = [turn for turn in trace.turns if turn.ended_at is not None and turn.error is None]
     result, tried = trace.result, controlled.approaches(trace)
     return RunView(
@@ -258,3 +247,18 @@ def _limits(budget: Limits | None) -> str:
         return "-"
     limits = budget.model_dump(mode="json", exclude_none=True)
     return ", ".join(f"{name} {value}" for name, value in limits.items())
+
+
+def _refused(trace: Trace) -> tuple[RefusedMessage, ...]:
+    return tuple(
+        RefusedMessage(
+            signal=said.signal,
+            request_id=said.request_id,
+            sender=said.sender,
+            reason=said.refusal,
+            at=said.at,
+            code=said.code or "unreadable",
+        )
+        for said in trace.messages
+        if said.accepted is False
+    )
