@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from contracts.approvals import RefusedMessage
+from contracts.approvals import RefusedMessage, Requirement
 from contracts.base import Contract, JsonObject
 from contracts.budget import Budget, GivenBudget, Ledger, Limits
 from contracts.control import (
@@ -109,7 +109,8 @@ class AgentSnapshot(Contract):
     `max_context_bytes` the size of transcript that a model is shown before old tool results are
     pruned, `max_history_events` when the run goes on in a new execution. `search_attributes` says
     whether the server knows Holdfast's. `acceptance` checks send an answer back; after a tripwire
-    the model may try again `max_output_retries` times. `notifies`: somebody is told of requests.
+    the model may try again `max_output_retries` times. `review` is what it takes to approve a
+    sensitive domain, or what a guardrail asks about. `notifies`: somebody is told of requests.
     `resources_searchable`: the server can search runs by the resources that they are at.
     Without `fallback` and `triggers` a run began with a release that had neither.
     """
@@ -132,6 +133,7 @@ class AgentSnapshot(Contract):
     guardrails: tuple[GuardrailSpec, ...] = ()
     acceptance: tuple[GuardrailSpec, ...] = ()
     max_output_retries: int = 2
+    review: Requirement = Requirement()
     fallback: KeptFallback | None = None
     triggers: KeptTriggers | None = None
     backtracking: KeptBacktracking | None = None

@@ -29,6 +29,7 @@ from activities.notifications import Webhook
 from adapters.openai_chat.servers import KNOWN as KNOWN_CHAT_SERVERS
 from adapters.openai_chat.servers import ChatServer
 from adapters.scripted import Reply, Script, ScriptTurn, call, calls, fail, say, using
+from contracts.approvals import Requirement
 from contracts.budget import Budget
 from contracts.content import Part
 from contracts.control import Backtracking, Decomposition, Fallback, Tiers, Triggers
@@ -83,6 +84,7 @@ __all__ = [
     "Part",
     "Reconciled",
     "Reply",
+    "Requirement",
     "ResourceScope",
     "Risk",
     "Script",

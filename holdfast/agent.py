@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from activities.guardrails.definition import Guardrail
+from contracts.approvals import Requirement
 from contracts.budget import Budget, Limits
 from contracts.control import Backtracking, Fallback, Tiers, Triggers
 from contracts.model import ModelSettings
@@ -35,7 +36,9 @@ class Agent:
 
     *guardrails* look before, between and after (docs/control.md), *acceptance* checks are
     guardrails whose findings go back to the model. After a tripwire the model may try again
-    *max_output_retries* times. *fallback* says what follows when a model fails, *triggers* when a
+    *max_output_retries* times. *review* says who must approve a run in a sensitive domain, and
+    what a guardrail with on_trip "ask" objects to; anybody but the requester may, unless it names
+    groups. *fallback* says what follows when a model fails, *triggers* when a
     run waits for a person, *backtracking* that it may go back and try another approach. An agent
     with *tiers* has others do the work. *project* is a folder on the workers that have the
     sandbox: each run works on a copy of its own.
@@ -56,6 +59,7 @@ class Agent:
     guardrails: Sequence[Guardrail] = ()
     acceptance: Sequence[Guardrail] = ()
     max_output_retries: int = 2
+    review: Requirement = field(default_factory=Requirement)
     fallback: Fallback = field(default_factory=Fallback)
     triggers: Triggers = field(default_factory=Triggers)
     backtracking: Backtracking | None = None
@@ -86,6 +90,7 @@ class Agent:
             guardrails=tuple(guardrail.spec for guardrail in self.guardrails),
             acceptance=tuple(check.spec for check in self.acceptance),
             max_output_retries=self.max_output_retries,
+            review=self.review,
             fallback=self.fallback,
             triggers=self.triggers,
             backtracking=self.backtracking,

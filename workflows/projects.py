@@ -1,16 +1,17 @@
 """The workspace of a run: filled from its project, marked, and taken back."""
 
 from temporalio import workflow
-from temporalio.exceptions import FailureError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, FailureError, is_cancelled_exception
 
 from activities.project import ProjectActivities
 from contracts.errors import InvalidInput
 from contracts.project import OpenProject, RestoreWorkspace, SnapshotWorkspace
+from contracts.run import Stop
 from contracts.transcript import UserTurn
 from policy.project import rendered
 from workflows import backtracking, failures, options, saga
 from workflows.live import LiveRun
-from workflows.transcript import appended
+from workflows.transcript import appended, halted
 
 
 async def open_project(run: LiveRun) -> None:
@@ -41,13 +42,17 @@ async def mark_checkpoint(run: LiveRun) -> None:
     """Note where to go back to, with a snapshot of the workspace where the run has one."""
     workspace = ""
     if run.state.agent.project is not None:
-        snapshot = await workflow.execute_activity_method(
-            ProjectActivities.snapshot_workspace,
-            SnapshotWorkspace(run_id=run.state.run_id),
-            **options.workspace("snapshot the workspace"),
-        )
+        try:
+            snapshot = await workflow.execute_activity_method(
+                ProjectActivities.snapshot_workspace,
+                SnapshotWorkspace(run_id=run.state.run_id),
+                **options.workspace("snapshot the workspace"),
+            )
+        except ActivityError as error:
+            return _lost(run, "the workspace can't be kept", error)
         workspace = snapshot.digest
     run.state = backtracking.marked(run.state, workspace)
+    return None
 
 
 async def go_back(run: LiveRun) -> None:
@@ -57,9 +62,25 @@ async def go_back(run: LiveRun) -> None:
     workspace = checkpoint.workspace if checkpoint else ""
     undone = await saga.undo(run, workspace_restored=bool(workspace))
     if workspace:
-        await workflow.execute_activity_method(
-            ProjectActivities.restore_workspace,
-            RestoreWorkspace(run_id=run.state.run_id, digest=workspace),
-            **options.workspace(f"restore the workspace to {workspace[:12]}"),
-        )
+        try:
+            await workflow.execute_activity_method(
+                ProjectActivities.restore_workspace,
+                RestoreWorkspace(run_id=run.state.run_id, digest=workspace),
+                **options.workspace(f"restore the workspace to {workspace[:12]}"),
+            )
+        except ActivityError as error:
+            return _lost(run, "the workspace can't be restored", error)
     run.state = backtracking.gone_back(run.state, undone, workflow.now())
+    return None
+
+
+def _lost(run: LiveRun, what: str, error: ActivityError) -> None:
+    """End a run whose workspace is out of reach; a cancelled one isn't ended by that."""
+    if is_cancelled_exception(error):
+        raise error
+    stop = Stop(
+        reason=what,
+        detail=failures.message(error),
+        next_safe_action="look at the worker that has the sandbox, then start the run again",
+    )
+    run.state = halted(run.state, stop, "failed")

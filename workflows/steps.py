@@ -2,11 +2,10 @@
 
 from datetime import datetime, timedelta
 
-from contracts.approvals import Requirement
 from contracts.base import JsonObject
 from contracts.decisions import Decided
 from contracts.model import ModelCall
-from contracts.run import AgentSnapshot, Brief, RunInput, RunResult
+from contracts.run import AgentSnapshot, Brief, RunInput, RunResult, Stop
 from contracts.state import CallState, RunState
 from contracts.tools import Draft, ToolFailure, ToolResult
 from contracts.transcript import ToolTurn, UserTurn
@@ -99,7 +98,7 @@ def _with_calls(state: RunState, elapsed: float) -> Step:
         triggers = state.agent.triggers
         sensitive = triggers and escalation.sensitive(triggers, state.brief.domain, state.reviewed)
         if sensitive:
-            return AskForReview(reviews.of_domain(state, sensitive), Requirement())
+            return AskForReview(reviews.of_domain(state, sensitive), state.agent.review)
     if looks := gates.before_calls(state, batch):
         return Guard("calls", looks, batch)
     return RunTools(batch)
@@ -109,7 +108,9 @@ def _with_answer(state: RunState) -> Step:
     gate = gates.next_gate(state)
     if gate == "review" and (lacking := gates.unreviewed(state)):
         spec, what = lacking
-        return AskForReview(reviews.of_answer(state, spec, what), spec.review or Requirement())
+        return AskForReview(
+            reviews.of_answer(state, spec, what), spec.review or state.agent.review
+        )
     if gate == "confidence" and (doubt := gates.doubt(state)):
         return Pause(doubt)
     if gate is None:
@@ -128,8 +129,18 @@ def _at_its_end(state: RunState, elapsed: float) -> Step | None:
         return Halt(stop)
     # A release without triggers had no reservations either.
     if triggers is not None and (stop := budgets.would_exceed(budget, ledger)):
-        return Halt(stop)
+        return _ahead_of_a_limit(state, stop)
     return None
+
+
+def _ahead_of_a_limit(state: RunState, stop: Stop) -> Step | None:
+    """Stop before a call that would go too far, or ask somebody first: once for each limit."""
+    if not state.agent.escalates:
+        return Halt(stop)
+    name = f"estimate:{stop.reason}"
+    if name in state.acknowledged:
+        return None  # they let it go on: the limit itself still holds
+    return Pause(escalation.Trigger(name, "pause_and_escalate", stop.reason, stop.detail))
 
 
 def _towards_an_answer(state: RunState) -> Step:

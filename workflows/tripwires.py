@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from contracts.approvals import Requirement
 from contracts.control import Compensation, Gate
 from contracts.guardrails import GuardrailVerdict, OnTrip
 from contracts.run import Stop
@@ -164,7 +163,7 @@ def _asked(state: RunState, tripped: tuple[GuardrailVerdict, ...], now: datetime
         text = gates.text_of(state, verdict.subject) or reviews.goal(state)
     reason = shortened("; ".join(one.reason for one in tripped), LONGEST_NOTICE)
     matter = reviews.of_guardrail(spec, verdict.subject, reason, text)
-    return reviews.asked(state, matter._replace(call=call), spec.review or Requirement(), now)
+    return reviews.asked(state, matter._replace(call=call), spec.review or state.agent.review, now)
 
 
 def _denied(call: CallState, verdict: GuardrailVerdict) -> CallState:

@@ -30,7 +30,7 @@ def scope_validation(
     Paths under one of *allow* may be named too, for example "/api" where a task speaks of routes.
     """
     folders = tuple(os.path.abspath(folder) for folder in (root, *allow))  # noqa: PTH100 -- resolve() follows links, and a task may name either end
-    return made("scope_validation", "input", _Scope(folders), wishes)
+    return made("scope_validation", "input", _Scope(folders), wishes, watches=("goal", "words"))
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,10 @@ _NO_WORDS = "there are no words in it"
 
 def destructive_operations(**wishes: Unpack[InputWishes]) -> Guardrail:
     """Trip on a task that destroys what nobody can bring back; on_trip "ask" has people decide."""
-    return made("destructive_operations", "input", _destructive, wishes, local=True)
+    watches = ("goal", "words")
+    return made(
+        "destructive_operations", "input", _destructive, wishes, local=True, watches=watches
+    )
 
 
 def pii_detection(**wishes: Unpack[InputWishes]) -> Guardrail:
