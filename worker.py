@@ -128,7 +128,7 @@ async def working(
                 policy.judge,
                 policy.record,
                 NamedActivities(tools, looking).run,
-                *_notifying(app),
+                *_notifying(app, runs),
             ],
             workflow_runner=WORKFLOW_RUNNER,
             sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
@@ -204,13 +204,14 @@ def _redactor(app: App) -> Redactor:
     return Redactor(settings.KnownSecrets(filter(None, variables)))
 
 
-def _notifying(app: App) -> list[Callable[..., object]]:
+def _notifying(app: App, runs: TemporalRuns) -> list[Callable[..., object]]:
     """Return the activity that tells somebody outside, if the app names one."""
     if app.notify is None:
         return []
     from activities.webhooks import WebhookMessenger
 
-    return [NotificationActivities(WebhookMessenger(app.notify, settings.secret)).notify]
+    messenger = WebhookMessenger(app.notify, settings.secret)
+    return [NotificationActivities(messenger, runs).notify]
 
 
 def _has_project(app: App) -> bool:

@@ -70,16 +70,32 @@ class Messenger(Protocol):
         ...
 
 
+class OpenRequests(Protocol):
+    """Knows what runs wait for."""
+
+    async def waits_for(self, run_id: str, request_id: str) -> bool:
+        """Whether a run still waits for this; where nobody can tell it may."""
+        ...
+
+
 class NotificationActivities:
     """Tells somebody outside."""
 
-    def __init__(self, messenger: Messenger) -> None:
+    def __init__(self, messenger: Messenger, requests: OpenRequests) -> None:
         self._messenger = messenger
+        self._requests = requests
 
     @activity.defn
     async def notify(self, notice: Notice) -> None:
-        """Tell somebody of a request. What may work later fails so that Temporal repeats it."""
+        """
+        Tell somebody of a request. What may work later fails so that Temporal repeats it.
+
+        Nobody is told late of what has been decided meanwhile.
+        """
         check_run(notice.run_id)
+        again = activity.info().attempt > 1
+        if again and not await self._requests.waits_for(notice.run_id, notice.request_id):
+            return
         try:
             await self._messenger.deliver(notice)
         except Undelivered as error:

@@ -1,11 +1,14 @@
 """Asking runs what they know, through Temporal."""
 
+from datetime import timedelta
+
 import structlog
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
+from contracts.approvals import Request
 from contracts.model import Prefix
 from contracts.transcript import TranscriptPage
 from policy.guardrails import holding
@@ -20,6 +23,11 @@ SEARCH_ATTRIBUTES = {
 
 RESOURCES = {holding.ATTRIBUTE: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST}
 """Its own: what finds runs that are at the same resource can be missing without the rest."""
+
+PENDING = tuple[Request, ...]
+
+PATIENCE = timedelta(seconds=10)
+"""So long a run may take to say what it waits for."""
 
 log = structlog.get_logger()
 
@@ -41,6 +49,15 @@ class TemporalRuns:
         handle = self._client.get_workflow_handle(run_id)
         page = {"offset": offset, "limit": limit}
         return await handle.query("transcript", page, result_type=TranscriptPage)
+
+    async def waits_for(self, run_id: str, request_id: str) -> bool:
+        """Whether a run still waits for a person's decision; where nobody can tell it may."""
+        handle = self._client.get_workflow_handle(run_id)
+        try:
+            found = await handle.query("pending", result_type=PENDING, rpc_timeout=PATIENCE)
+        except (RPCError, WorkflowQueryFailedError):
+            return True
+        return any(request.request_id == request_id for request in found)
 
     async def searchable(self) -> bool:
         """Whether the server knows Holdfast's search attributes; if not, say so once."""

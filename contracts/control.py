@@ -155,8 +155,14 @@ class Candidate(Contract):
 
 
 class Checkpoint(Contract):
-    """Where a run goes back to: so many items, this model, and the workspace with this digest."""
+    """
+    Where a run goes back to: so many items, this model, and the workspace with this digest.
+
+    `summary` stood for the items before `summarised_before` then.
+    """
 
     items: int
     model_index: int
     workspace: str = ""
+    summary: str = Field(default="", exclude_if=not_)
+    summarised_before: int = Field(default=0, exclude_if=not_)

@@ -106,6 +106,7 @@ class RunState(Contract):
     signals: Signals = Signals()
     confidence: float | None = None
     effects: tuple[Effect, ...] = ()
+    forgotten_effects: int = 0
     compensation: Compensation | None = None
     attempts: tuple[ModelAttempt, ...] = ()
     approaches: tuple[Approach, ...] = ()

@@ -95,8 +95,8 @@ def would_exceed(budget: Limits, ledger: Ledger) -> Stop | None:
     return None
 
 
-def too_many_calls(budget: Limits, ledger: Ledger, count: int) -> Stop | None:
-    """Say whether *count* calls, all of one turn, are more than may run."""
+def too_many_calls(budget: Limits, ledger: Ledger, count: int, drafts: int = 0) -> Stop | None:
+    """Say whether *count* calls of one turn are more than may run; *drafts* run besides."""
     if budget.max_parallel_calls is not None and count > budget.max_parallel_calls:
         return Stop(
             reason=f"max_parallel_calls ({budget.max_parallel_calls}) would be exceeded",
@@ -104,7 +104,8 @@ def too_many_calls(budget: Limits, ledger: Ledger, count: int) -> Stop | None:
             next_safe_action="start a run with a larger max_parallel_calls, or switch "
             "parallel_calls off in the agent's settings",
         )
-    if budget.max_tool_calls is None or ledger.tool_calls + count <= budget.max_tool_calls:
+    ahead = ledger.tool_calls + count + drafts
+    if budget.max_tool_calls is None or ahead <= budget.max_tool_calls:
         return None
     return _reached(_CALLS, budget, ledger) or _stop(
         _CALLS,

@@ -15,13 +15,17 @@ PENDING = SearchAttributeKey.for_keyword_list("AgentPending")
 RESOURCES = SearchAttributeKey.for_keyword_list(holding.ATTRIBUTE)
 
 
+MOST_SHOWN = 100
+"""Requests that can be searched for; the server ends a run whose attribute has 2,048 bytes."""
+
+
 def show(state: RunState) -> None:
     """Show where the run stands, if that has changed; each change is one event."""
     workflow.set_current_details(waiting_details(state.requests))
     if not state.agent.search_attributes:
         return
     shown = workflow.info().typed_search_attributes
-    waiting = [request.request_id for request in state.requests]
+    waiting = [request.request_id for request in state.requests[:MOST_SHOWN]]
     wanted = (
         *(
             key.value_set(value)

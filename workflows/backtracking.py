@@ -9,7 +9,7 @@ from contracts.run import Stop
 from contracts.state import RunState
 from contracts.tools import ToolSuccess
 from contracts.transcript import AssistantTurn, Span, ToolTurn, UserTurn
-from workflows import escalations
+from workflows import escalations, gates
 from workflows.summaries import shortened
 from workflows.transcript import appended, halted, measured
 
@@ -21,7 +21,13 @@ LONGEST_APPROACH = 4_000
 
 def marked(state: RunState, workspace: str) -> RunState:
     """Note where to go back to."""
-    place = Checkpoint(items=len(state.items), model_index=state.model_index, workspace=workspace)
+    place = Checkpoint(
+        items=len(state.items),
+        model_index=state.model_index,
+        workspace=workspace,
+        summary=state.summary,
+        summarised_before=state.summarised_before,
+    )
     return state.model_copy(update={"checkpoint": place})
 
 
@@ -72,6 +78,10 @@ def gone_back(state: RunState, undone: Compensation, now: datetime) -> RunState:
         "dead_end": "",
         "ledger": ledger,
         "model_index": checkpoint.model_index,
+        "summary": checkpoint.summary,
+        "summarised_before": checkpoint.summarised_before,
+        "failed_summaries": 0,
+        "reviewed": gates.without_guardrails(state),
         "provider_state": {},
         "output_retries": 0,
         "effects": (),

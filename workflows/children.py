@@ -104,7 +104,9 @@ async def _in_turn(run: LiveRun, errand: Errand, free: asyncio.Semaphore) -> _En
     if len(errand.goal) > LONGEST_GOAL:
         return _Ended(f"its goal has more than {LONGEST_GOAL} characters", 0)
     async with free:
-        await workflow.wait_condition(lambda: not run.state.suspended)
+        await workflow.wait_condition(lambda: _may_begin(run) or run.state.outcome is not None)
+        if run.state.outcome is not None:
+            return _Ended("the run is over", 0)
         began = workflow.now()
         try:
             result = await _ran(run, errand)
@@ -116,6 +118,11 @@ async def _in_turn(run: LiveRun, errand: Errand, free: asyncio.Semaphore) -> _En
         _absorb(run, used)
         took = (workflow.now() - began).total_seconds()
         return _Ended(result, max(0.0, took - used.waited))
+
+
+def _may_begin(run: LiveRun) -> bool:
+    """Whether nothing holds this run: what holds it holds its parts too."""
+    return not run.state.suspended and not run.state.requests
 
 
 async def _ran(run: LiveRun, errand: Errand) -> RunResult:

@@ -1,8 +1,11 @@
 """The steps between turns: guardrails, people, what is taken back, other approaches and agents."""
 
+import json
+
 from temporalio import workflow
 
 from contracts.approvals import Requirement
+from contracts.guardrails import GuardrailVerdict
 from policy.escalation import Trigger
 from workflows import attributes, escalations, gates, guarding, reviews, saga, steps, tripwires
 from workflows.live import LiveRun
@@ -20,6 +23,9 @@ from workflows.step import (
     RunTier,
 )
 from workflows.tiers import run_tier
+
+LARGEST_ATTRIBUTE = 1_900
+"""Bytes; the server refuses a search attribute of more than 2,048, and ends the run."""
 
 
 async def take(run: LiveRun, step: ControlStep) -> None:
@@ -45,10 +51,7 @@ async def take(run: LiveRun, step: ControlStep) -> None:
 
 async def _guard(run: LiveRun, step: Guard) -> None:
     seen = len(run.state.items)
-    if fresh := gates.taken(run.state, step.looks, workflow.now()):
-        run.state = run.state.model_copy(update={"held": (*run.state.held, *fresh)})
-        attributes.hold(run.state)
-    verdicts = await guarding.look(run, step.looks)
+    verdicts = await _looked(run, step.looks)
     await guarding.tell(run, verdicts)
     now = workflow.now()
     match step.moment:
@@ -61,6 +64,20 @@ async def _guard(run: LiveRun, step: Guard) -> None:
         case gate:
             run.state = tripwires.after_answer(run.state, gate, verdicts, now)
     await _tell(run)
+
+
+async def _looked(run: LiveRun, looks: tuple[gates.Look, ...]) -> tuple[GuardrailVerdict, ...]:
+    """Look, after other runs can find what this one is about to be at."""
+    held = (*run.state.held, *gates.taken(run.state, looks, workflow.now()))
+    if len(json.dumps(held)) > LARGEST_ATTRIBUTE:
+        full = "the run is at more resources than the server can search for"
+        lost = [one for look in looks if look.spec.holds for one in guarding.undecided(look, full)]
+        rest = tuple(look for look in looks if look.spec.holds is None)
+        return (*lost, *await guarding.look(run, rest))
+    if held != run.state.held:
+        run.state = run.state.model_copy(update={"held": held})
+        attributes.hold(run.state)
+    return await guarding.look(run, looks)
 
 
 async def _pause(run: LiveRun, trigger: Trigger) -> None:

@@ -1,6 +1,7 @@
 """What a run did: kept so that it can be taken back when its answer is blocked. Pure."""
 
 from contracts.control import Effect
+from contracts.decisions import Decided
 from contracts.state import CallState, RunState
 from contracts.tools import Risk, ToolCall, ToolResult, ToolSuccess
 from workflows.summaries import call_line
@@ -25,7 +26,9 @@ def remembered(
     )
     if not fresh:
         return state
-    return state.model_copy(update={"effects": _bounded((*state.effects, *fresh))})
+    every = (*state.effects, *fresh)
+    forgotten = state.forgotten_effects + max(len(every) - KEPT_EFFECTS, 0)
+    return state.model_copy(update={"effects": _bounded(every), "forgotten_effects": forgotten})
 
 
 def _effect(state: RunState, call: CallState, result: ToolResult) -> Effect | None:
@@ -33,7 +36,9 @@ def _effect(state: RunState, call: CallState, result: ToolResult) -> Effect | No
     asked, tool = call.call, state.agent.tool(call.call.name)
     if tool is None or not isinstance(asked, ToolCall) or call.drafting is not None:
         return None
-    harmless = tool.risk.changes_nothing or (tool.risk is Risk.DRAFT_ONLY and tool.undo is None)
+    risk = call.ruling.risk if isinstance(call.ruling, Decided) else tool.risk
+    changes = not (tool.risk.changes_nothing and risk.changes_nothing)
+    harmless = not changes or (tool.risk is Risk.DRAFT_ONLY and tool.undo is None)
     if harmless or result.status not in {"ok", "outcome_unknown"}:
         return None
     line = call_line(asked)

@@ -100,7 +100,7 @@ def resolved(
         return halted(state, unresolved(request, message.guidance or "aborted by a person"))
     if message.guidance is not None:
         words = UserTurn(text=message.guidance, origin="guidance")
-        state = open_requests.said(state, words)
+        state = open_requests.said(state, words, now)
     if message.action == "extend" and message.budget is not None:
         budget = state.agent.budget.changed_by(message.budget)
         if state.ceiling is not None:

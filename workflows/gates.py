@@ -124,6 +124,11 @@ def subject_of(spec: GuardrailSpec, what: str) -> str:
     return f"{GUARDRAIL}{spec.name}:{what}"
 
 
+def without_guardrails(state: RunState) -> tuple[str, ...]:
+    """Return what people approved of the run as such: approvals of taken back work are gone."""
+    return tuple(one for one in state.reviewed if not one.startswith(GUARDRAIL))
+
+
 def doubt(state: RunState) -> escalation.Trigger | None:
     """Say why somebody must look at an answer before it counts."""
     triggers = state.agent.triggers

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from pydantic import ValidationError
@@ -25,22 +26,53 @@ from workflows.gates import LAYERS, Look
 from workflows.live import LiveRun
 from workflows.summaries import shortened
 
+LARGEST_INPUT = 1_800_000
+"""Bytes that guardrails are sent at once: a payload may have 2 MB, a workflow task 4 MB."""
+
 LONGEST_REASON = 1_000
 """Characters of why a guardrail couldn't decide."""
 
 
 async def look(run: LiveRun, looks: tuple[Look, ...]) -> tuple[GuardrailVerdict, ...]:
-    """Return all verdicts, layer by layer. A guardrail that can't decide has tripped."""
+    """
+    Return all verdicts, layer by layer. A guardrail that can't decide has tripped.
+
+    When the run ends meanwhile nobody looks any further, and what is found counts no more.
+    """
     found: list[GuardrailVerdict] = []
     for layer in LAYERS:
         these = [one for one in looks if one.spec.layer == layer]
         quick = [one for one in these if one.spec.local]
-        others = [one for one in these if not one.spec.local]
         for _, together in groupby(quick, key=lambda one: one.subjects):
             found += await _functions(run, tuple(together))
-        for verdicts in await asyncio.gather(*(_one(run, one) for one in others)):
-            found += verdicts
+        for beside in _fitting(one for one in these if not one.spec.local):
+            if run.state.outcome is not None:
+                return tuple(found)
+            for verdicts in await asyncio.gather(*(_one(run, one) for one in beside)):
+                found += verdicts
     return tuple(found)
+
+
+def _fitting(looks: Iterable[Look]) -> Iterator[tuple[Look, ...]]:
+    """
+    Put together what may look beside each other: each is sent a copy of what it looks at.
+
+    Agents judge one after the other, because each may use all that is left of the budget.
+    """
+    beside: list[Look] = []
+    taken = 0
+    for one in looks:
+        size = _size(one)
+        if one.spec.agent is not None or taken + size > LARGEST_INPUT:
+            yield tuple(beside)
+            beside, taken = [], 0
+        beside.append(one)
+        taken += size if one.spec.agent is None else LARGEST_INPUT
+    yield tuple(beside)
+
+
+def _size(one: Look) -> int:
+    return sum(len(subject.model_dump_json()) for subject in one.subjects)
 
 
 async def tell(run: LiveRun, verdicts: tuple[GuardrailVerdict, ...]) -> None:
@@ -53,6 +85,8 @@ async def tell(run: LiveRun, verdicts: tuple[GuardrailVerdict, ...]) -> None:
 
 
 async def _one(run: LiveRun, one: Look) -> tuple[GuardrailVerdict, ...]:
+    if _size(one) > LARGEST_INPUT:
+        return undecided(one, "what it would look at is too large to be sent")
     if one.spec.command or one.spec.project_commands:
         return await _command(run, one)
     if one.spec.agent is not None:
@@ -83,7 +117,7 @@ async def _functions(run: LiveRun, together: tuple[Look, ...]) -> tuple[Guardrai
         if is_cancelled_exception(error):
             raise
         return tuple(
-            verdict for one in together for verdict in _undecided(one, failures.message(error))
+            verdict for one in together for verdict in undecided(one, failures.message(error))
         )
     return answer.verdicts
 
@@ -110,11 +144,13 @@ async def _command(run: LiveRun, one: Look) -> tuple[GuardrailVerdict, ...]:
     if isinstance(wanted, GuardrailResult):
         return _verdicts(one, wanted)
     for command in wanted:
+        if run.state.outcome is not None:
+            return undecided(one, "the run is over")
         result = await commands.run_command(run, one.spec.name, command, one.spec.timeout)
         ended = commands.ended(result)
         if ended is None:
             why = result.reason if isinstance(result, ToolFailure) else "it tells something else"
-            return _undecided(one, why)
+            return undecided(one, why)
         if ended.exit_code != 0:
             return _verdicts(one, commands.failed(command, ended))
     return _verdicts(one, GuardrailResult())
@@ -128,7 +164,7 @@ async def _agent(run: LiveRun, one: Look, agent: str) -> tuple[GuardrailVerdict,
         left = budgets.remaining(run.state.agent.budget, run.state.ledger, elapsed)
         single = Look(one.spec, (subject,))
         if isinstance(left, Stop):
-            verdicts += _undecided(single, left.reason)
+            verdicts += undecided(single, left.reason)
             continue
         number = run.state.checks + 1
         run.state = run.state.model_copy(update={"checks": number})
@@ -141,18 +177,18 @@ async def _agent(run: LiveRun, one: Look, agent: str) -> tuple[GuardrailVerdict,
 
 def _judged(one: Look, answer: RunResult | str) -> tuple[GuardrailVerdict, ...]:
     if isinstance(answer, str):
-        return _undecided(one, answer)
+        return undecided(one, answer)
     if answer.status != "completed":
-        return _undecided(one, answer.stop.reason if answer.stop else answer.status)
+        return undecided(one, answer.stop.reason if answer.stop else answer.status)
     try:
         if answer.output is not None:
             found = GuardrailResult.model_validate(answer.output)
         else:
             found = GuardrailResult.model_validate_json(answer.answer or "")
     except ValidationError:
-        return _undecided(one, "its agent didn't answer with a GuardrailResult")
+        return undecided(one, "its agent didn't answer with a GuardrailResult")
     if "tripwire_triggered" not in found.model_fields_set:
-        return _undecided(one, "its agent didn't say whether the tripwire is triggered")
+        return undecided(one, "its agent didn't say whether the tripwire is triggered")
     return _verdicts(one, found)
 
 
@@ -164,8 +200,8 @@ def _question(subject: Subject) -> str:
     )
 
 
-def _undecided(one: Look, why: str) -> tuple[GuardrailVerdict, ...]:
-    """Fail closed."""
+def undecided(one: Look, why: str) -> tuple[GuardrailVerdict, ...]:
+    """Say that a guardrail can't decide: it fails closed."""
     reason = shortened(f"{one.spec.name} can't decide: {why}", LONGEST_REASON)
     return _verdicts(one, GuardrailResult(tripwire_triggered=True, reason=reason))
 

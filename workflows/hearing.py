@@ -36,7 +36,9 @@ class Ear:
                     refused.append(self._refuse(letter, deaf))
                 case SteerSignal(text=text):
                     words = UserTurn(text=text, origin="steer")
-                    self._accept(letter, open_requests.said(self._run.state, words))
+                    self._accept(
+                        letter, open_requests.said(self._run.state, words, workflow.now())
+                    )
                 case EmptySignal():
                     on = letter.signal == "suspend"
                     self._accept(letter, steps.suspended(self._run.state, on=on))

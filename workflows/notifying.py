@@ -8,7 +8,7 @@ from temporalio.exceptions import ActivityError, is_cancelled_exception
 from temporalio.workflow import ActivityConfig
 
 from activities.notifications import NotificationActivities
-from contracts.approvals import Request
+from contracts.approvals import ApprovalRequest, Escalation, Question, Request, Review
 from contracts.notices import Notice
 from contracts.state import RunState
 from workflows.live import LiveRun
@@ -16,6 +16,9 @@ from workflows.summaries import request_line
 
 # A receiver that is down for a night should still hear of what waits in the morning.
 RETRY = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_interval=timedelta(minutes=10))
+LONGEST_NAME = 64
+"""Characters; the digest of what is reviewed has so many, and tells a reader nothing."""
+
 WINDOW = timedelta(days=1)
 
 
@@ -23,17 +26,17 @@ async def notify(run: LiveRun) -> None:
     """Tell of each request once, in the background, as long as the run lasts."""
     while True:
         await workflow.wait_condition(lambda: bool(_untold(run.state)))
-        for request in _untold(run.state):
-            try:
-                await workflow.execute_activity_method(
-                    NotificationActivities.notify, _notice(run.state, request), **_options(request)
-                )
-            except ActivityError as error:
-                if is_cancelled_exception(error):
-                    raise
-                await run.record("nobody was told", request_line(request))
-            number = max(_number(request), run.state.notified)
-            run.state = run.state.model_copy(update={"notified": number})
+        request = _untold(run.state)[0]  # what was decided meanwhile is told to nobody
+        try:
+            await workflow.execute_activity_method(
+                NotificationActivities.notify, _notice(run.state, request), **_options(request)
+            )
+        except ActivityError as error:
+            if is_cancelled_exception(error):
+                raise
+            await run.record("nobody was told", request_line(request))
+        number = max(_number(request), run.state.notified)
+        run.state = run.state.model_copy(update={"notified": number})
 
 
 def _untold(state: RunState) -> tuple[Request, ...]:
@@ -52,10 +55,24 @@ def _notice(state: RunState, request: Request) -> Notice:
         tenant=state.brief.tenant,
         request_id=request.request_id,
         kind=request.kind,
-        reason=request.reason,
+        reason=_reason(request),
         requested_at=request.requested_at,
         expires_at=request.expires_at,
     )
+
+
+def _reason(request: Request) -> str:
+    """Say why somebody is needed, in nobody's words but our own: this leaves the house."""
+    match request:
+        case ApprovalRequest():
+            return f"a call of {request.tool} needs approval ({request.risk})"
+        case Question():
+            return "the agent asks a question"
+        case Review():
+            named, _, digest = request.subject.rpartition(":")
+            return f"a review of {request.subject if len(digest) < LONGEST_NAME else named}"
+        case Escalation():
+            return request.reason.partition(":")[0]
 
 
 def _options(request: Request) -> ActivityConfig:

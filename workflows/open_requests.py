@@ -78,10 +78,14 @@ def hears(state: RunState) -> bool:
     return state.outcome is None and waiting < MOST_WORDS
 
 
-def said(state: RunState, words: UserTurn) -> RunState:
+def said(state: RunState, words: UserTurn, now: datetime) -> RunState:
     """
     Keep words of a person until the next model call.
 
-    An answer that was given before them is no answer any more.
+    An answer that was given before them is no answer any more, and nobody need review it.
     """
+    if state.candidate is not None:
+        for request in state.requests:
+            if isinstance(request, Review) and not request.call_id:
+                state = closed(state, request, "withdrawn", now)
     return state.model_copy(update={"steers": (*state.steers, words), "candidate": None})

@@ -69,6 +69,7 @@ async def go_back(run: LiveRun) -> None:
                 **options.workspace(f"restore the workspace to {workspace[:12]}"),
             )
         except ActivityError as error:
+            run.state = run.state.model_copy(update={"effects": (), "compensation": undone})
             return _lost(run, "the workspace can't be restored", error)
     run.state = backtracking.gone_back(run.state, undone, workflow.now())
     return None

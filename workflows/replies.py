@@ -137,7 +137,8 @@ def _take_calls(state: RunState, calls: tuple[AnyCall, ...]) -> RunState:
         if stop := repetition.looping(state.agent.budget, ledger, call):
             return _ended(state.model_copy(update={"ledger": ledger}), stop)
     state = state.model_copy(update={"ledger": ledger})
-    if stop := budgets.too_many_calls(state.agent.budget, ledger, len(calls)):
+    drafts = sum(1 for call in calls if (tool := state.agent.tool(call.name)) and tool.draft)
+    if stop := budgets.too_many_calls(state.agent.budget, ledger, len(calls), drafts):
         return halted(state, stop)
     return state
 

@@ -24,6 +24,8 @@ async def undo(run: LiveRun, *, workspace_restored: bool = False) -> Compensatio
         flaw = await _undone(run, effect)
         (not_undone if flaw else undone).append(effect.summary + flaw)
         await run.record("not undone" if flaw else "undone", effect.summary + flaw)
+    if (lost := run.state.forgotten_effects) > 0:
+        not_undone.append(f"{lost} earlier changes, which only history knows one by one")
     return Compensation(undone=tuple(undone), not_undone=tuple(not_undone))
 
 

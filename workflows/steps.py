@@ -134,8 +134,11 @@ def _at_its_end(state: RunState, elapsed: float) -> Step | None:
 
 
 def _ahead_of_a_limit(state: RunState, stop: Stop) -> Step | None:
-    """Stop before a call that would go too far, or ask somebody first: once for each limit."""
-    if not state.agent.escalates:
+    """Stop before a call that would go too far; who hasn't been asked about it is asked first."""
+    if (
+        not state.agent.escalates
+        or f"tokens:{state.agent.budget.max_tokens}" in state.acknowledged
+    ):
         return Halt(stop)
     name = f"estimate:{stop.reason}"
     if name in state.acknowledged:
@@ -292,7 +295,9 @@ def _after_tool(state: RunState, call: CallState, result: ToolResult) -> CallSta
     )
     if drafting.then == "approval":
         # Whatever was approved before, this draft wasn't shown.
-        return call.model_copy(update={"draft": draft, "ruling": None, "approvals": ()})
+        return call.model_copy(
+            update={"draft": draft, "ruling": None, "approvals": (), "guarded": False}
+        )
     drafted = draft_only(call.call, draft.draft_id, draft.summary, draft.data)
     return call.model_copy(update={"draft": draft, "result": drafted})
 

@@ -56,10 +56,12 @@ def aborted(state: RunState, stop: Stop) -> RunState:
 def carried(state: RunState) -> RunState:
     """Return what a new execution begins with; of a long transcript only what is left in view."""
     items, seen = context.carried(state.items, state.view, state.agent.max_context_bytes)
+    shortened = False
     for place in (context.prune_point(items, CARRIED_BYTES, seen), len(items)):
         if context.total(items) > CARRIED_BYTES:
             pruned = seen.model_copy(update={"pruned_before": place})
             items, seen = context.carried(items, pruned, CARRIED_BYTES)
+            shortened = True
     begun = Mark(digest=state.head.digest)
     state = gates.looked(state)
     end = len(state.items)
@@ -72,8 +74,8 @@ def carried(state: RunState) -> RunState:
         "pruned_before": 0,
         "hidden": (),
         "summarised_before": seen.summarised_before,
-        "guarded": max(len(items) - (end - state.guarded), 0),
-        "watched": max(len(items) - (end - state.watched), 0),
+        "guarded": 0 if shortened else max(len(items) - (end - state.guarded), 0),
+        "watched": 0 if shortened else max(len(items) - (end - state.watched), 0),
         "checkpoint": _carried_checkpoint(state),
     }
     return appended(state.model_copy(update=fresh), *items)

@@ -93,7 +93,14 @@ def after_compensation(state: RunState, undone: Compensation) -> RunState:
     together = Compensation(
         undone=before.undone + undone.undone, not_undone=before.not_undone + undone.not_undone
     )
-    state = state.model_copy(update={"tripped": None, "effects": (), "compensation": together})
+    state = state.model_copy(
+        update={
+            "tripped": None,
+            "effects": (),
+            "compensation": together,
+            "reviewed": gates.without_guardrails(state),
+        }
+    )
     if _on_trip(state, verdict) != "retry":
         return blocked(state, verdict)
     if state.output_retries >= state.agent.max_output_retries:

@@ -32,6 +32,9 @@ from tools.redaction import Redactor
 ACTIVITY_PREFIX = "guardrail:"
 """Activity types that begin so are for `GuardrailActivities.run`; no tool's name has a colon."""
 
+LARGEST_OUTPUT = 1_000_000
+"""Bytes of all verdicts of one activity; a payload may have 2 MB."""
+
 FAILED = "GuardrailFailed"
 MISSING = "GuardrailMissing"
 
@@ -60,15 +63,12 @@ class GuardrailActivities:
         context = GuardrailContext.of(asked, self._holders)
         self._redactor.learn()
         async with heartbeating():
-            return GuardrailVerdicts(
-                verdicts=tuple(
-                    [
-                        await self._verdict(name, function, subject, context)
-                        for name, function in looking
-                        for subject in asked.subjects
-                    ]
-                )
-            )
+            found = [
+                await self._verdict(name, function, subject, context)
+                for name, function in looking
+                for subject in asked.subjects
+            ]
+        return GuardrailVerdicts(verdicts=_bounded(found))
 
     def _named(self, name: str) -> GuardrailFunction:
         function = self._functions.get(name)
@@ -97,6 +97,17 @@ class GuardrailActivities:
             subject=digest(subject.model_dump(mode="json")),
             call_id=subject.call_id,
         )
+
+
+def _bounded(found: list[GuardrailVerdict]) -> tuple[GuardrailVerdict, ...]:
+    """Cut what verdicts say where they wouldn't fit into one payload together."""
+    if sum(len(verdict.model_dump_json()) for verdict in found) <= LARGEST_OUTPUT:
+        return tuple(found)
+    room = LARGEST_OUTPUT // (4 * len(found))
+    return tuple(
+        verdict.model_copy(update={"reason": verdict.reason[:room], "constraints": ()})
+        for verdict in found
+    )
 
 
 def functions(guardrails: Iterable[Guardrail]) -> dict[str, GuardrailFunction]:

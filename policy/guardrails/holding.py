@@ -12,7 +12,7 @@ from contracts.base import canonical_json
 ATTRIBUTE = "AgentResources"
 """The search attribute, a list of keywords: of each resource its name, and since when."""
 
-_SAFE = re.compile(r"[\w./@+-]{1,120}", re.ASCII)
+_SAFE = re.compile(r"[\w./@+-]{1,60}", re.ASCII)
 _SINCE = " since "
 
 

@@ -1,6 +1,7 @@
 """People outside learn that a run waits, by a webhook that proves whom it is from."""
 
 import base64
+import dataclasses
 import hashlib
 import hmac
 import json
@@ -102,11 +103,21 @@ def a_notice(**changes: object) -> Notice:
     return Notice.model_validate({**fields, **changes})
 
 
+class Waiting:
+    """A run that waits, or doesn't any more."""
+
+    def __init__(self, *, waits: bool = True) -> None:
+        self._waits = waits
+
+    async def waits_for(self, run_id: str, request_id: str) -> bool:
+        return self._waits
+
+
 async def notify(url: str, notice: Notice | None = None, *, at: float = 1_614_265_330.9) -> None:
     """Tell somebody, as a run does."""
     messenger = WebhookMessenger(Webhook(url=url, secret="hook"), lambda _: SECRET, lambda: at)
     told = notice or a_notice()
-    await in_run(told.run_id).run(NotificationActivities(messenger).notify, told)
+    await in_run(told.run_id).run(NotificationActivities(messenger, Waiting()).notify, told)
 
 
 async def refused(url: str) -> ApplicationError:
@@ -174,6 +185,22 @@ async def test_a_name_of_a_run_forges_no_message(
     await notify(listener.address, notice)
 
     assert message_id(notice) == listener.got[0].headers["webhook-id"] == expected
+
+
+@pytest.mark.parametrize(
+    ("attempt", "waits", "told"), [(1, False, 1), (2, True, 1), (2, False, 0)]
+)
+async def test_nobody_is_told_late_of_what_is_decided(
+    listener: Listener, attempt: int, told: int, *, waits: bool
+) -> None:
+    """Before it is tried again a notice must still be true."""
+    messenger = WebhookMessenger(Webhook(url=listener.address, secret="hook"), lambda _: SECRET)
+    asking = in_run("run-1")
+    asking.info = dataclasses.replace(asking.info, attempt=attempt)
+
+    await asking.run(NotificationActivities(messenger, Waiting(waits=waits)).notify, a_notice())
+
+    assert len(listener.got) == told
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
@@ -258,7 +285,7 @@ async def test_a_notice_is_of_the_run_that_asks(listener: Listener) -> None:
     messenger = WebhookMessenger(hook, lambda _: SECRET)
 
     with pytest.raises(ApplicationError, match="in the name of another one"):
-        await in_run("run-2").run(NotificationActivities(messenger).notify, a_notice())
+        await in_run("run-2").run(NotificationActivities(messenger, Waiting()).notify, a_notice())
 
     assert listener.got == []
 
@@ -341,7 +368,8 @@ async def test_a_secret_can_be_rotated(listener: Listener) -> None:
     """It is read for each notice; one that went missing fails the attempt and not for ever."""
     secrets = [SECRET, SECRET, secret_of(24)]
     hook = Webhook(url=listener.address, secret="hook")
-    activities = NotificationActivities(WebhookMessenger(hook, lambda _: secrets.pop(0)))
+    messenger = WebhookMessenger(hook, lambda _: secrets.pop(0))
+    activities = NotificationActivities(messenger, Waiting())
 
     await in_run("run-1").run(activities.notify, a_notice())
     await in_run("run-1").run(activities.notify, a_notice())

@@ -57,9 +57,9 @@ def used(reply: Reply, input_tokens: int = 0, output_tokens: int = 0, cost: str 
     return using(reply, usage)
 
 
-async def asked(run: Run) -> Request:
-    """Wait until the run asks people for one thing; one that has ended never will."""
-    while not (found := await run.pending()):
+async def asked(run: Run, before: Request | None = None) -> Request:
+    """Wait until the run asks people for one thing, which isn't *before*."""
+    while not (found := await run.pending()) or before in found:
         status = await run.status()
         assert status.status in {"running", "waiting", "suspended"}, status.stop
         await asyncio.sleep(0.02)

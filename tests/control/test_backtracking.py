@@ -3,88 +3,22 @@
 from pathlib import Path
 
 import pytest
-from temporalio.client import WorkflowHistory
 
 from contracts.transcript import ToolTurn
-from holdfast import (
-    App,
-    Backtracking,
-    Budget,
-    GuardrailContext,
-    GuardrailResult,
-    Reply,
-    ScriptTurn,
-    Subject,
-    call,
-    guardrail,
-    passed,
-    say,
-    tripped,
+from holdfast import Backtracking, Reply, ScriptTurn, call, say
+from tests.control.approaches import (
+    EXCEEDED,
+    backtracking,
+    purposes,
+    round_of,
+    seen,
+    trying,
 )
-from tests.chaos.cast import place, remove
-from tests.control.controlled import (
-    asked_models,
-    asked_to_resolve,
-    broken,
-    chained,
-    recorded,
-    replayed,
-    resolve,
-    stopped,
-    why,
-)
+from tests.control.controlled import asked_models, broken, recorded, replayed, why
 from tests.histories import names
 from tests.running import Runs
-from tests.sample import TOOLS, lines
+from tests.sample import lines
 from tests.workflows.tiered import written
-
-EXCEEDED = "Max backtracks exceeded"
-
-
-@guardrail(layer="output")
-async def good(subject: Subject, _: GuardrailContext) -> GuardrailResult:
-    """Accept nothing but what is good."""
-    return passed() if subject.text == "good" else tripped(f"{subject.text} isn't good")
-
-
-def seen(turn: ScriptTurn) -> str:
-    """All that a model is shown, as text."""
-    return "\n".join(str(item.model_dump(mode="json")) for item in turn.transcript)
-
-
-def round_of(turn: ScriptTurn) -> int:
-    """Which approach is under way, by how many failed: the latest request to plan lists them."""
-    requests = [
-        item.text
-        for item in turn.transcript
-        if item.kind == "user" and item.text.startswith("Plan one approach")
-    ]
-    return requests[-1].count("It failed: ") + 1
-
-
-def trying(turn: ScriptTurn) -> Reply:
-    """Plan, look once, and give an answer that is good in the round that the goal names."""
-    number = round_of(turn)
-    if turn.without_tools:
-        return say(f"approach {number}")
-    if not turn.results or turn.transcript[-1].kind != "tool":
-        return call("look", place=f"room {number}")
-    return say("good" if f"{number}" == turn.goal else f"bad {number}")
-
-
-def an_app(*scripts: object, **agent: object) -> App:
-    settings: dict[str, object] = {
-        "acceptance": [good],
-        "backtracking": Backtracking(),
-        "tools": [*TOOLS, place, remove],
-        **agent,
-    }
-    return chained(*(scripts or (trying,)), **settings)  # pyright: ignore[reportArgumentType] -- scripts of a test
-
-
-def purposes(*histories: WorkflowHistory) -> list[str]:
-    """What the model was asked for, turn by turn."""
-    return ["plan" if line.endswith("· plan") else "execute" for line in asked_models(*histories)]
 
 
 @pytest.mark.parametrize("most", [0, 1, 3])
@@ -96,7 +30,9 @@ async def test_a_run_tries_so_many_times_more_and_no_more(runs: Runs, most: int)
         number = round_of(turn)
         return say(f"approach {number}" if turn.without_tools else f"bad {number}")
 
-    async with runs.working(an_app(hopeless, backtracking=Backtracking(max_backtracks=most))):
+    async with runs.working(
+        backtracking(hopeless, backtracking=Backtracking(max_backtracks=most))
+    ):
         run = await runs.start("it")
         result = await run.result()
         histories = await replayed(runs, run)
@@ -122,7 +58,7 @@ async def test_a_run_tries_so_many_times_more_and_no_more(runs: Runs, most: int)
 async def test_the_first_success_is_the_end(runs: Runs, events: int) -> None:
     """A good answer at the second attempt: no third, nothing undone after it, all on record."""
     # BT-03
-    async with runs.working(an_app(max_history_events=events), cached_transcripts=0):
+    async with runs.working(backtracking(max_history_events=events), cached_transcripts=0):
         run = await runs.start("it", "2")
         result = await run.result()
         histories = await replayed(runs, run)
@@ -147,7 +83,7 @@ async def test_the_next_plan_knows_what_failed_and_why(runs: Runs) -> None:
         shown[turn.number] = seen(turn)
         return trying(turn)
 
-    async with runs.working(an_app(noting)):
+    async with runs.working(backtracking(noting)):
         run = await runs.start("it", "3")
         result = await run.result()
         record = await run.transcript()
@@ -172,7 +108,7 @@ async def test_the_next_plan_knows_what_failed_and_why(runs: Runs) -> None:
 async def test_going_back_resets_no_budget(runs: Runs) -> None:
     """Steps of approaches that failed were taken: they are counted, and the limit holds."""
     # BT-05
-    async with runs.working(an_app()):
+    async with runs.working(backtracking()):
         run = await runs.start("it", "4", budget={"max_steps": 7})
         result = await run.result()
         usage = await run.handle.query("usage")
@@ -192,7 +128,10 @@ async def test_the_models_begin_anew(runs: Runs) -> None:
             return broken("unavailable") if round_of(turn) == 1 else say("good")
         return Reply(text=f"approach {round_of(turn)}", provider_state={"chain": "x"})
 
-    async with runs.working(an_app(first, lambda _: say("bad"))):
+    def second(_: ScriptTurn) -> Reply:
+        return say("bad")
+
+    async with runs.working(backtracking(first, second)):
         run = await runs.start("it")
         result = await run.result()
         histories = await replayed(runs, run)
@@ -220,7 +159,7 @@ async def test_words_said_to_a_dead_approach_are_not_lost(runs: Runs, tmp_path: 
             return trying(turn)
         return call("hold", log=str(log)) if turn.number == 2 else say("bad")
 
-    async with runs.working(an_app(heard)):
+    async with runs.working(backtracking(heard)):
         run = await runs.start("it", "3")
         await written(log)
         await run.signal("steer", {"text": "only blue ones"})
@@ -253,7 +192,7 @@ async def test_effects_outside_are_undone_before_the_next_approach(
             case _:
                 return say("bad" if turn.number == 5 else "good")
 
-    async with runs.working(an_app(placing)):
+    async with runs.working(backtracking(placing)):
         run = await runs.start("it")
         result = await run.result()
         histories = await replayed(runs, run)
@@ -264,89 +203,3 @@ async def test_effects_outside_are_undone_before_the_next_approach(
     assert result.compensation is not None
     (lost,) = result.compensation.not_undone
     assert lost.startswith("write(")
-
-
-async def test_a_person_may_grant_another_round(runs: Runs) -> None:
-    """Where somebody is there, they see all attempts, and may have one more tried, not more."""
-    # BT-06 FB-14
-    app = an_app(escalates=True, backtracking=Backtracking(max_backtracks=1))
-    async with runs.working(app):
-        run = await runs.start("it", "4")
-        first = await asked_to_resolve(run)
-    async with runs.working(app):
-        await resolve(run, guidance="look elsewhere")
-        while await run.pending() in ((), (first,)):
-            pass
-        second = await asked_to_resolve(run)
-        await resolve(run, "abort")
-        stop = await stopped(run)
-        histories = await replayed(runs, run)
-
-    assert (first.reason, len(first.approaches)) == (EXCEEDED, 2)
-    assert (second.reason, len(second.approaches)) == (EXCEEDED, 3)
-    assert purposes(*histories).count("plan") == 3
-    assert stop.reason == EXCEEDED
-
-
-@pytest.mark.parametrize(("revisions", "answers"), [(0, 1), (1, 2), (2, 3)])
-async def test_an_approach_may_mend_its_answer_first(
-    runs: Runs, revisions: int, answers: int
-) -> None:
-    """So many answers of an approach go back to the model before it is given up."""
-
-    def stubborn(turn: ScriptTurn) -> Reply:
-        return say("an approach" if turn.without_tools else f"bad {turn.number}")
-
-    limits = Backtracking(max_backtracks=1, revisions=revisions)
-    async with runs.working(an_app(stubborn, backtracking=limits)):
-        run = await runs.start("it")
-        result = await run.result()
-        histories = await replayed(runs, run)
-
-    assert purposes(*histories) == ["plan", *["execute"] * answers] * 2
-    assert (len(result.attempts), why(result).reason) == (2, EXCEEDED)
-
-
-@pytest.mark.parametrize(
-    ("dead", "reason"),
-    [
-        pytest.param(
-            lambda _: call("look", place="here"), "loop detected: same tool, same args", id="loop"
-        ),
-        pytest.param(
-            lambda turn: call("find", name=f"{turn.number}"),
-            "max_consecutive_failures (3) reached",
-            id="failures",
-        ),
-    ],
-)
-async def test_a_dead_end_leads_back(runs: Runs, dead: object, reason: str) -> None:
-    """Going round in circles ends an approach, not the run; streaks begin anew."""
-    assert callable(dead)
-
-    def lost(turn: ScriptTurn) -> Reply:
-        if turn.without_tools:
-            return say("an approach")
-        return dead(turn) if round_of(turn) == 1 else say("good")
-
-    async with runs.working(an_app(lost, budget=Budget(max_consecutive_failures=3))):
-        run = await runs.start("it")
-        result = await run.result()
-        await replayed(runs, run)
-
-    (attempt,) = result.attempts
-    assert (result.answer, attempt.failure_reason.partition(": ")[0]) == (
-        "good",
-        reason.partition(": ")[0],
-    )
-    assert attempt.failure_reason.startswith(reason)
-
-
-async def test_one_approach_given_up_is_one_retry(runs: Runs) -> None:
-    """How sure one may be of an answer falls by 0.2 with each approach that failed."""
-    # ES-04
-    async with runs.working(an_app()):
-        run = await runs.start("it", "2")
-        result = await run.result()
-
-    assert result.confidence == 0.8

@@ -10,6 +10,7 @@ from holdfast import Agent, App, Budget, Triggers
 from policy.context import SUMMARISE
 from tests.adapters.provider_server import ProviderServer
 from tests.control.controlled import (
+    asked,
     asked_models,
     asked_to_resolve,
     asked_to_review,
@@ -154,8 +155,7 @@ async def test_what_people_said_and_approved_outlives_a_summary(
         review = await asked_to_review(run)
         await run.signal("steer", {"text": "only the blue one"})
         await run.approve(review.request_id)
-        while await run.pending() in ((), (review,)):
-            pass
+        await asked(run, review)
         request = await run.asked_for_approval()
         summaries = [line for line in asked_models(*await replayed(runs, run)) if "summ" in line]
     async with runs.working(an_app(max_history_events=1)):
@@ -174,7 +174,7 @@ async def test_what_a_provider_keeps_is_taken_from_a_summary_too(
     """State that comes with the summary is in the result as any other."""
     # PS-12
     container: JsonObject = {"id": "container_1", "expires_at": "2027-01-01T00:00:00Z"}
-    summary = {**reply(text("All is well."), tokens=NEAR), "container": container}
+    summary: JsonObject = {**reply(text("All is well."), tokens=NEAR), "container": container}
     await summarised(provider, summary, reply(text("done")))
     async with runs.working(an_app()):
         run = await runs.start("it", GOAL)
@@ -195,7 +195,7 @@ async def test_what_a_provider_keeps_is_taken_from_a_summary_too(
 )
 @pytest.mark.parametrize("escalates", [False, True], ids=["alone", "somebody there"])
 async def test_a_summary_that_fails_twice_ends_the_attempts(
-    runs: Runs, provider: ProviderServer, none: JsonObject, escalates: bool
+    runs: Runs, provider: ProviderServer, none: JsonObject, *, escalates: bool
 ) -> None:
     """No third is asked for: a person says how to go on, or the run asks for a narrower task."""
     # BY-23
@@ -238,7 +238,7 @@ async def test_one_failed_summary_is_no_end(runs: Runs, provider: ProviderServer
 async def test_a_model_with_a_larger_window_answers_instead(
     runs: Runs, provider: ProviderServer
 ) -> None:
-    """Where the model that takes over has room, nobody asks it for a summary as if for an answer."""
+    """A model that has room isn't asked for a summary, which would pass for the answer."""
     # BY-23 FB-06
     provider.answer(reply(flood(1), text("First I look at the lamp. " * 80)))
     provider.answer(reply(flood(2), tokens=NEAR))

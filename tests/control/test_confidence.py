@@ -17,6 +17,7 @@ from holdfast import (
     tripped,
 )
 from tests.control.controlled import (
+    asked,
     asked_to_resolve,
     chained,
     recorded,
@@ -32,8 +33,8 @@ async def measured(subject: Subject, _: GuardrailContext) -> GuardrailResult:
     """Send back what isn't done; of an answer `0.7 2/3` measure the coverage and the votes."""
     if "again" in subject.text:
         return tripped("not yet")
-    coverage, _, votes = subject.text.partition(" ")
-    votes_for, _, voters = votes.partition("/")
+    coverage, votes = (*subject.text.split(), "")[:2]
+    votes_for, voters = (*votes.split("/"), "")[:2]
     return GuardrailResult(
         signals=Signals(
             coverage=float(coverage) if coverage != "-" else None,
@@ -107,7 +108,7 @@ async def test_the_score_is_in_the_result(runs: Runs, goal: str, score: float) -
     ],
 )
 async def test_below_the_threshold_a_person_looks(
-    runs: Runs, goal: str, least: float | None, asks: bool
+    runs: Runs, goal: str, least: float | None, *, asks: bool
 ) -> None:
     """At 0.60 an answer is out; below it waits, with the answer and the score to judge it by."""
     # ES-06 ES-11
@@ -166,8 +167,7 @@ async def test_a_worse_answer_is_asked_about_again(runs: Runs) -> None:
         run = await runs.start("it")
         first = await asked_to_resolve(run)
         await resolve(run, guidance="think again")
-        while await run.pending() in ((), (first,)):
-            pass
+        await asked(run, first)
         second = await asked_to_resolve(run)
         await resolve(run)
         result = await run.result()

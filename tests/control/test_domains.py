@@ -7,6 +7,7 @@ import pytest
 from contracts.control import Triggers
 from holdfast import call, calls, say
 from tests.control.controlled import (
+    asked,
     asked_to_resolve,
     asked_to_review,
     chained,
@@ -89,7 +90,7 @@ async def test_silence_approves_nothing(skipping_runs: Runs, tmp_path: Path) -> 
     ],
 )
 async def test_a_domain_is_known_however_it_is_written(
-    runs: Runs, tmp_path: Path, domain: str | None, asks: bool
+    runs: Runs, tmp_path: Path, domain: str | None, *, asks: bool
 ) -> None:
     """Capitals and spaces don't matter, and one approval is enough; other domains ask nobody."""
     log = str(tmp_path / "log")
@@ -139,8 +140,7 @@ async def test_both_ways_to_wait_are_told_apart(runs: Runs, tmp_path: Path) -> N
         await resolve(run)  # what waits for approval is no escalation
         await run.refusals(1)
         await run.approve(review.request_id)
-        while await run.pending() in ((), (review,)):
-            pass
+        await asked(run, review)
         escalation = await asked_to_resolve(run)
         await run.approve(escalation.request_id)  # nor the other way round
         refused = await run.refusals(2)

@@ -31,7 +31,7 @@ from workflows import (
     requests,
     steps,
 )
-from workflows.step import AskForReview, Halt, Pause
+from workflows.step import AskForReview, CallModel, Halt, Pause
 
 CALL = a_call("write", call_id="c1")
 NINE = CallUsage(input_tokens=9)
@@ -48,13 +48,8 @@ DEAR = CallUsage(estimated_cost=None)
         ({"max_cost": "1"}, Ledger(usage=DEAR), "max_cost (1) can't be kept"),
         ({"max_result_chars": 5}, Ledger(result_chars=5), "max_result_chars (5) reached"),
         ({"max_wall_time": 60}, Ledger(), "max_wall_time (60 s) reached"),
-        (
-            {"max_tokens": 10},
-            Ledger(usage=NINE, last_call=NINE),
-            "max_tokens (10) would be exceeded",
-        ),
     ],
-    ids=["steps", "tokens", "input", "unknown price", "results", "time", "estimate"],
+    ids=["steps", "tokens", "input", "unknown price", "results", "time"],
 )
 def test_a_limit_stops_a_run(
     left_to: str, limit: dict[str, object], used: Ledger, reason: str
@@ -68,6 +63,27 @@ def test_a_limit_stops_a_run(
 
     assert isinstance(step, Halt)
     assert step.stop.reason == reason
+
+
+@each
+def test_an_estimate_stops_a_run_or_asks_once(left_to: str) -> None:
+    """Somebody who is there is asked before a call goes too far; the limit itself still holds."""
+    # T-38
+    seven = CallUsage(input_tokens=7)
+    state = a_run(left_to, budget={"max_tokens": 10}).model_copy(
+        update={"ledger": Ledger(usage=seven, last_call=seven)}
+    )
+    reason = "max_tokens (10) would be exceeded"
+
+    step = steps.next_step(state, NOW)
+
+    if isinstance(step, Halt):
+        assert (state.agent.escalates, step.stop.reason) == (False, reason)
+        return
+    assert isinstance(step, Pause)
+    assert (state.agent.escalates, step.trigger.reason) == (True, reason)
+    waved = state.model_copy(update={"acknowledged": (step.trigger.name,)})
+    assert isinstance(steps.next_step(waved, NOW), CallModel)
 
 
 @each

@@ -154,7 +154,7 @@ async def test_what_a_project_says_grants_nothing(runs: Runs, tmp_path: Path) ->
 
 
 async def test_a_run_works_on_a_copy_that_it_opens_once(runs: Runs, tmp_path: Path) -> None:
-    """The project is read when the run begins; new executions and later changes read it no more."""
+    """The project is read when the run begins, and not again in its new executions."""
     project = a_project(tmp_path, AGENTS_md=AGENTS, lamp_txt="dark")
     shown: list[int] = []
 

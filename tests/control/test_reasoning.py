@@ -58,7 +58,7 @@ def asked(provider: ProviderServer) -> list[JsonValue]:
 
 @pytest.mark.parametrize(("kind", "on"), ROWS, ids=[kind for kind, _ in ROWS])
 async def test_the_kind_of_a_task_decides(
-    runs: Runs, provider: ProviderServer, kind: str, on: bool
+    runs: Runs, provider: ProviderServer, kind: str, *, on: bool
 ) -> None:
     """The request has reasoning on or off, whatever the agent asks for, and history says why."""
     provider.answer(openai(message("done")))

@@ -8,7 +8,7 @@ import pytest
 from temporalio.testing import WorkflowEnvironment
 
 from contracts.control import Triggers
-from holdfast import App, Reply, ScriptTurn, call, say
+from holdfast import App, Reply, Script, ScriptTurn, call, say
 from tests.control.controlled import (
     asked_to_resolve,
     broken,
@@ -25,14 +25,19 @@ from tests.workflows.tiered import written
 REASON = "Taking much longer than expected"
 
 
-def slow(seconds: float, *, expected: float | None = 10, **agent: object) -> App:
-    """An app whose model is not there for so many seconds."""
+def slow_model(seconds: float) -> Script:
+    """A model that isn't there for so many seconds."""
 
     def model(turn: ScriptTurn) -> Reply:
         return broken("unavailable", seconds) if turn.attempt == 1 else say("at last")
 
+    return model
+
+
+def slow(seconds: float, *, expected: float | None = 10, **agent: object) -> App:
+    """An app whose model isn't there for so many seconds."""
     triggers = Triggers(expected_time=expected)
-    return chained(model, triggers=triggers, **{"escalates": True, **agent})
+    return chained(slow_model(seconds), triggers=triggers, **{"escalates": True, **agent})
 
 
 async def under_way(run: Run) -> list[str]:

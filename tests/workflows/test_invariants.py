@@ -129,7 +129,9 @@ class Walk:
             if self._draw(RARELY):
                 self.state = steps.suspended(self.state, on=self._draw(st.booleans()))
             elif self._draw(RARELY):
-                self.state = open_requests.said(self.state, UserTurn(text="hey", origin="steer"))
+                self.state = open_requests.said(
+                    self.state, UserTurn(text="hey", origin="steer"), NOW
+                )
             else:
                 self._hear(self._draw(messages(self.state.requests)))
             self.seen.append(self.state)

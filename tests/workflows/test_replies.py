@@ -66,7 +66,7 @@ def test_pauses_count_as_steps() -> None:
 
 def test_people_are_heard_after_a_pause() -> None:
     """Words don't come between a model and the rest of its turn; they come behind it."""
-    state = open_requests.said(after(a_state(), paused()), HI)
+    state = open_requests.said(after(a_state(), paused()), HI, NOW)
     assert isinstance(steps.before_model(state).items[-1], AssistantTurn)
 
     done = after(state, a_reply(text="18 degrees"))

@@ -267,8 +267,8 @@ def test_only_the_latest_closed_requests_are_kept() -> None:
 
 def test_words_wait_for_the_next_turn() -> None:
     """What people say is kept in order until the model is asked again."""
-    state = open_requests.said(a_state(), UserTurn(text="a", origin="steer"))
-    state = open_requests.said(state, UserTurn(text="b", origin="steer"))
+    state = open_requests.said(a_state(), UserTurn(text="a", origin="steer"), NOW)
+    state = open_requests.said(state, UserTurn(text="b", origin="steer"), NOW)
 
     assert [words.text for words in state.steers] == ["a", "b"]
     assert state.items == a_state().items

@@ -189,7 +189,7 @@ def test_a_fresh_state_is_json() -> None:
 
 def test_words_stand_behind_the_transcript() -> None:
     """What people said meanwhile is the last that the next turn of the model reads."""
-    state = open_requests.said(a_state(), UserTurn(text="be brief", origin="steer"))
+    state = open_requests.said(a_state(), UserTurn(text="be brief", origin="steer"), NOW)
 
     told = steps.before_model(state)
 

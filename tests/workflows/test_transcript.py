@@ -10,6 +10,7 @@ from contracts.tools import ToolFailure, ToolResult
 from contracts.transcript import AssistantTurn, Mark, ToolTurn, TranscriptItem, UserTurn, View
 from policy import context
 from tests.builders import (
+    NOW,
     a_call,
     a_request,
     a_state,
@@ -135,7 +136,7 @@ def test_what_decides_is_carried() -> None:
         (to_approve(a_call("send", text="hi")),),
         a_state().started_at,
     )
-    state = open_requests.said(state, UserTurn(text="be brief", origin="steer"))
+    state = open_requests.said(state, UserTurn(text="be brief", origin="steer"), NOW)
     state = state.model_copy(update={"provider_state": {"anthropic": {"container_id": "x"}}})
 
     fresh = carried(state)

@@ -1,0 +1,45 @@
+"""The model that takes over: it stays, and sees nothing of what its forerunner kept."""
+
+from holdfast import Reply, ScriptTurn, call, say
+from tests.control.controlled import asked_models, broken, chained, replayed
+from tests.running import Runs
+
+
+async def test_a_switch_survives_a_new_execution(runs: Runs) -> None:
+    """The run stays with the model that took over, also where it goes on in new executions."""
+
+    def second(turn: ScriptTurn) -> Reply:
+        return say("two") if turn.number > 3 else call("look", place=str(turn.number))
+
+    app = chained(lambda _: broken("unavailable"), second, max_history_events=1)
+    async with runs.working(app):
+        run = await runs.start("it")
+        result = await run.result()
+        histories = await replayed(runs, run)
+
+    assert (result.answer, len(histories) > 2) == ("two", True)
+    assert [line.rpartition(" ")[2] for line in asked_models(*histories)] == [
+        "scripted:1",
+        *["scripted:2"] * 4,
+    ]
+
+
+async def test_what_one_provider_kept_another_never_sees(runs: Runs) -> None:
+    """A model that takes over gets the transcript, and nothing of what its forerunner kept."""
+    # T-35
+    seen: list[object] = []
+
+    def first(turn: ScriptTurn) -> Reply:
+        if turn.number > 1:
+            return broken("unavailable")
+        return Reply(calls=call("add", a=1, b=1).calls, provider_state={"chain": "x"})
+
+    def second(turn: ScriptTurn) -> Reply:
+        seen.append(dict(turn.provider_state))
+        return say(str(turn.last("add")))
+
+    async with runs.working(chained(first, second)):
+        run = await runs.start("it")
+        result = await run.result()
+
+    assert (result.answer, seen) == ("2", [{}])
