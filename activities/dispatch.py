@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from temporalio import activity
 from temporalio.common import RawValue
 
-from activities.guardrails.running import ACTIVITY_PREFIX, GuardrailActivities
+from activities.guardrails.running import GuardrailActivities
 from activities.tools import ToolActivities
-from contracts.guardrails import GuardrailVerdicts, RunGuardrails
+from contracts.guardrails import ACTIVITY_PREFIX, GuardrailVerdicts, RunGuardrails
 from contracts.tools import ToolResult
 
 

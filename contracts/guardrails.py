@@ -10,6 +10,9 @@ from contracts.base import Contract
 
 GUARDRAIL_NAME = r"^[a-z][a-z0-9_]{0,63}$"
 
+ACTIVITY_PREFIX = "guardrail:"
+"""Activity types that begin so are guardrails'; no tool's name has a colon."""
+
 LONGEST_REASON = 4_000
 LONGEST_CONSTRAINT = 2_000
 MOST_CONSTRAINTS = 20

@@ -182,7 +182,7 @@ class AgentSnapshot(Contract):
         return next((tool for tool in self.tools if tool.name == name), None)
 
     def companion(self, name: str | None) -> ToolContract | None:
-        """Return the contract of a tool that drafts or reconciles for others."""
+        """Return the contract of a tool, also of one that no model sees."""
         known = (*self.companions, *self.tools)
         return next((tool for tool in known if tool.name == name), None)
 

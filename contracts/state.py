@@ -59,10 +59,11 @@ class RunState(Contract):
     an answer that has yet to pass, `tripped` what kept one from passing: the run takes back what
     it did before it goes on. At a `dead_end` it goes back to its `checkpoint`. `reviewed` are the
     subjects that people approved, `acknowledged` the triggers that they waved through. `checks`
-    counts the commands that the run itself had run. `held` is what the run says of the resources
-    that it is at. `effects` are what the run did since it began, `attempts` the model calls that
-    failed, `approaches` those that it gave up; `approach` is the one under way. `tier` is the one
-    that is tried now, `tier_failure` why the one before failed.
+    numbers what guardrails had run: commands and agents. `notified` is the number of the last
+    request that somebody was told of. `held` is what the run says of the resources that it is at.
+    `effects` are what the run did since it began, `attempts` the model calls that failed,
+    `approaches` those that it gave up; `approach` is the one under way. `tier` is the one that is
+    tried now, `tier_failure` why the one before failed.
     """
 
     run_id: str

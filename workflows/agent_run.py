@@ -184,7 +184,7 @@ class AgentRun:
 
     def _rested(self, began: datetime) -> None:
         """Go on after a wait: it was no work, and what was allowed before it is decided anew."""
-        self._run.state = rulings.undecided(steps.waited(self._run.state, workflow.now() - began))
+        self._run.state = rulings.reopened(steps.waited(self._run.state, workflow.now() - began))
         self._run.resting = False
         attributes.show(self._run.state)
 
@@ -192,9 +192,9 @@ class AgentRun:
         left = self._run.seconds_left()
         results = await asyncio.gather(*(run_tool(self._run.state, call, left) for call in batch))
         self._run.state = steps.after_tools(self._run.state, tuple(results), workflow.now())
-        undecided = rulings.undecided(self._run.state)
-        if undecided.calls != self._run.state.calls and workflow.patched(BETWEEN_CALLS):
-            self._run.state = undecided
+        reopened = rulings.reopened(self._run.state)
+        if reopened.calls != self._run.state.calls and workflow.patched(BETWEEN_CALLS):
+            self._run.state = reopened
         if (stop := self._run.state.stop) is not None:
             await self._run.record("stopped", stop.reason)
 

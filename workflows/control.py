@@ -63,7 +63,7 @@ async def _guard(run: LiveRun, step: Guard) -> None:
             run.state = steps.settled(state, now)
         case gate:
             run.state = tripwires.after_answer(run.state, gate, verdicts, now)
-    await _tell(run)
+    await run.record_end()
 
 
 async def _looked(run: LiveRun, looks: tuple[gates.Look, ...]) -> tuple[GuardrailVerdict, ...]:
@@ -93,11 +93,4 @@ async def _ask_for_review(run: LiveRun, matter: Matter, requirement: Requirement
 async def _compensate(run: LiveRun) -> None:
     undone = await saga.undo(run)
     run.state = tripwires.after_compensation(run.state, undone)
-    await _tell(run)
-
-
-async def _tell(run: LiveRun) -> None:
-    """Leave a line about the end of the run, if this was it."""
-    state = run.state
-    if state.outcome is not None and state.stop is not None:
-        await run.record(state.outcome, state.stop.reason)
+    await run.record_end()

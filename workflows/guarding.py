@@ -11,6 +11,7 @@ from temporalio.exceptions import FailureError, is_cancelled_exception
 
 from contracts.base import digest
 from contracts.guardrails import (
+    ACTIVITY_PREFIX,
     GuardrailResult,
     GuardrailVerdict,
     GuardrailVerdicts,
@@ -112,7 +113,7 @@ async def _functions(run: LiveRun, together: tuple[Look, ...]) -> tuple[Guardrai
         cost_left=budgets.cost_left(state.agent.budget, state.ledger),
     )
     try:
-        answer = await _scheduled(f"guardrail:{'+'.join(names)}", asked, together)
+        answer = await _scheduled(f"{ACTIVITY_PREFIX}{'+'.join(names)}", asked, together)
     except FailureError as error:
         if is_cancelled_exception(error):
             raise
@@ -160,8 +161,7 @@ async def _agent(run: LiveRun, one: Look, agent: str) -> tuple[GuardrailVerdict,
     """Have another agent judge, in a run of its own that draws on this run's budget."""
     verdicts: list[GuardrailVerdict] = []
     for subject in one.subjects:
-        elapsed = (workflow.now() - run.state.started_at).total_seconds()
-        left = budgets.remaining(run.state.agent.budget, run.state.ledger, elapsed)
+        left = run.remaining()
         single = Look(one.spec, (subject,))
         if isinstance(left, Stop):
             verdicts += undecided(single, left.reason)

@@ -3,8 +3,9 @@
 from temporalio import workflow
 
 from activities.policy import PolicyActivities
+from contracts.budget import Budget
 from contracts.errors import InvalidInput
-from contracts.run import AuditEvent
+from contracts.run import AuditEvent, Stop
 from contracts.state import RunState
 from policy import budgets
 from workflows import options, summaries
@@ -42,9 +43,19 @@ class LiveRun:
             **options.decision(summaries.shortened(f"{event}: {line}", summaries.LIMIT)),
         )
 
+    async def record_end(self) -> None:
+        """Leave a line about the end of the run, if it has one with a reason."""
+        if self.state.outcome is not None and self.state.stop is not None:
+            await self.record(self.state.outcome, self.state.stop.reason)
+
+    def elapsed(self) -> float:
+        """Return the seconds since the run began, waiting for people included."""
+        return (workflow.now() - self.state.started_at).total_seconds()
+
+    def remaining(self) -> Budget | Stop:
+        """Return what a run that this one starts may use, or why none may be."""
+        return budgets.remaining(self.state.agent.budget, self.state.ledger, self.elapsed())
+
     def seconds_left(self) -> float | None:
         """Return what is left of the wall time, which doesn't count waits for people."""
-        elapsed = workflow.now() - self.state.started_at
-        return budgets.seconds_left(
-            self.state.agent.budget, self.state.ledger, elapsed.total_seconds()
-        )
+        return budgets.seconds_left(self.state.agent.budget, self.state.ledger, self.elapsed())

@@ -33,7 +33,7 @@ MODEL_RETRY = RetryPolicy(
 )
 
 # What fails three times in a row says nothing more the fourth time.
-GUARDRAIL_RETRY = RetryPolicy(initial_interval=timedelta(seconds=0.5), maximum_attempts=3)
+FEW_TRIES = RetryPolicy(initial_interval=timedelta(seconds=0.5), maximum_attempts=3)
 
 MAX_BYTES = 20_000_000
 """The server's limit is 50 MB."""
@@ -78,7 +78,7 @@ def guardrail(name: str, spec: GuardrailSpec) -> ActivityConfig:
     return ActivityConfig(
         start_to_close_timeout=timedelta(seconds=spec.timeout),
         heartbeat_timeout=HEARTBEAT,
-        retry_policy=GUARDRAIL_RETRY,
+        retry_policy=FEW_TRIES,
         cancellation_type=ActivityCancellationType.TRY_CANCEL,
         summary=f"{spec.layer}: {name.partition(':')[2]}",
     )
@@ -88,7 +88,7 @@ def local_guardrail(name: str, spec: GuardrailSpec) -> LocalActivityConfig:
     """Options of guardrails that are quick."""
     return LocalActivityConfig(
         start_to_close_timeout=timedelta(seconds=spec.timeout),
-        retry_policy=GUARDRAIL_RETRY,
+        retry_policy=FEW_TRIES,
         summary=f"{spec.layer}: {name.partition(':')[2]}",
     )
 
@@ -100,7 +100,7 @@ def workspace(summary: str) -> ActivityConfig:
         schedule_to_start_timeout=NO_SANDBOX,
         start_to_close_timeout=timedelta(minutes=10),
         heartbeat_timeout=HEARTBEAT,
-        retry_policy=GUARDRAIL_RETRY,
+        retry_policy=FEW_TRIES,
         cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
         summary=summary,
     )

@@ -51,7 +51,7 @@ def after_rulings(state: RunState, answer: Rulings, now: datetime) -> RunState:
     return state
 
 
-def undecided(state: RunState) -> RunState:
+def reopened(state: RunState) -> RunState:
     """Have calls decided again that were allowed before a wait, or before another call ran."""
     calls = tuple(
         call.model_copy(update={"ruling": None})

@@ -61,7 +61,7 @@ async def run_tier(run: LiveRun) -> None:
                 run.state = escalations.given_up(
                     run.state, stop, workflow.now(), escalations.TIERS
                 )
-    await _tell(run)
+    await run.record_end()
 
 
 def following(tiers: Tiers, tier: int) -> int:
@@ -144,18 +144,11 @@ async def _look_first(run: LiveRun, looks: tuple[gates.Look, ...]) -> None:
     await guarding.tell(run, verdicts)
     watched = run.state.model_copy(update={"watched": seen})
     run.state = tripwires.after_turn(watched, verdicts, workflow.now())
-    await _tell(run)
-
-
-async def _tell(run: LiveRun) -> None:
-    """Leave a line about the end of the run, if this was it."""
-    state = run.state
-    if state.outcome is not None and state.stop is not None:
-        await run.record(state.outcome, state.stop.reason)
+    await run.record_end()
 
 
 async def _tried(run: LiveRun, tier: int) -> Candidate | Failed:
-    tiers, left = _tiers(run.state), _left(run)
+    tiers, left = _tiers(run.state), run.remaining()
     if isinstance(left, Stop):
         return Failed(left.reason, "not begun")
     number, goal = _number(run.state), goal_of(run.state)
@@ -177,7 +170,7 @@ async def _decomposed(
             parts = decomposition.plan(answer, tier.most)
     if isinstance(parts, str):
         return Failed(f"no plan: {parts}")
-    share = _share(_left(run), len(parts))
+    share = _share(run.remaining(), len(parts))
     if isinstance(share, Stop):
         return Failed(f"{len(parts)} subtasks are planned, but {share.reason}")
     errands = [
@@ -212,12 +205,6 @@ def _share(left: Budget | Stop, parts: int) -> Budget | Stop:
         return share
     rounds = 1 + (parts - 1) / AT_ONCE
     return share.model_copy(update={"max_wall_time": share.max_wall_time / rounds})
-
-
-def _left(run: LiveRun) -> Budget | Stop:
-    state = run.state
-    elapsed = (workflow.now() - state.started_at).total_seconds()
-    return budgets.remaining(state.agent.budget, state.ledger, elapsed)
 
 
 def _tiers(state: RunState) -> Tiers:

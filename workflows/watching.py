@@ -38,5 +38,4 @@ def _until_slow(run: LiveRun) -> float | None:
 
 
 def _worked(run: LiveRun) -> float:
-    elapsed = (workflow.now() - run.state.started_at).total_seconds()
-    return budgets.worked_seconds(run.state.ledger, elapsed)
+    return budgets.worked_seconds(run.state.ledger, run.elapsed())

@@ -29,9 +29,6 @@ from contracts.guardrails import (
 )
 from tools.redaction import Redactor
 
-ACTIVITY_PREFIX = "guardrail:"
-"""Activity types that begin so are for `GuardrailActivities.run`; no tool's name has a colon."""
-
 LARGEST_OUTPUT = 1_000_000
 """Bytes of all verdicts of one activity; a payload may have 2 MB."""
 

@@ -11,7 +11,7 @@ from temporalio.api.common.v1 import Payload
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
-from contracts.guardrails import GuardrailVerdicts, RunGuardrails
+from contracts.guardrails import ACTIVITY_PREFIX, GuardrailVerdicts, RunGuardrails
 from contracts.notices import Notice
 from contracts.project import ProjectContext, WorkspaceSnapshot
 from contracts.tools import ToolCall, ToolInvocation, ToolSuccess
@@ -21,9 +21,6 @@ from holdfast.trace.words import counted
 from holdfast.trace.works import Guarded, Work
 from workflows import failures
 from workflows.summaries import call_line
-
-GUARDRAIL = "guardrail:"
-"""What the type of an activity begins with that runs guardrails; `+` joins their names."""
 
 NOTIFY = "notify"
 PROJECT = frozenset({"open_project", "snapshot_workspace", "restore_workspace"})
@@ -114,8 +111,8 @@ class OwnReader:
     ) -> Guarded | Work | None:
         """Begin an entry for an activity that is the run's own by its type."""
         key, now = self._chronicle.key(event), at(event)
-        if name.startswith(GUARDRAIL):
-            names = tuple(name.removeprefix(GUARDRAIL).split("+"))
+        if name.startswith(ACTIVITY_PREFIX):
+            names = tuple(name.removeprefix(ACTIVITY_PREFIX).split("+"))
             return Guarded(key=key, names=names, layer=_layer(event, payloads), at=now)
         if name == NOTIFY:
             told = decoded(payloads, _NOTICE)

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast import Backtracking, Budget, Reply, ScriptTurn, call, say
-from tests.control.approaches import EXCEEDED, backtracking, purposes, round_of
+from tests.control.approaches import EXCEEDED, backtracking, purposes, round_of, seen
 from tests.control.controlled import asked, asked_to_resolve, replayed, resolve, stopped, why
 from tests.running import Runs
 
@@ -84,3 +84,36 @@ async def test_one_approach_given_up_is_one_retry(runs: Runs) -> None:
         result = await run.result()
 
     assert result.confidence == 0.8
+
+
+async def test_old_results_go_in_long_approaches_too(runs: Runs) -> None:
+    """Pruning, new executions and going back together: the goal, words and failures stay."""
+    # HG-18 PI-05 BT-02 BT-05
+    shown: dict[int, str] = {}
+
+    def long(turn: ScriptTurn) -> Reply:
+        number = round_of(turn)
+        shown[turn.number] = seen(turn)
+        if turn.without_tools:
+            return say(f"approach {number}")
+        done = (turn.number - 1) % 6
+        if done < 5:
+            return call("flood", characters=500 + 10 * number + done)
+        return say("good" if number == 3 else f"bad {number}")
+
+    app = backtracking(long, max_context_bytes=3_000, max_history_events=1)
+    async with runs.working(app, cached_transcripts=0):
+        run = await runs.start("it", "find the lamp")
+        result = await run.result()
+        histories = await replayed(runs, run)
+
+    assert (result.answer, result.steps, len(result.attempts)) == ("good", 18, 2)
+    assert all("find the lamp" in words for words in shown.values())
+    assert "bad 1 isn't good" in shown[7]
+    assert "bad 1 isn't good" in shown[13]
+    assert "bad 2 isn't good" in shown[13]
+    for first in (7, 13):
+        assert "xxxx" not in shown[first]
+    assert "left out" in shown[12] + shown[18]
+    assert max(map(len, shown.values())) < 9_000
+    assert len(histories) > 6

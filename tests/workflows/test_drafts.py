@@ -156,7 +156,7 @@ def test_whatever_may_run_is_decided_anew_after_a_wait(
     # T-20
     state = ruled_upon(asked_for(SEND), (decided(SEND, decision),))
 
-    assert rulings.undecided(state).calls[0].ruling is None
+    assert rulings.reopened(state).calls[0].ruling is None
 
 
 def unknown_outcome(call: ToolCall) -> ToolFailure:
