@@ -135,10 +135,9 @@ def _at_its_end(state: RunState, elapsed: float) -> Step | None:
 
 def _ahead_of_a_limit(state: RunState, stop: Stop) -> Step | None:
     """Stop before a call that would go too far; who hasn't been asked about it is asked first."""
-    if (
-        not state.agent.escalates
-        or f"tokens:{state.agent.budget.max_tokens}" in state.acknowledged
-    ):
+    about_tokens = stop.reason.startswith("max_tokens")
+    was_asked = f"tokens:{state.agent.budget.max_tokens}" in state.acknowledged
+    if not state.agent.escalates or (about_tokens and was_asked):
         return Halt(stop)
     name = f"estimate:{stop.reason}"
     if name in state.acknowledged:

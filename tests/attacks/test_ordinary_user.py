@@ -4,6 +4,8 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -38,7 +40,8 @@ def test_the_attacks_as_an_ordinary_user(
     if python is None or not everybody_may_run(ROOT):
         pytest.skip("this Python, or this folder, is root's alone")
     folder = tmp_path_factory.mktemp("nobody")
-    for parent in (folder, folder.parent, folder.parent.parent):
+    shared = Path(tempfile.gettempdir())
+    for parent in takewhile(lambda path: path != shared, (folder, *folder.parents)):
         parent.chmod(0o755)
     os.chown(folder, NOBODY, NOBODY)
     libraries = [path for path in sys.path if path.endswith("site-packages")]

@@ -131,7 +131,7 @@ async def test_a_judge_that_takes_too_long(skipping_runs: Runs) -> None:
     """Its time is the guardrail's; what its model still says counts for nothing."""  # T-10
     app = judged(
         [say("hello")],
-        [call("flaky", log="/dev/null", failures=9)] * 9,
+        [call("hang")] * 2,
         judged_by("critic", timeout=0.1),
         max_output_retries=0,
     )
