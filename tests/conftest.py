@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 
@@ -78,3 +79,10 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(config.stash.get(EXIT_STATUS, 1))
+
+
+@pytest.fixture
+def everybodys() -> Generator[Path]:
+    """A folder that isn't below those of this session, which pytest closes to others."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        yield Path(folder)

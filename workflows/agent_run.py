@@ -11,7 +11,6 @@ from temporalio.exceptions import FailureError, is_cancelled_exception
 
 from activities.policy import PolicyActivities
 from contracts.approvals import Disposition, Request
-from contracts.decisions import AuthorizeCalls
 from contracts.errors import HoldfastError
 from contracts.model import Prefix
 from contracts.run import WORKFLOW_TYPE, RunResult, StatusReport, UsageReport
@@ -132,22 +131,12 @@ class AgentRun:
         )
 
     async def _authorize(self, calls: tuple[CallState, ...]) -> None:
-        asked = tuple(call.call for call in calls)
+        visible = tuple(tool.name for tool in self._run.state.agent.tools)
+        asked = rulings.asked(self._run.state, calls, visible, workflow.now())
         answer = await workflow.execute_local_activity_method(
             PolicyActivities.authorize,
-            AuthorizeCalls(
-                run_id=self._run.state.run_id,
-                agent=self._run.state.agent.name,
-                tenant=self._run.state.brief.tenant,
-                actor=self._run.state.brief.actor,
-                calls=asked,
-                approvals=tuple(given for call in calls for given in call.approvals),
-                drafts=tuple(call.draft for call in calls if call.draft is not None),
-                unresolved=self._run.state.unresolved,
-                visible_tools=tuple(tool.name for tool in self._run.state.agent.tools),
-                now=workflow.now(),
-            ),
-            **options.decision(summaries.calls_line(asked)),
+            asked,
+            **options.decision(summaries.calls_line(asked.calls)),
         )
         for ruling in answer.rulings:
             if rulings.is_notable(ruling):

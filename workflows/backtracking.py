@@ -9,7 +9,7 @@ from contracts.run import Stop
 from contracts.state import RunState
 from contracts.tools import ToolSuccess
 from contracts.transcript import AssistantTurn, Span, ToolTurn, UserTurn
-from workflows import escalations, gates
+from workflows import effects, escalations, gates
 from workflows.summaries import shortened
 from workflows.transcript import appended, halted, measured
 
@@ -84,11 +84,9 @@ def gone_back(state: RunState, undone: Compensation, now: datetime) -> RunState:
         "reviewed": gates.without_guardrails(state),
         "provider_state": {},
         "output_retries": 0,
-        "effects": (),
-        "compensation": _together(state, undone),
         "signals": Signals(),
     }
-    left = measured(appended(state.model_copy(update=fresh), *words))
+    left = measured(appended(_without_effects(state, undone).model_copy(update=fresh), *words))
     left = left.model_copy(
         update={"checkpoint": checkpoint.model_copy(update={"items": len(state.items)})}
     )
@@ -97,13 +95,13 @@ def gone_back(state: RunState, undone: Compensation, now: datetime) -> RunState:
     return _exceeded(left, now)
 
 
-def _together(state: RunState, undone: Compensation) -> Compensation | None:
-    """Keep what could not be taken back; that the rest was is what going back means."""
-    if not undone.not_undone:
-        return state.compensation
-    before = state.compensation or Compensation()
-    lost = before.not_undone + undone.not_undone
-    return before.model_copy(update={"not_undone": lost})
+def _without_effects(state: RunState, undone: Compensation) -> RunState:
+    """Tell only what could not be taken back: that the rest was is what going back means."""
+    if undone.not_undone:
+        return effects.taken_back(state, undone.model_copy(update={"undone": ()}))
+    return effects.taken_back(state, undone).model_copy(
+        update={"compensation": state.compensation}
+    )
 
 
 def _exceeded(state: RunState, now: datetime) -> RunState:

@@ -5,14 +5,14 @@ from temporalio import workflow
 
 from activities.policy import PolicyActivities
 from contracts.base import Contract
-from contracts.decisions import AuthorizeCalls, MayRun, decision_of
+from contracts.decisions import MayRun, decision_of
 from contracts.errors import HoldfastError
 from contracts.guardrails import GuardrailResult, GuardrailSpec
 from contracts.project import ProjectContext
 from contracts.state import CallState, RunState
 from contracts.tools import ToolCall, ToolFailure, ToolResult, ToolSuccess
 from policy.project import argv
-from workflows import options, results, summaries
+from workflows import options, results, rulings, summaries
 from workflows.live import LiveRun
 from workflows.tool_call import run_tool
 
@@ -70,20 +70,9 @@ async def run_command(
         name=RUN_COMMAND,
         arguments={"command": list(command), "seconds": seconds},
     )
-    state = run.state
+    asked = rulings.asked(run.state, (CallState(call=call),), (RUN_COMMAND,), workflow.now())
     answer = await workflow.execute_local_activity_method(
-        PolicyActivities.authorize,
-        AuthorizeCalls(
-            run_id=state.run_id,
-            agent=state.agent.name,
-            tenant=state.brief.tenant,
-            actor=state.brief.actor,
-            calls=(call,),
-            unresolved=(),
-            visible_tools=(RUN_COMMAND,),
-            now=workflow.now(),
-        ),
-        **options.decision(summaries.calls_line((call,))),
+        PolicyActivities.authorize, asked, **options.decision(summaries.calls_line(asked.calls))
     )
     ruling = answer.rulings[0]
     if not isinstance(decision_of(ruling), MayRun):
@@ -91,9 +80,9 @@ async def run_command(
         return refusal or results.denied(
             call, "approval_required", "the policy wants a person to approve this command"
         )
-    asked = CallState(call=call, ruling=ruling)
+    ruled = CallState(call=call, ruling=ruling)
     summary = summaries.command_line(purpose, command)
-    return await run_tool(run.state, asked, run.seconds_left(), summary=summary)
+    return await run_tool(run.state, ruled, run.seconds_left(), summary=summary)
 
 
 def ended(result: ToolSuccess | ToolFailure) -> Ended | None:

@@ -1,6 +1,6 @@
 """What a run did: kept so that it can be taken back when its answer is blocked. Pure."""
 
-from contracts.control import Effect
+from contracts.control import Compensation, Effect
 from contracts.decisions import Decided
 from contracts.state import CallState, RunState
 from contracts.tools import Risk, ToolCall, ToolResult, ToolSuccess
@@ -31,6 +31,16 @@ def remembered(
     return state.model_copy(update={"effects": _bounded(every), "forgotten_effects": forgotten})
 
 
+def taken_back(state: RunState, undone: Compensation) -> RunState:
+    """Keep what became of the run's effects; none of them is taken back a second time."""
+    before = state.compensation or Compensation()
+    together = Compensation(
+        undone=before.undone + undone.undone, not_undone=before.not_undone + undone.not_undone
+    )
+    fresh = {"effects": (), "forgotten_effects": 0, "compensation": together}
+    return state.model_copy(update=fresh)
+
+
 def _effect(state: RunState, call: CallState, result: ToolResult) -> Effect | None:
     """Return what a call changed; a draft is an effect where it can be taken back."""
     asked, tool = call.call, state.agent.tool(call.call.name)
@@ -55,6 +65,6 @@ def _bounded(effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
     kept: list[Effect] = []
     taken = 0
     for effect in reversed(effects[-KEPT_EFFECTS:]):
-        taken += len(effect.model_dump_json())
+        taken += len(effect.model_dump_json().encode())
         kept.append(effect if taken <= KEPT_BYTES else Effect(summary=effect.summary))
     return tuple(reversed(kept))

@@ -124,16 +124,15 @@ def unresolved(request: Escalation, detail: str) -> Stop:
 
 def _begun_again(state: RunState, request: Escalation) -> RunState:
     """Begin again with what had come to its end: the chain of models, the tiers."""
-    match request.trigger:
-        case "models":
-            return state.model_copy(update={"model_index": 0, "provider_state": {}})
-        case "tiers":
-            return state.model_copy(update={"tier": 0, "tier_failure": ""})
-        case "backtracks":  # they have seen every retry, and are not asked about those again
-            seen = f"retries:{state.ledger.retries}"
-            return state.model_copy(update={"acknowledged": (*state.acknowledged, seen)})
-        case _:
-            return state
+    if request.trigger == MODELS:
+        return state.model_copy(update={"model_index": 0, "provider_state": {}})
+    if request.trigger == TIERS:
+        return state.model_copy(update={"tier": 0, "tier_failure": ""})
+    if request.trigger == BACKTRACKS:
+        # They have seen every retry, and are not asked about those again.
+        seen = f"retries:{state.ledger.retries}"
+        return state.model_copy(update={"acknowledged": (*state.acknowledged, seen)})
+    return state
 
 
 def words_since(state: RunState, place: int) -> tuple[UserTurn, ...]:

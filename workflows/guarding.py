@@ -73,7 +73,7 @@ def _fitting(looks: Iterable[Look]) -> Iterator[tuple[Look, ...]]:
 
 
 def _size(one: Look) -> int:
-    return sum(len(subject.model_dump_json()) for subject in one.subjects)
+    return sum(len(subject.model_dump_json().encode()) for subject in one.subjects)
 
 
 async def tell(run: LiveRun, verdicts: tuple[GuardrailVerdict, ...]) -> None:

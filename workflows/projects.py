@@ -9,7 +9,7 @@ from contracts.project import OpenProject, RestoreWorkspace, SnapshotWorkspace
 from contracts.run import Stop
 from contracts.transcript import UserTurn
 from policy.project import rendered
-from workflows import backtracking, failures, options, saga
+from workflows import backtracking, effects, failures, options, saga
 from workflows.live import LiveRun
 from workflows.transcript import appended, halted
 
@@ -60,18 +60,27 @@ async def go_back(run: LiveRun) -> None:
     reason, checkpoint = run.state.dead_end, run.state.checkpoint
     await run.record("approach failed", reason)
     workspace = checkpoint.workspace if checkpoint else ""
-    undone = await saga.undo(run, workspace_restored=bool(workspace))
-    if workspace:
-        try:
-            await workflow.execute_activity_method(
-                ProjectActivities.restore_workspace,
-                RestoreWorkspace(run_id=run.state.run_id, digest=workspace),
-                **options.workspace(f"restore the workspace to {workspace[:12]}"),
-            )
-        except ActivityError as error:
-            run.state = run.state.model_copy(update={"effects": (), "compensation": undone})
-            return _lost(run, "the workspace can't be restored", error)
-    run.state = backtracking.gone_back(run.state, undone, workflow.now())
+    failure = await _restored(run, workspace) if workspace else None
+    undone = await saga.undo(run, workspace_restored=bool(workspace) and failure is None)
+    if failure is None:
+        run.state = backtracking.gone_back(run.state, undone, workflow.now())
+        return
+    run.state = effects.taken_back(run.state, undone)
+    _lost(run, "the workspace can't be restored", failure)
+
+
+async def _restored(run: LiveRun, workspace: str) -> ActivityError | None:
+    """Restore the workspace; return why it can't be."""
+    try:
+        await workflow.execute_activity_method(
+            ProjectActivities.restore_workspace,
+            RestoreWorkspace(run_id=run.state.run_id, digest=workspace),
+            **options.workspace(f"restore the workspace to {workspace[:12]}"),
+        )
+    except ActivityError as error:
+        if is_cancelled_exception(error):
+            raise
+        return error
     return None
 
 

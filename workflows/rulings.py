@@ -7,6 +7,7 @@ from contracts.decisions import (
     Allow,
     ApprovalRequired,
     AskUser,
+    AuthorizeCalls,
     Decided,
     MayRun,
     Ruling,
@@ -17,6 +18,24 @@ from contracts.decisions import (
 )
 from contracts.state import CallState, RunState
 from workflows import approvals, open_requests, results
+
+
+def asked(
+    state: RunState, calls: tuple[CallState, ...], visible: tuple[str, ...], now: datetime
+) -> AuthorizeCalls:
+    """Ask the permission engine about calls, of which the *visible* tools are known."""
+    return AuthorizeCalls(
+        run_id=state.run_id,
+        agent=state.agent.name,
+        tenant=state.brief.tenant,
+        actor=state.brief.actor,
+        calls=tuple(call.call for call in calls),
+        approvals=tuple(given for call in calls for given in call.approvals),
+        drafts=tuple(call.draft for call in calls if call.draft is not None),
+        unresolved=state.unresolved,
+        visible_tools=visible,
+        now=now,
+    )
 
 
 def wants_approval(ruling: Ruling) -> bool:

@@ -1,9 +1,9 @@
 """Taking back what a run did, latest first; what can't be undone is told, not hidden."""
 
 from contracts.control import Compensation, Effect
-from contracts.tools import ToolFailure, ToolInvocation
+from contracts.tools import ToolFailure
 from workflows.live import LiveRun
-from workflows.tool_call import scheduled
+from workflows.tool_call import invoked, scheduled
 
 
 async def undo(run: LiveRun, *, workspace_restored: bool = False) -> Compensation:
@@ -34,15 +34,7 @@ async def _undone(run: LiveRun, effect: Effect) -> str:
     state, tool = run.state, run.state.agent.companion(effect.undo)
     if tool is None or effect.call is None:
         return " (nothing undoes it)"
-    invocation = ToolInvocation(
-        run_id=state.run_id,
-        call_id=effect.call.call_id,
-        agent=state.agent.name,
-        tenant=state.brief.tenant,
-        actor=state.brief.actor,
-        arguments=effect.call.arguments,
-        purpose="undo",
-        done=effect.result,
-    )
+    told = {"purpose": "undo", "done": effect.result}
+    invocation = invoked(state, effect.call).model_copy(update=told)
     result = await scheduled(tool, effect.call, invocation, None)
     return f" ({tool.name}: {result.reason})" if isinstance(result, ToolFailure) else ""

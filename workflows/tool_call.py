@@ -46,16 +46,12 @@ async def run_tool(
             type="internal_error",
             reason="the call was allowed, but this run has no such tool",
         )
-    invocation = ToolInvocation(
-        run_id=state.run_id,
-        call_id=call.call_id,
-        agent=state.agent.name,
-        tenant=state.brief.tenant,
-        actor=state.brief.actor,
-        arguments=call.arguments,
-        purpose="call" if drafting is None else "draft",
-        draft_id=asked.draft.draft_id if asked.draft is not None and drafting is None else None,
-        grant=_grant(asked),
+    invocation = invoked(state, call).model_copy(
+        update={
+            "purpose": "call" if drafting is None else "draft",
+            "draft_id": asked.draft.draft_id if asked.draft and drafting is None else None,
+            "grant": _grant(asked),
+        }
     )
     if drafting is None:
         contract = _as_ruled(contract, asked)
@@ -67,6 +63,18 @@ async def run_tool(
         return await _reconciled(state, contract, invocation, result, over)
     # The model asked for the tool, not for its draft variant.
     return result.model_copy(update={"name": call.name})
+
+
+def invoked(state: RunState, call: ToolCall) -> ToolInvocation:
+    """Build what a tool is told of a call, and on whose behalf it is made."""
+    return ToolInvocation(
+        run_id=state.run_id,
+        call_id=call.call_id,
+        agent=state.agent.name,
+        tenant=state.brief.tenant,
+        actor=state.brief.actor,
+        arguments=call.arguments,
+    )
 
 
 async def scheduled(

@@ -9,7 +9,7 @@ from contracts.run import Stop
 from contracts.state import CallState, RunState
 from contracts.transcript import UserTurn
 from policy import repetition
-from workflows import answers, escalations, gates, open_requests, results, reviews
+from workflows import answers, effects, escalations, gates, open_requests, results, reviews
 from workflows.summaries import shortened
 from workflows.transcript import appended, halted
 
@@ -87,19 +87,12 @@ def after_answer(
 
 def after_compensation(state: RunState, undone: Compensation) -> RunState:
     """Have the model try again under the guardrail's constraints, or end the run blocked."""
-    verdict, before = state.tripped, state.compensation or Compensation()
+    verdict = state.tripped
     if verdict is None:
         return state
-    together = Compensation(
-        undone=before.undone + undone.undone, not_undone=before.not_undone + undone.not_undone
-    )
-    state = state.model_copy(
-        update={
-            "tripped": None,
-            "effects": (),
-            "compensation": together,
-            "reviewed": gates.without_guardrails(state),
-        }
+    approved = gates.without_guardrails(state)
+    state = effects.taken_back(state, undone).model_copy(
+        update={"tripped": None, "reviewed": approved}
     )
     if _on_trip(state, verdict) != "retry":
         return blocked(state, verdict)

@@ -98,7 +98,7 @@ class GuardrailActivities:
 
 def _bounded(found: list[GuardrailVerdict]) -> tuple[GuardrailVerdict, ...]:
     """Cut what verdicts say where they wouldn't fit into one payload together."""
-    if sum(len(verdict.model_dump_json()) for verdict in found) <= LARGEST_OUTPUT:
+    if sum(len(verdict.model_dump_json().encode()) for verdict in found) <= LARGEST_OUTPUT:
         return tuple(found)
     room = LARGEST_OUTPUT // (4 * len(found))
     return tuple(
