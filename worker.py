@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import structlog
 from temporalio.client import Client
-from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+from temporalio.worker import Worker
 
 import settings
 from activities.dispatch import NamedActivities
@@ -38,6 +38,7 @@ from contracts.run import TASK_QUEUE, sandbox_queue
 from holdfast import logs
 from holdfast.app import App, load_app
 from holdfast.connection import connect
+from holdfast.runner import Runner
 from tools.artifacts import FileArtifacts
 from tools.execution import InWorker, Place, needs_sandbox
 from tools.process import warm_up
@@ -49,11 +50,6 @@ from workflows.agent_run import AgentRun
 from workflows.switches import HoldfastSwitches
 
 log = structlog.get_logger()
-
-# The SDK's sandbox looks for non-determinism while runs work, at a quarter of the worker's CPU
-# (docs/performance.md). Workflow code here is ours alone: the linter bans clocks, chance and I/O
-# in it, imports are checked, and the tests replay in the sandbox.
-WORKFLOW_RUNNER = UnsandboxedWorkflowRunner()
 
 # A run whose worker was killed waits this long before any worker may take it over.
 STICKY_TIMEOUT = timedelta(seconds=2)
@@ -130,7 +126,7 @@ async def working(
                 NamedActivities(tools, looking).run,
                 *_notifying(app, runs),
             ],
-            workflow_runner=WORKFLOW_RUNNER,
+            workflow_runner=Runner(),
             sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
             graceful_shutdown_timeout=GRACE,
         )

@@ -10,7 +10,7 @@ from temporalio.worker import Replayer
 from bench.processes import worker_process
 from bench.raw import RawLoop
 from bench.samples import Subject, ready
-from worker import WORKFLOW_RUNNER
+from holdfast.runner import Runner
 from workflows.agent_run import AgentRun
 
 
@@ -21,7 +21,7 @@ async def replay(client: Client, steps: int) -> None:
     address = client.service_client.config.target_host
     ours = Replayer(
         workflows=[AgentRun],
-        workflow_runner=WORKFLOW_RUNNER,
+        workflow_runner=Runner(),
         data_converter=pydantic_data_converter,
     )
     async with AsyncExitStack() as stack:

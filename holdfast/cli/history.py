@@ -107,7 +107,7 @@ async def _deviation(found: Sequence[WorkflowHistory]) -> str | None:
     from temporalio.contrib.pydantic import pydantic_data_converter
     from temporalio.worker import Replayer
 
-    from worker import WORKFLOW_RUNNER
+    from holdfast.runner import Runner
     from workflows.agent_run import AgentRun
     from workflows.switches import HoldfastSwitches
 
@@ -115,7 +115,7 @@ async def _deviation(found: Sequence[WorkflowHistory]) -> str | None:
     logging.getLogger("temporalio").setLevel(logging.CRITICAL)
     replayer = Replayer(
         workflows=[AgentRun, HoldfastSwitches],
-        workflow_runner=WORKFLOW_RUNNER,
+        workflow_runner=Runner(),
         data_converter=pydantic_data_converter,
     )
     for history in found:

@@ -13,6 +13,7 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, Worker
 
 import worker
+from holdfast.runner import Runner
 from tests.chaos.cast import FREE, GUARDED, cast
 from tests.chaos.invariants import complaints
 from tests.chaos.playing import Stage, staged
@@ -66,7 +67,7 @@ async def check(stage: Stage, script: Script) -> None:
     assert complaints(played) == []
     replayer = Replayer(
         workflows=[AgentRun],
-        workflow_runner=worker.WORKFLOW_RUNNER,
+        workflow_runner=Runner(),
         data_converter=pydantic_data_converter,
     )
     for history in played.histories:

@@ -17,6 +17,7 @@ import worker
 from contracts.base import digest
 from examples.reconcile.app import app as reconcile
 from holdfast import call, calls, say
+from holdfast.runner import Runner
 from holdfast.trace.reader import read_trace
 from holdfast.trace.transcript import lines
 from tests.durability.changed_run import ChangedRun
@@ -145,10 +146,10 @@ async def test_the_export_alone_tells_an_auditor_everything(runs: Runs) -> None:
         assert words in said, (words, said)
 
 
-def replayer(workflow: type, runner: WorkflowRunner = worker.WORKFLOW_RUNNER) -> Replayer:
+def replayer(workflow: type, runner: WorkflowRunner | None = None) -> Replayer:
     """A replayer as the product has it, for this workflow class."""
     return Replayer(
         workflows=[workflow],
-        workflow_runner=runner,
+        workflow_runner=runner or Runner(),
         data_converter=pydantic_data_converter,
     )

@@ -7,8 +7,8 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
 
 from holdfast import histories
+from holdfast.runner import Runner
 from holdfast.trace.reader import read_trace
-from worker import WORKFLOW_RUNNER
 from workflows.agent_run import AgentRun
 
 RELEASED = sorted((Path(__file__).parent / "released").glob("*.json"))
@@ -26,7 +26,7 @@ async def test_runs_of_earlier_releases_replay(path: Path) -> None:
     replayer = Replayer(
         workflows=[AgentRun],
         data_converter=pydantic_data_converter,
-        workflow_runner=WORKFLOW_RUNNER,
+        workflow_runner=Runner(),
     )
 
     for history in histories.read(path):

@@ -15,12 +15,12 @@ from contracts.switches import SWITCHES_TYPE
 from holdfast import call, say
 from holdfast.cli import main, standing
 from holdfast.histories import fetch, read, write
+from holdfast.runner import Runner
 from holdfast.trace.reader import read_trace
 from tests.holdfast.traces import finished, outcome, pondering, printed
 from tests.holdfast.written import Written
 from tests.running import Runs
 from tests.sample import scripted
-from worker import WORKFLOW_RUNNER
 from workflows.agent_run import AgentRun
 
 
@@ -83,7 +83,7 @@ async def test_exports_replay(runs: Runs, tmp_path: Path) -> None:
     theirs.write_text(histories[0].to_json(), encoding="utf-8")
     replayer = Replayer(
         workflows=[AgentRun],
-        workflow_runner=WORKFLOW_RUNNER,
+        workflow_runner=Runner(),
         data_converter=pydantic_data_converter,
     )
 
