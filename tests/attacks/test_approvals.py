@@ -11,6 +11,7 @@ from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
 from contracts.base import JsonObject, digest
 from contracts.decisions import ApprovalRequired
+from contracts.run import TASK_QUEUE
 from holdfast import Risk, Script, call, say
 from policy.engine import Facts, decide
 from tests.builders import (
@@ -19,6 +20,7 @@ from tests.builders import (
     a_contract,
     a_record,
 )
+from tests.durability import processes
 from tests.histories import names
 from tests.running import Run, Runs
 from tests.sample import lines, scripted, told
@@ -185,15 +187,20 @@ async def test_a_flood_of_bad_approvals_harms_nobody(runs: Runs, tmp_path: Path)
     """Ten thousand refused approvals neither wedge a run nor fill its history nor hide one."""
     # T-16 T-33
     log = tmp_path / "sent"
-    app = scripted([call("send", log=str(log), text="hi"), told])
-    async with runs.working(app):
-        run = await runs.start("it")
+    port = int(runs.client.service_client.config.target_host.rpartition(":")[2])
+    worker = processes.worker(port, "tests.attacks.flooded:app", tmp_path / "home")
+    runs.queue = TASK_QUEUE
+    await worker.start()
+    try:
+        run = await runs.start("it", str(log))
         request = await run.asked_for_approval()
         await flooded(run, request.request_id)
         await approved_at_last(run, request.request_id)
         result = await run.result()
         status = await run.status()
         history = await run.handle.fetch_history()
+    finally:
+        await worker.kill()
 
     assert result.answer == "send ok"
     assert len(lines(log)) == 1
