@@ -114,6 +114,15 @@ def too_many_calls(budget: Limits, ledger: Ledger, count: int, drafts: int = 0) 
     )
 
 
+def no_more_retries(budget: Limits, error: str) -> Stop:
+    """Say that the only model failed, and might have been asked once more without this limit."""
+    return Stop(
+        reason=f"max_model_retries ({budget.max_model_retries}) reached",
+        detail=error,
+        next_safe_action="start a run with a larger max_model_retries, or with another model",
+    )
+
+
 def out_of_time(budget: Limits, ledger: Ledger, elapsed: float) -> Stop | None:
     """Say whether the wall time is over, which is asked before tools run too."""
     worked = worked_seconds(ledger, elapsed)

@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, RetryState, is_cancelled_exception
 
 from activities.model import ModelActivities
 from contracts.control import ModelAttempt
@@ -31,10 +31,11 @@ from workflows.step import CallModel
 
 
 class _NoReply(NamedTuple):
-    """A call of a model that failed for good, and what its attempts used."""
+    """A call of a model that failed for good, what it used, and whether a budget ended it."""
 
     attempt: ModelAttempt
     used: CallUsage
+    limited: bool
 
 
 async def ask_model(run: LiveRun, step: CallModel) -> None:
@@ -80,7 +81,7 @@ async def _asked(run: LiveRun, step: CallModel) -> ModelReply | _NoReply:
             at=workflow.now(),
             cost=used.estimated_cost,
         )
-        return _NoReply(attempt, used)
+        return _NoReply(attempt, used, limited=_is_limited(state, error))
 
 
 async def _asked_beside(
@@ -149,7 +150,9 @@ async def _take_failure(run: LiveRun, failed: _NoReply) -> None:
         return
     await run.record("model failed", f"{failed.attempt.model}: {failed.attempt.error}")
     before = run.state
-    run.state = fallbacks.after_failure(before, failed.attempt, failed.used, workflow.now())
+    run.state = fallbacks.after_failure(
+        before, failed.attempt, failed.used, workflow.now(), limited=failed.limited
+    )
     await _tell(run, before)
 
 
@@ -162,6 +165,13 @@ async def _tell(run: LiveRun, before: RunState) -> None:
     if told and state.model_index > before.model_index and state.attempts:
         why = state.attempts[-1].kind
         await run.record("model switched", f"{before.model} → {state.model}: {why}")
+
+
+def _is_limited(state: RunState, error: ActivityError) -> bool:
+    """Whether the budget kept a model from being asked once more."""
+    retries = state.agent.budget.max_model_retries
+    ended = error.retry_state is RetryState.MAXIMUM_ATTEMPTS_REACHED
+    return ended and retries is not None and _attempts(state) == retries + 1
 
 
 def _attempts(state: RunState) -> int:

@@ -7,7 +7,7 @@ from contracts.run import Stop
 from contracts.state import RunState
 from contracts.transcript import UserTurn
 from contracts.usage import CallUsage
-from policy import fallback
+from policy import budgets, fallback
 from workflows import billing, escalations
 from workflows.summaries import shortened
 from workflows.transcript import appended, halted
@@ -16,9 +16,14 @@ _MEND = "mend what the detail names, then start the run again"
 
 
 def after_failure(
-    state: RunState, attempt: ModelAttempt, used: CallUsage, now: datetime
+    state: RunState,
+    attempt: ModelAttempt,
+    used: CallUsage,
+    now: datetime,
+    *,
+    limited: bool = False,
 ) -> RunState:
-    """Go on as the agent's rules say after a call that failed for good."""
+    """Go on as the agent's rules say after a call that failed for good; *limited* by a budget."""
     state = billing.billed_failure(state, used)
     rules = state.agent.fallback
     if rules is None:  # a run of a release without rules
@@ -29,7 +34,7 @@ def after_failure(
     )
     match fallback.reaction(attempt.kind, rules):
         case "next_model":
-            return switched(state) or exhausted(state, now)
+            return switched(state) or exhausted(state, now, limited=limited)
         case "ask" if state.agent.escalates:
             return escalations.escalated(state, stop, now, escalations.MODELS)
         case _:
@@ -66,10 +71,12 @@ def switched(state: RunState) -> RunState | None:
     return _unpaused(fresh)
 
 
-def exhausted(state: RunState, now: datetime) -> RunState:
+def exhausted(state: RunState, now: datetime, *, limited: bool = False) -> RunState:
     """Ask a person when every model has failed, or end the run where nobody is there."""
     chain = state.attempts[-len(state.agent.models) :]
     if not state.agent.escalates and len(state.agent.models) == 1:
+        if limited:
+            return halted(state, budgets.no_more_retries(state.agent.budget, chain[-1].error))
         return _unanswered(state, chain[-1])
     told = "; ".join(f"{one.model}: {one.kind}: {one.error}" for one in chain)
     stop = Stop(reason=fallback.EXHAUSTED, detail=shortened(told, 4_000), next_safe_action=_MEND)

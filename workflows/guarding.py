@@ -26,6 +26,7 @@ from workflows.children import run_child
 from workflows.gates import LAYERS, Look
 from workflows.live import LiveRun
 from workflows.summaries import shortened
+from workflows.transcript import halted
 
 LARGEST_INPUT = 1_800_000
 """Bytes that guardrails are sent at once: a payload may have 2 MB, a workflow task 4 MB."""
@@ -158,20 +159,24 @@ async def _command(run: LiveRun, one: Look) -> tuple[GuardrailVerdict, ...]:
 
 
 async def _agent(run: LiveRun, one: Look, agent: str) -> tuple[GuardrailVerdict, ...]:
-    """Have another agent judge, in a run of its own that draws on this run's budget."""
+    """
+    Have another agent judge, in a run of its own that draws on this run's budget.
+
+    With nothing left of that the limit ends the run: it is no verdict on what nobody judged.
+    """
     verdicts: list[GuardrailVerdict] = []
     for subject in one.subjects:
         left = run.remaining()
-        single = Look(one.spec, (subject,))
         if isinstance(left, Stop):
-            verdicts += undecided(single, left.reason)
-            continue
+            run.state = halted(run.state, left)
+            break
         number = run.state.checks + 1
         run.state = run.state.model_copy(update={"checks": number})
         part = f"{one.spec.name}-{number}"
         within = min(left.max_wall_time or one.spec.timeout, one.spec.timeout)
         left = left.model_copy(update={"max_wall_time": within})
-        verdicts += _judged(single, await run_child(run, part, agent, _question(subject), left))
+        answer = await run_child(run, part, agent, _question(subject), left)
+        verdicts += _judged(Look(one.spec, (subject,)), answer)
     return tuple(verdicts)
 
 

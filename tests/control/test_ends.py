@@ -2,7 +2,7 @@
 
 import pytest
 
-from contracts.budget import Ledger
+from contracts.budget import Budget, Ledger
 from contracts.control import Compensation
 from contracts.usage import CallUsage
 from tests.builders import (
@@ -165,6 +165,18 @@ def test_a_failure_that_an_agent_wants_people_for(left_to: str) -> None:
     state = fallbacks.after_failure(state, an_attempt(kind="auth"), CallUsage(), NOW)
 
     assert came_to(state) == asked(left_to, "failed: model failed: auth")
+
+
+@each
+def test_a_model_that_may_not_be_asked_once_more(left_to: str) -> None:
+    """The budget that kept it from that is the reason, where nobody is there to be asked."""
+    # BY-09 BY-10
+    alone = {"models": (MODEL,), "budget": Budget(max_model_retries=2)}
+    state = a_run(left_to, **alone)
+
+    state = fallbacks.after_failure(state, an_attempt(), CallUsage(), NOW, limited=True)
+
+    assert came_to(state) == asked(left_to, "stopped: max_model_retries (2) reached")
 
 
 @each

@@ -117,14 +117,29 @@ async def test_a_judge_that_cant_decide(runs: Runs, critic: Sequence[Reply], why
 
 
 async def test_a_judge_has_what_is_left(runs: Runs) -> None:
-    """Its steps are those of the judged run; with none left nobody judges, and nothing is out."""
+    """Its steps are those of the judged run; with none left the limit ends the run, unanswered."""
+    # GR-27 BY-10
     short = Budget(max_steps=1)
-    app = judged([say("hello")], [say(FINE)], budget=short, max_output_retries=0)
+    app = judged([say("hello")], [say(FINE)], budget=short)
     found = await ended(runs, app)
 
-    assert (found.result.status, found.result.answer) == ("blocked", None)
-    assert "max_steps (1) reached" in found.why
+    assert (found.result.status, found.result.answer) == ("stopped", None)
+    assert found.why == "max_steps (1) reached"
     assert children(found.history) == []
+
+
+async def test_nothing_is_taken_back_because_nobody_could_judge(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """What a run did stays when its budget ends before the judge has looked."""
+    # GR-13
+    log = str(tmp_path / "log")
+    script = [call("create_draft", log=log, title="bill"), say("there")]
+    app = judged(script, [say(FINE)], budget=Budget(max_steps=2))
+    found = await ended(runs, app)
+
+    assert (found.why, found.result.compensation) == ("max_steps (2) reached", None)
+    assert lines(log) == ["created bill"]
 
 
 async def test_a_judge_that_takes_too_long(skipping_runs: Runs) -> None:
