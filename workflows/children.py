@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from decimal import Decimal
+from itertools import cycle
 from typing import NamedTuple
 
 from temporalio import workflow
@@ -136,11 +137,11 @@ async def _ran(run: LiveRun, errand: Errand) -> RunResult:
         cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
         static_summary=summaries.shortened(f"{errand.agent}: {errand.goal}", summaries.LIMIT),
     )
-    held = asyncio.create_task(_held_alike(run, child))
+    alike = asyncio.create_task(_alike(run, child))
     try:
         return await child
     finally:
-        held.cancel()
+        alike.cancel()
 
 
 def _input(run: LiveRun, errand: Errand) -> JsonObject:
@@ -159,18 +160,23 @@ def _input(run: LiveRun, errand: Errand) -> JsonObject:
     return given.model_dump(mode="json", exclude_unset=True)
 
 
-async def _held_alike(
-    run: LiveRun, child: workflow.ChildWorkflowHandle[object, RunResult]
-) -> None:
-    """Suspend and resume a child with this run."""
+async def _alike(run: LiveRun, child: workflow.ChildWorkflowHandle[object, RunResult]) -> None:
+    """Suspend and resume a child with this run, and cancel it when a person ends this one."""
     try:
-        while True:
-            await workflow.wait_condition(lambda: run.state.suspended)
-            await child.signal("suspend", {})
-            await workflow.wait_condition(lambda: not run.state.suspended)
-            await child.signal("resume", {})
+        for told in cycle(("suspend", "resume")):
+            await _changed(run, suspended=told == "suspend")
+            if run.state.outcome is not None:
+                child.cancel()
+                return
+            await child.signal(told, {})
     except FailureError:
         return  # it has ended meanwhile
+
+
+async def _changed(run: LiveRun, *, suspended: bool) -> None:
+    await workflow.wait_condition(
+        lambda: run.state.outcome is not None or run.state.suspended is suspended
+    )
 
 
 async def _fell(run: LiveRun, errand: Errand, error: FailureError, took: float) -> _Ended:

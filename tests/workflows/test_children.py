@@ -12,7 +12,7 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 from contracts.budget import Budget, Ledger
 from contracts.run import RunResult, UsageReport
 from contracts.usage import CallUsage, UsageMetrics
-from holdfast import Decomposition, Reply, Script, ScriptTurn, Tiers, call, say, using
+from holdfast import Decomposition, Reply, Script, ScriptTurn, Tiers, Triggers, call, say, using
 from policy import budgets
 from tests.durability.test_outside import replayer
 from tests.running import Runs
@@ -256,6 +256,31 @@ async def test_a_suspended_run_holds_its_children(runs: Runs, tmp_path: Path) ->
         history = await run.handle.fetch_history()
 
     assert (result.status, result.answer) == ("completed", "done")
+    await replayer(AgentRun).replay_workflow(history)
+
+
+async def test_who_ends_a_run_ends_its_children(runs: Runs, tmp_path: Path) -> None:
+    """A person who aborts a run ends what works for it too, and nothing goes on."""
+    # ES-12 BY-52
+    log = tmp_path / "log"
+    app = staffed(
+        {"coder": holding(log)},
+        tiers=Tiers(full="coder", simplified="clerk"),
+        escalates=True,
+        triggers=Triggers(expected_time=0.1),
+    )
+    async with runs.working(app):
+        run = await runs.start("it")
+        await written(log)
+        (request,) = await run.asked()
+        await run.signal("resolution", {"request_id": request.request_id, "action": "abort"})
+        result = await run.result()
+        end = (await child(runs, run, "1-full").handle.describe()).status
+        history = await run.handle.fetch_history()
+
+    assert (result.status, end) == ("stopped", WorkflowExecutionStatus.CANCELED)
+    assert children(history) == ["1-full"]
+    assert lines(log) == ["held"]
     await replayer(AgentRun).replay_workflow(history)
 
 

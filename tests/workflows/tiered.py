@@ -10,7 +10,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from contracts.approvals import Request
 from contracts.run import RunResult
-from holdfast import Agent, App, Budget, Guardrail, Script, Tiers
+from holdfast import Agent, App, Budget, Guardrail, Script, Tiers, Triggers
 from tests.histories import activities, summary
 from tests.running import Run, Runs
 from tests.sample import TOOLS, lines
@@ -32,6 +32,7 @@ def staffed(
     escalates: bool = False,
     second: Script = (),
     guardrails: Sequence[Guardrail] = (),
+    triggers: Triggers | None = None,
 ) -> App:
     """An app whose agent `it` has tiers; each other speaks its script, or has nothing to say."""
     names = ("coder", "clerk", "planner", "hand")
@@ -44,6 +45,7 @@ def staffed(
                 budget=budget or Budget(max_steps=20),
                 escalates=escalates,
                 guardrails=guardrails,
+                triggers=triggers or Triggers(),
             ),
             *(
                 Agent(
