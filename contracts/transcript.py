@@ -15,15 +15,16 @@ class UserTurn(Contract):
     """
     Words of a person: the goal first, then what was said while the run went on.
 
-    A `notice` is the run's own and may be left out later, a `constraint` never; `project` is what
-    the files of a project say, `findings` what checks found: neither binds anybody.
+    A `notice` is the run's own and may be left out later; a `constraint` never, nor the `plan` of
+    the approach under way. `project` is what the files of a project say, `findings` what checks
+    found: neither binds anybody.
     """
 
     kind: Literal["user"] = "user"
     text: str
-    origin: Literal["goal", "steer", "guidance", "notice", "constraint", "project", "findings"] = (
-        "goal"
-    )
+    origin: Literal[
+        "goal", "steer", "guidance", "notice", "constraint", "plan", "project", "findings"
+    ] = "goal"
 
 
 class AssistantTurn(Contract):

@@ -183,7 +183,7 @@ def _summarised(items: tuple[TranscriptItem, ...], summary: str) -> tuple[Transc
 
 
 def _said(item: TranscriptItem) -> bool:
-    """Whether an item outlives summary and pruning: words of people, constraints, a project."""
+    """Whether an item outlives summary and pruning: words of people, constraints, plans."""
     return isinstance(item, UserTurn) and item.origin not in {"notice", "findings"}
 
 

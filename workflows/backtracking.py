@@ -39,10 +39,10 @@ def asked_for_plan(state: RunState) -> RunState:
 
 
 def planned(state: RunState, reply: ModelReply) -> RunState:
-    """Take an approach, and have it carried out."""
+    """Take an approach, and have it carried out; said once more, it outlives every pruning."""
     turn = AssistantTurn(model=reply.model, text=reply.text, parts=reply.parts)
-    go_on = UserTurn(text="Carry out this approach.", origin="notice")
     approach = shortened(reply.text, LONGEST_APPROACH) or "(the model named no approach)"
+    go_on = UserTurn(text=f"Carry out this approach:\n\n{approach}", origin="plan")
     return appended(state, turn, go_on).model_copy(update={"approach": approach, "revisions": 0})
 
 

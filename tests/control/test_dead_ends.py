@@ -87,8 +87,8 @@ async def test_one_approach_given_up_is_one_retry(runs: Runs) -> None:
 
 
 async def test_old_results_go_in_long_approaches_too(runs: Runs) -> None:
-    """Pruning, new executions and going back together: the goal, words and failures stay."""
-    # HG-18 PI-05 BT-02 BT-05
+    """Pruning, new executions and going back together: goal, plan, words and failures stay."""
+    # HG-18 PI-05 BT-02 BT-05 BY-22
     shown: dict[int, str] = {}
 
     def long(turn: ScriptTurn) -> Reply:
@@ -108,6 +108,10 @@ async def test_old_results_go_in_long_approaches_too(runs: Runs) -> None:
 
     assert (result.answer, result.steps, len(result.attempts)) == ("good", 18, 2)
     assert all("find the lamp" in words for words in shown.values())
+    for turn, words in shown.items():
+        number, done = divmod(turn + 5, 6)
+        assert words.count("Carry out") == (1 if done else 0)
+        assert not done or f"approach {number}" in words.partition("Carry out")[2]
     assert "bad 1 isn't good" in shown[7]
     assert "bad 1 isn't good" in shown[13]
     assert "bad 2 isn't good" in shown[13]
