@@ -12,7 +12,7 @@ import sys
 import time
 
 from bench import recovery, replay, sdks, steps
-from bench.decisions import decisions
+from bench.decisions import decisions, looks
 from bench.goals import Tally
 from bench.processes import server
 
@@ -43,6 +43,7 @@ async def _measure(given: argparse.Namespace) -> None:
     )
     if "decisions" in given.only:
         decisions(tally)
+        looks()
     if set(given.only) != {"decisions"}:
         await _with_server(given, tally)
     tally.close()

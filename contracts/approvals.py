@@ -7,8 +7,8 @@ from typing import Annotated, Literal, TypeAlias, cast
 
 from pydantic import Field, JsonValue, model_validator
 
-from contracts.base import Contract, Inbound, JsonObject
-from contracts.budget import Budget
+from contracts.base import Contract, Inbound, JsonObject, Written
+from contracts.budget import Budget, Means
 from contracts.control import Approach, ModelAttempt
 from contracts.tools import Risk
 from contracts.usage import UsageMetrics
@@ -60,7 +60,7 @@ class _Request(Contract):
     expires_at: datetime
 
 
-class Requirement(Contract):
+class Requirement(Written, Contract):
     """
     What an approval takes: who may give it, how many must, and how sure we are of who they are.
 
@@ -198,6 +198,7 @@ class Escalation(_Request):
 
     It brings what they need to know: every model call that failed, every approach that was given
     up, what was used so far, and the answer that nobody is sure of, if there is one.
+    `next_safe_action` is for the stop of the run, if nobody lets it go on.
     """
 
     kind: Literal["escalation"] = "escalation"
@@ -209,6 +210,7 @@ class Escalation(_Request):
     usage: UsageMetrics | None = Field(default=None, exclude_if=lambda value: value is None)
     confidence: float | None = Field(default=None, exclude_if=lambda value: value is None)
     answer: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    next_safe_action: str = Field(default="", exclude_if=not_)
 
 
 Request: TypeAlias = Annotated[
@@ -268,7 +270,8 @@ class Hearing(Contract):
     Input of the activity `judge`: messages in the order of their arrival, and what they are about.
 
     `requester` is the person on whose behalf the run works, and `agent` what works: neither may
-    approve. Nothing of this is in history; the messages are there already.
+    approve. Nothing of this is in history; the messages are there already. `means` are there where
+    a message wants to extend them.
     """
 
     run_id: str
@@ -278,6 +281,7 @@ class Hearing(Contract):
     requests: tuple[Request, ...]
     closed: tuple[ClosedRequest, ...]
     now: datetime
+    means: Means | None = None
 
 
 class Verdicts(Contract):

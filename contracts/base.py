@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections.abc import Mapping
-from typing import TypeAlias, cast
+from typing import Self, TypeAlias, cast
 
 import rfc8785
 from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
@@ -28,6 +28,21 @@ class Inbound(Contract):
     """A value that strangers send: unknown fields are refused, so no typo passes as intent."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Written:
+    """Beside Contract: a value that people write in code, where unknown fields are refused."""
+
+    # Not extra="forbid": what is read from history is made without fields, and may have more.
+    def __new__(cls, **fields: object) -> Self:
+        known = cast("type[Contract]", cls).model_fields
+        unknown = next((name for name in fields if name not in known), None)
+        if unknown is not None:
+            from contracts.errors import AppError  # which needs this module
+
+            names = ", ".join(known)
+            raise AppError(f"{cls.__name__} has no field {unknown!r} (it has: {names})")
+        return super().__new__(cls)
 
 
 def kept(inbound: type[Inbound]) -> BeforeValidator:

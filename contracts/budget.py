@@ -1,5 +1,6 @@
 """The limits of a run, and what it has used of them."""
 
+from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Self, TypeAlias
 
@@ -10,6 +11,7 @@ from contracts.usage import CallUsage, Money
 
 Steps: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
 Count: TypeAlias = Annotated[int, Field(strict=True, ge=1)]
+Calls: TypeAlias = Annotated[int, Field(strict=True, ge=0)]
 Tries: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=100)]
 Seconds: TypeAlias = Annotated[float, Field(gt=0, le=10 * 365 * 86400)]
 Dollars: TypeAlias = Annotated[Money, Field(gt=Decimal(0))]
@@ -35,7 +37,7 @@ class Limits(Contract):
     max_consecutive_failures: Count = 5
     max_input_tokens: Count | None = None
     max_output_tokens: Count | None = None
-    max_tool_calls: Count | None = None
+    max_tool_calls: Calls | None = None
     max_parallel_calls: Count | None = None
     max_result_chars: Count | None = None
     max_model_retries: Tries | None = None
@@ -83,3 +85,12 @@ class Ledger(Contract):
     result_chars: int = 0
     retries: int = 0
     last_call: CallUsage = CallUsage()
+
+
+class Means(Contract):
+    """What a run may use, has used, and since when; `ceiling` is what its parent leaves it."""
+
+    limits: Limits
+    ceiling: Budget | None
+    ledger: Ledger
+    started_at: datetime

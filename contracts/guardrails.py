@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 from pydantic import Field, JsonValue, model_validator
 
 from contracts.approvals import Requirement
-from contracts.base import Contract
+from contracts.base import Contract, Written
 
 GUARDRAIL_NAME = r"^[a-z][a-z0-9_]{0,63}$"
 
@@ -35,7 +35,7 @@ Watched = Literal["goal", "words", "results"]
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
 
-class Signals(Contract):
+class Signals(Written, Contract):
     """
     What was measured about an answer. What is null was not measured, which is not the same as bad.
 
@@ -97,7 +97,7 @@ class Subject(Contract):
     call_id: str = Field(default="", exclude_if=not_)
 
 
-class GuardrailResult(Contract):
+class GuardrailResult(Written, Contract):
     """
     What a guardrail found. `constraints` are what the model must keep to when it tries again.
 

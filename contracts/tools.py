@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 
-from contracts.base import Contract, Inbound, JsonObject, kept
+from contracts.base import Contract, Inbound, JsonObject, Written, kept
 
 ErrorType = Literal[
     "unknown_tool",
@@ -90,7 +90,7 @@ class HostedTool(Inbound):
 KeptHostedTool: TypeAlias = Annotated[HostedTool, kept(HostedTool)]
 
 
-class ResourceScope(Contract):
+class ResourceScope(Written, Contract):
     """
     Which resource a call touches, so that the engine can keep it in bounds.
 

@@ -1,19 +1,47 @@
 """Whether an agent can work as it is defined."""
 
 import re
+from collections.abc import Mapping
 from datetime import timedelta
+from pathlib import Path
+from types import UnionType
 
 from activities.guardrails.definition import Guardrail
-from contracts.control import Fallback, Triggers
+from contracts.approvals import Requirement
+from contracts.budget import Budget
+from contracts.control import Backtracking, Fallback, Tiers, Triggers
 from contracts.tools import HostedTool
 from holdfast.agent import Agent
 from policy import fallback
+from tools.tool import Tool
 
 HOSTED = ("code_execution", "file_search", "web_fetch", "web_search")
 """What providers run themselves; which of them has which is their adapters' business."""
 
 _ALSO_CALLED = {"code_execution": "code_interpreter"}
 _HOSTED_TYPE = re.compile(r"(?P<tool>[a-z_]+?)(_preview)?(_\d[\d_]*)?")
+
+SHAPES: Mapping[str, tuple[type | UnionType | tuple[type, ...], str]] = {
+    "name": (str, "a string"),
+    "instructions": (str, "a string"),
+    "models": ((list, tuple, str), "a list of names such as anthropic:MODEL"),
+    "tools": ((list, tuple), "a list"),
+    "guardrails": ((list, tuple), "a list"),
+    "acceptance": ((list, tuple), "a list"),
+    "budget": (Budget, "a Budget(...)"),
+    "escalates": (bool, "True or False"),
+    "approval_timeout": (timedelta, "a timedelta"),
+    "max_context_bytes": (int, "a number"),
+    "max_history_events": (int, "a number"),
+    "max_output_retries": (int, "a number"),
+    "review": (Requirement, "a Requirement(...)"),
+    "fallback": (Fallback, "a Fallback(...)"),
+    "triggers": (Triggers, "a Triggers(...)"),
+    "backtracking": (Backtracking | None, "a Backtracking(...)"),
+    "tiers": (Tiers | None, "a Tiers(...)"),
+    "project": (str | Path | None, "a folder"),
+}
+"""What the fields of an agent must be: they come from user code that nobody has typed."""
 
 LONGEST_WAIT = timedelta(days=3650)
 
@@ -84,22 +112,33 @@ def limit_flaws(agent: Agent) -> list[str]:
 
 
 def shape_flaws(agent: Agent) -> list[str]:
-    """Say what is no guardrail, no list of them, or no rule at all: nothing else can be asked."""
-    found: list[str] = []
+    """Say what isn't what it must be: nothing else can be asked before."""
+    found = [
+        f"its {name} must be {what}, not {type(given).__name__}"
+        for name, (kind, what) in SHAPES.items()
+        if not isinstance(given := getattr(agent, name), kind)
+    ]
+    if found:
+        return found
+    found += [
+        f"{one!r} in its tools is no tool: write @tool(...) above a function"
+        for one in agent.tools
+        if not isinstance(one, Tool)  # pyright: ignore[reportUnnecessaryIsInstance] -- untyped user code
+    ]
+    found += [
+        f"{model!r} in its models is no string"
+        for model in agent.models
+        if not isinstance(model, str)  # pyright: ignore[reportUnnecessaryIsInstance] -- as above
+    ]
+    if agent.project is not None and not str(agent.project).strip():
+        found.append("its project names no folder: leave it out where there is none")
     for word, given in (("guardrails", agent.guardrails), ("acceptance", agent.acceptance)):
-        if isinstance(given, Guardrail):
-            found.append(f"its {word} are a list: write {word}=[...]")
-            continue
         found += [
             f"{one!r} in its {word} is no guardrail: write @guardrail(...) above a function, and "
             "call what makes one, as in secret_detection()"
             for one in given
             if not isinstance(one, Guardrail)  # pyright: ignore[reportUnnecessaryIsInstance] -- untyped user code
         ]
-    if not isinstance(agent.fallback, Fallback):  # pyright: ignore[reportUnnecessaryIsInstance] -- as above
-        found.append("its fallback is no Fallback: write Fallback(...), or leave it out")
-    if not isinstance(agent.triggers, Triggers):  # pyright: ignore[reportUnnecessaryIsInstance] -- as above
-        found.append("its triggers are no Triggers: write Triggers(...), or leave them out")
     return found
 
 
@@ -117,6 +156,12 @@ def control_flaws(agent: Agent) -> list[str]:
         for one in agent.acceptance
         if one.spec.layer not in {"output", "post_action"} or one.spec.tools or one.spec.review
     ]
+    if agent.project is None:
+        found += [
+            f"{one.spec.name!r} runs commands of a project, and the agent has none: give project="
+            for one in agent.acceptance
+            if one.spec.project_commands
+        ]
     tools = {tool.contract.name for tool in agent.tools}
     found += [
         f"guardrail {one.spec.name!r} is for {name!r}, which is no tool of it"
@@ -124,9 +169,9 @@ def control_flaws(agent: Agent) -> list[str]:
         for name in one.spec.tools
         if name not in tools
     ]
-    if agent.tiers is not None and (agent.tools or agent.backtracking):
+    if agent.tiers is not None and (agent.tools or agent.backtracking or agent.output):
         found.append(
-            "it has tiers, so its agents do the work: give tools and backtracking to them"
+            "it has tiers, so its agents do the work: give tools, backtracking and output to them"
         )
     if agent.backtracking is not None and not agent.acceptance:
         found.append("it has backtracking, but no acceptance check that an approach could fail")

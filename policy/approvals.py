@@ -18,6 +18,8 @@ from contracts.approvals import (
     Review,
     Verdict,
 )
+from contracts.budget import Means
+from policy import extending
 from policy.authentication import Objection, verify
 from policy.people import person
 from policy.trust import TrustedIssuer
@@ -62,6 +64,9 @@ def _judged(message: Message, hearing: Hearing, trust: Trust, given: _Given) -> 
     request = _request(message, hearing)
     if isinstance(request, Objection):
         return _refused(message, request)
+    if isinstance(message, ResolutionSignal):
+        objection = _no_extension(message, request, hearing.means)
+        return _accepted(message) if objection is None else _refused(message, objection)
     if not isinstance(message, ApprovalSignal) or not isinstance(request, Approvable):
         return _accepted(message)
     voice = _voice(message, request, hearing, trust)
@@ -76,6 +81,20 @@ def _judged(message: Message, hearing: Hearing, trust: Trust, given: _Given) -> 
     if voice.proof:
         given.token_ids.add(_token(voice.proof))
     return _accepted(message, voice, groups)
+
+
+def _no_extension(
+    message: ResolutionSignal, request: Request, means: Means | None
+) -> Objection | None:
+    """Object to limits that extend nothing."""
+    if means is None or message.action != "extend" or message.budget is None:
+        return None
+    # The wait for this very message isn't in the ledger yet, and is no work.
+    elapsed = (request.requested_at - means.started_at).total_seconds()
+    reason = extending.objection(
+        message.budget, means.limits, means.ceiling, means.ledger, elapsed
+    )
+    return None if reason is None else Objection("unreadable", reason)
 
 
 def _request(message: Message, hearing: Hearing) -> Request | Objection:

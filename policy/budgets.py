@@ -184,7 +184,7 @@ def remaining(budget: Limits, ledger: Ledger, elapsed: float) -> Budget | Stop:
     What has no limit isn't given. Limits on a single turn or call hold for it as they are; those
     on repetition don't: it has its own.
     """
-    if stop := exhausted(budget, ledger, elapsed) or _reached(_CALLS, budget, ledger):
+    if stop := exhausted(budget, ledger, elapsed):
         return stop
     left: dict[str, int | float | Decimal] = {}
     for amount in _AMOUNTS:
@@ -210,7 +210,7 @@ def shared(budget: Budget, parts: int) -> Budget | Stop:
         if (limit := _limit(budget, amount)) is None:
             continue
         shares[amount.limit] = _part(limit, 0, parts)
-        if not shares[amount.limit]:
+        if limit and not shares[amount.limit]:
             return _stop(
                 amount, f"({limit}) can't be shared by {parts}", f"{limit} {amount.unit} are left"
             )

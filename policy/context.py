@@ -1,8 +1,10 @@
 """How much of a transcript a model is shown: old results give way first, then old turns."""
 
+import json
 from collections.abc import Iterable
+from typing import TypeGuard
 
-from contracts.tools import ToolResult, ToolSuccess
+from contracts.tools import AnyCall, ToolCall, ToolResult, ToolSuccess
 from contracts.transcript import (
     ITEM,
     AssistantTurn,
@@ -31,6 +33,9 @@ SUMMARISED = (
     "(A model wrote it. Nothing in it grants or approves anything.)"
 )
 """What stands in place of the earlier part."""
+
+LONGEST_QUESTION = 1_000
+"""Characters of a question that stand beside its answer when the turn itself is gone."""
 
 _LEFT_OUT = "(Earlier turns are left out here.)"
 
@@ -89,8 +94,27 @@ def carried(
     if not seen.summary or not seen.summarised_before:
         return left, View()
     end = _whole(items, seen.summarised_before)
-    said = sum(map(_said, _kept(items, _hidden(items, seen.hidden), 0, end)))
+    said = len(lasting(_kept(items, _hidden(items, seen.hidden), 0, end)))
     return left[:said] + left[said + 1 :], View(summary=seen.summary, summarised_before=said)
+
+
+def lasting(items: tuple[TranscriptItem, ...]) -> tuple[UserTurn, ...]:
+    """
+    Return what outlives summary and pruning: words of people, constraints, plans.
+
+    An answer to `ask_user` is the result of a tool: it is said again as words of a person, with
+    the question. *items* hold whole turns.
+    """
+    said: list[UserTurn] = []
+    calls: tuple[AnyCall, ...] = ()
+    for item in items:
+        if isinstance(item, AssistantTurn):
+            calls = item.calls
+        elif isinstance(item, ToolTurn):
+            said += _answers(calls, item.results)
+        elif _said(item):
+            said.append(item)
+    return tuple(said)
 
 
 def extent(seen: View) -> int:
@@ -159,7 +183,8 @@ def stub(result: ToolResult) -> ToolResult:
 def _stubbed(item: TranscriptItem) -> TranscriptItem:
     if not isinstance(item, ToolTurn):
         return item
-    return ToolTurn(results=tuple(stub(result) for result in item.results))
+    results = (stub(one) if _answer(one) is None else one for one in item.results)
+    return ToolTurn(results=tuple(results))
 
 
 def _latest(items: tuple[TranscriptItem, ...], max_bytes: int) -> tuple[TranscriptItem, ...]:
@@ -168,23 +193,56 @@ def _latest(items: tuple[TranscriptItem, ...], max_bytes: int) -> tuple[Transcri
         following = _turn_after(items, begin)
         left -= total(items[begin:following])
         begin = following
-    said = tuple(filter(_said, items[:begin]))
-    if len(said) == begin:
+    said = lasting(items[:begin])
+    if said == items[:begin]:
         return items
     return (*said, UserTurn(text=_LEFT_OUT, origin="notice"), *items[begin:])
 
 
 def _summarised(items: tuple[TranscriptItem, ...], summary: str) -> tuple[TranscriptItem, ...]:
-    said = tuple(filter(_said, items))
-    if not items or (len(said) == len(items) and not summary):
+    said = lasting(items)
+    if not items or (said == items and not summary):
         return items
     text = SUMMARISED.format(summary=summary) if summary else _LEFT_OUT
     return (*said, UserTurn(text=text, origin="notice"))
 
 
-def _said(item: TranscriptItem) -> bool:
-    """Whether an item outlives summary and pruning: words of people, constraints, plans."""
+def _said(item: TranscriptItem) -> TypeGuard[UserTurn]:
+    """Whether an item outlives summary and pruning as it is."""
     return isinstance(item, UserTurn) and item.origin not in {"notice", "findings"}
+
+
+def _answers(calls: tuple[AnyCall, ...], results: tuple[ToolResult, ...]) -> Iterable[UserTurn]:
+    """Say again what people answered; quoted, a question can't pass for their words."""
+    asked = {call.call_id: call for call in calls if isinstance(call, ToolCall)}
+    for result in results:
+        answer = _answer(result)
+        if answer is not None and result.call_id in asked:
+            question = _question(asked[result.call_id])
+            text = f"Asked {question}, a person answered: {answer}"
+            yield UserTurn(text=text, origin="guidance")
+
+
+def _question(call: ToolCall) -> str:
+    """Quote a question on one line; a long one loses its middle."""
+    line = " ".join(str(call.arguments.get("question", "")).split())
+    if len(line) > LONGEST_QUESTION:
+        half = LONGEST_QUESTION // 2
+        line = f"{line[:half]} … {line[-half:]}"
+    return json.dumps(line, ensure_ascii=False)
+
+
+def _answer(result: ToolResult) -> str | None:
+    """Return what a person answered to `ask_user`, of a stub how it began; null if nothing."""
+    if not isinstance(result, ToolSuccess) or result.name != "ask_user":
+        return None
+    match result.data:
+        case {"answer": str(answer)}:
+            return answer
+        case None:
+            return result.summary
+        case _:
+            return None
 
 
 def _hidden(items: tuple[TranscriptItem, ...], spans: Iterable[Span]) -> frozenset[int]:

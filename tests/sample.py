@@ -61,7 +61,7 @@ async def hang() -> str:
     return "never"
 
 
-@tool(risk=Risk.READ_ONLY, timeout=2)
+@tool(risk=Risk.READ_ONLY, timeout=4)
 def block(log: str) -> str:
     """Block a whole process for an hour."""
     note(log, str(__import__("os").getpid()))

@@ -142,6 +142,9 @@ def tool(*, risk: Risk, **terms: Unpack[Terms]) -> Callable[[ToolFunction], Tool
 
     def decorate(function: ToolFunction) -> Tool:
         name = function.__name__
+        if unknown := sorted(terms.keys() - Terms.__annotations__.keys()):
+            known = ", ".join(("risk", *Terms.__annotations__))
+            raise AppError(f"tool {name!r}: there is no setting {unknown[0]!r} (known: {known})")
         signature = Signature(name, function)
         if risk not in _SIDE_EFFECTS:
             raise AppError(f"tool {name!r}: risk {risk!r} is none of the risk classes")

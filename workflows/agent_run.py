@@ -21,6 +21,7 @@ from workflows import (
     attributes,
     compaction,
     control,
+    gates,
     options,
     requests,
     rulings,
@@ -173,7 +174,8 @@ class AgentRun:
 
     def _rested(self, began: datetime) -> None:
         """Go on after a wait: it was no work, and what was allowed before it is decided anew."""
-        self._run.state = rulings.reopened(steps.waited(self._run.state, workflow.now() - began))
+        waited = steps.waited(self._run.state, workflow.now() - began)
+        self._run.state = gates.reopened(rulings.reopened(waited))
         self._run.resting = False
         attributes.show(self._run.state)
 

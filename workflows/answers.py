@@ -3,7 +3,7 @@
 from pydantic import JsonValue
 
 from contracts.control import Candidate, Gate
-from contracts.guardrails import GuardrailVerdict
+from contracts.guardrails import GuardrailVerdict, Signals
 from contracts.state import RunState
 from workflows import gates
 
@@ -13,7 +13,9 @@ def proposed(state: RunState, text: str, output: JsonValue) -> RunState:
     if state.steers:
         return state  # somebody said more meanwhile, and the model must read it
     candidate = Candidate(text=text, output=output)
-    return advanced(state.model_copy(update={"candidate": candidate}))
+    # What was measured of an earlier answer says nothing of this one.
+    fresh = {"candidate": candidate, "signals": Signals()}
+    return advanced(state.model_copy(update=fresh))
 
 
 def advanced(state: RunState) -> RunState:

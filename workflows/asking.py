@@ -1,7 +1,6 @@
 """Asking a model: for a turn, a plan or a summary, with guardrails that look meanwhile."""
 
 import asyncio
-from contextlib import suppress
 from typing import NamedTuple
 
 from temporalio import workflow
@@ -12,7 +11,7 @@ from contracts.control import ModelAttempt
 from contracts.model import ModelReply
 from contracts.state import RunState
 from contracts.usage import CallUsage
-from policy import fallback
+from policy import budgets, fallback
 from workflows import (
     backtracking,
     billing,
@@ -110,14 +109,21 @@ async def _asked_beside(
 
 
 async def _billed_only(run: LiveRun, asking: asyncio.Task[ModelReply | _NoReply]) -> None:
-    """End a call that nobody waits for any more; what it used is used."""
+    """
+    End a call that nobody waits for any more; what it used is used.
+
+    Of one that is cut off nobody knows that, so what was reserved for it counts.
+    """
     asking.cancel()
-    with suppress(asyncio.CancelledError, ActivityError):
+    try:
         match await asking:
             case _NoReply(used=used):
                 run.state = billing.billed_failure(run.state, used)
             case reply:
                 run.state = billing.billed(run.state, reply)
+    except (asyncio.CancelledError, ActivityError):
+        reserved = budgets.reserved(run.state.ledger)
+        run.state = billing.billed_failure(run.state, reserved)
 
 
 async def _take(run: LiveRun, step: CallModel, answer: ModelReply | _NoReply) -> None:
@@ -134,8 +140,9 @@ async def _take(run: LiveRun, step: CallModel, answer: ModelReply | _NoReply) ->
         case "turn":
             run.state = replies.after_model(before, answer, now)
         case "plan":
-            run.state = backtracking.planned(replies.taken(before, answer), answer)
-            await run.record("approach", run.state.approach or "")
+            run.state = replies.after_plan(before, answer, now)
+            if run.state.approach is not None:
+                await run.record("approach", run.state.approach)
         case "summary":
             run.state = compaction.summarised(replies.taken(before, answer), answer, now)
             sizes = f"{before.context_bytes} → {run.state.context_bytes} bytes"

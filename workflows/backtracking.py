@@ -9,6 +9,7 @@ from contracts.run import Stop
 from contracts.state import RunState
 from contracts.tools import ToolSuccess
 from contracts.transcript import AssistantTurn, Span, ToolTurn, UserTurn
+from contracts.usage import CallUsage
 from workflows import effects, escalations, gates
 from workflows.summaries import shortened
 from workflows.transcript import appended, halted, measured
@@ -69,6 +70,7 @@ def gone_back(state: RunState, undone: Compensation, now: datetime) -> RunState:
             "failures_in_a_row": 0,
             "repeats_in_a_row": 0,
             "last_fingerprint": "",
+            "last_call": CallUsage(),
         }
     )
     fresh: dict[str, object] = {

@@ -1,10 +1,15 @@
 """What a run did: kept so that it can be taken back when its answer is blocked. Pure."""
 
+from collections.abc import Iterator
+
 from contracts.control import Compensation, Effect
 from contracts.decisions import Decided
 from contracts.state import CallState, RunState
 from contracts.tools import Risk, ToolCall, ToolResult, ToolSuccess
 from workflows.summaries import call_line
+
+HAPPENED = {"ok", "outcome_unknown"}
+"""The results of calls that ran, or may have."""
 
 KEPT_EFFECTS = 200
 """How many effects the state keeps; history has them all."""
@@ -26,7 +31,7 @@ def remembered(
     )
     if not fresh:
         return state
-    every = (*state.effects, *fresh)
+    every = (*_uncommitted(state, calls, found), *fresh)
     forgotten = state.forgotten_effects + max(len(every) - KEPT_EFFECTS, 0)
     return state.model_copy(update={"effects": _bounded(every), "forgotten_effects": forgotten})
 
@@ -44,12 +49,16 @@ def taken_back(state: RunState, undone: Compensation) -> RunState:
 def _effect(state: RunState, call: CallState, result: ToolResult) -> Effect | None:
     """Return what a call changed; a draft is an effect where it can be taken back."""
     asked, tool = call.call, state.agent.tool(call.call.name)
-    if tool is None or not isinstance(asked, ToolCall) or call.drafting is not None:
+    risk = call.ruling.risk if isinstance(call.ruling, Decided) else None
+    if call.drafting is not None:
+        tool, risk = state.agent.companion(call.drafting.draft), None
+        asked = asked.model_copy(update={"name": call.drafting.draft})
+    if tool is None or not isinstance(asked, ToolCall):
         return None
-    risk = call.ruling.risk if isinstance(call.ruling, Decided) else tool.risk
+    risk = risk or tool.risk
     changes = not (tool.risk.changes_nothing and risk.changes_nothing)
     harmless = not changes or (tool.risk is Risk.DRAFT_ONLY and tool.undo is None)
-    if harmless or result.status not in {"ok", "outcome_unknown"}:
+    if harmless or result.status not in HAPPENED:
         return None
     line = call_line(asked)
     if result.status == "outcome_unknown":
@@ -58,6 +67,21 @@ def _effect(state: RunState, call: CallState, result: ToolResult) -> Effect | No
     if tool.undo is None:
         return Effect(summary=line, local=tool.risk.needs_sandbox or tool.sandboxed)
     return Effect(summary=line, undo=tool.undo, call=asked, result=done)
+
+
+def _uncommitted(
+    state: RunState, calls: tuple[CallState, ...], found: dict[str, ToolResult]
+) -> Iterator[Effect]:
+    """Leave out drafts that are committed now: they aren't there any more to be taken back."""
+    committed = {
+        call.call.call_id
+        for call in calls
+        if call.draft is not None and (result := found.get(call.call.call_id)) is not None
+        if result.status in HAPPENED
+    }
+    for effect in state.effects:
+        if effect.call is None or effect.call.call_id not in committed:
+            yield effect
 
 
 def _bounded(effects: tuple[Effect, ...]) -> tuple[Effect, ...]:

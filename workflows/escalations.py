@@ -7,7 +7,7 @@ from contracts.control import ModelAttempt
 from contracts.run import Stop
 from contracts.state import RunState
 from contracts.transcript import UserTurn
-from policy import budgets
+from policy import context, extending
 from policy.escalation import Trigger
 from workflows import answers, gates, open_requests
 from workflows.transcript import aborted, halted
@@ -22,6 +22,9 @@ LONGEST_ANSWER = 20_000
 
 KEPT_ATTEMPTS = 50
 """How many failed calls of models the state keeps; history has them all."""
+
+_NEXT = "look at the trace for the errors, mend their cause, start again"
+"""What to do next where the request, which an earlier release made, doesn't say."""
 
 
 def given_up(state: RunState, stop: Stop, now: datetime, trigger: str = FAILURES) -> RunState:
@@ -69,6 +72,7 @@ def escalated(state: RunState, stop: Stop, now: datetime, trigger: str) -> RunSt
             usage=state.ledger.usage.summary,
             confidence=_confidence(state),
             answer=answer,
+            next_safe_action=stop.next_safe_action,
         ),
     )
 
@@ -81,7 +85,11 @@ def _confidence(state: RunState) -> float | None:
 
 def paused(state: RunState, trigger: Trigger, now: datetime) -> RunState:
     """Ask a person because of what was counted or measured, without anything having failed."""
-    stop = Stop(reason=trigger.reason, detail=trigger.detail, next_safe_action="")
+    stop = Stop(
+        reason=trigger.reason,
+        detail=trigger.detail,
+        next_safe_action="look at the trace, then start again with a clearer or smaller task",
+    )
     return escalated(state, stop, now, trigger.name)
 
 
@@ -97,14 +105,13 @@ def resolved(
     """Go on as a person says."""
     state = open_requests.closed(state, request, "resolved", now)
     if message.action == "abort":
-        return halted(state, unresolved(request, message.guidance or "aborted by a person"))
+        detail = message.guidance or "aborted by a person"
+        return halted(state, unresolved(request, detail, ended_by="a person"))
     if message.guidance is not None:
         words = UserTurn(text=message.guidance, origin="guidance")
         state = open_requests.said(state, words, now)
     if message.action == "extend" and message.budget is not None:
-        budget = state.agent.budget.changed_by(message.budget)
-        if state.ceiling is not None:
-            budget = budgets.within(budget, state.ceiling)
+        budget = extending.extended(state.agent.budget, message.budget, state.ceiling)
         agent = state.agent.model_copy(update={"budget": budget})
         state = state.model_copy(update={"agent": agent})
     ledger = state.ledger.model_copy(update={"failures_in_a_row": 0, "repeats_in_a_row": 0})
@@ -113,12 +120,13 @@ def resolved(
     return answers.advanced(_begun_again(state, request))
 
 
-def unresolved(request: Escalation, detail: str) -> Stop:
-    """Build the stop of a run that nobody let go on."""
+def unresolved(request: Escalation, detail: str, *, ended_by: str = "") -> Stop:
+    """Build the stop of a run that nobody let go on, and which somebody may have ended."""
     return Stop(
         reason=request.reason,
         detail=f"{request.detail}; {detail}",
-        next_safe_action="look at the trace for the errors, mend their cause, start again",
+        next_safe_action=request.next_safe_action or _NEXT,
+        ended_by=ended_by,
     )
 
 
@@ -138,6 +146,4 @@ def _begun_again(state: RunState, request: Escalation) -> RunState:
 def words_since(state: RunState, place: int) -> tuple[UserTurn, ...]:
     """Return what people said behind a place in the transcript, and what binds the model."""
     said = {"steer", "guidance", "constraint"}
-    return tuple(
-        item for item in state.items[place:] if isinstance(item, UserTurn) and item.origin in said
-    )
+    return tuple(turn for turn in context.lasting(state.items[place:]) if turn.origin in said)

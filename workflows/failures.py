@@ -17,6 +17,9 @@ _CUT_OFF = {TOOL_TIMEOUT, "CancelledError", "ActivityPause", "ActivityReset"}
 _MODEL_ERRORS = {*get_args(FailureKind), "ModelUnavailable", "ModelRejected"}
 """The last two are how an earlier release called all of them."""
 
+_OURS = {"TranscriptMismatch", "InvalidInput"}
+"""What says that the run can't go on as it is, with whatever model."""
+
 
 def message(error: FailureError) -> str:
     """Say on one line what failed an activity in the end."""
@@ -41,10 +44,15 @@ def is_refusal(error: FailureError) -> bool:
 
 
 def is_the_models(error: FailureError) -> bool:
-    """Whether a failed `call_model` is the provider's doing, so that another model may help."""
+    """
+    Whether another model may help where `call_model` failed: by the provider's doing, or a fault.
+
+    A fault is what nobody raised on purpose, for instance in an adapter.
+    """
     cause = _cause(error)
     if isinstance(cause, ApplicationError):
-        return cause.type in _MODEL_ERRORS
+        deliberate = cause.non_retryable or cause.type in _OURS
+        return cause.type in _MODEL_ERRORS or not deliberate
     return isinstance(cause, ActivityTimeout)
 
 

@@ -48,7 +48,7 @@ def after_no_answer(state: RunState, attempt: ModelAttempt, now: datetime) -> Ru
         return None
     state = escalations.attempted(state, attempt)
     match fallback.reaction(attempt.kind, rules):
-        case "next_model" if len(state.agent.models) > 1:
+        case "next_model" if len(state.agent.models) > 1 or state.agent.escalates:
             return switched(state) or exhausted(state, now)
         case "ask" if state.agent.escalates:
             stop = Stop(

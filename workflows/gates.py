@@ -68,6 +68,20 @@ def before_calls(state: RunState, batch: Iterable[CallState]) -> tuple[Look, ...
     )
 
 
+def reopened(state: RunState) -> RunState:
+    """Have guardrails look again at calls that they let pass before a wait."""
+    calls = tuple(
+        call.model_copy(update={"guarded": False}) if call.result is None else call
+        for call in state.calls
+    )
+    return state.model_copy(update={"calls": calls})
+
+
+def is_approved(state: RunState, what: str) -> bool:
+    """Whether people approved a subject, by its digest, that a guardrail asked them about."""
+    return any(one.startswith(GUARDRAIL) and one.endswith(f":{what}") for one in state.reviewed)
+
+
 def taken(state: RunState, looks: Iterable[Look], now: datetime) -> tuple[str, ...]:
     """Return what the run is about to say of resources that it hasn't held so far."""
     named = (
@@ -181,7 +195,7 @@ def _read(item: TranscriptItem) -> Subject | None:
             return Subject(kind="goal", text=text)
         case UserTurn(origin="steer" | "guidance", text=text):
             return Subject(kind="words", text=text)
-        case UserTurn(origin="project" | "findings" | "constraint", text=text):
+        case UserTurn(origin="project" | "findings" | "constraint" | "plan", text=text):
             return Subject(kind="results", text=text)
         case ToolTurn(results=results):
             return Subject(kind="results", text="\n".join(map(_text, results)))
@@ -190,7 +204,7 @@ def _read(item: TranscriptItem) -> Subject | None:
 
 
 def _done(state: RunState, place: int) -> tuple[Subject, ...]:
-    """Return the calls that ran, of the turns that were closed behind a place."""
+    """Return the calls that ran, or may have, of the turns that were closed behind a place."""
     asked: dict[str, AnyCall] = {}
     done: list[Subject] = []
     for item in state.items[max(place - 1, 0) :]:
@@ -202,7 +216,7 @@ def _done(state: RunState, place: int) -> tuple[Subject, ...]:
                     update={"kind": "done", "text": _text(result)}
                 )
                 for result in item.results
-                if result.call_id in asked and isinstance(result, ToolSuccess)
+                if result.call_id in asked and result.status in {"ok", "outcome_unknown"}
             ]
     return tuple(done)
 

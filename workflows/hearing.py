@@ -5,7 +5,15 @@ from collections.abc import Sequence
 from temporalio import workflow
 
 from activities.policy import PolicyActivities
-from contracts.approvals import Disposition, EmptySignal, Hearing, SteerSignal, Verdicts
+from contracts.approvals import (
+    Disposition,
+    EmptySignal,
+    Hearing,
+    ResolutionSignal,
+    SteerSignal,
+    Verdicts,
+)
+from contracts.budget import Means
 from contracts.run import AuditEvent
 from contracts.state import RunState
 from contracts.transcript import UserTurn
@@ -61,6 +69,7 @@ class Ear:
                 requests=state.requests,
                 closed=state.closed,
                 now=workflow.now(),
+                means=_means(state) if any(map(_extends, said)) else None,
             ),
             summaries.messages_line(said),
         )
@@ -100,3 +109,16 @@ class Ear:
         letter.disposition = refusal
         self._run.state = requests.refused(self._run.state, letter.signal, refusal, workflow.now())
         return reason
+
+
+def _extends(message: summaries.Message) -> bool:
+    return isinstance(message, ResolutionSignal) and message.action == "extend"
+
+
+def _means(state: RunState) -> Means:
+    return Means(
+        limits=state.agent.budget,
+        ceiling=state.ceiling,
+        ledger=state.ledger,
+        started_at=state.started_at,
+    )

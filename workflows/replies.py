@@ -12,7 +12,7 @@ from contracts.state import CallState, RunState
 from contracts.tools import AnyCall
 from contracts.transcript import AssistantTurn, UserTurn
 from policy import budgets, repetition
-from workflows import answers, billing, escalations, fallbacks
+from workflows import answers, backtracking, billing, escalations, fallbacks
 from workflows.summaries import LIMIT, shortened
 from workflows.transcript import appended, halted
 
@@ -68,6 +68,20 @@ def after_model(state: RunState, reply: ModelReply, now: datetime) -> RunState:
         return _sent_back(state, reply, now)
     if reply.stop == "end_turn" and reply.text.strip():
         return answers.proposed(state, reply.text, reply.output)
+    return _unanswered(kept, state, reply, now)
+
+
+def after_plan(state: RunState, reply: ModelReply, now: datetime) -> RunState:
+    """Take an approach; a reply that is none, as one that declines, leads where no answer does."""
+    kept = taken(state, reply)
+    if reply.text.strip() and reply.stop in {"end_turn", "tool_use", "pause"}:
+        return backtracking.planned(kept, reply)
+    turn = AssistantTurn(model=reply.model, text=reply.text, parts=reply.parts)
+    return _unanswered(kept, appended(kept, turn), reply, now)
+
+
+def _unanswered(kept: RunState, state: RunState, reply: ModelReply, now: datetime) -> RunState:
+    """Go on without an answer: from *kept*, or to the end of *state*, which has what was said."""
     stop = _no_answer(reply)
     attempt = ModelAttempt(
         turn=state.ledger.steps,

@@ -78,7 +78,7 @@ def decided(
         by = verdict.approver or message.approver
         said = f"rejected by {by}: {message.reason or 'no reason given'}"
         state = open_requests.closed(state, request, "rejected", now)
-        return refused(_voted(state, request, against=1), request, said)
+        return refused(_voted(state, request, against=1), request, said, by=by)
     given = (*request.approvals, approvals.record(request, message, verdict, now))
     request = request.model_copy(update={"approvals": given})
     if len(request.approvals) < request.count:
@@ -88,8 +88,8 @@ def decided(
     return answers.advanced(_voted(state, request, against=0))
 
 
-def refused(state: RunState, request: Review, why: str) -> RunState:
-    """Do without what a person refused, or nobody approved in time."""
+def refused(state: RunState, request: Review, why: str, *, by: str = "") -> RunState:
+    """Do without what somebody refused (*by* whom), or nobody approved in time."""
     if request.call_id:
         call = open_requests.call(state, request.call_id)
         failure = results.denied(
@@ -105,6 +105,7 @@ def refused(state: RunState, request: Review, why: str) -> RunState:
         reason=request.reason,
         detail=why,
         next_safe_action="read what was rejected, change the task, start the run again",
+        ended_by=by,
     )
     blocked = request.subject.startswith(gates.GUARDRAIL)
     return halted(state, stop, "blocked" if blocked else "stopped")

@@ -1,13 +1,13 @@
 """Workflow tiers: the same goal for a full agent, a simpler one, then in parts, then a person."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from temporalio import workflow
 
 from contracts.budget import Budget
 from contracts.control import Approach, Candidate, Decomposition, Tiers
-from contracts.run import RunResult, Stop
+from contracts.run import RunResult, RunStatus, Stop
 from contracts.state import RunState
 from contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from policy import budgets, fallback
@@ -15,7 +15,7 @@ from workflows import answers, decomposition, escalations, gates, guarding, step
 from workflows.children import AT_ONCE, Errand, run_child, run_children
 from workflows.live import LiveRun
 from workflows.summaries import shortened
-from workflows.transcript import appended
+from workflows.transcript import appended, halted
 
 NAMES = ("full", "simplified", "decomposed")
 """The tiers by their number in the state of a run."""
@@ -32,13 +32,25 @@ class Failed(NamedTuple):
     progress: str = ""
 
 
+class Ended(NamedTuple):
+    """A guardrail or a person ended what was begun: no other tier may try it."""
+
+    status: RunStatus
+    stop: Stop
+
+
+End: TypeAlias = Candidate | Failed | Ended
+"""What became of a tier, or of a subtask."""
+
+
 async def run_tier(run: LiveRun) -> None:
     """
     Try the goal at the tier that the run has come to.
 
     Its answer is a candidate; its failure leads to the next tier, and after the last to a person,
-    or to the end. A tier begins afresh each time: what its agents did stays done, and the
-    transcript, which is their goal, tells them of answers that didn't pass.
+    or to the end. What a guardrail or a person ended ends the run. A tier begins afresh each time:
+    what its agents did stays done, and the transcript, which is their goal, tells them of answers
+    that didn't pass.
     """
     run.state = steps.before_model(run.state)
     if gates.before_turn(run.state):
@@ -53,6 +65,8 @@ async def run_tier(run: LiveRun) -> None:
             return  # a person has ended the run meanwhile
         case Candidate() as candidate:
             run.state = answered(run.state, agent, candidate)
+        case Ended(status, stop):
+            run.state = halted(run.state, stop, status)
         case Failed(reason) as failed:
             await run.record("tier failed", f"{NAMES[tier]} ({agent}): {reason}")
             run.state = after_failure(run.state, tier, failed)
@@ -125,8 +139,12 @@ def exhausted(state: RunState) -> Stop:
     )
 
 
-def outcome(result: RunResult | str) -> Candidate | Failed:
-    """Take the answer of an agent; whatever is no answer is a failure."""
+def outcome(result: RunResult | str) -> End:
+    """
+    Take the answer of an agent; whatever is no answer is a failure.
+
+    But what a guardrail blocked or a person ended nobody else is asked to do.
+    """
     if isinstance(result, str):
         return Failed(result)
     if result.status == "completed" and result.answer is not None:
@@ -134,6 +152,8 @@ def outcome(result: RunResult | str) -> Candidate | Failed:
     stop, progress = result.stop, f"{result.steps} steps"
     if stop is None:
         return Failed(f"it {result.status} without an answer", progress)
+    if result.status == "blocked" or stop.ended_by:
+        return Ended(result.status, stop)
     return Failed(": ".join(filter(None, (stop.reason, stop.detail))), progress)
 
 
@@ -147,7 +167,7 @@ async def _look_first(run: LiveRun, looks: tuple[gates.Look, ...]) -> None:
     await run.record_end()
 
 
-async def _tried(run: LiveRun, tier: int) -> Candidate | Failed:
+async def _tried(run: LiveRun, tier: int) -> End:
     tiers, left = _tiers(run.state), run.remaining()
     if isinstance(left, Stop):
         return Failed(left.reason, "not begun")
@@ -158,14 +178,14 @@ async def _tried(run: LiveRun, tier: int) -> Candidate | Failed:
     return outcome(await run_child(run, part, _who(tiers, tier), goal, left))
 
 
-async def _decomposed(
-    run: LiveRun, tier: Decomposition, number: int, left: Budget
-) -> Candidate | Failed:
+async def _decomposed(run: LiveRun, tier: Decomposition, number: int, left: Budget) -> End:
     goal = goal_of(run.state)
     asked = decomposition.planning(goal, tier.most)
     match outcome(await run_child(run, f"{number}-plan", tier.planner, asked, left)):
         case Failed(reason, progress):
             return Failed(f"no plan: {reason}", progress)
+        case Ended() as ended:
+            return ended
         case Candidate() as answer:
             parts = decomposition.plan(answer, tier.most)
     if isinstance(parts, str):
@@ -180,8 +200,14 @@ async def _decomposed(
     return together(parts, [outcome(result) for result in await run_children(run, errands)])
 
 
-def together(parts: Sequence[str], ends: Sequence[Candidate | Failed]) -> Candidate | Failed:
-    """Combine the answers of all subtasks; one that failed fails them together, and is named."""
+def together(parts: Sequence[str], ends: Sequence[End]) -> End:
+    """
+    Combine the answers of all subtasks; one that failed fails them together, and is named.
+
+    The first that a guardrail or a person ended is the end of all, whatever became of the others.
+    """
+    if ended := next((end for end in ends if isinstance(end, Ended)), None):
+        return ended
     answers = [end for end in ends if isinstance(end, Candidate)]
     if len(answers) == len(parts):
         return decomposition.combined(parts, answers)

@@ -53,7 +53,7 @@ def after_calls(
         fresh = open_requests.call(state, call.call.call_id)
         state = open_requests.replaced(state, fresh.model_copy(update={"guarded": True}))
         about = [one for one in verdicts if one.call_id == call.call.call_id]
-        tripped = _strictest_first(state, about)
+        tripped = _unapproved(state, _strictest_first(state, about))
         if not tripped:
             continue
         match _on_trip(state, tripped[0]):
@@ -177,8 +177,25 @@ def _denied(call: CallState, verdict: GuardrailVerdict) -> CallState:
     return call.model_copy(update={"guarded": True, "result": failure})
 
 
+def _unapproved(
+    state: RunState, tripped: tuple[GuardrailVerdict, ...]
+) -> tuple[GuardrailVerdict, ...]:
+    """Leave out what only asks, and about which people have said yes: a wait doesn't undo that."""
+    return tuple(
+        one
+        for one in tripped
+        if _on_trip(state, one) != "ask" or not gates.is_approved(state, one.subject)
+    )
+
+
 def _retried(state: RunState) -> RunState:
-    ledger = state.ledger.model_copy(update={"retries": state.ledger.retries + 1})
+    """Count a retry, in which the same calls again are no loop."""
+    fresh = {
+        "retries": state.ledger.retries + 1,
+        "repeats_in_a_row": 0,
+        "last_fingerprint": "",
+    }
+    ledger = state.ledger.model_copy(update=fresh)
     return state.model_copy(update={"ledger": ledger})
 
 

@@ -2,12 +2,12 @@
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Protocol, TypeAlias, TypedDict, Unpack
+from typing import Never, Protocol, TypeAlias, TypedDict, Unpack, cast, get_type_hints, overload
 
-from pydantic import ValidationError
+from pydantic import FiniteFloat, TypeAdapter, ValidationError
 
 from contracts.errors import AppError
 from contracts.guardrails import (
@@ -107,10 +107,26 @@ class Terms(TypedDict, total=False):
     tools: tuple[str, ...]
     watches: tuple[Watched, ...]
     local: bool
-    timeout: float
+    timeout: FiniteFloat
 
 
-def guardrail(*, layer: Layer, **terms: Unpack[Terms]) -> Callable[[GuardrailFunction], Guardrail]:
+@overload
+def guardrail(
+    *, layer: Layer, **terms: Unpack[Terms]
+) -> Callable[[GuardrailFunction], Guardrail]: ...
+
+
+@overload
+def guardrail(function: GuardrailFunction, /) -> Never: ...
+
+
+def guardrail(
+    function: GuardrailFunction | None = None,
+    /,
+    *,
+    layer: Layer | None = None,
+    **terms: Unpack[Terms],
+) -> Callable[[GuardrailFunction], Guardrail]:
     """
     Make an async function a guardrail that has its name.
 
@@ -123,14 +139,63 @@ def guardrail(*, layer: Layer, **terms: Unpack[Terms]) -> Callable[[GuardrailFun
     *timeout* is in seconds: 30, or 10 for a local one, which may not have more. Raises AppError
     where that can't work.
     """
+    if layer is None:
+        name = f" {_named(function)!r}" if function else ""
+        raise AppError(f"guardrail{name}: say its layer, write @guardrail(layer=...)")
 
     def decorate(function: GuardrailFunction) -> Guardrail:
-        name = getattr(function, "__name__", repr(function))
+        name = _named(function)
         if not inspect.iscoroutinefunction(function):
             raise AppError(f"guardrail {name!r}: make its function async")
-        return Guardrail(specified(name, layer, terms), function)
+        if not _takes_two(function):
+            raise AppError(f"guardrail {name!r}: its function must take two: (subject, ctx)")
+        told = settled(name, terms, get_type_hints(Terms, include_extras=True))
+        return Guardrail(specified(name, layer, cast("Terms", told)), function)
 
     return decorate
+
+
+def _named(function: object) -> str:
+    return getattr(function, "__name__", repr(function))
+
+
+def _takes_two(function: GuardrailFunction) -> bool:
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError:
+        return False
+    return True
+
+
+def settled(
+    name: str, given: Mapping[str, object], known: Mapping[str, type[object]]
+) -> dict[str, object]:
+    """
+    Return what a guardrail is told, as the types of what is known to it have it.
+
+    Raises AppError for what isn't known, and for values that don't fit.
+    """
+    found: dict[str, object] = {}
+    for setting, value in given.items():
+        if setting not in known:
+            raise AppError(
+                f"guardrail {name!r}: there is no setting {setting!r} (known: {', '.join(known)})"
+            )
+        try:
+            found[setting] = TypeAdapter(known[setting]).validate_python(value)
+        except ValidationError as error:
+            raise AppError(f"guardrail {name!r}: {_objection(setting, value, error)}") from None
+    return found
+
+
+def _objection(setting: str, value: object, error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False)[0]
+    if isinstance(value, str) and first["type"] in ("tuple_type", "sequence_str"):
+        instead = tuple(value.split()) if setting == "command" else (value,)
+        return f"{setting} is a list, not one string: {instead!r}"
+    # What isn't a number there names the type of a union.
+    place = ".".join((setting, *(str(part) for part in first["loc"] if isinstance(part, int))))
+    return f"{place}: {first['msg']}"
 
 
 def specified(name: str, layer: Layer, terms: Terms) -> GuardrailSpec:
@@ -166,8 +231,6 @@ def _flaw(name: str, layer: Layer, terms: Terms) -> str | None:
     if on_trip is not None and on_trip not in ON_TRIP[layer]:
         known = ", ".join(ON_TRIP[layer])
         return f"layer {layer!r} has no on_trip {on_trip!r} (it has: {known})"
-    if isinstance(terms.get("tools"), str) or isinstance(terms.get("watches"), str):
-        return "tools and watches are lists; write ('name',)"
     if terms.get("tools") and layer not in ("pre_execution", "post_action"):
         return "tools narrows the layers 'pre_execution' and 'post_action' only"
     if "watches" in terms and layer != "input":

@@ -12,6 +12,8 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from contracts.approvals import (
     AnswerSignal,
+    Escalation,
+    Question,
     Request,
     ResolutionSignal,
 )
@@ -116,7 +118,7 @@ async def resolve(
     request: RequestId,
     action: Annotated[
         Literal["resume", "abort", "extend"],
-        typer.Argument(help="Go on, end the run, or go on with other limits."),
+        typer.Argument(help="Go on, end the run, or go on with higher limits."),
     ],
     *,
     guidance: Annotated[str | None, typer.Option(help="Words for the model.")] = None,
@@ -127,8 +129,10 @@ async def resolve(
 ) -> None:
     """Say how an escalated run goes on."""
     budget = options.budget(max_steps, max_tokens, max_cost, max_wall_time)
-    if (action == "extend") != (budget is not None):
-        raise typer.BadParameter("extend takes at least one limit, as in --max-steps 50; no other")
+    if action == "extend" and budget is None:
+        raise typer.BadParameter("extend needs a limit, e.g. --max-steps 50")
+    if action != "extend" and budget is not None:
+        raise typer.BadParameter("only extend takes limits")
     given = {"request_id": request, "action": action, "guidance": guidance, "budget": budget}
     try:
         message = ResolutionSignal.model_validate(
@@ -177,7 +181,9 @@ async def _send(
 ) -> None:
     """Send a signal and say what became of it: the run itself judges it, a moment later."""
     client = await connect()
+    await access.describe_open(client, run)
     before = await access.ask(client, run, "status", _STATUS)
+    await _check_open(client, run, message)
     await access.signal(client, run, name, message)
     if before is None or not await _taken(client, run, name, message.request_id, before):
         render.console().print(f"sent to {run}; no worker has taken it yet")
@@ -185,22 +191,38 @@ async def _send(
         render.console().print(f"{run} took the {name} to {message.request_id}")
 
 
+async def _check_open(client: Client, run: str, message: AnswerSignal | ResolutionSignal) -> None:
+    """Refuse a message that fits no open request; where no worker answers, the run will."""
+    found = await access.ask(client, run, "pending", access.REQUESTS)
+    if found is None:
+        return
+    request = next((one for one in found if one.request_id == message.request_id), None)
+    if request is None:
+        names = ", ".join(one.request_id for one in found)
+        what_is = f"open: {names}" if names else "none is open"
+        raise HoldfastError(f"no request {message.request_id!r} of run {run!r} waits; {what_is}")
+    if not isinstance(request, Question if isinstance(message, AnswerSignal) else Escalation):
+        raise HoldfastError(
+            f"request {request.request_id!r} of run {run!r} waits for something else: "
+            f"{requested.command(run, request)}"
+        )
+
+
 async def _taken(
     client: Client, run: str, name: str, request_id: str, before: StatusReport
 ) -> bool:
     patience = time.monotonic() + access.PATIENCE.total_seconds()
     while time.monotonic() < patience:
+        # The refusals are asked for last: what closed the request may have refused this message.
+        pending = await access.ask(client, run, "pending", access.REQUESTS)
         status = await access.ask(client, run, "status", _STATUS)
-        if status is None:
+        if pending is None or status is None:
             return False
-        fresh = status.refused[
-            len(status.refused) - (status.refused_total - before.refused_total) :
-        ]
-        for refused in fresh:
+        known = max(0, len(status.refused) - (status.refused_total - before.refused_total))
+        for refused in status.refused[known:]:
             if (refused.signal, refused.request_id) == (name, request_id):
                 raise HoldfastError(f"refused: {refused.reason}")
-        pending = await access.ask(client, run, "pending", access.REQUESTS)
-        if request_id not in {request.request_id for request in pending or ()}:
+        if request_id not in {request.request_id for request in pending}:
             return True
         await asyncio.sleep(0.1)
     return False

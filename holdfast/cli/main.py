@@ -1,8 +1,11 @@
 """The command `holdfast`, and the one place that turns an error into a line and an exit code."""
 
 import os
+import re
 import sys
+from collections.abc import Sequence
 from io import TextIOWrapper
+from itertools import pairwise
 from typing import NoReturn
 
 import typer
@@ -42,10 +45,13 @@ app.add_typer(keys.app, name="keys")
 app.add_typer(policy.app, name="policy")
 app.add_typer(switches.app, name="switch")
 
+_OPTION = re.compile(r"--[a-z][a-z-]*")
+
 
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code; an error is one line on standard error."""
     try:
+        _check(arguments)
         code = app(arguments, prog_name="holdfast", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except typer.TyperException as error:
@@ -84,7 +90,18 @@ def main() -> NoReturn:
     os._exit(code)
 
 
+def _check(arguments: Sequence[str]) -> None:
+    """Refuse an option with an empty value, which would count as not given."""
+    for before, word in pairwise(("", *arguments)):
+        if word == "--":
+            return
+        option, _, value = word.partition("=") if "=" in word else (before, "", word)
+        if _OPTION.fullmatch(option) and not value.strip():
+            raise typer.BadParameter(f"{option} needs a value that is not empty")
+
+
 def _fail(message: str, code: int) -> int:
+    message = message.replace("Value error, ", "")  # pydantic's words, not ours
     print(f"holdfast: {plain(' '.join(message.split()))}", file=sys.stderr)  # noqa: T201 -- the error
     return code
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import math
 from collections.abc import Callable, Coroutine
 from typing import Annotated, ParamSpec, TypeAlias
 
@@ -59,6 +60,11 @@ def budget(
     }
     named = {name: value for name, value in given.items() if value is not None}
     try:
-        return Budget.model_validate(named) if named else None
+        limits = Budget.model_validate(named) if named else None
     except ValidationError as error:
         raise typer.BadParameter(objections(error)) from None
+    # A run is sent a JSON number, which may be infinite or 0 where the decimal isn't.
+    cost = limits.max_cost if limits else None
+    if cost is not None and not 0 < float(cost) < math.inf:
+        raise typer.BadParameter("max_cost: Input should be a finite number of dollars above 0")
+    return limits

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue, TypeAdapter, ValidationError
 from temporalio.client import Client, WorkflowHandle
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from contracts.approvals import EmptySignal, SteerSignal
 from contracts.errors import HoldfastError
-from contracts.run import TASK_QUEUE, WORKFLOW_TYPE, RunInput
-from holdfast.cli import access, listing, options, render, standing
+from contracts.run import TASK_QUEUE, WORKFLOW_TYPE, RunInput, StatusReport
+from holdfast.cli import access, listing, options, render, requested, standing
 from holdfast.cli.options import blocking
 from holdfast.cli.watching import Watch
 from holdfast.connection import connect
@@ -32,6 +32,8 @@ TASK_TIMEOUT = timedelta(seconds=3)
 _ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
 
 EXIT_STOPPED = 3
+
+_STATUS = TypeAdapter(StatusReport)
 
 InputFile: TypeAlias = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Text that follows the goal, or is the goal.")
@@ -176,8 +178,16 @@ async def suspend(run: options.RunId) -> None:
 @blocking
 async def resume(run: options.RunId) -> None:
     """Let a suspended run go on."""
-    await access.signal(await connect(), run, "resume", EmptySignal())
-    _tell(f"{run} goes on")
+    client = await connect()
+    await access.describe_open(client, run)
+    status = await access.ask(client, run, "status", _STATUS)
+    if status is not None and status.status != "suspended":
+        waiting = await access.ask(client, run, "pending", access.REQUESTS) or ()
+        commands = ", ".join(requested.command(run, request) for request in waiting)
+        answer = f"; answer what waits: {commands}" if commands else ""
+        raise HoldfastError(f"run {run!r} is not suspended{answer}")
+    await access.signal(client, run, "resume", EmptySignal())
+    _tell(f"{run} goes on" if status else f"sent to {run}; no worker has taken it yet")
 
 
 @blocking

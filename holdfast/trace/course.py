@@ -33,6 +33,13 @@ def call_lines(trace: Trace, call: Call) -> Iterator[Line]:
         yield Line("result", _outcome(call, call.result), _tone(call.result), indented=True)
 
 
+def result_lines(trace: Trace, call: Call) -> Iterator[Line]:
+    """Write the result of a call that other lines stand between, and which call it is."""
+    title, *_, result = call_lines(trace, call)
+    yield title
+    yield result
+
+
 def request_lines(asked: Asked) -> Iterator[Line]:
     """Write what people said about a request, and how the wait for them ended."""
     approvals = 0

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from holdfast.trace.controlled import is_held_back
-from holdfast.trace.course import call_lines, escalation_lines, said_line
+from holdfast.trace.course import call_lines, escalation_lines, result_lines, said_line
 from holdfast.trace.errands import guarded_lines, is_told, work_lines
-from holdfast.trace.values import Entry, Escalated, Noted, Said, Trace, Turn
+from holdfast.trace.values import Call, Entry, Escalated, Noted, Said, Trace, Turn
 from holdfast.trace.words import (
     Line,
     counted,
@@ -39,11 +40,49 @@ _FAULTS = {"workflow task failed", "worker lost", "tripwire", "not undone"}
 
 
 def lines(trace: Trace) -> Iterator[Line]:
-    """Write a run from its goal to its answer, or to where it stands."""
+    """
+    Write a run from its goal to its answer, or to where it stands.
+
+    Guardrails and people look at a call before it runs: its result stands below what they said.
+    """
     yield from heading(trace)
-    for entry in trace.entries:
-        yield from entry_lines(trace, entry)
+    under_way: list[Call] = []
+    for place, entry in enumerate(trace.entries):
+        for call in [call for call in under_way if _ended_before(call, _begun(trace, entry))]:
+            under_way.remove(call)
+            yield from result_lines(trace, call)
+        if not isinstance(entry, Turn):
+            yield from entry_lines(trace, entry)
+            continue
+        yield from turn_lines(entry, held_back=is_held_back(trace, entry))
+        looked = _looked_at(trace, place)
+        for call in entry.calls:
+            if looked is None or call.result is None or _ended_before(call, looked):
+                yield from call_lines(trace, call)
+            else:
+                under_way.append(call)
+                yield from call_lines(trace, replace(call, result=None))
+    for call in under_way:
+        yield from result_lines(trace, call)
     yield from ending(trace)
+
+
+def _looked_at(trace: Trace, turn: int) -> datetime | None:
+    """Return when somebody first looked at what a turn asked for, before the next turn."""
+    for entry in trace.entries[turn + 1 :]:
+        if isinstance(entry, Turn):
+            return None
+        if isinstance(entry, Guarded | Escalated):
+            return _begun(trace, entry)
+    return None
+
+
+def _ended_before(call: Call, moment: datetime) -> bool:
+    return call.ended_at is None or call.ended_at <= moment
+
+
+def _begun(trace: Trace, entry: Entry) -> datetime:
+    return trace.requests[entry.request_id].at if isinstance(entry, Escalated) else entry.at
 
 
 def heading(trace: Trace) -> Iterator[Line]:

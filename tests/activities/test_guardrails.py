@@ -1,10 +1,29 @@
 """How guardrails are defined, and what the activity makes of what they say."""
 
 import asyncio
+from collections.abc import Callable
+from decimal import Decimal
 
 import pytest
+from pydantic import TypeAdapter
 from temporalio.exceptions import ApplicationError
 
+from activities.guardrails.builtin import (
+    conflict_detection,
+    cost_estimation,
+    dependency_check,
+    deployment_safety,
+    destructive_operations,
+    injection_detection,
+    judged_by,
+    project_passes,
+    review_approval,
+    scope_validation,
+    secret_detection,
+    spec_compliance,
+    static_analysis,
+    tests_pass,
+)
 from activities.guardrails.definition import (
     LONGEST_CONSTRAINT,
     LONGEST_REASON,
@@ -18,9 +37,11 @@ from activities.guardrails.definition import (
     tripped,
 )
 from activities.guardrails.running import FAILED, MISSING
-from contracts.base import digest
+from contracts.approvals import Requirement
+from contracts.base import Written, digest
 from contracts.errors import AppError
-from contracts.guardrails import GuardrailResult, Layer, OnTrip, Subject
+from contracts.guardrails import GuardrailResult, Layer, OnTrip, Signals, Subject
+from contracts.tools import ResourceScope
 from tests.activities.looking import SECRET, KnownHolders, activities, asking, goal, looked
 from tests.asking import in_run
 
@@ -35,6 +56,10 @@ async def polite(subject: Subject, ctx: GuardrailContext) -> GuardrailResult:
 
 async def agree(_: Subject, __: GuardrailContext) -> GuardrailResult:
     return passed()
+
+
+define: Callable[..., Callable[..., Guardrail]] = guardrail
+"""The decorator as it is used without a type checker."""
 
 
 def defined(layer: Layer, terms: Terms) -> Guardrail:
@@ -108,6 +133,131 @@ def test_it_must_be_async_and_named_by_the_rules() -> None:
         guardrail(layer="input")(Shouting)
 
 
+@pytest.mark.parametrize(
+    ("terms", "said"),
+    [
+        ({"watch": ("results",)}, "there is no setting 'watch' (known: mode, on_trip, "),
+        ({"on_tripp": "ask"}, "there is no setting 'on_tripp'"),
+        ({"retries": 2}, "there is no setting 'retries'"),
+        ({"name": "other"}, "there is no setting 'name'"),
+        ({"watches": "results"}, "watches is a list, not one string: ('results',)"),
+        ({"tools": "look"}, "tools is a list, not one string: ('look',)"),
+        ({"tools": 3}, "tools: Input should be a valid tuple"),
+        ({"on_trip": "shout"}, "on_trip: Input should be 'block', "),
+        ({"mode": "beside"}, "mode: Input should be 'blocking' or 'parallel'"),
+        ({"timeout": "soon", "local": True}, "timeout: Input should be a valid number"),
+        ({"timeout": float("inf")}, "timeout: Input should be a finite number"),
+    ],
+)
+def test_misspelt_settings_are_refused(terms: dict[str, object], said: str) -> None:
+    """What nobody knows would otherwise be left out, and nobody would look."""
+    with pytest.raises(AppError) as raised:
+        define(layer="input", **terms)(agree)
+
+    assert str(raised.value).startswith(f"guardrail 'agree': {said}")
+    assert "\n" not in str(raised.value)
+
+
+def test_its_layer_and_its_two_parameters_are_needed() -> None:
+    """Without them it would fail when it looks, or never look."""
+
+    async def lonely(_: Subject) -> GuardrailResult:
+        return passed()
+
+    async def curious(_: Subject, __: GuardrailContext, *, more: str) -> GuardrailResult:
+        return passed(more)
+
+    with pytest.raises(AppError, match=r"^guardrail 'agree': say its layer, write @guardrail\("):
+        define(agree)
+    with pytest.raises(AppError, match=r"^guardrail: say its layer"):
+        define()
+    for function in (lonely, curious):
+        with pytest.raises(AppError, match=r"must take two: \(subject, ctx\)"):
+            define(layer="input")(function)
+
+
+@pytest.mark.parametrize(
+    ("make", "args", "settings", "said"),
+    [
+        (destructive_operations, (), {"on_tripp": "ask"}, "there is no setting 'on_tripp'"),
+        (
+            secret_detection,
+            (),
+            {"layer": "input"},
+            "there is no setting 'layer' (known: allow, name, on_trip, timeout)",
+        ),
+        (injection_detection, (), {"watches": "results"}, "watches is a list, not one string"),
+        (injection_detection, (), {"watches": ("result",)}, "watches.0: Input should be 'goal'"),
+        (destructive_operations, (), {"timeout": "soon"}, "timeout: Input should be a"),
+        (project_passes, ("lint",), {}, "commands: Input should be 'build' or 'test'"),
+        (conflict_detection, (3,), {}, "argument: Input should be a valid string"),
+        (conflict_detection, (), {}, "missing a required argument: 'argument'"),
+        (conflict_detection, ("a", "b"), {}, "too many positional arguments"),
+        (tests_pass, ((1, 2),), {}, "command.0: Input should be a valid string"),
+        (tests_pass, ("pytest -q",), {}, "command is a list, not one string: ('pytest', '-q')"),
+        (review_approval, (), {"groups": "legal"}, "groups is a list, not one string: ('legal',)"),
+        (review_approval, ("legal",), {}, "groups is a list, not one string: ('legal',)"),
+        (review_approval, (), {"strength": "strng"}, "strength: Input should be 'plain' or "),
+        (dependency_check, (), {"commands": "git"}, "commands is a list, not one string"),
+        (dependency_check, (), {"modules": "json", "tools": "x"}, "modules is a list, not one"),
+        (dependency_check, (), {"hosts": ("a",), "tools": "x"}, "tools is a list, not one"),
+        (static_analysis, (), {"critical": "S102"}, "critical is a list, not one string"),
+        (secret_detection, (), {"allow": "abc"}, "allow is a list, not one string: ('abc',)"),
+        (scope_validation, ("/srv",), {"allow": "/api"}, "allow is a list, not one string"),
+        (deployment_safety, (3, ("deploy",)), {}, "probe: Input should be"),
+        (deployment_safety, ("https://x", "deploy"), {}, "tools is a list, not one string"),
+        (judged_by, ("critic",), {"layer": "outputs"}, "layer: Input should be 'input', "),
+        (cost_estimation, ("dear",), {}, "estimate: Input should be"),
+        (cost_estimation, (Decimal(1),), {"per_cal": 1}, "there is no setting 'per_cal'"),
+        (spec_compliance, (), {"schema": "x"}, "schema: Input should be an instance of dict"),
+    ],
+)
+def test_built_in_ones_refuse_what_they_dont_know(
+    make: Callable[..., Guardrail],
+    args: tuple[object, ...],
+    settings: dict[str, object],
+    said: str,
+) -> None:
+    """A string isn't taken apart into letters, and no wrong value gets as far as a run."""
+    with pytest.raises(AppError) as raised:
+        make(*args, **settings)
+
+    assert str(raised.value).startswith(f"guardrail '{make.__name__}': {said}")
+    assert "\n" not in str(raised.value)
+
+
+def test_a_list_is_as_good_as_a_tuple() -> None:
+    """What a file of settings holds makes the same guardrail; YAML may have numbers as names."""
+    paths = {"/a": {"get": {"responses": {200: {"description": "x"}}}}}
+    shape = {"schemas": {"A": {"type": "object"}}}
+    api: dict[str, object] = {"openapi": "3.1.0", "paths": paths, "components": shape}
+    from_yaml: Callable[..., Guardrail] = spec_compliance
+
+    assert secret_detection(["abc"]) == secret_detection(("abc",))  # pyright: ignore[reportArgumentType] -- the point
+    assert from_yaml(openapi=api, component="A").spec.name == "spec_compliance"
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "said"),
+    [
+        (GuardrailResult, {"tripwire": True, "reason": "no"}, "'tripwire' (it has: tripwire_"),
+        (Signals, {"coverge": 0.1}, "'coverge' (it has: coverage, votes_for, votes)"),
+        (ResourceScope, {"knd": "workspace"}, "'knd' (it has: kind, argument)"),
+        (Requirement, {"groups": ("a",), "counts": 2}, "'counts' (it has: strength, groups, "),
+    ],
+)
+def test_misspelt_fields_are_refused_where_people_write_them(
+    kind: type[Written], fields: dict[str, object], said: str
+) -> None:
+    """What an older worker reads from history may have more."""
+    with pytest.raises(AppError) as raised:
+        kind(**fields)
+
+    assert str(raised.value).startswith(f"{kind.__name__} has no field {said}")
+    reading: TypeAdapter[object] = TypeAdapter(kind)
+    assert reading.validate_python({"later": 1}) == kind() == reading.validate_json('{"later": 1}')
+
+
 async def test_verdicts_are_typed() -> None:
     """A tripwire has a reason; what doesn't apply is neither passed nor tripped."""  # GR-04, T-41
     loud, calm, silent = [await looked(polite, goal(text)) for text in ("STOP", "please", "")]
@@ -167,6 +317,17 @@ async def test_who_says_nothing_decides_nothing() -> None:
 
     with pytest.raises(ApplicationError, match="can't decide: it returned NoneType"):
         await looked(forgetful, goal("x"))
+
+
+async def test_who_misspells_the_tripwire_decides_nothing() -> None:
+    """A verdict without its tripwire would be a pass."""
+
+    @guardrail(layer="input")
+    async def hasty(_: Subject, __: GuardrailContext) -> GuardrailResult:
+        return GuardrailResult(tripwire=True, reason="it shouts")  # pyright: ignore[reportCallIssue] -- the point
+
+    with pytest.raises(ApplicationError, match="can't decide: GuardrailResult has no field"):
+        await looked(hasty, goal("x"))
 
 
 async def test_a_missing_one_is_no_pass() -> None:

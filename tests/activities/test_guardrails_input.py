@@ -1,7 +1,5 @@
 """Built-in guardrails of what goes in: each trips, passes, and knows what isn't its."""
 
-import sys
-import time
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -140,14 +138,7 @@ def test_two_made_alike_are_one(make: Callable[[], Guardrail]) -> None:
     [destructive_operations(), pii_detection(), injection_detection(), secret_detection()],
     ids=lambda guardrail: guardrail.spec.name,
 )
-async def test_quick_ones_are_quick(guardrail: Guardrail, text: str) -> None:
-    """100 kB take a local guardrail a few milliseconds."""
+async def test_long_texts_of_near_misses_pass(guardrail: Guardrail, text: str) -> None:
+    """A local guardrail takes 100 kB as it takes a line; what backtracks would take minutes."""
     assert guardrail.spec.local
-    subject = goal((text * 10_000)[:99_000])
-    took: list[float] = []
-    for _ in range(10):
-        before = time.thread_time()
-        assert outcome(await looked(guardrail, subject)) == "passed"
-        took.append(time.thread_time() - before)
-
-    assert min(took) < 0.005 or sys.gettrace() is not None
+    assert outcome(await looked(guardrail, goal((text * 10_000)[:99_000]))) == "passed"

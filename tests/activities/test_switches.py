@@ -118,13 +118,11 @@ async def test_a_fresh_worker_knows_what_is_off(client: Client, queue: str) -> N
 
 
 async def test_knowing_costs_nothing(board: SwitchBoard) -> None:
-    """Once read, an answer takes no I/O and less than 20 µs: a turn can afford it."""
+    """Once read, an answer waits for nothing: a turn can afford it."""
     await board.current()
-    began = time.process_time()
-    for _ in range(10_000):
-        await board.current()
 
-    assert time.process_time() - began < 0.2
+    with pytest.raises(StopIteration):
+        board.current().send(None)
 
 
 async def test_a_long_history_goes_on_elsewhere(

@@ -24,7 +24,7 @@ from contracts.approvals import (
     Verdicts,
 )
 from contracts.base import Contract
-from contracts.budget import Budget, Ledger, Limits
+from contracts.budget import Budget, Ledger, Limits, Means
 from contracts.content import Part
 from contracts.decisions import (
     Allow,
@@ -138,6 +138,7 @@ EXAMPLES: list[Contract] = [
     Limits(max_steps=3, max_cost=Decimal("0.25")),
     Budget(max_steps=3, max_cost=Decimal("0.25"), max_wall_time=1.5),
     Ledger(steps=2, usage=PRICED, waited=3.5, last_fingerprint="f", repeats_in_a_row=1),
+    Means(limits=Limits(max_steps=3), ceiling=Budget(), ledger=Ledger(steps=2), started_at=NOW),
     Allow(rule="risk:read_only", reason="it changes nothing"),
     ApprovalRequired(rule="risk:financial", reason="money is at stake", strength="strong"),
     AskUser(rule="ask-user", reason="the agent asks", question="Which one?"),

@@ -14,7 +14,7 @@ from tests.control.approaches import (
     seen,
     trying,
 )
-from tests.control.controlled import asked_models, broken, recorded, replayed, why
+from tests.control.controlled import asked, asked_models, broken, recorded, replayed, why
 from tests.histories import names
 from tests.running import Runs
 from tests.sample import lines
@@ -170,6 +170,34 @@ async def test_words_said_to_a_dead_approach_are_not_lost(runs: Runs, tmp_path: 
     assert result.answer == "good"
     assert "only blue ones" not in shown[2]
     assert [shown[turn].count("only blue ones") for turn in range(3, 10)] == [1] * 7
+
+
+@pytest.mark.parametrize("events", [15_000, 1], ids=["one execution", "many executions"])
+async def test_answers_given_to_a_dead_approach_are_not_lost(runs: Runs, events: int) -> None:
+    """What a person answered is said to every later approach, once, with what was asked."""
+    # BT-05 BY-22
+    shown: dict[int, str] = {}
+
+    def wondering(turn: ScriptTurn) -> Reply:
+        shown[turn.number] = seen(turn)
+        if turn.without_tools or turn.number > 3:
+            return trying(turn)
+        return call("ask_user", question="Which ones?") if turn.number == 2 else say("bad")
+
+    app = backtracking(wondering, max_history_events=events)
+    async with runs.working(app, cached_transcripts=0):
+        run = await runs.start("it", "3")
+        question = await asked(run)
+        await run.signal("answer", {"request_id": question.request_id, "text": "the blue ones"})
+        result = await run.result()
+        histories = await replayed(runs, run)
+
+    assert (result.answer, len(result.attempts)) == ("good", 2)
+    assert "the blue ones" in shown[3]
+    words = 'Asked "Which ones?", a person answered: the blue ones'
+    for turn in range(4, 10):
+        assert (shown[turn].count(words), shown[turn].count("the blue ones")) == (1, 1)
+    assert (len(histories) > 2) == (events == 1)
 
 
 async def test_effects_outside_are_undone_before_the_next_approach(

@@ -20,10 +20,11 @@ from holdfast import (
     cost_estimation,
     dependency_check,
     deployment_safety,
+    passed,
     say,
     using,
 )
-from tests.control.guarded import Seen, decided, ended, guarded, on_word, over
+from tests.control.guarded import Seen, decided, ended, guarded, on_word, over, scheduled, waiting
 from tests.running import Run, Runs
 from tests.sample import lines
 
@@ -182,8 +183,8 @@ async def test_what_may_not_run_anyway_is_not_looked_at(runs: Runs) -> None:
 
 @pytest.mark.parametrize("decision", ["approve", "reject"])
 async def test_one_that_asks(runs: Runs, tmp_path: Path, decision: str) -> None:
-    """Approved, the call runs, decided anew and not looked at again; rejected, it is denied."""
-    # T-07
+    """Approved, it is decided and looked at anew, and runs; rejected, it is denied."""
+    # T-07 GR-28
     log = tmp_path / "log"
     look = on_word("no_bad", "bad", "pre_execution", on_trip="ask")
     app = guarded([call("write", log=str(log), text="bad"), say("done")], look)
@@ -198,7 +199,7 @@ async def test_one_that_asks(runs: Runs, tmp_path: Path, decision: str) -> None:
     assert request.kind == "review"
     assert "write(" in request.text
     assert found.result.status == "completed"
-    assert found.order.count("guardrail:no_bad") == 1
+    assert found.order.count("guardrail:no_bad") == (2 if decision == "approve" else 1)
     assert found.order.count("authorize") == (2 if decision == "approve" else 1)
     assert len(lines(log)) == (2 if decision == "approve" else 0)
     assert found.results[0].status == ("ok" if decision == "approve" else "denied")
@@ -282,3 +283,43 @@ async def test_the_gate_before_calls(
     assert found.order.count("look") == ran
     asked = found.order.count("call_model")
     assert len({one.call_id for one in found.results}) == len(found.results) == asked == 2
+
+
+@pytest.mark.parametrize("wait", ["review", "suspension"])
+async def test_guardrails_look_again_after_a_wait(runs: Runs, tmp_path: Path, wait: str) -> None:
+    """What was well before people took an hour may not be any more when the call is due."""
+    # GR-28 T-20
+    log, go, well, looks = str(tmp_path / "log"), asyncio.Event(), [True], [0]
+
+    async def probe() -> bool:
+        looks[0] += 1
+        return well[0]
+
+    other = on_word("asks", "bad", "pre_execution", on_trip="ask")
+    if wait == "suspension":
+        other = waiting("slow", go, passed(), layer="pre_execution")
+    script = [call("write", log=log, text="bad"), say("done")]
+    async with runs.working(guarded(script, deployment_safety(probe, ("write",)), other)):
+        run = await runs.start("it")
+        if wait == "review":
+            (request,) = await run.asked()
+            well[0] = False
+            await decided(run, request, "approve")
+        else:
+            await scheduled(run, "guardrail:slow")
+            while not looks[0]:  # noqa: ASYNC110 -- it is elsewhere
+                await asyncio.sleep(0.01)
+            await run.signal("suspend", {})
+            while (await run.status()).status != "suspended":  # noqa: ASYNC110 -- as above
+                await asyncio.sleep(0.01)
+            well[0] = False
+            go.set()
+            while (await run.handle.describe()).raw_description.pending_activities:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            await run.status()  # answered after the task in which the run came to rest
+            await run.signal("resume", {})
+        found = await over(run)
+
+    assert found.result.status in {"blocked", "completed"}
+    assert lines(log) == []
+    assert looks[0] > 1

@@ -168,6 +168,37 @@ async def test_what_people_said_and_approved_outlives_a_summary(
     assert "First I write." not in said(provider, 3)
 
 
+@pytest.mark.parametrize("events", [15_000, 1], ids=["one execution", "many executions"])
+async def test_what_a_person_answered_outlives_summaries(
+    runs: Runs, provider: ProviderServer, events: int
+) -> None:
+    """An answer stands beside the summary, and beside the next one, with what was asked."""
+    # BT-05 BY-22
+    question: JsonObject = {"question": "Which lamp?"}
+    ask: JsonObject = {"type": "tool_use", "id": "toolu_1", "name": "ask_user", "input": question}
+    provider.answer(reply(ask, text("First I ask. " * 80)))
+    provider.answer(reply(flood(2), text("Then I look at the switch. " * 80), tokens=NEAR))
+    provider.answer(reply(text("All is well so far."), tokens=NEAR))
+    provider.answer(reply(flood(3), tokens=NEAR))
+    provider.answer(reply(text("All is well now."), tokens=NEAR))
+    provider.answer(reply(text("done")))
+    async with runs.working(an_app(max_history_events=events), cached_transcripts=0):
+        run = await runs.start("it", GOAL)
+        request = await asked(run)
+        await run.signal("answer", {"request_id": request.request_id, "text": "the blue one"})
+        result = await run.result()
+        histories = await replayed(runs, run)
+
+    assert result.answer == "done"
+    summaries = [line.endswith("· summary") for line in asked_models(*histories)]
+    assert summaries == [False, False, True, False, True, False]
+    for place in (3, 5):
+        assert "First I ask." not in said(provider, place)
+        assert "Which lamp?" in said(provider, place)
+        assert said(provider, place).count("a person answered: the blue one") == 1
+    assert (len(histories) > 2) == (events == 1)
+
+
 async def test_what_a_provider_keeps_is_taken_from_a_summary_too(
     runs: Runs, provider: ProviderServer
 ) -> None:
@@ -211,7 +242,9 @@ async def test_a_summary_that_fails_twice_ends_the_attempts(
 
     assert result.status == "stopped"
     assert why(result).reason == "the context can't be made smaller"
-    assert "narrower task" in why(result).next_safe_action or escalates
+    assert why(result).next_safe_action == (
+        "start again with a narrower task, or a model with a larger window"
+    )
     assert [line.endswith("· summary") for line in asked_models(history)].count(True) == 2
     assert len(provider.requests) == 6
 

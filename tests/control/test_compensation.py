@@ -9,7 +9,7 @@ from holdfast import Reply, ScriptTurn, ToolContext, ToolError, call, calls, say
 from tests.control.guarded import EFFECTS, after_trip, decided, ended, guarded, on_word
 from tests.histories import activities
 from tests.running import Runs
-from tests.sample import lines, note, scripted
+from tests.sample import TOOLS, lines, note, scripted
 
 
 async def test_effects_are_undone_in_reverse(runs: Runs, tmp_path: Path) -> None:
@@ -176,3 +176,75 @@ async def test_both_layers_trip_on_one_call(runs: Runs, tmp_path: Path) -> None:
 
     assert (found.result.status, found.result.steps) == ("blocked", 1)
     assert lines(log) == ["created awful", "removed awful"]
+
+
+@tool(risk=Risk.WRITE_LOCAL)
+async def unsketch(log: str, text: str) -> str:
+    """Remove a sketch from where it lies."""
+    note(log, f"unsketched {text}")
+    return "gone"
+
+
+@tool(risk=Risk.DRAFT_ONLY, undo="unsketch")
+async def sketch(log: str, text: str) -> dict[str, str]:
+    """Make a sketch of the text in a backend."""
+    note(log, f"sketched {text}")
+    return {"preview": text}
+
+
+@tool(risk=Risk.WRITE_LOCAL)
+async def retract(log: str, text: str) -> str:
+    """Retract what was published."""
+    note(log, f"retracted {text}")
+    return "retracted"
+
+
+@tool(risk=Risk.WRITE_EXTERNAL, draft="sketch", undo="retract", rollback="retract it")
+async def publish(log: str, text: str) -> str:
+    """Publish a text where everybody can read it."""
+    note(log, f"published {text}")
+    return "published"
+
+
+@pytest.mark.parametrize(
+    ("decision", "logged"),
+    [
+        ("reject", ["sketched x", "unsketched x"]),
+        ("approve", ["sketched x", "published x", "retracted x"]),
+    ],
+)
+async def test_a_draft_is_taken_back_unless_it_was_committed(
+    runs: Runs, tmp_path: Path, decision: str, logged: list[str]
+) -> None:
+    """What lies about because nobody approved it is removed; of a commit the commit is undone."""
+    # GR-13
+    log = str(tmp_path / "log")
+    script = [call("publish", log=log, text="x"), say("bad")]
+    watch = on_word("no_bad", "bad", "output", on_trip="block")
+    app = scripted(script, tools=[*TOOLS, publish, sketch], guardrails=[watch])
+    async with runs.working(app):
+        run = await runs.start("it")
+        (request,) = await run.asked()
+        await decided(run, request, decision)
+        result = await run.result()
+
+    assert (result.status, lines(log)) == ("blocked", logged)
+    assert result.compensation is not None
+    assert result.compensation.not_undone == ()
+
+
+async def test_what_was_taken_back_may_be_done_again(runs: Runs, tmp_path: Path) -> None:
+    """The same call in each try is no loop: the run itself has undone the one before."""
+    # GR-14 HG-10
+    log = str(tmp_path / "log")
+
+    def third_time(turn: ScriptTurn) -> Reply:
+        if turn.transcript[-1].kind == "user":
+            return call("create_draft", log=log, title="x")
+        tries = sum(item.kind == "tool" for item in turn.transcript)
+        return say("good" if tries == 3 else f"bad {tries}")
+
+    found = await ended(runs, guarded(third_time, on_word("no_bad", "bad", "output")))
+
+    assert (found.result.status, found.result.answer) == ("completed", "good")
+    assert lines(log) == ["created x", "removed x"] * 2 + ["created x"]

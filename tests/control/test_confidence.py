@@ -13,18 +13,22 @@ from holdfast import (
     Signals,
     Subject,
     guardrail,
+    not_applicable,
+    review_approval,
     say,
     tripped,
 )
 from tests.control.controlled import (
     asked,
     asked_to_resolve,
+    asked_to_review,
     chained,
     recorded,
     replayed,
     resolve,
     stopped,
 )
+from tests.control.guarded import decided
 from tests.running import Runs
 
 
@@ -174,3 +178,40 @@ async def test_a_worse_answer_is_asked_about_again(runs: Runs) -> None:
 
     assert (first.trigger, second.trigger) == ("confidence:0.4", "confidence:0.2")
     assert result.confidence == 0.2
+
+
+async def test_an_answer_is_measured_by_itself(runs: Runs) -> None:
+    """What a guardrail measured of an answer that is gone says nothing of the next."""
+    # ES-02 ES-05
+
+    @guardrail(layer="output")
+    async def covered(subject: Subject, _: GuardrailContext) -> GuardrailResult:
+        if subject.text != "first":
+            return not_applicable("no code")
+        return GuardrailResult(
+            tripwire_triggered=True, reason="untested", signals=Signals(coverage=0.1)
+        )
+
+    async with runs.working(chained([say("first"), say("second")], guardrails=[covered])):
+        run = await runs.start("it")
+        result = await run.result()
+
+    assert (result.answer, result.confidence) == ("second", 0.8)  # one retry, and nothing else
+
+
+async def test_votes_on_an_answer_that_is_gone_are_gone(runs: Runs) -> None:
+    """Who approves the second version is all that counts for it."""
+    # ES-03 ES-05
+
+    def version(turn: ScriptTurn) -> Reply:
+        return say(f"version {turn.number}")
+
+    async with runs.working(chained(version, guardrails=[review_approval()], escalates=True)):
+        run = await runs.start("it")
+        first = await asked_to_review(run)
+        await decided(run, first, "reject", "too short")
+        second = await asked(run, first)
+        await decided(run, second, "approve")
+        result = await run.result()
+
+    assert (result.answer, result.confidence) == ("version 2", 0.9)

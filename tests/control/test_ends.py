@@ -1,7 +1,10 @@
 """What each cause leads to: with nobody to ask, with a person, with another approach to try."""
 
+from datetime import timedelta
+
 import pytest
 
+from contracts.approvals import Requirement
 from contracts.budget import Budget, Ledger
 from contracts.control import Compensation
 from contracts.usage import CallUsage
@@ -14,6 +17,7 @@ from tests.builders import (
     a_reply,
     a_resolution,
     allowed,
+    an_approval,
     an_attempt,
     asked_for,
     denied,
@@ -21,7 +25,7 @@ from tests.builders import (
     unknown,
     yes,
 )
-from tests.control.ends import a_run, answering, asked, came_to, each, left, tried
+from tests.control.ends import a_guardrail, a_run, answering, asked, came_to, each, left, tried
 from workflows import (
     backtracking,
     compaction,
@@ -29,8 +33,10 @@ from workflows import (
     fallbacks,
     replies,
     requests,
+    reviews,
     steps,
 )
+from workflows.reviews import Matter
 from workflows.step import AskForReview, CallModel, Halt, Pause
 
 CALL = a_call("write", call_id="c1")
@@ -266,4 +272,38 @@ def test_a_sensitive_domain_is_reviewed_whoever_is_there(left_to: str) -> None:
     brief = state.brief.model_copy(update={"domain": "payments"})
     state = ruled_upon(state.model_copy(update={"brief": brief}), (allowed(CALL),))
 
-    assert isinstance(steps.next_step(state, NOW), AskForReview)
+    step = steps.next_step(state, NOW)
+
+    assert isinstance(step, AskForReview)
+
+
+@pytest.mark.parametrize(
+    ("rejected", "detail", "who"),
+    [
+        (True, "rejected by alice: never pay them", "alice"),
+        (False, "nobody decided in time", ""),
+    ],
+    ids=["rejected", "expired"],
+)
+@pytest.mark.parametrize(
+    ("subject", "status"),
+    [("domain:payments", "stopped"), ("guardrail:it:goal", "blocked")],
+    ids=["a domain", "an input"],
+)
+def test_a_rejected_review_says_who_ended_the_run(
+    subject: str, status: str, detail: str, who: str, *, rejected: bool
+) -> None:
+    """Silence ends the run too, but nobody did it."""
+    # ES-08
+    state = a_run("nobody", guardrails=(a_guardrail("input", "ask"),))
+    state = reviews.asked(state, Matter(subject, "look", "pay them"), Requirement(), NOW)
+
+    if rejected:
+        message = an_approval(decision="reject", reason="never pay them")
+        state, _ = requests.after_verdict(state, message, yes(), LATER)
+    else:
+        state = requests.expired(state, LATER + timedelta(days=9))
+
+    assert came_to(state) == f"{status}: look"
+    assert state.stop is not None
+    assert (state.stop.detail, state.stop.ended_by) == (detail, who)

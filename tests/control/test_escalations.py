@@ -1,5 +1,7 @@
 """When a run waits for a person although nothing has failed, and how it goes on."""
 
+import asyncio
+
 import pytest
 from pydantic import JsonValue
 
@@ -134,6 +136,29 @@ async def test_above_80_percent_of_the_tokens_a_run_pauses(
 
     assert result.answer == "done"
     assert len(recorded(*histories)) == pauses
+
+
+async def test_an_extension_only_extends(runs: Runs) -> None:
+    """One that lowers a limit is refused and the request stays open for a better one."""
+    script = [used(call("look", place="x"), 90), used(say("done"), 5)]
+    async with runs.working(chained(script, escalates=True)):
+        run = await runs.start("it", budget={"max_tokens": 100})
+        request = await asked_to_resolve(run)
+        await resolve(run, "extend", budget={"max_tokens": 50})
+        await resolve(run, "extend", budget={"max_tokens": 200, "max_tool_calls": 9})
+        while len((status := await run.status()).refused) < 2:  # noqa: ASYNC110 -- it is the run's
+            await asyncio.sleep(0.05)
+        pending = await run.pending()
+        await resolve(run, "extend", budget={"max_tokens": 200})
+        result = await run.result()
+        await replayed(runs, run)
+
+    assert pending == (request,)
+    assert [one.reason for one in status.refused] == [
+        "max_tokens 50 is less than 100: extend raises limits",
+        "max_tool_calls 9 would be a limit where there is none: extend raises limits",
+    ]
+    assert (status.budget.max_tokens, result.answer) == (100, "done")
 
 
 async def test_tokens_of_failed_attempts_count(runs: Runs) -> None:

@@ -264,3 +264,51 @@ async def test_after_a_person_the_run_goes_on_where_it_stopped(
     assert [name for one in histories for name in names(one)].count("write") == 1
     assert status.budget.max_steps == (9 if action == "extend" else 4)
     assert result.status == ("stopped" if answer is None else "completed")
+
+
+@pytest.mark.parametrize(
+    "reply", [Reply(), Reply(text="hm", stop="other")], ids=["empty", "other"]
+)
+async def test_a_single_model_that_says_nothing_leaves_it_to_a_person(
+    runs: Runs, reply: Reply
+) -> None:
+    """Where somebody is there to be asked, the end of a chain of one is theirs too."""
+    # FB-08
+    async with runs.working(chained([reply, say("two")], escalates=True)):
+        run = await runs.start("it")
+        request = await asked_to_resolve(run)
+        await resolve(run)
+        result = await run.result()
+
+    assert (request.reason, result.answer) == (EXHAUSTED, "two")
+
+
+async def test_a_fault_leaves_it_to_the_next_model(runs: Runs) -> None:
+    """What nobody raised on purpose, as in an adapter, doesn't take the run with it."""
+    # FB-01 BY-10
+
+    def faulty(_: ScriptTurn) -> Reply:
+        raise ZeroDivisionError("a fault")
+
+    app = chained(faulty, [say("here")], fallback=Fallback(attempts=1))
+    async with runs.working(app):
+        run = await runs.start("it")
+        result = await run.result()
+        await replayed(runs, run)
+
+    assert (result.status, result.answer, result.model) == ("completed", "here", "scripted:2")
+
+
+async def test_a_fault_of_the_only_model_ends_the_run_with_a_reason(runs: Runs) -> None:
+    """The run is over as runs are, and says what to do."""
+    # BY-10
+
+    def faulty(_: ScriptTurn) -> Reply:
+        raise ZeroDivisionError("a fault")
+
+    async with runs.working(chained(faulty)):
+        run = await runs.start("it", budget={"max_model_retries": 0})
+        result = await run.result()
+
+    assert (result.status, why(result).reason) == ("stopped", "max_model_retries (0) reached")
+    assert "a fault" in why(result).detail

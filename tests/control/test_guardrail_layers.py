@@ -6,15 +6,7 @@ import pytest
 
 from contracts.guardrails import GuardrailVerdicts
 from holdfast import Guardrail, call, say
-from tests.control.guarded import (
-    after_trip,
-    ended,
-    guarded,
-    on_word,
-    order,
-    over,
-    tripwires,
-)
+from tests.control.guarded import Seen, after_trip, ended, guarded, on_word, order, over, tripwires
 from tests.histories import activities
 from tests.running import Runs
 from tests.sample import lines
@@ -120,3 +112,16 @@ async def test_a_blocked_input_ends_before_the_model(runs: Runs) -> None:
     assert tripwires(history)[0].startswith("tripwire: no_bad_task: it says alpha (subject ")
     assert told == [("goal", "say alpha")]
     assert (status.status, status.stop) == ("blocked", result.stop)
+
+
+async def test_what_may_have_happened_is_looked_at(runs: Runs, tmp_path: Path) -> None:
+    """A call whose answer was lost may have done what a look afterwards is there for."""
+    # GR-28 T-03
+    seen = Seen()
+    script = [call("write_slowly", log=str(tmp_path / "log")), say("done")]
+    tools = ("write_slowly",)
+    health = on_word("health", "log", "post_action", seen, tools=tools, on_trip="block")
+    found = await ended(runs, guarded(script, health))
+
+    assert (found.results[0].status, found.result.status) == ("outcome_unknown", "blocked")
+    assert len(seen.subjects) == 1

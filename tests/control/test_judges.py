@@ -23,7 +23,7 @@ from holdfast import (
 )
 from tests.control.guarded import EFFECTS, ended, over
 from tests.running import Runs
-from tests.sample import lines
+from tests.sample import TOOLS, lines
 from tests.workflows.tiered import asked, child, children
 
 USED = UsageMetrics(input_tokens=100, output_tokens=10)
@@ -126,6 +126,16 @@ async def test_a_judge_has_what_is_left(runs: Runs) -> None:
     assert (found.result.status, found.result.answer) == ("stopped", None)
     assert found.why == "max_steps (1) reached"
     assert children(found.history) == []
+
+
+async def test_a_judge_needs_no_calls_of_tools(runs: Runs) -> None:
+    """It judges with its model alone, where the calls of the judged run are used up."""
+    # BY-09 GR-27
+    script = [call("add", a=1, b=1), say("2")]
+    app = judged(script, [say(FINE)], budget=Budget(max_tool_calls=1), tools=TOOLS)
+    found = await ended(runs, app)
+
+    assert (found.result.status, found.result.answer) == ("completed", "2")
 
 
 async def test_nothing_is_taken_back_because_nobody_could_judge(

@@ -8,17 +8,22 @@ import pytest
 from temporalio.api.enums.v1 import EventType
 
 from holdfast import (
+    GuardrailContext,
+    GuardrailResult,
     ModelUnavailable,
     Reply,
     ScriptTurn,
+    Subject,
     UsageMetrics,
     call,
     fail,
+    guardrail,
     passed,
     say,
     tripped,
     using,
 )
+from tests.control.controlled import broken, used
 from tests.control.guarded import (
     after_trip,
     ended,
@@ -191,3 +196,32 @@ async def test_one_that_asks_has_the_model_asked_again(runs: Runs, tmp_path: Pat
     assert (before, result.status) == ([], "completed")
     assert lines(log) == ["begin x", "end x"]
     assert order(history).count("guardrail:no_bad") == 1
+
+
+async def test_what_is_cut_off_counts_as_reserved(runs: Runs) -> None:
+    """Nobody knows what a model used that was cut off: as much as the call before counts."""
+    # GR-08 ES-13
+    go = asyncio.Event()
+
+    def busy(turn: ScriptTurn) -> Reply:
+        if turn.number == 1:
+            return used(call("look", place="x"), 700, 30)
+        go.set()
+        return broken("overloaded", 600)
+
+    async def look(subject: Subject, _: GuardrailContext) -> GuardrailResult:
+        if subject.kind == "goal":
+            return passed()
+        await go.wait()
+        return tripped("not this")
+
+    watching = guardrail(layer="input", mode="parallel", watches=("goal", "results"))(look)
+    async with runs.working(guarded(busy, watching)):
+        run = await runs.start("it")
+        result = await run.result()
+
+    assert (result.status, result.usage.input_tokens, result.usage.output_tokens) == (
+        "blocked",
+        1_400,
+        60,
+    )

@@ -16,9 +16,9 @@ async def unmarked(_: Subject, __: GuardrailContext) -> GuardrailResult:
     [
         pytest.param({"guardrails": [unmarked]}, "write @guardrail", id="plain function"),
         pytest.param({"guardrails": [secret_detection]}, "secret_detection", id="not called"),
-        pytest.param({"acceptance": secret_detection()}, "write acceptance=", id="no list"),
-        pytest.param({"fallback": None}, "leave it out", id="no fallback"),
-        pytest.param({"triggers": None}, "leave them out", id="no triggers"),
+        pytest.param({"acceptance": secret_detection()}, "must be a list", id="no list"),
+        pytest.param({"fallback": None}, "must be a Fallback", id="no fallback"),
+        pytest.param({"triggers": None}, "must be a Triggers", id="no triggers"),
     ],
 )
 def test_what_is_no_control_is_refused(given: dict[str, object], words: str) -> None:

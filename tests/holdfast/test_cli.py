@@ -212,20 +212,61 @@ async def test_questions_and_escalations(client: Client, name: str) -> None:
         await holdfast("run", "asker", "go", "--id", name, "--detach")
         await waiting(name)
         wrong = await holdfast("resolve", name, "req-1", "resume")
+        unknown = await holdfast("answer", name, "req-7", "the red one")
         right = await holdfast("answer", name, "req-1", "the red one")
         await holdfast("run", "loser", "go", "--id", f"{name}-2", "--detach")
         await waiting(f"{name}-2")
-        resolved = await holdfast("resolve", f"{name}-2", "req-1", "extend", "--max-steps", "5")
+        nothing = await holdfast("resume", f"{name}-2")
+        missing = await holdfast("resolve", f"{name}-2", "req-7", "resume")
+        resolved = await holdfast("resolve", f"{name}-2", "req-1", "extend", "--max-steps", "12")
         await client.get_workflow_handle(f"{name}-2").result()
         shown = await holdfast("show", f"{name}-2", "--json")
 
     assert wrong.code == 1
-    assert wrong.err.startswith("holdfast: refused: request 'req-1' waits for an answer")
+    assert wrong.err == (
+        f"holdfast: request 'req-1' of run {name!r} waits for something else: "
+        f'holdfast answer {name} req-1 "..."\n'
+    )
+    assert unknown.err == f"holdfast: no request 'req-7' of run {name!r} waits; open: req-1\n"
     assert (right.code, right.out) == (0, f"{name} took the answer to req-1\n")
-    assert resolved.code == 0
+    assert nothing.err == (
+        f"holdfast: run '{name}-2' is not suspended; answer what waits: "
+        f"holdfast resolve {name}-2 req-1 resume (or: abort, extend)\n"
+    )
+    assert [one.code for one in (unknown, nothing, missing, resolved)] == [1, 1, 1, 0]
     limits = shown.json["budget"]
     assert isinstance(limits, dict)
-    assert limits["max_steps"] == 5
+    assert limits["max_steps"] == 12
+
+
+async def test_a_refused_extension_is_told(client: Client, name: str) -> None:
+    """An extension that lowers a limit ends with 1 and changes nothing."""
+    async with working(client):
+        await holdfast("run", "loser", "go", "--id", name, "--detach")
+        request = await waiting(name)
+        lower = await holdfast("resolve", name, "req-1", "extend", "--max-steps", "5")
+        after = await waiting(name)
+        await holdfast("resolve", name, "req-1", "abort")
+
+    assert (lower.code, lower.out) == (1, "")
+    assert lower.err == "holdfast: refused: max_steps 5 is less than 9: extend raises limits\n"
+    assert after == request
+
+
+async def test_what_is_resolved_already_is_told(client: Client, name: str) -> None:
+    """Nobody is told that a run took what came too late for it."""
+    async with working(client):
+        await holdfast("run", "loser", "go", "--id", name, "--detach")
+        await waiting(name)
+        await holdfast("suspend", name)
+        first = await holdfast("resolve", name, "req-1", "resume")
+        late = await holdfast("resolve", name, "req-1", "resume")
+        resumed = await holdfast("resume", name)
+        await client.get_workflow_handle(name).result()
+
+    assert [one.code for one in (first, late, resumed)] == [0, 1, 0]
+    assert late.err == f"holdfast: no request 'req-1' of run {name!r} waits; none is open\n"
+    assert resumed.out == f"{name} goes on\n"
 
 
 async def test_steering(client: Client, name: str) -> None:

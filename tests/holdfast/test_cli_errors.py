@@ -41,10 +41,28 @@ USAGE = [
     ),
     pytest.param(["run", "adder", "go", "--max-steps", "0"], "max_steps: ", id="limit"),
     pytest.param(["run", "adder", "go", "--max-cost", "much"], "max_cost: ", id="cost"),
+    pytest.param(["run", "adder", "go", "--max-cost", "1e999"], "a finite number", id="infinite"),
+    pytest.param(["run", "adder", "go", "--max-cost", "1e-999"], "above 0", id="too small"),
+    pytest.param(["run", "adder", "go", "--id", ""], "--id needs a value", id="empty"),
+    pytest.param(["reject", "run-1", "--approver="], "--approver needs a value", id="empty too"),
+    pytest.param(["reject", "run-1", "--approver", " "], "--approver needs a value", id="blank"),
     pytest.param(["list", "--status", "asleep"], "'asleep' is none of running", id="status"),
     pytest.param(["list", "--limit", "0"], "'--limit'", id="list limit"),
-    pytest.param(["resolve", "run-1", "req-1", "ignore"], "'resume', 'abort'", id="action"),
-    pytest.param(["resolve", "run-1", "req-1", "extend"], "--max-steps 50", id="extend"),
+    pytest.param(
+        ["resolve", "run-1", "req-1", "ignore"],
+        "Invalid value for 'action': 'ignore' is not one of 'resume', 'abort'",
+        id="action",
+    ),
+    pytest.param(
+        ["resolve", "run-1", "req-1", "extend"],
+        "extend needs a limit, e.g. --max-steps 50",
+        id="extend",
+    ),
+    pytest.param(
+        ["resolve", "run-1", "req-1", "resume", "--max-tokens", "5"],
+        "only extend takes limits",
+        id="no extension",
+    ),
     pytest.param(["tools"], "Missing argument 'APP'", id="no app"),
 ]
 

@@ -57,7 +57,7 @@ async def test_a_review_is_shown_and_approved(client: Client, tmp_path: Path) ->
     assert f"req-1 · review of domain:payments: {REASON}" in shown.out
     assert "    asks      require_approval" in shown.out
     assert (own.code, "somebody else must approve this" in own.err) == (1, True)
-    assert (wrong.code, "waits for an approval" in wrong.err) == (1, True)
+    assert (wrong.code, "holdfast approve" in wrong.err) == (1, True)
     assert approved.out == f"approved req-1 of {run} as dana\n"
     assert (result["status"], log.read_text().split()) == (
         "completed",

@@ -3,8 +3,10 @@
 from datetime import timedelta
 
 import pytest
+from pydantic import JsonValue
 
 from contracts.approvals import ClosedRequest, Proof, Request, Verdict
+from contracts.budget import Ledger, Limits, Means
 from policy.approvals import Trust
 from tests.builders import (
     LATER,
@@ -26,9 +28,7 @@ from tests.tokens import claims_about
         pytest.param(an_answer(), a_question(), id="answer"),
         pytest.param(a_resolution("resume"), an_escalation(), id="resume"),
         pytest.param(a_resolution("abort"), an_escalation(), id="abort"),
-        pytest.param(
-            a_resolution("extend", budget={"max_steps": 9}), an_escalation(), id="extend"
-        ),
+        pytest.param(a_resolution("extend"), an_escalation(), id="extend by nothing"),
     ],
 )
 def test_a_message_that_fits_its_request_is_accepted(message: Message, request_: Request) -> None:
@@ -36,6 +36,31 @@ def test_a_message_that_fits_its_request_is_accepted(message: Message, request_:
     assert judged(message, request_) == Verdict(
         accepted=True, request_id="req-1", reason="accepted"
     )
+
+
+@pytest.mark.parametrize(
+    ("budget", "reason"),
+    [
+        ({"max_steps": 9}, "accepted"),
+        ({"max_steps": 4}, "max_steps 4 is less than 5: extend raises limits"),
+        ({"max_wall_time": 20}, "accepted"),  # the wait for this message is no work
+    ],
+    ids=["more", "less", "time"],
+)
+def test_an_extension_is_accepted_if_it_is_one(budget: dict[str, JsonValue], reason: str) -> None:
+    """What lowers a limit is refused, and history says so."""
+    # ES-14
+    means = Means(
+        limits=Limits(max_steps=5, max_wall_time=10),
+        ceiling=None,
+        ledger=Ledger(steps=2),
+        started_at=an_escalation().requested_at,
+    )
+    message = a_resolution("extend", budget=budget)
+
+    verdict = judged(message, an_escalation(), means=means)
+
+    assert (verdict.accepted, verdict.reason) == (reason == "accepted", reason)
 
 
 @pytest.mark.parametrize("decision", ["approve", "reject"])

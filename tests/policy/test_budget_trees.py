@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from contracts.budget import Budget, Ledger, Limits
 from contracts.run import Stop
 from contracts.usage import CallUsage
-from policy.budgets import absorbed, exhausted, remaining, shared, within
+from policy.budgets import absorbed, exhausted, remaining, shared, too_many_calls, within
 from tests.policy.usages import USAGES, cost, tokens
 
 
@@ -139,7 +139,6 @@ def test_what_has_no_limit_isnt_handed_down() -> None:
     [
         ({"max_steps": 4}, Ledger(steps=4), 0, "max_steps (4) reached"),
         ({"max_tokens": 9}, Ledger(usage=tokens(9, 0)), 0, "max_tokens (9) reached"),
-        ({"max_tool_calls": 3}, Ledger(tool_calls=3), 0, "max_tool_calls (3) reached"),
         ({"max_result_chars": 3}, Ledger(result_chars=3), 0, "max_result_chars (3) reached"),
         ({"max_wall_time": 3}, Ledger(), 3, "max_wall_time (3 s) reached"),
         ({"max_cost": 1}, Ledger(usage=cost("0.9999999999")), 0, "max_cost (1) reached"),
@@ -154,6 +153,21 @@ def test_nothing_left_starts_nothing(
 
     assert isinstance(found, Stop)
     assert found.reason == reason
+
+
+def test_who_needs_no_tools_begins_without_calls_left() -> None:
+    """A run whose calls are used up may still ask its model, and so may what it starts."""
+    # BY-09
+    left = remaining(Budget(max_tool_calls=3), Ledger(tool_calls=3), 0)
+    assert isinstance(left, Budget)
+
+    part = shared(left, 2)
+    assert isinstance(part, Budget)
+    stop = too_many_calls(part, Ledger(), 1)
+
+    assert (left.max_tool_calls, part.max_tool_calls) == (0, 0)
+    assert stop is not None
+    assert stop.reason == "max_tool_calls (0) reached"
 
 
 @pytest.mark.parametrize(

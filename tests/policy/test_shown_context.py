@@ -18,6 +18,7 @@ from policy.context import (
     total,
 )
 from tests.builders import MODEL, a_call, a_success, a_transcript
+from tests.policy.test_context import question
 
 ROOM = 100_000
 SUMMARY = View(summary="Two of three done.", summarised_before=5)
@@ -69,6 +70,27 @@ def answered(items: Sequence[TranscriptItem]) -> list[tuple[int, str]]:
     ]
 
 
+def asking(sizes: Sequence[int | None]) -> tuple[TranscriptItem, ...]:
+    """A transcript in which every other word of a person answers a question."""
+    items: list[TranscriptItem] = []
+    for place, item in enumerate(a_transcript(sizes)):
+        answers = isinstance(item, UserTurn) and place % 2
+        items += question(f"answer {place}", call_id=f"q{place}") if answers else (item,)
+    return tuple(items)
+
+
+def heard(items: Sequence[TranscriptItem]) -> list[str]:
+    """Every answer of a person, be it a result or words."""
+    words: list[str] = []
+    for item in items:
+        if isinstance(item, ToolTurn):
+            data = [result.data for result in item.results if result.status == "ok"]
+            words += [str(one["answer"]) for one in data if isinstance(one, dict)]
+        if isinstance(item, UserTurn) and item.origin == "guidance":
+            words.append(item.text.rpartition(": ")[2])
+    return words
+
+
 @given(SIZES, views(), st.integers(0, 20_000))
 def test_every_view_is_a_whole_conversation(
     sizes: list[int | None], seen: View, limit: int
@@ -96,6 +118,26 @@ def test_the_goal_and_words_of_people_stay_in_every_view(
 
     assert left[0] == items[0]
     assert said(left) == said([i for place, i in enumerate(items) if place not in given_up])
+
+
+@given(SIZES, views(), st.integers(0, 20_000))
+def test_every_answer_is_in_every_view_once(
+    sizes: list[int | None], seen: View, limit: int
+) -> None:
+    """Answers outside of hidden parts stay, in order, however often a run is carried on."""
+    # BT-05 BY-22
+    items = asking(sizes)
+    seen = seen.model_copy(update={"pruned_before": prune_point(items, limit, seen)})
+    given_up = {place for span in seen.hidden for place in range(span.begin, span.end)}
+    kept = [(at, item) for at, item in enumerate(items) if isinstance(item, ToolTurn)]
+    answers = heard([item for at, item in kept if at - 1 not in given_up])
+
+    once = context.carried(items, seen, limit)
+    begun, fresh = context.carried(*once, limit)
+    again = fresh.model_copy(update={"pruned_before": prune_point(begun, limit, fresh)})
+
+    assert heard(shown(items, seen, limit)) == answers
+    assert heard(shown(*once, limit)) == heard(shown(begun, again, limit)) == answers
 
 
 @given(SIZES, views(), st.integers(0, 20_000))
@@ -316,7 +358,7 @@ def test_a_new_execution_shows_what_the_one_before_did(
 ) -> None:
     """A run that goes on in a new execution takes its summary along, apart from the turns."""
     # T-34
-    items = a_transcript(sizes)
+    items = asking(sizes)
 
     begun, fresh = context.carried(items, seen, limit)
 

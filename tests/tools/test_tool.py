@@ -144,6 +144,12 @@ def test_a_function_with_holes_is_no_tool(function: ToolFunction, message: str) 
             id="too large",
         ),
         pytest.param({"risk": "harmless"}, "risk", id="unclassified"),  # TC-05
+        pytest.param(
+            {"undoo": "x"},
+            "there is no setting 'undoo' (known: risk, timeout, scope, ",
+            id="misspelt undo",
+        ),
+        pytest.param({"timout": 3}, "there is no setting 'timout'", id="misspelt timeout"),
     ],
 )
 def test_settings_that_cant_be_kept_are_refused(settings: dict[str, object], message: str) -> None:

@@ -8,14 +8,17 @@ from contracts.approvals import ResolutionSignal
 from contracts.run import Stop
 from contracts.state import RunState
 from contracts.tools import ToolFailure
-from contracts.transcript import UserTurn
+from contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from contracts.usage import UsageMetrics
+from policy.escalation import Trigger
 from tests.builders import (
     LATER,
+    MODEL,
     NOW,
     a_call,
     a_resolution,
     a_state,
+    a_success,
     an_escalation,
     asked_for,
     ruled_upon,
@@ -23,9 +26,11 @@ from tests.builders import (
     to_approve,
     yes,
 )
-from workflows import escalations, requests
+from workflows import escalations, requests, results
+from workflows.transcript import appended
 
 STOP = Stop(reason="max_consecutive_failures (2) reached", detail="2 calls", next_safe_action="x")
+LOW = Trigger("confidence:0.4", "pause_and_escalate", "Low confidence score", "0.4")
 
 
 def waiting() -> RunState:
@@ -76,6 +81,7 @@ def test_an_escalation_asks_how_the_run_goes_on() -> None:
             detail="2 calls",
             trigger="failures",
             usage=UsageMetrics(),
+            next_safe_action="x",
         ),
     )
     assert state.outcome is None
@@ -122,6 +128,7 @@ def test_an_aborted_run_is_stopped(guidance: str | None, detail: str) -> None:
     assert state.stop is not None
     assert (state.outcome, state.requests) == ("stopped", ())
     assert (state.stop.reason, state.stop.detail) == (STOP.reason, detail)
+    assert state.stop.ended_by == "a person"
 
 
 def test_an_escalation_that_nobody_resolves_stops_the_run() -> None:
@@ -130,5 +137,62 @@ def test_an_escalation_that_nobody_resolves_stops_the_run() -> None:
 
     assert state.stop is not None
     assert (state.outcome, state.requests) == ("stopped", ())
-    assert state.stop.detail == "2 calls; nobody resolved it in time"
+    assert (state.stop.detail, state.stop.ended_by) == ("2 calls; nobody resolved it in time", "")
     assert state.closed[0].outcome == "expired"
+
+
+@pytest.mark.parametrize("aborted", [True, False], ids=["aborted", "expired"])
+@pytest.mark.parametrize(
+    ("state", "action"),
+    [
+        (escalated(), "x"),
+        (
+            escalations.paused(a_state(), LOW, NOW),
+            "look at the trace, then start again with a clearer or smaller task",
+        ),
+        (
+            a_state().model_copy(update={"requests": (an_escalation(),)}),
+            "look at the trace for the errors, mend their cause, start again",
+        ),
+    ],
+    ids=["a stop", "a trigger", "an earlier release"],
+)
+def test_what_is_next_is_that_of_the_stop(state: RunState, action: str, *, aborted: bool) -> None:
+    """Whoever doesn't let a run go on reads what to do about the cause of the escalation."""
+    # BY-10
+    state = told(state, a_resolution("abort")) if aborted else requests.expired(state, LATER)
+
+    assert state.stop is not None
+    assert state.stop.next_safe_action == action
+
+
+def test_who_ended_a_run_and_what_is_next_are_left_out_where_they_are_empty() -> None:
+    """Where there is nothing to say the JSON is that of earlier releases."""
+    assert "ended_by" not in STOP.model_dump()
+    assert "next_safe_action" not in an_escalation().model_dump()
+
+
+def test_words_since_a_place_are_said_again() -> None:
+    """Words of people, answers too, and constraints are said again; a plan and results aren't."""
+    # BT-05
+    calls = tuple(a_call("ask_user", f"q{at}", question=f"{at}?") for at in (1, 2))
+    steer, guidance = (UserTurn(text=one, origin=one) for one in ("steer", "guidance"))
+    said = a_state()
+    state = appended(
+        said,
+        *(UserTurn(text=one, origin=one) for one in ("plan", "notice", "findings")),
+        steer,
+        AssistantTurn(model=MODEL, calls=(*calls, a_call(call_id="c3"))),
+        ToolTurn(
+            results=(
+                results.answered(calls[0], "the blue one"),
+                results.denied(calls[1], "approval_required", "nobody answered"),
+                a_success(a_call(call_id="c3")),
+            )
+        ),
+        guidance,
+    )
+
+    answer = UserTurn(text='Asked "1?", a person answered: the blue one', origin="guidance")
+    assert escalations.words_since(state, len(said.items)) == (steer, answer, guidance)
+    assert escalations.words_since(state, len(state.items)) == ()

@@ -72,15 +72,15 @@ async def test_a_model_without_a_price_cant_keep_a_cost_budget(runs: Runs) -> No
     assert result.usage.estimated_cost is None
 
 
-async def test_wall_time_ends_what_is_under_way(runs: Runs) -> None:
+async def test_wall_time_ends_what_is_under_way(runs: Runs, tmp_path: Path) -> None:
     """When the wall time is over, the activity under way is ended and the run stops."""
-    app = scripted([call("hang"), say("done")])
+    app = scripted([call("hold", log=str(tmp_path / "log")), say("done")])
     async with runs.working(app):
-        run = await runs.start("it", budget={"max_wall_time": 0.15})
+        run = await runs.start("it", budget={"max_wall_time": 2})
         result = await run.result()
 
     assert result.stop is not None
-    assert result.stop.reason == "max_wall_time (0.15 s) reached"
+    assert result.stop.reason == "max_wall_time (2 s) reached"
 
 
 @pytest.mark.parametrize(

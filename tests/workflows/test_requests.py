@@ -28,6 +28,7 @@ from tests.builders import (
     allowed,
     an_answer,
     an_approval,
+    an_escalation,
     asked_for,
     denied,
     no,
@@ -281,3 +282,11 @@ def test_a_malformed_call_opens_no_request() -> None:
 
     assert state.requests == ()
     assert result(state) is not None
+
+
+def test_an_earlier_release_lowered_limits_too() -> None:
+    """What was judged before limits had to rise takes effect as it did: histories replay."""
+    state = open_requests.asked(a_state(budget={"max_tokens": 1000}), an_escalation())
+    after = told(state, a_resolution("extend", budget={"max_tokens": 500}))
+
+    assert (after.requests, after.agent.budget.max_tokens) == ((), 500)

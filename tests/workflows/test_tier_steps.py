@@ -3,7 +3,7 @@
 import pytest
 
 from contracts.control import Candidate
-from contracts.run import RunResult, Stop
+from contracts.run import RunResult, RunStatus, Stop
 from contracts.state import RunState
 from contracts.transcript import AssistantTurn, UserTurn
 from contracts.usage import UsageMetrics
@@ -12,7 +12,7 @@ from holdfast import (
 )
 from tests.builders import a_state
 from workflows import tiers
-from workflows.tiers import Failed
+from workflows.tiers import Ended, Failed
 from workflows.transcript import appended
 
 EVERY = {
@@ -143,19 +143,47 @@ def test_when_all_failed_the_reason_has_the_last_error() -> None:
             Failed("max_steps (2) reached: 2 calls", "2 steps"),
         ),
         (
-            a_result("blocked", "a key", stop=Stop(reason="leak", detail="", next_safe_action="")),
-            Failed("leak", "2 steps"),
+            a_result(
+                "failed",
+                None,
+                stop=Stop(reason="no model answered", detail="", next_safe_action=""),
+            ),
+            Failed("no model answered", "2 steps"),
         ),
         ("it was cancelled", Failed("it was cancelled")),
     ],
-    ids=["completed", "no answer", "stopped", "blocked", "fault"],
+    ids=["completed", "no answer", "stopped", "failed", "fault"],
 )
 def test_only_an_answer_of_a_completed_run_counts(
     result: RunResult | str, end: Candidate | Failed
 ) -> None:
-    """Stopped, blocked and failed runs, and those that have no result, fail their tier."""
+    """Stopped and failed runs, and those that have no result, fail their tier."""
     # FB-07 FB-13
     assert tiers.outcome(result) == end
+
+
+LEAK = Stop(reason="leak", detail="", next_safe_action="")
+NO = Stop(reason="review", detail="never pay them", next_safe_action="", ended_by="alice")
+
+
+@pytest.mark.parametrize(
+    ("status", "stop"),
+    [("blocked", LEAK), ("blocked", NO), ("stopped", NO)],
+    ids=["a guardrail", "people for a guardrail", "a person"],
+)
+def test_what_a_guardrail_or_a_person_ended_is_over(status: RunStatus, stop: Stop) -> None:
+    """A blocked run, and one that a person ended, are the end: what they say is handed on."""
+    # ES-08 GR-10 GR-12
+    assert tiers.outcome(a_result(status, None, stop=stop)) == Ended(status, stop)
+
+
+def test_an_ended_subtask_ends_the_tier() -> None:
+    """The first in the order of the plan is the end, whatever became of the others."""
+    # ES-08 GR-10
+    first, second = Ended("blocked", LEAK), Ended("stopped", NO)
+    ends = (Candidate(text="cut"), Failed("no thread"), first, second)
+
+    assert tiers.together(("cut", "sew", "iron", "fold"), ends) == first
 
 
 def test_one_failed_subtask_fails_the_tier() -> None:

@@ -6,10 +6,14 @@ import pytest
 
 from contracts.approvals import Escalation
 from contracts.errors import ModelError, ModelRejected, ModelUnavailable
+from contracts.run import Stop
 from holdfast import (
+    Agent,
+    App,
     GuardrailContext,
     GuardrailResult,
     Reply,
+    Script,
     ScriptTurn,
     Subject,
     Tiers,
@@ -21,8 +25,17 @@ from holdfast import (
     tripped,
 )
 from tests.durability.test_outside import replayer
-from tests.running import Runs
-from tests.workflows.tiered import child, child_summaries, children, recorded, staffed, written
+from tests.running import Run, Runs
+from tests.sample import TOOLS, lines
+from tests.workflows.tiered import (
+    asked,
+    child,
+    child_summaries,
+    children,
+    recorded,
+    staffed,
+    written,
+)
 from workflows.agent_run import AgentRun
 
 BOTH = ["1-full", "2-simplified"]
@@ -241,3 +254,137 @@ async def test_nobody_begins_before_the_goal_was_looked_at(runs: Runs) -> None:
     assert result.stop.reason == "it is leather"
     assert children(history) == []
     assert "blocked: it is leather" in recorded(history)
+
+
+REVIEW = "Sensitive domain requires human review"
+LOST = fail(ModelRejected("no wool", kind="not_found"))
+
+
+def paired(coder: Script, **agent: object) -> App:
+    """An app whose agent `it` asks `coder`, which has these settings, and then `clerk`."""
+    return App(
+        agents=[
+            Agent(
+                name="it",
+                instructions="Have others do it.",
+                tiers=Tiers(full="coder", simplified="clerk"),
+                escalates=True,
+            ),
+            Agent(
+                name="coder",
+                instructions="Do as you are told.",
+                models=["scripted:coder"],
+                **agent,  # pyright: ignore[reportArgumentType] -- whatever a test overrides
+            ),
+            Agent(
+                name="clerk",
+                instructions="Do as you are told.",
+                models=["scripted:clerk"],
+                tools=TOOLS,
+            ),
+        ],
+        scripts={"coder": coder, "clerk": [say("the clerk's")]},
+    )
+
+
+async def ended(run: Run) -> tuple[str, Stop, list[str]]:
+    """How a run ended without an answer, why, and which parts it had begun; it must replay."""
+    result = await run.result()
+    history = await run.handle.fetch_history()
+    await replayer(AgentRun).replay_workflow(history)
+    assert (result.answer, await run.pending()) == (None, ())
+    assert result.stop is not None
+    return result.status, result.stop, children(history)
+
+
+@pytest.mark.parametrize(
+    ("part", "begun"),
+    [
+        ("1-full", ["1-full"]),
+        ("3-plan", [*BOTH, "3-plan"]),
+        ("3-part-1", [*BOTH, "3-plan", "3-part-1"]),
+    ],
+    ids=["full", "planner", "subtask"],
+)
+async def test_who_rejects_a_part_is_not_asked_again(
+    runs: Runs, tmp_path: Path, part: str, begun: list[str]
+) -> None:
+    """A person who says no to an agent of a tier has said no to the run: no other one begins."""
+    # ES-08
+    log = str(tmp_path / "log")
+    pays = [call("write", log=log, text="pay"), say("paid")]
+    by_part: dict[str, dict[str, Script]] = {
+        "1-full": {"coder": pays, "clerk": pays},
+        "3-plan": {"planner": pays},
+        "3-part-1": {"planner": [say('{"subtasks": ["pay"]}')], "hand": pays},
+    }
+    async with runs.working(staffed(by_part[part], escalates=True)):
+        run = await runs.start("it", "pay them", domain="payments")
+        payer = child(runs, run, part)
+        (request,) = await asked(payer)
+        no = {"request_id": request.request_id, "decision": "reject", "approver": "alice"}
+        await payer.signal("approval", {**no, "reason": "never pay them"})
+        status, stop, parts = await ended(run)
+
+    assert (status, stop.reason, stop.ended_by) == ("stopped", REVIEW, "alice")
+    assert stop.detail == "rejected by alice: never pay them"
+    assert (parts, lines(Path(log))) == (begun, [])
+
+
+async def test_silence_in_a_tier_leads_to_the_next(skipping_runs: Runs, tmp_path: Path) -> None:
+    """A review that nobody decides in time fails its tier: nobody has said no."""
+    # FB-13
+    pays = [call("write", log=str(tmp_path / "log"), text="pay"), say("paid")]
+    app = staffed({"coder": pays, "clerk": [say("not paid")]})
+    async with skipping_runs.working(app):
+        run = await skipping_runs.start("it", "pay them", domain="payments")
+        await asked(child(skipping_runs, run, "1-full"))
+        result = await run.result()
+
+    assert (result.answer, [one.approach for one in result.attempts]) == (
+        "not paid",
+        ["full: coder"],
+    )
+
+
+async def test_who_aborts_a_part_ends_the_run(runs: Runs) -> None:
+    """A person who aborts the escalation of a tier's agent ends the run; no other tier begins."""
+    # FB-13 BY-10
+    async with runs.working(paired(lambda _: LOST, escalates=True)):
+        run = await runs.start("it", "make a coat")
+        coder = child(runs, run, "1-full")
+        (request,) = await asked(coder)
+        await coder.signal(
+            "resolution",
+            {"request_id": request.request_id, "action": "abort", "guidance": "never mind"},
+        )
+        status, stop, parts = await ended(run)
+
+    assert isinstance(request, Escalation)
+    assert (status, stop.reason) == ("stopped", request.reason)
+    assert (stop.ended_by, stop.detail) == ("a person", f"{request.detail}; never mind")
+    assert stop.next_safe_action == request.next_safe_action
+    assert parts == ["1-full"]
+
+
+async def test_what_is_blocked_in_a_tier_no_other_answers(runs: Runs) -> None:
+    """What a guardrail blocks of a tier's agent is blocked: nobody else is asked the same."""
+    # GR-10 GR-12
+    async with runs.working(paired(lambda _: say("a blue coat"), guardrails=[not_blue])):
+        run = await runs.start("it", "make a coat")
+        status, stop, parts = await ended(run)
+        history = await run.handle.fetch_history()
+
+    assert (status, stop.reason, parts) == ("blocked", "it is blue", ["1-full"])
+    assert recorded(history) == ["blocked: it is blue"]
+
+
+async def test_an_error_in_a_tier_leads_to_the_next(runs: Runs) -> None:
+    """An agent that no model answers has failed its tier, and the next one begins."""
+    # FB-13
+    async with runs.working(paired(lambda _: LOST)):
+        run = await runs.start("it", "make a coat")
+        result = await run.result()
+        history = await run.handle.fetch_history()
+
+    assert (result.answer, children(history)) == ("the clerk's", BOTH)

@@ -6,9 +6,11 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Unpack
+from typing import Annotated, Unpack
 
-from activities.guardrails.builtin.making import Wishes, made
+from pydantic import AllowInfNan
+
+from activities.guardrails.builtin.making import Wishes, builtin, made
 from activities.guardrails.definition import (
     Guardrail,
     GuardrailContext,
@@ -27,6 +29,7 @@ _NO_CALL = "only a call needs anything"
 _HTTPS = 443
 
 
+@builtin
 def dependency_check(
     *,
     commands: tuple[str, ...] = (),
@@ -97,6 +100,7 @@ async def _answers(host: str, port: int) -> bool:
     return True
 
 
+@builtin
 def conflict_detection(
     argument: str, *, tools: tuple[str, ...] = (), **wishes: Unpack[Wishes]
 ) -> Guardrail:
@@ -129,8 +133,9 @@ class _Conflict:
         return tripped(f"run {others[0]!r} holds {name}; wait until it has ended")
 
 
+@builtin
 def cost_estimation(
-    estimate: Callable[[Subject], Decimal] | Decimal,
+    estimate: Callable[[Subject], Decimal] | Annotated[Decimal, AllowInfNan()],
     *,
     per_call: Decimal | None = None,
     tools: tuple[str, ...] = (),

@@ -8,7 +8,7 @@ from typing import Unpack
 from pydantic import BaseModel, TypeAdapter
 from ruff import find_ruff_bin  # pyright: ignore[reportMissingTypeStubs] -- its types are in the code
 
-from activities.guardrails.builtin.making import Wishes, made
+from activities.guardrails.builtin.making import Wishes, builtin, made
 from activities.guardrails.definition import (
     Guardrail,
     GuardrailContext,
@@ -55,6 +55,7 @@ class _Finding(BaseModel):
 _FINDINGS = TypeAdapter(list[_Finding])
 
 
+@builtin
 def static_analysis(critical: Sequence[str] = CRITICAL, **wishes: Unpack[Wishes]) -> Guardrail:
     """
     Trip on Python in an answer that breaks one of the *critical* rules of Ruff, or is no Python.

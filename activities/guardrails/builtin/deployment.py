@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from activities.guardrails.builtin.making import Wishes, made
+from activities.guardrails.builtin.making import Wishes, builtin, made
 from activities.guardrails.definition import (
     Guardrail,
     GuardrailContext,
@@ -24,6 +24,7 @@ ANSWER_WITHIN = 10.0
 """Seconds."""
 
 
+@builtin
 def deployment_safety(
     probe: Probe | str,
     tools: tuple[str, ...] = (),

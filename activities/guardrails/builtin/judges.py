@@ -3,7 +3,7 @@
 import re
 from typing import Literal, Unpack
 
-from activities.guardrails.builtin.making import Wishes
+from activities.guardrails.builtin.making import Wishes, builtin
 from activities.guardrails.definition import Guardrail, Terms, specified
 from contracts.approvals import Requirement
 from contracts.errors import AppError
@@ -16,6 +16,7 @@ JUDGED_WITHIN = 600.0
 """Seconds."""
 
 
+@builtin
 def tests_pass(
     command: tuple[str, ...] = ("pytest", "-q"),  # noqa: PT028 -- it is no test
     layer: Last = "post_action",  # noqa: PT028
@@ -39,6 +40,7 @@ def tests_pass(
 tests_pass.__test__ = False  # pyright: ignore[reportFunctionMemberAccess] -- pytest's own mark
 
 
+@builtin
 def project_passes(
     commands: Literal["build", "test"] = "test",
     layer: Last = "post_action",
@@ -49,6 +51,7 @@ def project_passes(
     return Guardrail(spec.model_copy(update={"project_commands": commands}))
 
 
+@builtin
 def review_approval(
     groups: tuple[str, ...] = (),
     count: int = 1,
@@ -63,6 +66,7 @@ def review_approval(
     return Guardrail(spec.model_copy(update={"review": review}))
 
 
+@builtin
 def judged_by(agent: str, layer: Layer = "output", **wishes: Unpack[Wishes]) -> Guardrail:
     """Have another agent of the app judge; its name is `judged_by_` and the agent's."""
     if not agent.strip():

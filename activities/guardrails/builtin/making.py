@@ -1,16 +1,28 @@
 """What all built-in guardrails may be told, and how a text is looked at."""
 
 import asyncio
+import inspect
 from collections.abc import Callable
-from typing import TypedDict, TypeVar, Unpack, cast
+from functools import wraps
+from typing import ParamSpec, TypedDict, TypeVar, Unpack, cast, get_args, get_type_hints
 
-from activities.guardrails.definition import Guardrail, GuardrailFunction, Terms, specified
+from pydantic import FiniteFloat
+
+from activities.guardrails.definition import (
+    Guardrail,
+    GuardrailFunction,
+    Terms,
+    settled,
+    specified,
+)
+from contracts.errors import AppError
 from contracts.guardrails import Layer, Mode, OnTrip, Watched
 
 LARGE = 100_000
 """Characters; looking at so many takes too long for the loop that all runs share."""
 
 Found = TypeVar("Found")
+Told = ParamSpec("Told")
 
 
 class Wishes(TypedDict, total=False):
@@ -18,7 +30,7 @@ class Wishes(TypedDict, total=False):
 
     name: str
     on_trip: OnTrip
-    timeout: float
+    timeout: FiniteFloat
 
 
 class InputWishes(Wishes, total=False):
@@ -27,6 +39,28 @@ class InputWishes(Wishes, total=False):
     mode: Mode
     watches: tuple[Watched, ...]
     local: bool
+
+
+def builtin(make: Callable[Told, Guardrail]) -> Callable[Told, Guardrail]:
+    """Have what makes a guardrail refuse, on one line, what its signature doesn't allow."""
+    name = make.__name__
+    signature = inspect.signature(make)
+    known = get_type_hints(make, include_extras=True)
+    del known["return"]
+    (wishes,) = get_args(known.pop("wishes"))
+    known |= get_type_hints(wishes, include_extras=True)
+
+    @wraps(make)
+    def checked(*args: Told.args, **kwargs: Told.kwargs) -> Guardrail:
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise AppError(f"guardrail {name!r}: {error}") from None
+        told = settled(name, {**given.pop("wishes", {}), **given}, known)
+        # Everything goes by its name, which a ParamSpec can't say.
+        return cast("Callable[..., Guardrail]", make)(**told)
+
+    return checked
 
 
 def made(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
 
-from activities.guardrails.builtin.making import InputWishes, made
+from activities.guardrails.builtin.making import InputWishes, builtin, made
 from activities.guardrails.definition import (
     Guardrail,
     GuardrailContext,
@@ -21,6 +21,7 @@ from policy.guardrails.scope import leads_out, paths
 _LONGEST_QUOTE = 200
 
 
+@builtin
 def scope_validation(
     root: str | Path, *, allow: tuple[str, ...] = (), **wishes: Unpack[InputWishes]
 ) -> Guardrail:

@@ -3,13 +3,13 @@
 import json
 from dataclasses import dataclass
 from itertools import islice
-from typing import Unpack
+from typing import TypeAlias, Unpack
 
 import jsonschema_rs
-from pydantic import JsonValue
+from pydantic import InstanceOf, JsonValue
 from pydantic_core import from_json
 
-from activities.guardrails.builtin.making import Wishes, made
+from activities.guardrails.builtin.making import Wishes, builtin, made
 from activities.guardrails.definition import (
     Guardrail,
     GuardrailContext,
@@ -27,11 +27,15 @@ from policy.guardrails.openapi import Component, component_schema, outside_refer
 _MOST_OBJECTIONS = 10
 _LONGEST_OBJECTION = 300
 
+Document: TypeAlias = InstanceOf[JsonObject]
+"""Not looked at in depth: YAML has numbers as keys, and the component is what counts."""
 
+
+@builtin
 def spec_compliance(
     *,
-    schema: JsonObject | None = None,
-    openapi: JsonObject | None = None,
+    schema: Document | None = None,
+    openapi: Document | None = None,
     component: str | None = None,
     **wishes: Unpack[Wishes],
 ) -> Guardrail:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Unpack
 
-from activities.guardrails.builtin.making import InputWishes, Wishes, looked, made
+from activities.guardrails.builtin.making import InputWishes, Wishes, builtin, looked, made
 from activities.guardrails.definition import (
     Guardrail,
     GuardrailContext,
@@ -24,6 +24,7 @@ from tools.credentials import shapes_in
 _NO_WORDS = "there are no words in it"
 
 
+@builtin
 def destructive_operations(**wishes: Unpack[InputWishes]) -> Guardrail:
     """Trip on a task that destroys what nobody can bring back; on_trip "ask" has people decide."""
     watches = ("goal", "words")
@@ -32,18 +33,21 @@ def destructive_operations(**wishes: Unpack[InputWishes]) -> Guardrail:
     )
 
 
+@builtin
 def pii_detection(**wishes: Unpack[InputWishes]) -> Guardrail:
     """Trip on data about people in what people say: the reason says which kind, never which."""
     watches = ("goal", "words")
     return made("pii_detection", "input", _personal, wishes, local=True, watches=watches)
 
 
+@builtin
 def injection_detection(**wishes: Unpack[InputWishes]) -> Guardrail:
     """Trip on texts that try to steer the model, also in results of tools."""
     watches = ("goal", "words", "results")
     return made("injection_detection", "input", _injection, wishes, local=True, watches=watches)
 
 
+@builtin
 def secret_detection(allow: tuple[str, ...] = (), **wishes: Unpack[Wishes]) -> Guardrail:
     """Trip on credentials in an answer; those that documentation shows and *allow* may pass."""
     return made("secret_detection", "output", _Secrets(allow), wishes, local=True)

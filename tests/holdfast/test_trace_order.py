@@ -1,0 +1,43 @@
+"""The transcript of a trace tells things in the order in which they happened."""
+
+from pathlib import Path
+
+from temporalio.client import WorkflowHistory
+
+from holdfast import call, calls, say
+from holdfast.trace.reader import read_trace
+from holdfast.trace.transcript import lines
+from tests.control.guarded import decided, guarded, on_word, over
+from tests.running import Runs
+
+
+def told(history: WorkflowHistory) -> list[str]:
+    return [f"{line.label} {line.text}" for line in lines(read_trace([history]))]
+
+
+def place(said: list[str], words: str) -> int:
+    return next(number for number, line in enumerate(said) if words in line)
+
+
+async def test_what_was_looked_at_and_approved_before_a_call_stands_before_its_result(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """An auditor reads that a call was reviewed before it did anything."""
+    # SS-05 T-07
+    log = str(tmp_path / "log")
+    turn = calls(call("write", log=log, text="bad"), call("look", place="here"))
+    app = guarded([turn, say("done")], on_word("asks", "bad", "pre_execution", on_trip="ask"))
+    async with runs.working(app):
+        run = await runs.start("it")
+        (request,) = await run.asked()
+        await decided(run, request, "approve")
+        found = await over(run)
+
+    said = told(found.history)
+    result = place(said, "result ok")
+    assert place(said, "call write(") < place(said, "asks: ") < place(said, "wait approved")
+    assert place(said, "wait approved") < max(
+        number for number, line in enumerate(said) if line.startswith("call write(")
+    )
+    assert said[result - 1].startswith("call ")
+    assert sum(line.startswith("result ") for line in said) == 2

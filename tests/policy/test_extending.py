@@ -1,0 +1,104 @@
+"""What counts as an extension of a run's limits."""
+
+from decimal import Decimal
+
+import pytest
+from pydantic import JsonValue
+
+from contracts.budget import Budget, Ledger, Limits
+from contracts.usage import CallUsage
+from policy.extending import objection
+
+LIMITS = Limits(max_steps=10, max_tokens=1000, max_cost=Decimal(1), max_wall_time=60)
+LEDGER = Ledger(
+    steps=4,
+    tool_calls=3,
+    usage=CallUsage(input_tokens=900, estimated_cost=Decimal("0.5")),
+)
+
+
+def said(change: dict[str, JsonValue], ledger: Ledger = LEDGER, elapsed: float = 30) -> str | None:
+    given = Budget.model_validate(change)
+    return objection(given, LIMITS, None, ledger, elapsed)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"max_steps": 50}, id="higher"),
+        pytest.param({"max_steps": 10}, id="as it is"),
+        pytest.param({"max_tokens": None}, id="none any more"),
+        pytest.param({"max_tokens": 2000, "max_cost": 5, "max_wall_time": 90.5}, id="several"),
+    ],
+)
+def test_higher_limits_extend(change: dict[str, JsonValue]) -> None:
+    """No limit goes down, and all leave something to use."""
+    assert said(change) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        pytest.param(
+            {"max_tokens": 500}, "max_tokens 500 is less than 1000", id="below what is used"
+        ),
+        pytest.param({"max_tokens": 999}, "max_tokens 999 is less than 1000", id="above it"),
+        pytest.param({"max_cost": 0.75}, "max_cost 0.75 is less than 1", id="cost"),
+        pytest.param({"max_wall_time": 40}, "max_wall_time 40 is less than 60", id="time"),
+        pytest.param(
+            {"max_tokens": 2000, "max_steps": 9}, "max_steps 9 is less than 10", id="one of two"
+        ),
+        pytest.param(
+            {"loop_repeat_threshold": 1}, "loop_repeat_threshold 1 is less than 2", id="streak"
+        ),
+        pytest.param(
+            {"max_tool_calls": 99},
+            "max_tool_calls 99 would be a limit where there is none",
+            id="new limit",
+        ),
+    ],
+)
+def test_lower_limits_do_not(change: dict[str, JsonValue], reason: str) -> None:
+    """A limit that goes down is named with what it is now."""
+    assert said(change) == f"{reason}: extend raises limits"
+
+
+@pytest.mark.parametrize(
+    ("change", "ledger", "reason"),
+    [
+        pytest.param(
+            {"max_tokens": 1200},
+            LEDGER.model_copy(update={"usage": CallUsage(input_tokens=1200)}),
+            "max_tokens (1200) reached, 1200 tokens",
+            id="its own",
+        ),
+        pytest.param(
+            {"max_tokens": 2000},
+            LEDGER.model_copy(update={"steps": 10}),
+            "max_steps (10) reached, 10 model calls",
+            id="another",
+        ),
+    ],
+)
+def test_what_leaves_nothing_does_not(
+    change: dict[str, JsonValue], ledger: Ledger, reason: str
+) -> None:
+    """A run that would end at its next step isn't extended."""
+    assert said(change, ledger) == f"the run would stop at once: {reason}"
+
+
+def test_time_counts_too() -> None:
+    """Work that took as long as the new limit leaves nothing."""
+    assert said({"max_wall_time": 90}, elapsed=90) == (
+        "the run would stop at once: max_wall_time (90 s) reached, 90 s of work"
+    )
+
+
+@pytest.mark.parametrize(("most", "extends"), [(3, False), (4, True)])
+def test_calls_of_tools_must_be_left(most: int, *, extends: bool) -> None:
+    """As many calls as were made already are no extension."""
+    limits = Limits(max_tool_calls=2)
+    given = Budget(max_tool_calls=most)
+    found = objection(given, limits, None, LEDGER, 0)
+
+    assert (found is None) == extends
