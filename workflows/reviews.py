@@ -7,7 +7,7 @@ from contracts.approvals import ApprovalSignal, Requirement, Review, Verdict
 from contracts.base import digest
 from contracts.guardrails import GuardrailSpec, GuardrailVerdict, Signals
 from contracts.run import Stop
-from contracts.state import RunState
+from contracts.state import CallState, RunState
 from contracts.tools import AnyCall
 from contracts.transcript import AssistantTurn
 from policy.escalation import Trigger
@@ -28,9 +28,10 @@ class Matter(NamedTuple):
     call: AnyCall | None = None
 
 
-def of_domain(state: RunState, trigger: Trigger) -> Matter:
+def of_domain(state: RunState, trigger: Trigger, batch: tuple[CallState, ...]) -> Matter:
     """Build what is reviewed before a run in a sensitive domain has its first effect."""
-    return Matter(trigger.name, trigger.reason, goal(state))
+    calls = "\n".join(f"It is about to call {line(one.call)}" for one in batch)
+    return Matter(trigger.name, trigger.reason, f"{goal(state)}\n\n{calls}")
 
 
 def of_answer(state: RunState, spec: GuardrailSpec, what: str) -> Matter:

@@ -98,7 +98,7 @@ def _with_calls(state: RunState, elapsed: float) -> Step:
         triggers = state.agent.triggers
         sensitive = triggers and escalation.sensitive(triggers, state.brief.domain, state.reviewed)
         if sensitive:
-            return AskForReview(reviews.of_domain(state, sensitive), state.agent.review)
+            return AskForReview(reviews.of_domain(state, sensitive, batch), state.agent.review)
     if looks := gates.before_calls(state, batch):
         return Guard("calls", looks, batch)
     return RunTools(batch)

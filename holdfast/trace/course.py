@@ -69,8 +69,16 @@ def escalation_lines(asked: Asked) -> Iterator[Line]:
     yield Line("wait", text, "waiting")
     for line in request_lines(asked):
         resolved = asked.outcome == "resolved" and line.label == "wait"
-        decision = f" ({asked.settled.text})" if asked.settled and resolved else ""
+        decision = _resolution(asked.settled) if asked.settled and resolved else ""
         yield line._replace(text=f"{line.text}{decision}", indented=False)
+
+
+def _resolution(said: Said) -> str:
+    """Say how a run goes on, under which limits, and which client said so: it gives no name."""
+    changed = said.budget.model_dump(exclude_unset=True) if said.budget else {}
+    limits = "".join(f" {name}={limit}" for name, limit in changed.items())
+    sender = f", sent by {plain(said.identity)}" if said.identity else ""
+    return f" ({said.text}{limits}{sender})"
 
 
 def said_line(said: Said) -> Line:

@@ -199,9 +199,10 @@ async def test_escalation_is_in_the_trace(runs: Runs) -> None:
         )
         trace = read_trace(await finished(run))
 
+    sender = runs.client.service_client.config.identity
     assert [found for found in printed(trace) if found.startswith("wait")] == [
         "wait    escalated: max_consecutive_failures (2) reached (req-1)",
-        "wait    resolved after ? ms: look elsewhere (extend)",
+        f"wait    resolved after ? ms: look elsewhere (extend max_steps=30, sent by {sender})",
     ]
     assert trace.limits == Limits(max_steps=30, max_consecutive_failures=2)
 
