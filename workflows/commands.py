@@ -5,7 +5,7 @@ from temporalio import workflow
 
 from activities.policy import PolicyActivities
 from contracts.base import Contract
-from contracts.decisions import MayRun, decision_of
+from contracts.decisions import ApprovalRequired, MayRun, decision_of
 from contracts.errors import HoldfastError
 from contracts.guardrails import GuardrailResult, GuardrailSpec
 from contracts.project import ProjectContext
@@ -75,10 +75,13 @@ async def run_command(
         PolicyActivities.authorize, asked, **options.decision(summaries.calls_line(asked.calls))
     )
     ruling = answer.rulings[0]
-    if not isinstance(decision_of(ruling), MayRun):
-        refusal = results.refusal(ruling)
-        return refusal or results.denied(
-            call, "approval_required", "the policy wants a person to approve this command"
+    decision = decision_of(ruling)
+    if isinstance(decision, ApprovalRequired):
+        why = f"rule {decision.rule!r} wants a person to approve it, and nobody is asked"
+        return results.denied(call, "approval_required", why)
+    if not isinstance(decision, MayRun):
+        return results.refusal(ruling) or results.denied(
+            call, "permission_denied", "the policy doesn't let it run"
         )
     ruled = CallState(call=call, ruling=ruling)
     summary = summaries.command_line(purpose, command)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shlex
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
@@ -152,7 +153,7 @@ async def _command(run: LiveRun, one: Look) -> tuple[GuardrailVerdict, ...]:
         ended = commands.ended(result)
         if ended is None:
             why = result.reason if isinstance(result, ToolFailure) else "it tells something else"
-            return undecided(one, why)
+            return undecided(one, f"{shlex.join(command)!r}: {why}")
         if ended.exit_code != 0:
             return _verdicts(one, commands.failed(command, ended))
     return _verdicts(one, GuardrailResult())

@@ -117,7 +117,7 @@ async def test_what_the_policy_refuses_is_not_run(runs: Runs, tmp_path: Path) ->
     found = await ended(runs, app)
 
     assert found.result.status == "blocked"
-    assert found.why.startswith("test_validation can't decide: ")
+    assert found.why.startswith("test_validation can't decide: 'wget x': ")
     assert "run_command" not in found.order
 
 
