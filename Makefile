@@ -28,7 +28,7 @@ dev: $(INSTALLED) ## embedded Temporal with its UI, and a worker: make dev APP=m
 	@$(BIN)/holdfast dev $(APP)
 
 test: $(INSTALLED) ## every test
-	$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest --numprocesses auto --dist loadfile
 
 lint: $(INSTALLED) ## format, rules, types, import floors; changes nothing
 	$(BIN)/ruff format --check
