@@ -8,47 +8,53 @@ import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from functools import partial
 from typing import TypeAlias
 
 import structlog
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-import settings
-from activities.dispatch import NamedActivities
-from activities.guardrails.running import GuardrailActivities
-from activities.holders import TemporalHolders
-from activities.keys import Keys
-from activities.model import ModelActivities
-from activities.notifications import NotificationActivities
-from activities.opening import OpeningActivities
-from activities.policy import PolicyActivities, Surroundings
-from activities.project import ProjectActivities
-from activities.runs import TemporalRuns
-from activities.switches import SwitchBoard
-from activities.tools import ToolActivities
-from activities.transcripts import Transcripts
-from adapters.anthropic import AnthropicAdapter
-from adapters.base import ModelAdapter
-from adapters.catalogue import PriceList
-from adapters.openai import OpenAIAdapter
-from adapters.openai_chat import OpenAIChatAdapter
-from adapters.scripted import ScriptedAdapter
-from contracts.errors import AppError, HoldfastError
-from contracts.run import TASK_QUEUE, sandbox_queue
-from holdfast import logs
+from holdfast import logs, settings
+from holdfast.activities.basis import basis
+from holdfast.activities.dispatch import NamedActivities
+from holdfast.activities.guardrails import GuardrailActivities
+from holdfast.activities.holders import TemporalHolders
+from holdfast.activities.keys import Keys
+from holdfast.activities.model import ModelActivities
+from holdfast.activities.notifications import NotificationActivities
+from holdfast.activities.opening import OpeningActivities
+from holdfast.activities.policy import PolicyActivities, PolicyEnvironment
+from holdfast.activities.project import ProjectActivities
+from holdfast.activities.redaction import Redaction
+from holdfast.activities.runs import TemporalRuns
+from holdfast.activities.switches import TemporalKillSwitch
+from holdfast.activities.tools import ToolActivities
+from holdfast.activities.transcripts import Transcripts
+from holdfast.adapters.anthropic import AnthropicAdapter
+from holdfast.adapters.base import ModelAdapter
+from holdfast.adapters.catalogue import PriceList
+from holdfast.adapters.openai import OpenAIAdapter
+from holdfast.adapters.openai_chat import OpenAIChatAdapter
+from holdfast.adapters.scripted import ScriptedAdapter
 from holdfast.app import App, load_app
-from holdfast.connection import connect
-from holdfast.runner import Runner
-from tools.artifacts import FileArtifacts
-from tools.execution import InWorker, Place, needs_sandbox
-from tools.process import warm_up
-from tools.redaction import Redactor
-from tools.sandbox.sandbox import Sandbox
-from tools.tool import Tool
-from tools.workspaces import Workspaces
-from workflows.agent_run import AgentRun
-from workflows.switches import HoldfastSwitches
+from holdfast.connection import CREDENTIALS, connect
+from holdfast.contracts.errors import AppError, HoldfastError
+from holdfast.contracts.run import TASK_QUEUE, sandbox_queue
+from holdfast.contracts.visible import visible
+from holdfast.runner import RUNNER, patient
+from holdfast.tools.artifacts import FileArtifacts
+from holdfast.tools.execution import Place, WorkerExecutor, needs_sandbox
+from holdfast.tools.process import warm_up
+from holdfast.tools.redaction import Redactor
+from holdfast.tools.sandbox.sandbox import Sandbox
+from holdfast.tools.tool import Tool
+from holdfast.tools.workspaces import Workspaces
+from holdfast.workflows.agent_run import AgentRun
+from holdfast.workflows.switches import HoldfastSwitches
+
+if __name__ not in ("__main__", "holdfast.worker"):
+    raise ImportError("import it as holdfast.worker")
 
 log = structlog.get_logger()
 
@@ -103,20 +109,24 @@ async def working(
     """
     found = settings.Settings.load()
     async with AsyncExitStack() as stack:
-        switches = await stack.enter_async_context(SwitchBoard(client, task_queue))
-        tools_in = _tools_of(app, found, switches)
-        flaw = await stack.enter_async_context(_sandbox(client, app, task_queue, found, tools_in))
+        switches = await stack.enter_async_context(TemporalKillSwitch(client, task_queue))
+        redactor = Redactor(secrets := _secrets(app, client))
+        tools_in = _tools_of(app, found, switches, redactor)
+        flaw = await stack.enter_async_context(
+            _sandbox(client, app, task_queue, found, tools_in, redactor)
+        )
         if found.sandbox == "only":
             yield
             return
         keys = Keys(app.policy.issuers, app.policy.folder, found.approvers)
-        surroundings = Surroundings(app.policy, found.environment, has_sandbox=flaw is None)
+        surroundings = PolicyEnvironment(app.policy, found.environment, has_sandbox=flaw is None)
         runs = TemporalRuns(client)
-        model = ModelActivities(_adapters_of(app), Transcripts(runs, cached_transcripts))
+        transcripts = Transcripts(runs, cached_transcripts)
+        model = ModelActivities(_adapters_of(app), transcripts, app.shapes())
         policy = PolicyActivities(app.registry, surroundings, keys, switches)
         opening = OpeningActivities(app.snapshots(), runs, PriceList(app.chat_servers))
-        tools = tools_in(InWorker(settings.secret))
-        looking = GuardrailActivities(app.guardrails(), TemporalHolders(client), _redactor(app))
+        tools = tools_in(WorkerExecutor(secrets.give))
+        looking = GuardrailActivities(app.guardrails(), TemporalHolders(client), redactor)
         warm_up(app.synchronous_modules())
         worker = Worker(
             client,
@@ -128,20 +138,27 @@ async def working(
                 policy.authorize,
                 policy.judge,
                 policy.record,
+                policy.mark_judged,
                 NamedActivities(tools, looking).run,
                 *_notifying(app, runs),
             ],
-            workflow_runner=Runner(),
+            workflow_runner=RUNNER,
+            interceptors=[Redaction(redactor)],
             sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
             graceful_shutdown_timeout=GRACE,
         )
-        await stack.enter_async_context(worker)
+        await stack.enter_async_context(patient(worker))
         yield
 
 
 @asynccontextmanager
 async def _sandbox(
-    client: Client, app: App, task_queue: str, found: settings.Settings, tools_in: ToolsIn
+    client: Client,
+    app: App,
+    task_queue: str,
+    found: settings.Settings,
+    tools_in: ToolsIn,
+    redactor: Redactor,
 ) -> AsyncGenerator[str | None]:
     """Serve sandboxed calls, if this process does; yield why nobody does, if so."""
     match found.sandbox:
@@ -157,20 +174,13 @@ async def _sandbox(
         case "local" | "only":
             pass
     # What it needs to ask others is imported only where somebody may ask.
-    from tools.egress.client import Egress
-    from tools.sandbox.calls import InSandbox
+    from holdfast.tools.egress.client import Egress
+    from holdfast.tools.sandbox.calls import SandboxExecutor
 
     sandbox = Sandbox(found.home)
-    flaw = await sandbox.flaw()
-    if flaw is None:
-        await sandbox.prepare(_sandboxed(app))
-        log.info("sandbox.ready")
-    elif found.sandbox == "only":
-        raise HoldfastError(f"HOLDFAST_SANDBOX is only, and there is no sandbox: {flaw}")
-    else:
-        log.warning("sandbox.missing", reason=flaw)
-    tools = tools_in(InSandbox(sandbox, Egress(), flaw))
-    projects = ProjectActivities(Workspaces(found.home), _redactor(app))
+    flaw = await _prepared(sandbox, app, found)
+    tools = tools_in(SandboxExecutor(sandbox, Egress(), flaw))
+    projects = ProjectActivities(Workspaces(found.home), redactor)
     async with Worker(
         client,
         task_queue=sandbox_queue(task_queue),
@@ -180,10 +190,24 @@ async def _sandbox(
             projects.snapshot_workspace,
             projects.restore_workspace,
         ],
+        interceptors=[Redaction(redactor)],
         max_concurrent_activities=AT_ONCE,
         graceful_shutdown_timeout=GRACE,
     ):
         yield flaw
+
+
+async def _prepared(sandbox: Sandbox, app: App, found: settings.Settings) -> str | None:
+    """Prepare the sandbox; say why there is none, if so. Raises HoldfastError if it is all."""
+    flaw = await sandbox.flaw()
+    if flaw is None:
+        await sandbox.prepare(_sandboxed(app))
+        log.info("sandbox.ready")
+    elif found.sandbox == "only":
+        raise HoldfastError(f"HOLDFAST_SANDBOX is only, and there is no sandbox: {flaw}")
+    else:
+        log.warning("sandbox.missing", reason=flaw)
+    return flaw
 
 
 def _sandboxed(app: App) -> list[Tool]:
@@ -193,23 +217,28 @@ def _sandboxed(app: App) -> list[Tool]:
     return [tool for tool in known if tool and (by_rule or needs_sandbox(tool.contract))]
 
 
-def _tools_of(app: App, found: settings.Settings, switches: SwitchBoard) -> ToolsIn:
+def _tools_of(
+    app: App, found: settings.Settings, switches: TemporalKillSwitch, redactor: Redactor
+) -> ToolsIn:
     """Return what makes the activities of an app's tools, given the place where they run."""
-    redactor, artifacts = _redactor(app), FileArtifacts(found.home / "artifacts")
-    return lambda place: ToolActivities(app.registry, place, artifacts, switches, redactor)
+    artifacts = FileArtifacts(found.home / "artifacts")
+    by = partial(basis, policy=app.policy, environment=found.environment)
+    return lambda place: ToolActivities(app.registry, place, artifacts, switches, redactor, by)
 
 
-def _redactor(app: App) -> Redactor:
-    """Return what keeps this process's secrets out of history."""
-    variables = {server.key_variable for server in app.chat_servers.values()}
-    return Redactor(settings.KnownSecrets(filter(None, variables)))
+def _secrets(app: App, client: Client) -> settings.KnownSecrets:
+    """Return what this process keeps out of history and logs."""
+    providers = (adapter.credentials for adapter in adapters(app).values())
+    # Its key may come from Temporal's configuration file instead of a variable.
+    own = frozenset(filter(None, [client.api_key]))
+    return settings.KnownSecrets(CREDENTIALS.union(*providers), own)
 
 
 def _notifying(app: App, runs: TemporalRuns) -> list[Callable[..., object]]:
     """Return the activity that tells somebody outside, if the app names one."""
     if app.notify is None:
         return []
-    from activities.webhooks import WebhookMessenger
+    from holdfast.activities.webhooks import WebhookMessenger
 
     messenger = WebhookMessenger(app.notify, settings.secret)
     return [NotificationActivities(messenger, runs).notify]
@@ -226,6 +255,7 @@ async def serve(name: str) -> None:
     gc.freeze()
     gc.set_threshold(*RARELY)
     client = await connect()
+    logs.write(Redactor(_secrets(app, client)).text)
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -244,7 +274,7 @@ def main() -> int:
     try:
         asyncio.run(serve(name))
     except HoldfastError as error:
-        sys.stderr.write(f"worker: {error}\n")
+        sys.stderr.write(f"worker: {visible(str(error))}\n")
         return 1
     return 0
 

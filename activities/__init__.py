@@ -1,1 +1,4 @@
 """The only place where effects happen: thin, one collaborator each."""
+
+if __name__ != "holdfast.activities":
+    raise ImportError("import it as holdfast.activities")

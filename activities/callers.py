@@ -1,14 +1,17 @@
 """Who may start an activity: a run, and nobody who can merely reach the task queue."""
 
+from typing import NamedTuple
+
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from contracts.run import WORKFLOW_TYPE
+from holdfast.contracts.run import WORKFLOW_TYPE
 
 FOREIGN_CALLER = "ForeignCaller"
+NOT_AS_DECIDED = "NotAsDecided"
 
 
-def check_run(run_id: str | None = None) -> None:
+def check_run(run_id: str) -> None:
     """
     Refuse an activity that no run has asked for, or another run than the one it names.
 
@@ -17,14 +20,61 @@ def check_run(run_id: str | None = None) -> None:
     """
     asked = activity.info()
     if asked.workflow_type != WORKFLOW_TYPE or asked.workflow_id is None:
-        caller = f"a workflow {asked.workflow_type!r}" if asked.workflow_type else "a client"
-    elif run_id is not None and asked.workflow_id != run_id:
-        caller = f"the run {asked.workflow_id!r} in the name of another one"
-    else:
-        return
-    raise ApplicationError(
-        f"{asked.activity_type!r} was asked for by {caller}: only a run's own workflow may; "
-        "start a run instead",
+        raise _foreign(
+            f"a workflow {asked.workflow_type!r}" if asked.workflow_type else "a client"
+        )
+    if asked.workflow_id != run_id:
+        raise _foreign(f"the run {asked.workflow_id!r} in the name of another one")
+
+
+class Execution(NamedTuple):
+    """An execution of a run, as the server says: no payload is believed."""
+
+    run_id: str
+    id: str
+
+
+def asking() -> Execution:
+    """Return the execution that asked for this activity."""
+    asked = activity.info()
+    if asked.workflow_id is None or asked.workflow_run_id is None:
+        raise _foreign("a client")
+    return Execution(asked.workflow_id, asked.workflow_run_id)
+
+
+def check_execution(execution: str) -> None:
+    """
+    Refuse what was allowed in another execution: the workflow was reset since.
+
+    Raises ApplicationError; nothing has begun then, and the run decides anew.
+    """
+    if execution != asking().id:
+        raise _not_begun("was allowed before the workflow was reset")
+
+
+def check_basis(decided: str, present: str) -> None:
+    """
+    Refuse what a worker allowed that decides by something else than this one.
+
+    Raises ApplicationError; nothing has begun then, and the run decides anew.
+    """
+    if decided != present:
+        raise _not_begun(
+            "was allowed by another policy, in another environment or by another contract: "
+            "workers of two releases disagree"
+        )
+
+
+def _not_begun(why: str) -> ApplicationError:
+    return ApplicationError(
+        f"{activity.info().activity_type!r} {why}", type=NOT_AS_DECIDED, non_retryable=True
+    )
+
+
+def _foreign(caller: str) -> ApplicationError:
+    return ApplicationError(
+        f"{activity.info().activity_type!r} was asked for by {caller}: only a run's own workflow "
+        "may; start a run instead",
         type=FOREIGN_CALLER,
         non_retryable=True,
     )

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from temporalio import activity
 from temporalio.common import RawValue
 
-from activities.guardrails.running import GuardrailActivities
-from activities.tools import ToolActivities
-from contracts.guardrails import ACTIVITY_PREFIX, GuardrailVerdicts, RunGuardrails
-from contracts.tools import ToolResult
+from holdfast.activities.guardrails import GuardrailActivities
+from holdfast.activities.tools import ToolActivities
+from holdfast.contracts.guardrails import ACTIVITY_PREFIX, GuardrailVerdicts, RunGuardrails
+from holdfast.contracts.tools import ToolResult
 
 
 class NamedActivities:

@@ -1,45 +1,118 @@
-"""A heartbeat while an activity works, so that a killed worker is noticed within seconds."""
+"""
+Heartbeats and attempts: what tells a failure from the death of a worker.
+
+Whoever works sends heartbeats, so that a killed worker is noticed within seconds. They also carry
+how many attempts have failed by themselves: only those count towards the limit of an activity. An
+attempt that was lost with its worker is repeated by the server, as if it had never been.
+"""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Self
 
 from pydantic import JsonValue
 from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from holdfast.contracts.attempts import LOST, Attempts
+from holdfast.contracts.errors import words
+from holdfast.contracts.usage import CallUsage
+from holdfast.tools.limits import in_time
 
 INTERVAL = 1.0
 """Seconds; the SDK sends at most one for each 80 % of the heartbeat time-out."""
 
 
-class Pulse:
-    """The heartbeat of one activity; what a tool last reported goes with it."""
+class Heartbeater:
+    """
+    The heartbeat of one activity while the block lasts, and what it carries.
+
+    Whatever is raised through the block leaves the activity, and counts as an attempt that failed:
+    what is no failure is caught within.
+    """
 
     def __init__(self) -> None:
-        self._progress: JsonValue = None
+        before = Attempts.told(activity.info().heartbeat_details)
+        self.attempts = before.model_copy(update={"progress": None})
 
     def report(self, progress: JsonValue) -> None:
         """Keep what a tool reports for this heartbeat and the ones after it."""
-        self._progress = progress
-        self.beat()
+        self._carry(progress=progress)
 
-    def beat(self) -> None:
+    def spend(self, usage: CallUsage | None) -> None:
+        """Keep what this attempt used up without a reply; it is sent when the attempt counts."""
+        if usage is not None:
+            known = self.attempts.usage
+            total = usage if known is None else known + usage
+            self.attempts = self.attempts.model_copy(update={"usage": total})
+
+    async def __aenter__(self) -> Self:
+        self._beating = asyncio.create_task(self._beat())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        _: TracebackType | None,
+    ) -> None:
+        """Count a failed attempt; the last one that there may be is final."""
+        self._beating.cancel()
+        limit = _limit()
+        if limit is None or not isinstance(error, Exception):
+            return
+        if isinstance(error, ApplicationError) and error.non_retryable:
+            return
+        self._carry(failed=self.attempts.failed + 1)
+        if self.attempts.failed >= limit:
+            fault = error.__cause__ if isinstance(error, ApplicationError) else error
+            raise _final(error, self.attempts) from fault
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(INTERVAL)
+            self._send()
+
+    def _carry(self, **fresh: object) -> None:
+        self.attempts = self.attempts.model_copy(update=fresh)
+        self._send()
+
+    def _send(self) -> None:
         """Send a heartbeat; a local activity has none, its workflow task is its heartbeat."""
         if not activity.info().is_local:
-            activity.heartbeat(*([] if self._progress is None else [self._progress]))
+            carried = self.attempts.model_dump(mode="json")
+            activity.heartbeat(*([carried] if carried else []))
 
 
-@asynccontextmanager
-async def heartbeating() -> AsyncGenerator[Pulse]:
-    """Send heartbeats until the block ends."""
-    pulse = Pulse()
-    beating = asyncio.create_task(_beat(pulse))
-    try:
-        yield pulse
-    finally:
-        beating.cancel()
+def time_limit(late: Exception) -> AbstractAsyncContextManager[None]:
+    """
+    Bound an attempt by the time that it has, so that it counts as one that failed with *late*.
+
+    The server would end it one heartbeat time-out later, and couldn't tell why it took so long.
+    """
+    info = activity.info()
+    if info.heartbeat_timeout is None or info.start_to_close_timeout is None:
+        return in_time(None, late)
+    seconds = (info.start_to_close_timeout - info.heartbeat_timeout).total_seconds()
+    return in_time(seconds, late)
 
 
-async def _beat(pulse: Pulse) -> None:
-    while True:
-        await asyncio.sleep(INTERVAL)
-        pulse.beat()
+def _limit() -> int | None:
+    """Return how many attempts may fail; null where the server alone counts them."""
+    policy = activity.info().retry_policy
+    if policy is None or policy.maximum_attempts <= LOST:
+        return None
+    return policy.maximum_attempts - LOST
+
+
+def _final(error: Exception, attempts: Attempts) -> ApplicationError:
+    """Return a failure that the server doesn't repeat."""
+    told = attempts.model_copy(update={"used_up": True, "progress": None})
+    known = isinstance(error, ApplicationError)
+    return ApplicationError(
+        error.message if known else words(error),
+        told,
+        type=error.type if known else type(error).__name__,
+        non_retryable=True,
+    )

@@ -6,10 +6,10 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributeKey, TypedSearchAttributes
 from temporalio.service import RPCError, RPCStatusCode
 
-from contracts.run import WORKFLOW_TYPE
-from policy.guardrails import holding
+from holdfast.contracts.run import WORKFLOW_TYPE
+from holdfast.guardrails.detectors import resource_claims
 
-_RESOURCES = SearchAttributeKey.for_keyword_list(holding.ATTRIBUTE)
+_RESOURCES = SearchAttributeKey.for_keyword_list(resource_claims.ATTRIBUTE)
 _TENANT = SearchAttributeKey.for_keyword("AgentTenant")
 
 _CANT_SEARCH = frozenset({RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.UNIMPLEMENTED})
@@ -33,7 +33,7 @@ class TemporalHolders:
         mine = (_since(own.typed_search_attributes, resource, own.start_time), run_id)
         query = (
             f"WorkflowType = '{WORKFLOW_TYPE}' AND ExecutionStatus = 'Running' "
-            f"AND {holding.ATTRIBUTE} = '{resource}'"
+            f"AND {resource_claims.ATTRIBUTE} = '{resource}'"
         )
         found: list[tuple[str, str]] = []
         try:
@@ -50,4 +50,4 @@ class TemporalHolders:
 
 
 def _since(shown: TypedSearchAttributes, resource: str, started: datetime) -> str:
-    return holding.held_since(shown.get(_RESOURCES) or (), resource, started)
+    return resource_claims.held_since(shown.get(_RESOURCES) or (), resource, started)

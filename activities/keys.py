@@ -5,6 +5,7 @@ import math
 import stat
 import time
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -13,11 +14,10 @@ from typing import Protocol
 import httpx
 import structlog
 
-from contracts.approvals import ApprovalSignal, Hearing
-from contracts.base import JsonObject
-from contracts.errors import AppError
-from policy.signatures import LARGEST_SET, KeyClaim, key_claim, key_set
-from policy.trust import LOCAL_ISSUER, Issuer, TrustedIssuer, is_address
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import AppError
+from holdfast.policy.signatures import LARGEST_SET, KeyClaim, key_set
+from holdfast.policy.trust import LOCAL_ISSUER, Issuer, TrustedIssuer, is_address
 
 log = structlog.get_logger()
 
@@ -45,7 +45,7 @@ class Unreadable(Exception):
 
 class Keys:
     """
-    The keys of everybody whose signatures count, read when a message of theirs is judged.
+    The keys of everybody whose signatures count, read when something of theirs is judged.
 
     *approvers* are the keys of people who sign on their own (`holdfast keys trust`), *issuers*
     those that the policy names, *folder* is where it lies. Files are read each time, so that a key
@@ -77,29 +77,16 @@ class Keys:
             ),
         )
 
-    async def trusted(self, hearing: Hearing) -> tuple[TrustedIssuer, ...]:
-        """Return all issuers; those that this hearing's tokens claim to be from with keys."""
-        claims = {
-            claim
-            for message in hearing.messages
-            if isinstance(message, ApprovalSignal) and message.token is not None
-            if (claim := key_claim(message.token)) is not None
-        }
+    async def trusted(self, claims: AbstractSet[KeyClaim]) -> tuple[TrustedIssuer, ...]:
+        """Return all issuers, those of the keys that somebody claims to have used with keys."""
         found = await asyncio.gather(*(_held(source, claims) for source in self._sources))
         return tuple(found)
 
-    async def own(self) -> TrustedIssuer:
-        """Return the keys of people who sign on their own, as they are now."""
-        source = self._sources[0]
-        return await _read(source, set())
 
-
-async def _held(source: "_Source", claims: set[KeyClaim]) -> TrustedIssuer:
+async def _held(source: "_Source", claims: AbstractSet[KeyClaim]) -> TrustedIssuer:
     kids = {claim.kid for claim in claims if claim.issuer == source.issuer.issuer}
-    return await _read(source, kids) if kids else TrustedIssuer(source.issuer, ())
-
-
-async def _read(source: "_Source", kids: set[str]) -> TrustedIssuer:
+    if not kids:
+        return TrustedIssuer(source.issuer, ())
     try:
         return TrustedIssuer(source.issuer, await source.keys(kids))
     except Unreadable as error:

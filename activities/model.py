@@ -8,24 +8,30 @@ from pydantic import JsonValue
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities import intake, outputs
-from activities.callers import check_run
-from activities.heartbeats import Pulse, heartbeating
-from activities.transcripts import Transcripts
-from adapters.base import ModelAdapter
-from contracts.base import JsonObject
-from contracts.errors import ModelError, ModelRejected, ModelUnavailable
-from contracts.model import ModelCall, ModelReply, ModelRequest
-from contracts.usage import CallUsage
-from policy import context
+from holdfast.activities import reply_limits, structured_output
+from holdfast.activities.callers import asking, check_run
+from holdfast.activities.heartbeats import Heartbeater, time_limit
+from holdfast.activities.transcripts import Transcripts
+from holdfast.adapters.base import ModelAdapter
+from holdfast.contracts.attempts import Attempts
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import ModelError, ModelRejected, ModelUnavailable
+from holdfast.contracts.model import ModelCall, ModelReply, ModelRequest
+from holdfast.policy import context
 
 
 class ModelActivities:
     """Asks models through the adapters of their providers."""
 
-    def __init__(self, adapters: Mapping[str, ModelAdapter], transcripts: Transcripts) -> None:
+    def __init__(
+        self,
+        adapters: Mapping[str, ModelAdapter],
+        transcripts: Transcripts,
+        shapes: structured_output.Shapes,
+    ) -> None:
         self._adapters = adapters
         self._transcripts = transcripts
+        self._shapes = shapes
 
     @activity.defn
     async def call_model(self, call: ModelCall) -> ModelReply:
@@ -36,33 +42,37 @@ class ModelActivities:
         is for good where its provider asks for a longer wait than the patience of the call.
         """
         check_run(call.run_id)
-        async with heartbeating() as pulse:
-            spent = _Spent(pulse)
+        async with Heartbeater() as pulse:
             request = await self._request(call)
             began = time.monotonic()
             try:
                 reply = await self._reply(call, request)
             except ModelError as error:
-                used = spent.add(error.usage)
-                raise as_activity_failure(error, used, call.patience) from error
+                pulse.spend(error.usage)
+                raise as_activity_failure(error, pulse.attempts, call.patience) from None
             took = max(round((time.monotonic() - began) * 1000), 1)
             return reply.model_copy(
                 update={
                     "model": call.model,
                     "latency_ms": reply.latency_ms or took,
-                    "failed_usage": spent.usage,
+                    "failed_usage": pulse.attempts.usage,
                 }
             )
 
     async def _reply(self, call: ModelCall, request: ModelRequest) -> ModelReply:
         adapter = self._adapter(call.model)
-        reply = intake.named(intake.legible(await adapter.respond(request)))
+        late = f"{adapter.provider} did not reply in time: wait, or use another model"
+        async with time_limit(ModelUnavailable(late, kind="timeout")):
+            reply = await adapter.respond(request)
+        reply = reply_limits.named(reply_limits.legible(reply))
         if reply.provider_state is not None:
             state = adapter.merge_state(request.provider_state, reply.provider_state)
             reply = reply.model_copy(update={"provider_state": state})
         if request.without_tools:
-            return intake.fitting(_words_alone(reply))
-        return intake.fitting(outputs.checked(reply, request.prefix.output_schema))
+            return reply_limits.fitting(_words_alone(reply))
+        return reply_limits.fitting(
+            structured_output.checked(reply, request.prefix.output_schema, self._shapes)
+        )
 
     async def _request(self, call: ModelCall) -> ModelRequest:
         provider, _, model = call.model.partition(":")
@@ -72,11 +82,13 @@ class ModelActivities:
             attempt=activity.info().attempt,
             model=model,
             prefix=await self._transcripts.prefix(call),
-            transcript=await self._transcripts.view(call),
+            transcript=await self._transcripts.view(call, asking().id),
             provider_state=_own_state(provider, call.provider_state),
             strategy=call.strategy,
             pruned_before=context.extent(call.view),
             without_tools=call.without_tools,
+            unheard=call.unheard,
+            calls_left=call.calls_left,
         )
 
     def _adapter(self, model: str) -> ModelAdapter:
@@ -87,31 +99,6 @@ class ModelActivities:
                 f"no provider for model {model!r} (known providers: {known})", kind="not_found"
             )
         return adapter
-
-
-class _Spent:
-    """
-    What attempts without a reply have used up.
-
-    It goes with the heartbeats, so that the next attempt knows it, on whatever worker.
-    """
-
-    def __init__(self, pulse: Pulse) -> None:
-        self._pulse = pulse
-        details = activity.info().heartbeat_details
-        self.usage = CallUsage.model_validate(details[0]) if details else None
-        self._report()
-
-    def add(self, usage: CallUsage | None) -> CallUsage | None:
-        """Count a failed attempt, and return what all of them used."""
-        if usage is not None:
-            self.usage = usage if self.usage is None else self.usage + usage
-            self._report()
-        return self.usage
-
-    def _report(self) -> None:
-        if self.usage is not None:
-            self._pulse.report(self.usage.model_dump(mode="json"))
 
 
 def _own_state(provider: str, state: JsonObject) -> JsonObject:
@@ -136,22 +123,22 @@ def _words_alone(reply: ModelReply) -> ModelReply:
 
 
 def as_activity_failure(
-    error: ModelError, used: CallUsage | None, patience: float | None
+    error: ModelError, attempts: Attempts, patience: float
 ) -> ApplicationError:
     """Translate once, here: the workflow reads type and details, Temporal reads the rest."""
     wait = error.retry_after if isinstance(error, ModelUnavailable) else None
     told = _too_long(wait, patience)
     return ApplicationError(
         f"{error}{told}",
-        *(() if used is None else (used,)),
+        attempts,
         type=error.kind,
         non_retryable=bool(told) or not isinstance(error, ModelUnavailable),
         next_retry_delay=None if wait is None else timedelta(seconds=wait),
     )
 
 
-def _too_long(wait: float | None, patience: float | None) -> str:
+def _too_long(wait: float | None, patience: float) -> str:
     """Say that a wait is longer than anybody has patience for; nothing where it isn't."""
-    if wait is None or patience is None or wait <= patience:
+    if wait is None or wait <= patience:
         return ""
-    return f" (it asks to wait {wait:g} s; after {patience:g} s another model is the better wait)"
+    return f" (it asks to wait {wait:,.9g} s; nobody waits longer than {patience:g} s here)"

@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities.callers import check_run
-from contracts.allowlists import Origin, origin_of
-from contracts.errors import AppError, HoldfastError
-from contracts.notices import Notice
+from holdfast.activities.callers import check_run
+from holdfast.contracts.allowlists import Origin, origin_of
+from holdfast.contracts.errors import AppError, HoldfastError
+from holdfast.contracts.notices import Notice
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,10 @@ class Messenger(Protocol):
 
 
 class OpenRequests(Protocol):
-    """Knows what runs wait for."""
+    """Knows what the run waits for that asked for this activity."""
 
-    async def waits_for(self, run_id: str, request_id: str) -> bool:
-        """Whether a run still waits for this; where nobody can tell it may."""
+    async def waits_for(self, request_id: str) -> bool:
+        """Whether it still waits for this; where nobody can tell it may."""
         ...
 
 
@@ -94,7 +94,7 @@ class NotificationActivities:
         """
         check_run(notice.run_id)
         again = activity.info().attempt > 1
-        if again and not await self._requests.waits_for(notice.run_id, notice.request_id):
+        if again and not await self._requests.waits_for(notice.request_id):
             return
         try:
             await self._messenger.deliver(notice)

@@ -6,9 +6,10 @@ from typing import Protocol
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from contracts.control import ModelFacts
-from contracts.run import AgentSnapshot, OpenRun
-from policy import reasoning
+from holdfast.activities.callers import check_run
+from holdfast.contracts.control import ModelFacts
+from holdfast.contracts.run import AgentSnapshot, OpenRun
+from holdfast.policy import reasoning
 
 
 class Searchability(Protocol):
@@ -51,6 +52,7 @@ class OpeningActivities:
 
         Its settings are those for this kind of task, and its prefix has their digest.
         """
+        check_run(opening.run_id)
         agent = self._agents.get(opening.agent)
         if agent is None:
             known = ", ".join(sorted(self._agents)) or "none"

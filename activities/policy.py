@@ -1,33 +1,55 @@
 """The activities that decide and record: local, quick, and their results are in history."""
 
-from typing import NamedTuple, Protocol, TypeGuard
+import asyncio
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple, Protocol
 
 import structlog
 from temporalio import activity
 
-from activities.callers import check_run
-from activities.switchboard import Switchboard
-from contracts.approvals import ApprovalRecord, Hearing, Proof, Verdict, Verdicts
-from contracts.base import JsonObject, digest
-from contracts.decisions import AuthorizeCalls, Decided, Decision, Deny, Refused, Ruling, Rulings
-from contracts.errors import ToolError
-from contracts.run import AuditEvent
-from contracts.switches import Switch
-from contracts.tools import AnyCall, Draft, MalformedCall, ToolCall
-from policy.approvals import Trust, judge
-from policy.case import Facts
-from policy.engine import decide
-from policy.repetition import effect
-from policy.rules import Policy
-from policy.trust import LOCAL_ISSUER, TrustedIssuer
-from tools.registry import ToolRegistry
-from tools.tool import Tool
+from holdfast.activities.basis import basis
+from holdfast.activities.callers import asking, check_run
+from holdfast.activities.clock import Clock
+from holdfast.activities.switchboard import KillSwitch
+from holdfast.contracts.approvals import Approvable, ApprovalRecord, JudgeInput, Verdict, Verdicts
+from holdfast.contracts.base import JsonObject, canonical_json, digest
+from holdfast.contracts.bounds import FILLED, RULINGS, clipped, cut, size
+from holdfast.contracts.decisions import (
+    Allow,
+    ApprovalRequired,
+    AskUser,
+    AuthorizeCalls,
+    Decided,
+    Decision,
+    Deny,
+    Refused,
+    Ruling,
+    Rulings,
+    RunAsDraftOnly,
+    RunInSandbox,
+)
+from holdfast.contracts.errors import ToolError
+from holdfast.contracts.run import AuditEvent
+from holdfast.contracts.switches import Switch
+from holdfast.contracts.tools import AnyCall, Draft, MalformedCall, ToolCall
+from holdfast.contracts.undoing import UndoRuling
+from holdfast.policy.allowlists import only_asks
+from holdfast.policy.approvals import Message, claimed, judge, lapsed
+from holdfast.policy.case import Case, DecisionFacts
+from holdfast.policy.engine import decide
+from holdfast.policy.loop_detection import effect
+from holdfast.policy.rules import Policy
+from holdfast.policy.signatures import KeyClaim
+from holdfast.policy.trust import Trust, TrustedIssuer, is_address
+from holdfast.policy.undoing import as_shown, rule_on, unfit
+from holdfast.tools.registry import ToolRegistry
+from holdfast.tools.tool import Tool
 
 log = structlog.get_logger()
 
 SPELLED_OUT = 20
 """How many refusals of one hearing keep their reason: a flood of them is an event of history."""
-
 
 LONGEST_QUOTE = 200
 """Characters of what a ruling quotes of a call: a model may write a megabyte in many calls."""
@@ -35,25 +57,36 @@ LONGEST_QUOTE = 200
 LONGEST_RULING = 500
 """Characters of a ruling's reason."""
 
+BRIEF = 300
+"""Bytes of each text of a ruling, where all of a turn's are too large to be sent together."""
+
+LARGEST_CANONICAL = 4_000
+"""Bytes of arguments that a ruling writes once more; the call has them too."""
+
+_TOO_MUCH = "what the calls leave out is too large to be filled in: name each argument"
+
 
 class Keyring(Protocol):
     """Knows whose signatures count now."""
 
-    async def trusted(self, hearing: Hearing) -> tuple[TrustedIssuer, ...]:
-        """Return the issuers with their keys that the messages of a hearing may need."""
-        ...
-
-    async def own(self) -> TrustedIssuer:
-        """Return the keys of people who sign on their own, as they are now."""
+    async def trusted(self, claims: AbstractSet[KeyClaim]) -> tuple[TrustedIssuer, ...]:
+        """Return the issuers that count, those of these keys with all keys that they have now."""
         ...
 
 
-class Surroundings(NamedTuple):
+class PolicyEnvironment(NamedTuple):
     """What a worker decides with, beside the calls."""
 
     policy: Policy
     environment: str
     has_sandbox: bool
+
+
+class _Known(NamedTuple):
+    """What holds at the moment of a decision: what is switched off, and whose signatures count."""
+
+    switches: tuple[Switch, ...]
+    issuers: tuple[TrustedIssuer, ...]
 
 
 class PolicyActivities:
@@ -62,9 +95,9 @@ class PolicyActivities:
     def __init__(
         self,
         registry: ToolRegistry,
-        surroundings: Surroundings,
+        surroundings: PolicyEnvironment,
         keyring: Keyring,
-        switchboard: Switchboard,
+        switchboard: KillSwitch,
     ) -> None:
         self._registry = registry
         self._surroundings = surroundings
@@ -75,93 +108,152 @@ class PolicyActivities:
     async def authorize(self, asked: AuthorizeCalls) -> Rulings:
         """Rule on each call: is the tool known, are the arguments valid, may it run."""
         check_run(asked.run_id)
-        switches = await self._switchboard.current()
-        asked = asked.model_copy(update={"approvals": await self._still_signed(asked.approvals)})
+        execution, clock = asking().id, Clock(asked.now)
+        given = asked.approvals if asked.execution == execution else ()
+        reviewed = (record for review in asked.reviews for record in review.approvals)
+        trust = await self._trust(set(), (*given, *reviewed))
+        known = _Known(await self._switchboard.current(), trust.issuers)
+        asked = asked.model_copy(update={"approvals": given, "now": clock.now()})
+        rulings, room = list[Ruling](), FILLED
+        for call in asked.calls:
+            ruling = self._rule(asked, call, known)
+            if isinstance(ruling, Decided) and ruling.filled:
+                room -= size(ruling.filled)
+                ruling = ruling if room >= 0 else _invalid(call, _TOO_MUCH)
+            rulings.append(ruling)
+            await asyncio.sleep(0)  # other runs' heartbeats, where many calls take long together
         return Rulings(
-            rulings=tuple(self._rule(asked, call, switches) for call in asked.calls),
+            rulings=_together(tuple(rulings)),
+            lapsed=lapsed(asked.reviews, trust, asked.now),
             policy=self._surroundings.policy.digest,
+            execution=execution,
         )
 
     @activity.defn
-    async def judge(self, hearing: Hearing) -> Verdicts:
+    async def judge(self, hearing: JudgeInput) -> Verdicts:
         """Say which messages count, and why the others don't."""
         check_run(hearing.run_id)
-        issuers = await self._keyring.trusted(hearing)
-        trust = Trust(groups=self._surroundings.policy.groups, issuers=issuers)
-        return Verdicts(verdicts=_bounded(judge(hearing, trust)))
+        execution, clock = asking().id, Clock(hearing.now)
+        if hearing.execution != execution:
+            return Verdicts(verdicts=tuple(map(_late, hearing.messages)), execution=execution)
+        requests = (one for one in hearing.requests if isinstance(one, Approvable))
+        given = (record for request in requests for record in request.approvals)
+        trust = await self._trust(claimed(hearing), given)
+        hearing = hearing.model_copy(update={"now": clock.now()})
+        return Verdicts(verdicts=_bounded(judge(hearing, trust)), execution=execution)
 
     @activity.defn
     async def record(self, event: AuditEvent) -> None:
         """Write an audit line to the worker's log; in history it is the marker's summary."""
+        check_run(event.run_id)
         log.info("run.audited", run_id=event.run_id, audit_event=event.event, text=event.text)
 
-    async def _still_signed(
-        self, approvals: tuple[ApprovalRecord, ...]
-    ) -> tuple[ApprovalRecord, ...]:
-        """Leave out what people signed with a key of their own that isn't trusted any more."""
-        if not any(_signed_with_own_key(record.proof) for record in approvals):
-            return approvals
-        trusted = (await self._keyring.own()).keys
-        return tuple(
-            record
-            for record in approvals
-            if not _signed_with_own_key(record.proof) or _is_by_one_of(trusted, record.proof)
-        )
+    @activity.defn
+    async def mark_judged(self, run_id: str) -> None:
+        """Stand in history, among the messages, where some of them have been judged."""
+        check_run(run_id)
 
-    def _rule(self, asked: AuthorizeCalls, call: AnyCall, switches: tuple[Switch, ...]) -> Ruling:
+    async def _trust(self, claims: set[KeyClaim], given: Iterable[ApprovalRecord]) -> Trust:
+        """Say whose signatures count now: of tokens that came, of approvals given before."""
+        policy = self._surroundings.policy
+        published = {one.issuer for one in policy.issuers if is_address(one.jwks)}
+        proofs = (record.proof for record in given if record.proof is not None)
+        kept = {KeyClaim(one.issuer, one.key) for one in proofs if one.issuer not in published}
+        return Trust(policy.groups, await self._keyring.trusted(claims | kept))
+
+    def _rule(self, asked: AuthorizeCalls, call: AnyCall, known: _Known) -> Ruling:
         tool = self._registry.get(call.name) if call.name in asked.visible_tools else None
         if tool is None:
-            known = ", ".join(asked.visible_tools) or "none"
+            visible = ", ".join(asked.visible_tools) or "none"
             return Refused(
                 call_id=call.call_id,
-                tool=_cut(call.name, LONGEST_QUOTE),
+                tool=clipped(call.name, LONGEST_QUOTE),
                 type="unknown_tool",
-                reason=f"no tool {_cut(call.name, LONGEST_QUOTE)!r} (known: {known})",
+                reason=f"no tool {clipped(call.name, LONGEST_QUOTE)!r} (known: {visible})",
                 next_valid_actions=("use one of the known tools", "answer without a tool"),
             )
         if isinstance(call, MalformedCall):
             return _invalid(call, "the arguments are no JSON object")
         if objections := tool.objections(call.arguments):
             return _invalid(call, "; ".join(objections))
-        return self._decided(asked, call, tool, switches)
+        return self._decided(asked, call, tool, known)
 
-    def _decided(
-        self, asked: AuthorizeCalls, call: ToolCall, tool: Tool, switches: tuple[Switch, ...]
-    ) -> Ruling:
+    def _decided(self, asked: AuthorizeCalls, call: ToolCall, tool: Tool, known: _Known) -> Ruling:
+        written = call.arguments
         try:
+            call = call.model_copy(update={"arguments": tool.completed(written)})
             values = tool.values(call.arguments)
         except ToolError as error:
             return _invalid(call, error.reason)
-        facts = Facts(
+        facts = DecisionFacts(
             tenant=asked.tenant,
             actor=asked.actor,
             agent=asked.agent,
+            path=asked.path,
             now=asked.now,
             environment=self._surroundings.environment,
-            approvals=asked.approvals,
             draft=_draft(asked, call, tool),
             unresolved=asked.unresolved,
-            switches=switches,
+            done=asked.done,
+            lost=asked.lost,
+            switches=known.switches,
             sandbox=self._surroundings.has_sandbox,
             values=values,
+            issuers=known.issuers,
         )
+        shown = self._undo(tool, Case(call, tool.contract, facts))
+        given = tuple(one for one in asked.approvals if as_shown(one, shown))
+        case = Case(call, tool.contract, facts._replace(approvals=given))
+        harmless = tool.contract.risk.changes_nothing or only_asks(case)
+        decision = decide(call, tool.contract, case.facts, self._surroundings.policy)
+        doing, where = self._doing(tool, decision), self._surroundings
         return Decided(
             call_id=call.call_id,
             tool=call.name,
             arguments_digest=digest(call.arguments),
             risk=tool.contract.risk,
-            scope=_cut(_scope(tool, values), LONGEST_QUOTE),
-            decision=_fitting(decide(call, tool.contract, facts, self._surroundings.policy)),
-            effect="" if tool.contract.risk.changes_nothing else effect(call.name, values),
+            scope=clipped(_scope(tool, values), LONGEST_QUOTE),
+            decision=_fitting(decision),
+            filled=call.beyond(written),
+            effect="" if harmless else effect(call.name, values),
+            canonical=None if harmless else _canonical(call, values),
+            undo=shown if isinstance(decision, ApprovalRequired) else self._undo(doing, case),
+            basis=basis(doing, where.policy, where.environment) if doing else "",
+            draft_risk=doing.contract.risk if doing and doing is not tool else None,
         )
 
+    def _doing(self, tool: Tool, decision: Decision) -> Tool | None:
+        """Return the tool that runs by a decision; null where none does, or not yet."""
+        match decision:
+            case RunAsDraftOnly(draft=name):
+                return self._registry.get(name)
+            case Allow() | RunInSandbox():
+                return tool
+            case ApprovalRequired() | AskUser() | Deny():
+                return None
 
-def _signed_with_own_key(proof: Proof | None) -> TypeGuard[Proof]:
-    return proof is not None and proof.issuer == LOCAL_ISSUER
+    def _undo(self, doing: Tool | None, act: Case) -> UndoRuling | None:
+        """Rule on what would take back what a tool does, if anything could."""
+        undo = doing and doing.contract.undo and self._registry.get(doing.contract.undo)
+        if not undo:
+            return None
+        call = act.call.model_copy(update={"name": undo.contract.name})
+        try:
+            values = undo.values(call.arguments)
+        except ToolError as error:
+            return unfit(undo.contract, clipped(error.reason, LONGEST_RULING))
+        facts = act.facts._replace(values=values, draft=None, switches=(), lost=False)
+        ruling = rule_on(Case(call, undo.contract, facts), act, self._surroundings.policy)
+        return ruling.model_copy(update={"reason": clipped(ruling.reason, LONGEST_RULING)})
 
 
-def _is_by_one_of(keys: tuple[JsonObject, ...], proof: Proof) -> bool:
-    return any((key.get("kid"), key.get("sub")) == (proof.key, proof.subject) for key in keys)
+def _late(message: Message) -> Verdict:
+    return Verdict(
+        accepted=False,
+        request_id=message.request_id,
+        reason="the workflow was reset: look at what it asks now, and decide about that",
+        code="reset",
+    )
 
 
 def _draft(asked: AuthorizeCalls, call: ToolCall, tool: Tool) -> Draft | None:
@@ -175,22 +267,49 @@ def _invalid(call: AnyCall, reason: str) -> Refused:
         call_id=call.call_id,
         tool=call.name,
         type="invalid_arguments",
-        reason=_cut(reason, LONGEST_RULING),
+        reason=clipped(reason, LONGEST_RULING),
         next_valid_actions=("correct the arguments and call again",),
     )
 
 
 def _fitting(decision: Decision) -> Decision:
     """Cut what a decision quotes of the arguments; all rulings of a turn are one payload."""
-    reason = _cut(decision.reason, LONGEST_RULING)
+    reason = clipped(decision.reason, LONGEST_RULING)
     if isinstance(decision, Deny):
-        actions = tuple(_cut(action, LONGEST_QUOTE) for action in decision.next_valid_actions)
+        actions = tuple(clipped(action, LONGEST_QUOTE) for action in decision.next_valid_actions)
         return decision.model_copy(update={"reason": reason, "next_valid_actions": actions})
     return decision.model_copy(update={"reason": reason})
 
 
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+def _together(rulings: tuple[Ruling, ...]) -> tuple[Ruling, ...]:
+    """Cut what rulings quote of their calls, where it is more than may be sent at once."""
+    return rulings if size(rulings) <= RULINGS else tuple(map(_in_brief, rulings))
+
+
+def _in_brief(ruling: Ruling) -> Ruling:
+    if isinstance(ruling, Refused):
+        fewer = {"tool": cut(ruling.tool, BRIEF), "reason": cut(ruling.reason, BRIEF)}
+        return ruling.model_copy(update={**fewer, "next_valid_actions": _cut(ruling)})
+    decision = ruling.decision
+    decision = decision.model_copy(update={"reason": cut(decision.reason, BRIEF)})
+    if isinstance(decision, Deny):
+        decision = decision.model_copy(update={"next_valid_actions": _cut(decision)})
+    undo = ruling.undo
+    if undo is not None:
+        undo = undo.model_copy(update={"reason": cut(undo.reason, BRIEF)})
+    fewer = {"scope": cut(ruling.scope, BRIEF), "canonical": None}
+    return ruling.model_copy(update={**fewer, "decision": decision, "undo": undo})
+
+
+def _cut(refusal: Refused | Deny) -> tuple[str, ...]:
+    return tuple(cut(action, BRIEF) for action in refusal.next_valid_actions)
+
+
+def _canonical(call: ToolCall, values: JsonObject) -> JsonObject | None:
+    """Return what the audit keeps of arguments that are written otherwise than the tool sees."""
+    if values == call.arguments or len(canonical_json(values)) > LARGEST_CANONICAL:
+        return None
+    return values
 
 
 def _scope(tool: Tool, values: JsonObject) -> str:

@@ -10,20 +10,20 @@ import structlog
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities.callers import check_run
-from activities.heartbeats import heartbeating
-from contracts.errors import HoldfastError, InvalidInput
-from contracts.project import (
+from holdfast.activities.callers import check_run
+from holdfast.activities.heartbeats import Heartbeater
+from holdfast.contracts.errors import HoldfastError, InvalidInput
+from holdfast.contracts.project import (
     OpenProject,
     ProjectContext,
     RestoreWorkspace,
     SnapshotWorkspace,
     WorkspaceSnapshot,
 )
-from policy import project
-from policy.project import Document, Place
-from tools.redaction import Redactor
-from tools.workspaces import Workspaces
+from holdfast.policy import project
+from holdfast.policy.project import Document, Place
+from holdfast.tools.redaction import Redactor
+from holdfast.tools.workspaces import Workspaces
 
 INVALID_INPUT = "InvalidInput"
 REFUSED = "WorkspaceRefused"
@@ -59,35 +59,36 @@ class ProjectActivities:
     async def snapshot_workspace(self, asked: SnapshotWorkspace) -> WorkspaceSnapshot:
         """Keep what is in the run's workspace now."""
         check_run(asked.run_id)
-        return await self._done(lambda: self._workspaces.snapshot(asked.run_id))
+        return await self._done(lambda: self._workspaces.snapshot(asked.first_execution_run_id))
 
     @activity.defn
     async def restore_workspace(self, asked: RestoreWorkspace) -> WorkspaceSnapshot:
         """Make the run's workspace what it was at a snapshot."""
         check_run(asked.run_id)
-        return await self._done(lambda: self._workspaces.restore(asked.run_id, asked.digest))
+        return await self._done(
+            lambda: self._workspaces.restore(asked.first_execution_run_id, asked.digest)
+        )
 
     async def _done(self, work: Callable[[], _T]) -> _T:
         """Do what blocks beside the loop that all runs share."""
-        self._redactor.learn()
-        with self._telling():
-            async with heartbeating():
+        async with Heartbeater():
+            with self._telling():
                 return await asyncio.to_thread(work)
 
     def _open(self, asked: OpenProject) -> ProjectContext:
-        places = project.places(asked.path)
-        left_out = self._workspaces.fill(asked.run_id, Path(asked.folder))
+        run, places = asked.first_execution_run_id, project.places(asked.path)
+        left_out = self._workspaces.fill(run, Path(asked.folder))
         for one in left_out[:_MOST_LOGGED]:
             log.info("project.left_out", path=self._cleared(one.path), reason=one.reason)
         if len(left_out) > _MOST_LOGGED:
             log.info("project.left_out_more", number=len(left_out) - _MOST_LOGGED)
-        context = project.merged(self._documents(asked.run_id, places))
-        return context.model_copy(update={"workspace": self._workspaces.digest(asked.run_id)})
+        context = project.merged(self._documents(run, places))
+        return context.model_copy(update={"workspace": self._workspaces.digest(run)})
 
-    def _documents(self, run_id: str, places: tuple[Place, ...]) -> Iterator[Document]:
+    def _documents(self, run: str, places: tuple[Place, ...]) -> Iterator[Document]:
         for place in places:
             for path in place.paths:
-                if found := self._workspaces.read(run_id, path):
+                if found := self._workspaces.read(run, path):
                     # Hidden characters go first: they could hide a secret, too.
                     text = self._redactor.text(project.readable(found.content))
                     yield Document(path, place.source, found.digest, text, found.more)

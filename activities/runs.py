@@ -5,13 +5,14 @@ from datetime import timedelta
 import structlog
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
-from temporalio.client import Client, WorkflowQueryFailedError
+from temporalio.client import Client, WorkflowHandle, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
-from contracts.approvals import Request
-from contracts.model import Prefix
-from contracts.transcript import TranscriptPage
-from policy.guardrails import holding
+from holdfast.activities.callers import asking
+from holdfast.contracts.approvals import PendingPage
+from holdfast.contracts.model import Prefix
+from holdfast.contracts.transcript import TranscriptPage
+from holdfast.guardrails.detectors import resource_claims
 
 _KEYWORD = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
 SEARCH_ATTRIBUTES = {
@@ -21,10 +22,8 @@ SEARCH_ATTRIBUTES = {
     "AgentPending": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST,
 }
 
-RESOURCES = {holding.ATTRIBUTE: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST}
+RESOURCES = {resource_claims.ATTRIBUTE: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST}
 """Its own: what finds runs that are at the same resource can be missing without the rest."""
-
-PENDING = tuple[Request, ...]
 
 PATIENCE = timedelta(seconds=10)
 """So long a run may take to say what it waits for."""
@@ -33,31 +32,40 @@ log = structlog.get_logger()
 
 
 class TemporalRuns:
-    """Runs of this namespace."""
+    """Runs of this namespace, asked by their own activities; and what the server knows of all."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._known: dict[str, IndexedValueType.ValueType] | None = None
 
-    async def prefix(self, run_id: str) -> Prefix:
-        """Return instructions and tool schemas of a run."""
-        handle = self._client.get_workflow_handle(run_id)
-        return await handle.query("prefix", result_type=Prefix)
+    async def prefix(self) -> Prefix:
+        """Return instructions and tool schemas of the run that asks."""
+        return await self._asking().query("prefix", result_type=Prefix)
 
-    async def transcript_page(self, run_id: str, offset: int, limit: int) -> TranscriptPage:
-        """Return a part of the transcript of a run."""
-        handle = self._client.get_workflow_handle(run_id)
-        page = {"offset": offset, "limit": limit}
-        return await handle.query("transcript", page, result_type=TranscriptPage)
+    async def transcript_page(self, offset: int, limit: int, digest: str) -> TranscriptPage:
+        """Return a part of the transcript of the run that asks, up to the place of a digest."""
+        page = {"offset": offset, "limit": limit, "digest": digest}
+        return await self._asking().query("context", page, result_type=TranscriptPage)
 
-    async def waits_for(self, run_id: str, request_id: str) -> bool:
-        """Whether a run still waits for a person's decision; where nobody can tell it may."""
-        handle = self._client.get_workflow_handle(run_id)
-        try:
-            found = await handle.query("pending", result_type=PENDING, rpc_timeout=PATIENCE)
-        except (RPCError, WorkflowQueryFailedError):
-            return True
-        return any(request.request_id == request_id for request in found)
+    async def waits_for(self, request_id: str) -> bool:
+        """Whether the run that asks still waits for a decision; where nobody can tell it may."""
+        run = self._asking()
+        offset: int | None = 0
+        while offset is not None:
+            try:
+                page = await run.query(
+                    "pending", {"offset": offset}, result_type=PendingPage, rpc_timeout=PATIENCE
+                )
+            except (RPCError, WorkflowQueryFailedError):
+                return True
+            if any(request.request_id == request_id for request in page.items):
+                return True
+            offset = page.next_offset
+        return False
+
+    def _asking(self) -> WorkflowHandle[object, object]:
+        execution = asking()
+        return self._client.get_workflow_handle(execution.run_id, run_id=execution.id)
 
     async def searchable(self) -> bool:
         """Whether the server knows Holdfast's search attributes; if not, say so once."""

@@ -18,9 +18,9 @@ from temporalio.client import Client
 from temporalio.common import RawValue, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.service import RPCError, RPCStatusCode
 
-from contracts.errors import HoldfastError
-from contracts.switches import SWITCHES_TYPE, SwitchSignal, SwitchState, switches_id
-from policy.switches import after_signal, opened
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.switches import SWITCHES_TYPE, SwitchSignal, SwitchState, switches_id
+from holdfast.policy.switches import after_signal, opened
 
 POLL = timedelta(seconds=5)
 """

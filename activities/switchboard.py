@@ -2,10 +2,10 @@
 
 from typing import Protocol
 
-from contracts.switches import Switch
+from holdfast.contracts.switches import Switch
 
 
-class Switchboard(Protocol):
+class KillSwitch(Protocol):
     """Knows what is switched off now."""
 
     async def current(self) -> tuple[Switch, ...]:

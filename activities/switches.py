@@ -9,9 +9,9 @@ import structlog
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.switch_history import SwitchHistory
-from contracts.errors import HoldfastError
-from contracts.switches import Switch, SwitchState
+from holdfast.activities.switch_history import SwitchHistory
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.switches import Switch, SwitchState
 
 PATIENCE = 5.0
 """Seconds that a decision waits for what is switched off; without it there is none."""
@@ -24,7 +24,7 @@ _SILENCE = {RPCStatusCode.CANCELLED, RPCStatusCode.DEADLINE_EXCEEDED}
 log = structlog.get_logger()
 
 
-class SwitchBoard:
+class TemporalKillSwitch:
     """
     What is switched off, without asking: this worker follows the history of the switches.
 

@@ -5,19 +5,20 @@ from collections.abc import Sequence
 from temporalio import activity
 from temporalio.common import RawValue
 
-from activities.callers import check_run
-from activities.discretion import Discretion
-from activities.heartbeats import heartbeating
-from activities.switchboard import Switchboard
-from contracts.errors import HoldfastError, ToolDenied, ToolError
-from contracts.tools import Risk, ToolInvocation, ToolResult
-from policy.switches import refusal, switched_off
-from tools.artifacts import ArtifactStore
-from tools.execution import Place
-from tools.redaction import Redactor
-from tools.registry import ToolRegistry
-from tools.results import failure, success
-from tools.tool import Tool
+from holdfast.activities.basis import Basis
+from holdfast.activities.callers import check_basis, check_execution, check_run
+from holdfast.activities.heartbeats import Heartbeater
+from holdfast.activities.secret_filter import SecretFilter
+from holdfast.activities.switchboard import KillSwitch
+from holdfast.contracts.errors import HoldfastError, ToolDenied, ToolError
+from holdfast.contracts.tools import Risk, ToolFailure, ToolInvocation, ToolResult
+from holdfast.policy.switches import refusal, switched_off
+from holdfast.tools.artifacts import ArtifactStore
+from holdfast.tools.execution import Place
+from holdfast.tools.redaction import Redactor
+from holdfast.tools.registry import ToolRegistry
+from holdfast.tools.results import attempted, failure, success, unreadable
+from holdfast.tools.tool import Tool
 
 
 class ToolActivities:
@@ -28,14 +29,16 @@ class ToolActivities:
         registry: ToolRegistry,
         place: Place,
         artifacts: ArtifactStore,
-        switchboard: Switchboard,
+        switchboard: KillSwitch,
         redactor: Redactor,
+        basis: Basis,
     ) -> None:
         self._registry = registry
         self._place = place
         self._artifacts = artifacts
         self._switchboard = switchboard
         self._redactor = redactor
+        self._basis = basis
 
     @activity.defn(dynamic=True)
     async def run_tool(self, payloads: Sequence[RawValue]) -> ToolResult:
@@ -49,51 +52,87 @@ class ToolActivities:
         converter = activity.payload_converter()
         invocation = converter.from_payload(payloads[0].payload, ToolInvocation)
         check_run(invocation.run_id)
+        if invocation.purpose != "reconcile":  # which begins nothing
+            check_execution(invocation.allowed_in)
         tool = self._registry.get(name)
         if tool is None:
             gone = ToolError("unknown_tool", f"this worker has no tool {name!r} any more")
             return failure(invocation, name, gone)
-        discretion = self._discretion(tool, invocation)
+        if unknown := self._undecided(tool, invocation):
+            return unknown
+        async with Heartbeater() as pulse:
+            return await self._result(tool, invocation, pulse)
+
+    def _undecided(self, tool: Tool, invocation: ToolInvocation) -> ToolFailure | None:
+        """
+        Let nothing begin that was allowed by something else than what this worker decides by.
+
+        To take back what was allowed, and to find out what happened, stays allowed for good; but
+        only to a tool of the same class. Where an earlier attempt went before, which another
+        worker took for harmless, nobody knows what it has done.
+        """
+        present, risk = self._basis(tool), tool.contract.risk
+        if invocation.purpose in {"undo", "reconcile"}:
+            present = risk
+        if (
+            invocation.basis != present
+            and activity.info().attempt > 1
+            and not risk.changes_nothing
+        ):
+            return attempted(invocation, tool.contract.name)
+        check_basis(invocation.basis, present)
+        return None
+
+    async def _result(
+        self, tool: Tool, invocation: ToolInvocation, pulse: Heartbeater
+    ) -> ToolResult:
+        name, discretion = tool.contract.name, self._discretion(tool, invocation)
         try:
             with discretion:
-                async with heartbeating() as pulse:
-                    if denial := await self._denial(name, invocation):
-                        ours = discretion.refusal(denial, by_tool=False)
-                        return failure(invocation, name, ours)
-                    content = await self._place.run(
-                        tool,
-                        invocation,
-                        lambda progress: pulse.report(discretion.report(progress)),
-                    )
-                    content = await discretion.cleared(content)
+                if denial := await self._denial(tool, invocation):
+                    return failure(invocation, name, discretion.refusal(denial, by_tool=False))
+                content = await self._place.run(
+                    tool,
+                    invocation,
+                    lambda progress: pulse.report(discretion.report(progress)),
+                )
+                content = await discretion.cleared(content)
         except ToolError as error:
             return failure(invocation, name, discretion.refusal(error))
+        if content is None:
+            return unreadable(invocation, name)
         return discretion.summarized(
             success(invocation, name, content, tool.contract.max_result_chars, self._artifacts)
         )
 
-    async def _denial(self, name: str, invocation: ToolInvocation) -> ToolDenied | None:
+    async def _denial(self, tool: Tool, invocation: ToolInvocation) -> ToolDenied | None:
         """
         Let nothing begin that is switched off; to find out what has happened harms nobody.
 
         What a tool did that has been switched off since can be taken back: its undo is a tool with
-        a switch of its own. An undo that is switched off itself, or whose agent is, doesn't run.
+        a switch of its own. An undo that is switched off itself, or whose agent is, doesn't run,
+        nor one that fills in here what was never ruled on: a default of another release.
         """
         if invocation.purpose == "reconcile":
             return None
+        if invocation.purpose == "undo" and tool.completed(invocation.arguments) != (
+            invocation.arguments
+        ):
+            return ToolDenied("it takes more here than what was ruled on with its call")
         try:
             switches = await self._switchboard.current()
         except HoldfastError as error:
             # Nothing has begun: the model may ask again, and nobody need wonder what happened.
             return ToolDenied(str(error), ("ask for it again later", "go on without it"))
-        switch = switched_off(switches, name, invocation.agent, invocation.tenant)
+        agents = (invocation.agent, *invocation.path)
+        switch = switched_off(switches, tool.contract.name, agents, invocation.tenant)
         if switch is None:
             return None
         return ToolDenied(
             refusal(switch), ("go on without it", "tell the user what you would have done")
         )
 
-    def _discretion(self, tool: Tool, invocation: ToolInvocation) -> Discretion:
+    def _discretion(self, tool: Tool, invocation: ToolInvocation) -> SecretFilter:
         name = tool.contract.name
         makes_secrets = tool.contract.risk is Risk.IDENTITY_ACCESS or (
             invocation.purpose in {"reconcile", "undo"}
@@ -102,4 +141,4 @@ class ToolActivities:
                 for other in self._registry.contracts()
             )
         )
-        return Discretion(name, self._redactor, withholds=makes_secrets)
+        return SecretFilter(self._redactor, withholds=makes_secrets)

@@ -3,24 +3,28 @@
 from collections import OrderedDict
 from typing import Protocol, TypeAlias, TypeVar
 
-from contracts.errors import TranscriptMismatch
-from contracts.model import ModelCall, Prefix
-from contracts.transcript import Mark, TranscriptItem, TranscriptPage, View
-from policy import context
+from holdfast.contracts.errors import TranscriptMismatch
+from holdfast.contracts.model import ModelCall, Prefix
+from holdfast.contracts.transcript import TranscriptDigest, TranscriptItem, TranscriptPage, View
+from holdfast.policy import context
 
 Kept = TypeVar("Kept")
 _Items: TypeAlias = tuple[TranscriptItem, ...]
 
 
 class RunReader(Protocol):
-    """Asks a run what it knows; queries leave no trace in history."""
+    """
+    Asks the run that asked for this activity what it knows.
 
-    async def prefix(self, run_id: str) -> Prefix:
-        """Return instructions and tool schemas of a run."""
+    Queries leave no trace in history.
+    """
+
+    async def prefix(self) -> Prefix:
+        """Return instructions and tool schemas of the run."""
         ...
 
-    async def transcript_page(self, run_id: str, offset: int, limit: int) -> TranscriptPage:
-        """Return a part of the transcript of a run."""
+    async def transcript_page(self, offset: int, limit: int, digest: str) -> TranscriptPage:
+        """Return a part of the transcript of the run."""
         ...
 
 
@@ -29,15 +33,14 @@ class Transcripts:
     The transcripts and prefixes that this process has seen, as many as fit.
 
     Any of them may be missing, and all of them are always missing when *capacity* is 0: the run
-    itself holds the truth. What comes from here is proven by the rolling digest of the call.
+    itself holds the truth. What comes from here is proven by the rolling digest of the call, and
+    kept under the execution whose call it is: no other run gets it.
     """
 
     def __init__(self, reader: RunReader, capacity: int = 256) -> None:
         self._reader = reader
         self._capacity = capacity
-        self._transcripts: OrderedDict[str, tuple[Mark, tuple[TranscriptItem, ...]]] = (
-            OrderedDict()
-        )
+        self._transcripts: OrderedDict[str, tuple[TranscriptDigest, _Items]] = OrderedDict()
         self._remains: OrderedDict[str, tuple[View, _Items, _Items]] = OrderedDict()
         self._prefixes: OrderedDict[str, Prefix] = OrderedDict()
 
@@ -45,55 +48,53 @@ class Transcripts:
         """Return instructions and tool schemas under the digest that the call names."""
         known = self._prefixes.get(call.prefix)
         if known is None:
-            known = await self._reader.prefix(call.run_id)
+            known = await self._reader.prefix()
             if known.digest != call.prefix:
                 raise TranscriptMismatch(f"run {call.run_id} has another prefix than its call")
             self._keep(self._prefixes, call.prefix, known)
         return known
 
-    async def view(self, call: ModelCall) -> tuple[TranscriptItem, ...]:
+    async def view(self, call: ModelCall, execution: str) -> _Items:
         """Return what the model is shown of the transcript; raises as `transcript` does."""
-        items, seen = await self.transcript(call), call.view
+        items, seen = await self.transcript(call, execution), call.view
         place = context.settled_before(items, seen)
         old = items[:place]
-        view, known, shown = self._remains.get(call.run_id, (None, (), ()))
+        view, known, shown = self._remains.get(execution, (None, (), ()))
         # They are mostly the very same items, so comparing them costs little.
         if view != seen or known != old:
             shown = context.remains(old, seen, call.max_context_bytes)
-            self._keep(self._remains, call.run_id, (seen, old, shown))
+            self._keep(self._remains, execution, (seen, old, shown))
         return shown + items[place:]
 
-    async def transcript(self, call: ModelCall) -> tuple[TranscriptItem, ...]:
+    async def transcript(self, call: ModelCall, execution: str) -> _Items:
         """
         Return the whole transcript that the call means.
 
         Raises TranscriptMismatch when it isn't the one that the run means; the next attempt then
         asks the run.
         """
-        base, known = self._transcripts.pop(call.run_id, (Mark(), ()))
+        base, known = self._transcripts.pop(execution, (TranscriptDigest(), ()))
         if base == call.head:
-            return self._kept(call, known)  # an earlier attempt came this far
+            return self._kept(call, known, execution)  # an earlier attempt came this far
         if base != call.base or call.base.length == 0:
             known = await self._asked(call)
-            base = Mark(digest=call.origin).after(known)
+            base = TranscriptDigest(digest=call.origin).after(known)
         if base.after(call.items) != call.head:
             raise TranscriptMismatch(
                 f"turn {call.turn}: the transcript held here ends with another digest than the "
                 "run's; the next attempt asks the run"
             )
-        return self._kept(call, known + call.items)
+        return self._kept(call, known + call.items, execution)
 
-    def _kept(
-        self, call: ModelCall, items: tuple[TranscriptItem, ...]
-    ) -> tuple[TranscriptItem, ...]:
-        self._keep(self._transcripts, call.run_id, (call.head, items))
+    def _kept(self, call: ModelCall, items: _Items, execution: str) -> _Items:
+        self._keep(self._transcripts, execution, (call.head, items))
         return items
 
-    async def _asked(self, call: ModelCall) -> tuple[TranscriptItem, ...]:
-        items: tuple[TranscriptItem, ...] = ()
+    async def _asked(self, call: ModelCall) -> _Items:
+        items: _Items = ()
         while len(items) < call.base.length:
             wanted = call.base.length - len(items)
-            page = await self._reader.transcript_page(call.run_id, len(items), wanted)
+            page = await self._reader.transcript_page(len(items), wanted, call.base.digest)
             if not page.items:
                 raise TranscriptMismatch(
                     f"run {call.run_id} has {len(items)} items, its call means {call.base.length}"

@@ -15,16 +15,16 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TypeAlias
-from urllib.parse import quote
 
 import httpx
 from pydantic_core import to_json
 
-from activities.notifications import Undelivered, Webhook
-from adapters import retry_after
-from contracts.errors import HoldfastError
-from contracts.notices import Notice
-from tools.context import SecretSource
+from holdfast.activities.notifications import Undelivered, Webhook
+from holdfast.adapters import retry_after
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.notices import Notice
+from holdfast.contracts.visible import visible_json
+from holdfast.tools.context import SecretSource
 
 Clock: TypeAlias = Callable[[], float]
 
@@ -114,16 +114,17 @@ class WebhookMessenger:
 
 def content(notice: Notice) -> bytes:
     """Return what is posted: the same bytes for every attempt."""
-    return to_json({"type": EVENT, "timestamp": notice.requested_at, "data": notice})
+    said = to_json({"type": EVENT, "timestamp": notice.requested_at, "data": notice})
+    return visible_json(said.decode()).encode()
 
 
 def message_id(notice: Notice) -> str:
     """
     Return the id of a notice: the same for every attempt, another for every request.
 
-    Whoever starts a run names it, and a dot ends the id where it is signed: so none is in it.
+    A dot ends the id where it is signed. None is in it: nobody outside chose a part of it.
     """
-    return quote(f"{notice.run_id}/{notice.request_id}").replace(".", "%2E")
+    return f"{notice.first_execution_run_id}/{notice.request_id}"
 
 
 def signed(message: str, timestamp: int, body: bytes, key: bytes) -> dict[str, str]:

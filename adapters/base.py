@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-from contracts.base import JsonObject
-from contracts.model import ModelReply, ModelRequest
-from contracts.tools import ToolResult
-from contracts.usage import CallUsage
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.model import ModelReply, ModelRequest
+from holdfast.contracts.tools import ToolResult
+from holdfast.contracts.usage import CallUsage
 
 TOOL_BLOCK_TYPES = frozenset({"tool_use", "tool_result"})
 """Blocks that have to do with tools. A final answer comes after the last of them."""
@@ -27,6 +27,16 @@ class ModelAdapter(Protocol):
     @property
     def provider(self) -> str:
         """The word before the colon in the names of this provider's models."""
+        ...
+
+    @property
+    def credentials(self) -> frozenset[str]:
+        """
+        The variables of the environment that hold what it proves itself with.
+
+        Of one whose name ends with `_FILE` it is the file's content. No value of any of them ever
+        leaves the worker (settings.KnownSecrets).
+        """
         ...
 
     async def respond(self, request: ModelRequest) -> ModelReply:

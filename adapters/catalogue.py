@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from adapters.openai_chat import servers as addresses
-from adapters.openai_chat import usage
-from adapters.openai_chat.servers import OPENAI_CHAT, ChatServer
-from contracts.control import ModelFacts
-from contracts.errors import ModelRejected
+from holdfast.adapters.openai_chat import servers as addresses
+from holdfast.adapters.openai_chat import usage
+from holdfast.adapters.openai_chat.servers import OPENAI_CHAT, ChatServer
+from holdfast.contracts.control import ModelFacts
+from holdfast.contracts.errors import ModelRejected
 
 if TYPE_CHECKING:
     from genai_prices.types import TieredPrices

@@ -1,6 +1,5 @@
 """What a provider's failure means to us, and one line for a person about it."""
 
-import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -11,19 +10,24 @@ from typing import NamedTuple
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from adapters import retry_after
-from contracts.base import Contract, joined
-from contracts.errors import FailureKind, ModelError, ModelRejected, ModelUnavailable
-from contracts.usage import CallUsage
+from holdfast.adapters import retry_after
+from holdfast.adapters.meter import Unfit
+from holdfast.contracts.base import Contract, joined
+from holdfast.contracts.errors import FailureKind, ModelError, ModelRejected, ModelUnavailable
+from holdfast.contracts.patterns import WORD, Pattern
+from holdfast.contracts.usage import CallUsage
+
+BROKEN = (ValueError, RecursionError)
+"""What an answer may raise, beside errors of its SDK, that is no JSON, too deep or too large."""
 
 _LONGEST_LINE = 500
 _SHORTEST_KEY = 7
 """Characters; what is shorter stands in for a key where none is needed, and in other words too."""
-_TOO_LONG = re.compile(
-    r"prompt is too long|maximum context length|context (window|length|size)", re.IGNORECASE
+_TOO_LONG = Pattern(
+    "prompt is too long|maximum context length|context (window|length|size)", any_case=True
 )
-_BAD_STATUS = re.compile(r"[45]\d\d")
-_LIKE_A_KEY = re.compile(r"\bsk-[\w.*-]+")
+_BAD_STATUS = Pattern(r"[45]\d\d")
+_LIKE_A_KEY = Pattern(rf"\bsk-[{WORD}.*\-]+")
 _PASSING: frozenset[FailureKind] = frozenset(
     {"rate_limited", "overloaded", "unavailable", "timeout", "stalled", "cut_off", "unreadable"}
 )
@@ -111,7 +115,7 @@ class _Problem(Contract):
     def status(self) -> int:
         """The HTTP status that the code names, or else a good one."""
         named = str(self.code)
-        return int(named) if _BAD_STATUS.fullmatch(named) else HTTPStatus.OK
+        return int(named) if _BAD_STATUS.fits(named) else HTTPStatus.OK
 
     @property
     def words(self) -> str:
@@ -119,23 +123,23 @@ class _Problem(Contract):
         return self.message if isinstance(self.message, str) else ""
 
 
-def answered(provider: Provider, answer: Answer, secret: str | None) -> ModelError:
-    """Sort an answer with an error status; *secret* is the key, which it may quote."""
+def answered(provider: Provider, answer: Answer) -> ModelError:
+    """Sort an answer with an error status."""
     problem = _from_body(answer.body)
     kind = _kind(provider, answer.status, problem)
-    text = _told(provider, f"answered HTTP {answer.status}", kind, problem)
+    away = HTTPStatus.MULTIPLE_CHOICES <= answer.status < HTTPStatus.BAD_REQUEST
+    deed = f"answered HTTP {answer.status}" + (", and no redirect is followed" if away else "")
+    text = _told(provider, deed, kind, problem)
     now = datetime.now(UTC)
     wait = retry_after.seconds(answer.headers, now)
     if wait is None and kind == "rate_limited":
         wait = retry_after.until_reset(answer.headers, now)
-    passes = _passes(kind, answer.headers)
-    return _sorted(kind, one_line(text, secret), wait, passes=passes)
+    return _sorted(kind, text, wait, passes=_passes(kind, answer.headers))
 
 
 def reported(
     provider: Provider,
     error: JsonValue,
-    secret: str | None = None,
     usage: CallUsage | None = None,
     otherwise: FailureKind = "unavailable",
 ) -> ModelError:
@@ -149,7 +153,7 @@ def reported(
     problem = _problem(inner)
     kind = _kind(provider, problem.status, problem, otherwise)
     text = _told(provider, "broke off its reply", kind, problem)
-    return _sorted(kind, one_line(text, secret), usage=usage)
+    return _sorted(kind, text, usage=usage)
 
 
 def _sorted(
@@ -168,11 +172,15 @@ def _sorted(
 
 @contextmanager
 def discreet(secret: str | None) -> Generator[None]:
-    """Take the key out of the message of every ModelError that the block raises."""
+    """
+    Make the message of every ModelError that the block raises one line, not long, without keys.
+
+    *secret* is the key in use, which a server or its SDK may quote.
+    """
     try:
         yield
     except ModelError as error:
-        error.args = (one_line(str(error), secret),)
+        error.args = (_one_line(str(error), secret),)
         raise
 
 
@@ -190,9 +198,9 @@ def no_key(provider: Provider) -> ModelRejected:
     )
 
 
-def unusable(provider: Provider, text: str, secret: str | None = None) -> ModelRejected:
+def unusable(provider: Provider, text: str) -> ModelRejected:
     """Say why nothing could be asked at all."""
-    return ModelRejected(one_line(f"{provider.name} can't be asked: {text}", secret))
+    return ModelRejected(f"{provider.name} can't be asked: {text}")
 
 
 def unreachable(provider: Provider, host: str, cause: str) -> ModelUnavailable:
@@ -231,23 +239,23 @@ def cut_off(provider: Provider, usage: CallUsage | None) -> ModelUnavailable:
     )
 
 
-def unreadable(provider: Provider, usage: CallUsage | None = None) -> ModelUnavailable:
-    """Say that what came with a good status is no reply of a model."""
+def unreadable(
+    provider: Provider, usage: CallUsage | None = None, error: Exception | None = None
+) -> ModelUnavailable:
+    """Say that what came is no reply of a model; *error* broke the attempt to read it."""
+    flaw = f" ({error})" if isinstance(error, Unfit) else ""
     return ModelUnavailable(
-        f"{provider.name} answered HTTP 200 with something that is no reply of a model: "
+        f"{provider.name} answered with something that is no reply of a model{flaw}: "
         f"wait, or check {provider.address_variable}",
         kind="unreadable",
         usage=usage,
     )
 
 
-def one_line(text: str, secret: str | None = None) -> str:
-    """Make text of strangers fit for history: one line, not long, without keys."""
+def _one_line(text: str, secret: str | None) -> str:
     if secret and len(secret) >= _SHORTEST_KEY:
         text = text.replace(secret, "[key]")
-    # Longer where the key isn't known yet: half of one at the end would never be found.
-    longest = _LONGEST_LINE if secret else 2 * _LONGEST_LINE
-    return " ".join(_LIKE_A_KEY.sub("[key]", joined(text)).split())[:longest]
+    return " ".join(_LIKE_A_KEY.sub("[key]", joined(text)).split())[:_LONGEST_LINE]
 
 
 def _from_body(body: bytes) -> _Problem:
@@ -265,13 +273,15 @@ def _problem(error: JsonValue) -> _Problem:
 def _kind(
     provider: Provider, status: int, problem: _Problem, otherwise: FailureKind = "unavailable"
 ) -> FailureKind:
+    if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
+        return "not_found"
     exact = _named(problem, provider.codes) or _named(problem, _CODES) or _STATUSES.get(status)
     if exact:
         return exact
     for phrase, kind in provider.phrases.items():
         if phrase in problem.words.lower():
             return kind
-    if _TOO_LONG.search(problem.words):
+    if _TOO_LONG.found_in(problem.words):
         return "context_overflow"
     if status == HTTPStatus.OK:
         return _named(problem, _FAINT_CODES) or otherwise

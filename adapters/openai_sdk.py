@@ -4,14 +4,19 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from adapters import failures, wire
-from adapters.opening import CONNECT_SECONDS
-from contracts.base import JsonObject
-from contracts.errors import ModelError
-from contracts.usage import CallUsage
+from holdfast.adapters import failures, wire
+from holdfast.adapters.lazy_client import CONNECT_SECONDS
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import ModelError
+from holdfast.contracts.usage import CallUsage
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, AsyncStream, Omit
+
+CREDENTIALS = frozenset(
+    {"OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_CUSTOM_HEADERS", "OPENAI_WEBHOOK_SECRET"}
+)
+"""What the SDK reads."""
 
 
 def opened(provider: failures.Provider, idle: timedelta) -> "AsyncOpenAI":
@@ -22,11 +27,13 @@ def opened(provider: failures.Provider, idle: timedelta) -> "AsyncOpenAI":
     """
     from openai import AsyncOpenAI, DefaultAsyncHttpxClient, OpenAIError, Timeout
 
+    from holdfast.adapters import http_client
+
     try:
         client = AsyncOpenAI(
             timeout=Timeout(idle.total_seconds(), connect=CONNECT_SECONDS),
             max_retries=0,
-            http_client=DefaultAsyncHttpxClient(),
+            http_client=http_client.opened(DefaultAsyncHttpxClient),
         )
     except OpenAIError:
         raise failures.no_key(provider) from None
@@ -53,21 +60,29 @@ async def post(
     )
 
 
-def before_reply(provider: failures.Provider, error: Exception, secret: str | None) -> ModelError:
-    """Sort what came before a reply began; *secret* is the key, which the SDK may quote."""
+def faults() -> tuple[type[Exception], ...]:
+    """Return what the SDK raises, and what it lets through."""
+    import httpx2
+    import openai
+
+    return (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, *failures.BROKEN)
+
+
+def before_reply(provider: failures.Provider, error: Exception) -> ModelError:
+    """Sort what came before a reply began."""
     import openai
 
     match error:
         case openai.APIStatusError(response=response):
             answer = failures.Answer(response.status_code, response.headers, response.content)
-            return failures.answered(provider, answer, secret)
+            return failures.answered(provider, answer)
         case openai.APITimeoutError(request=request):
             return failures.too_slow(provider, request.url.netloc.decode())
         case openai.APIConnectionError(request=request):
             cause = type(error.__cause__ or error).__name__
             return failures.unreachable(provider, request.url.netloc.decode(), cause)
         case openai.OpenAIError():
-            return failures.unusable(provider, str(error), secret)
+            return failures.unusable(provider, str(error))
         # The SDK lets through what breaks an answer that tells of an error.
         case _:
             return inside_reply(provider, error, None)
@@ -83,7 +98,7 @@ def inside_reply(
     match error:
         case openai.APITimeoutError() | httpx2.TimeoutException():
             return failures.stalled(provider, usage)
-        case ValueError():
-            return failures.unreadable(provider, usage)
+        case ValueError() | RecursionError():
+            return failures.unreadable(provider, usage, error)
         case _:
             return failures.cut_off(provider, usage)

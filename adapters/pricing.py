@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import NamedTuple
 
-from contracts.usage import CallUsage
+from holdfast.contracts.usage import CallUsage
 
 
 class Tokens(NamedTuple):
@@ -22,8 +22,27 @@ class Tokens(NamedTuple):
     reasoning: int = 0
 
 
+class Hosted(NamedTuple):
+    """
+    What ran at the provider in one call, beside the model, and is billed by its number.
+
+    `unpriced` were billed in another way, or nobody knows how.
+    """
+
+    web_searches: int = 0
+    file_searches: int = 0
+    unpriced: int = 0
+
+
+NO_HOSTED = Hosted()
+
+
 def priced(
-    provider: str, model: str, tokens: Tokens, native: Mapping[str, int] | None = None
+    provider: str,
+    model: str,
+    tokens: Tokens,
+    native: Mapping[str, int] | None = None,
+    hosted: Hosted = NO_HOSTED,
 ) -> CallUsage:
     """Return what a call used, with its price; *native* are the provider's own counters."""
     return CallUsage(
@@ -32,23 +51,36 @@ def priced(
         cache_write_tokens=tokens.cache_write,
         output_tokens=tokens.output,
         reasoning_tokens=tokens.reasoning,
-        estimated_cost=estimate(provider, model, tokens),
+        estimated_cost=estimate(provider, model, tokens, hosted),
         native={provider: dict(native)} if native else {},
     )
 
 
-def estimate(provider: str, model: str, tokens: Tokens) -> Decimal | None:
-    """Return the price in US dollars; null, never 0, for a model without a known price."""
+def estimate(
+    provider: str, model: str, tokens: Tokens, hosted: Hosted = NO_HOSTED
+) -> Decimal | None:
+    """Return the price in US dollars; null, never 0, for whatever has no known price."""
     # Imported late: it loads the prices of all providers.
     from genai_prices import Usage, calc_price
 
+    if hosted.unpriced:
+        return None
     try:
         usage = Usage(
             input_tokens=tokens.input,
             cache_read_tokens=tokens.cache_read,
             cache_write_tokens=tokens.cache_write,
             output_tokens=tokens.output,
+            web_searches=hosted.web_searches,
+            storage_searches=hosted.file_searches,
         )
-        return calc_price(usage, model, provider_id=provider).total_price
+        price = calc_price(usage, model, provider_id=provider)
     except (LookupError, ValueError):  # an unknown model; counts that contradict each other
         return None
+    # What has no price in the list would count as nothing.
+    listed = price.model_price
+    searched = (
+        (hosted.web_searches, listed.web_searches_kcount),
+        (hosted.file_searches, listed.storage_searches_kcount),
+    )
+    return None if any(n and fee is None for n, fee in searched) else price.total_price

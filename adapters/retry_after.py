@@ -1,18 +1,19 @@
 """How long a provider asks to wait, as its headers say it."""
 
 import math
-import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+from holdfast.contracts.patterns import Pattern
+
 LONGEST = 366 * 86_400.0
 """Seconds; more is no wait but a mistake, and no timer takes it."""
 
-_LIMIT = re.compile(r"(x|anthropic)-ratelimit-(.+-)?reset(-.+)?")
+_LIMIT = Pattern(r"(x|anthropic)-ratelimit-(.+-)?reset(-.+)?")
 _UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-_DURATION = re.compile(r"(\d+(\.\d+)?(ms|[dhms]))+")
-_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)(ms|[dhms])")
+_DURATION = Pattern(r"(\d+(\.\d+)?(ms|[dhms]))+")
+_AMOUNT = Pattern(r"(\d+(?:\.\d+)?)(ms|[dhms])")
 
 
 def seconds(headers: Mapping[str, str], now: datetime) -> float | None:
@@ -36,7 +37,7 @@ def until_reset(headers: Mapping[str, str], now: datetime) -> float | None:
     Where none is used up, too few tokens were left for the request: then the limits of tokens
     count. A reset in the past says nothing.
     """
-    limits = [name for name in headers if _LIMIT.fullmatch(name)]
+    limits = [name for name in headers if _LIMIT.fits(name)]
     spent = [name for name in limits if not _left(headers, name)]
     blocking = spent or [name for name in limits if "token" in name]
     waits = (_plausible(_until_limit(headers[name], now)) for name in blocking)
@@ -48,8 +49,9 @@ def _left(headers: Mapping[str, str], reset: str) -> float:
 
 
 def _until_limit(text: str, now: datetime) -> float | None:
-    if _DURATION.fullmatch(text):
-        return sum(float(number) * _UNITS[unit] for number, unit in _AMOUNT.findall(text))
+    if _DURATION.fits(text):
+        amounts = (amount.groups[1:] for amount in _AMOUNT.matches(text))
+        return sum(float(number) * _UNITS[unit] for number, unit in amounts)
     bare = _number(text)
     return _until(text, now, datetime.fromisoformat) if bare is None else bare
 
@@ -64,11 +66,11 @@ def _number(text: str) -> float | None:
 def _until(text: str, now: datetime, read: Callable[[str], datetime]) -> float | None:
     try:
         then = read(text)
-    except ValueError:
+        # A date without a zone is in UTC, as all dates of HTTP are.
+        then = then if then.tzinfo else then.replace(tzinfo=UTC)
+        return max((then - now).total_seconds(), 0.0)
+    except (ValueError, OverflowError):
         return None
-    # A date without a zone is in UTC, as all dates of HTTP are.
-    then = then if then.tzinfo else then.replace(tzinfo=UTC)
-    return max((then - now).total_seconds(), 0.0)
 
 
 def _plausible(wait: float | None) -> float | None:

@@ -6,14 +6,14 @@ from typing import TypeAlias
 
 from pydantic import JsonValue
 
-from adapters.base import merged
-from contracts.base import JsonObject
-from contracts.content import Part
-from contracts.errors import ModelError, ModelRejected
-from contracts.model import ModelReply, ModelRequest, StopCause
-from contracts.tools import AnyCall, MalformedCall, ToolCall, ToolResult, ToolSuccess
-from contracts.transcript import ToolTurn, TranscriptItem, UserTurn
-from contracts.usage import CallUsage, UsageMetrics
+from holdfast.adapters.base import merged
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.content import Part
+from holdfast.contracts.errors import ModelError, ModelRejected
+from holdfast.contracts.model import ModelReply, ModelRequest, StopCause
+from holdfast.contracts.tools import AnyCall, MalformedCall, ToolCall, ToolResult, ToolSuccess
+from holdfast.contracts.transcript import ToolTurn, TranscriptItem, UserTurn
+from holdfast.contracts.usage import CallUsage, UsageMetrics
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,7 @@ class ScriptedAdapter:
     """The provider `scripted`: `scripted:NAME` speaks the script of that name."""
 
     provider = "scripted"
+    credentials: frozenset[str] = frozenset()
 
     def __init__(self, scripts: Mapping[str, Script]) -> None:
         self._scripts = scripts

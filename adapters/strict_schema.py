@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from adapters.wire import as_list, as_object
-from contracts.base import JsonObject
+from holdfast.adapters.wire import as_list, as_object
+from holdfast.contracts.base import JsonObject
 
 _ANYWHERE = frozenset(
     {"type", "title", "description", "enum", "const", "anyOf", "$ref", "$defs", "definitions"}

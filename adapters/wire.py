@@ -1,16 +1,16 @@
 """What all dialects write and read as JSON: results of tools, arguments of calls, loose fields."""
 
 import json
-import re
+from string import ascii_letters, digits
 
 from pydantic import JsonValue, TypeAdapter
 from pydantic_core import to_json
 
-from contracts.base import JsonObject, joined, mended
-from contracts.tools import AnyCall, MalformedCall, ToolCall, ToolResult, ToolSuccess
+from holdfast.contracts.base import JsonObject, joined, mended
+from holdfast.contracts.tools import AnyCall, MalformedCall, ToolCall, ToolResult, ToolSuccess
 
 _OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
-_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+_IN_NAMES = frozenset(ascii_letters + digits + "_-")
 _LONGEST_NAME = 64
 
 
@@ -62,7 +62,7 @@ def call_from_text(call_id: str, name: str, arguments: str) -> AnyCall:
 
 def tool_name(name: str) -> str:
     """Return a name that every API takes; a model may have made one up that none does."""
-    return _NOT_IN_NAMES.sub("_", name)[:_LONGEST_NAME] or "_"
+    return "".join(c if c in _IN_NAMES else "_" for c in name[:_LONGEST_NAME]) or "_"
 
 
 def result_text(result: ToolResult) -> str:

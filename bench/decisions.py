@@ -4,35 +4,36 @@ import dataclasses
 import math
 import time
 from collections.abc import Awaitable, Callable
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from temporalio.testing import ActivityEnvironment
 
-from activities.guardrails.builtin import (
+from bench.goals import Tally
+from holdfast.activities.policy import PolicyActivities, PolicyEnvironment
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.decisions import AuthorizeCalls
+from holdfast.contracts.guardrails import RunGuardrails, Subject
+from holdfast.contracts.run import WORKFLOW_TYPE
+from holdfast.contracts.switches import Switch
+from holdfast.contracts.tools import Risk, ToolCall
+from holdfast.guardrails.builtin import (
     destructive_operations,
     injection_detection,
     pii_detection,
     secret_detection,
 )
-from activities.guardrails.definition import Guardrail, GuardrailContext
-from activities.policy import PolicyActivities, Surroundings
-from bench.goals import Tally
-from contracts.approvals import Hearing
-from contracts.base import JsonObject
-from contracts.decisions import AuthorizeCalls
-from contracts.guardrails import RunGuardrails, Subject
-from contracts.run import WORKFLOW_TYPE
-from contracts.switches import Switch
-from contracts.tools import Risk, ToolCall
-from policy.case import Facts
-from policy.document import parse_policy
-from policy.engine import decide
-from policy.rules import NO_POLICY, Policy
-from policy.trust import TrustedIssuer
-from tools.registry import ToolRegistry
-from tools.tool import tool
+from holdfast.guardrails.definition import Guardrail, GuardrailContext
+from holdfast.policy.case import DecisionFacts
+from holdfast.policy.document import parse_policy
+from holdfast.policy.engine import decide
+from holdfast.policy.rules import NO_POLICY, Policy
+from holdfast.policy.signatures import KeyClaim
+from holdfast.policy.trust import TrustedIssuer
+from holdfast.tools.registry import ToolRegistry
+from holdfast.tools.tool import tool
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -105,7 +106,7 @@ def decisions(tally: Tally) -> None:
     print(f"{'':32}{'a second':>10}{'us each':>9}{'ms per turn':>13}  goals", flush=True)
     for scene in _scenes():
         call, contract = _call(0), move_stock.contract
-        facts = Facts("acme", "alice", "it", NOW, values=move_stock.values(call.arguments))
+        facts = DecisionFacts("acme", "alice", "it", NOW, values=move_stock.values(call.arguments))
         each = _seconds(lambda: decide(call, contract, facts, scene.policy))  # noqa: B023 -- called at once
         turn = _turn(scene.policy) * 1000
         goal = tally.judge(f"authorize, {scene.name}: ms", turn, MOST_MS, " ms") or "kept"
@@ -157,10 +158,11 @@ def _seconds(action: Callable[[], object]) -> float:
 
 
 def _turn(policy: Policy) -> float:
-    surroundings = Surroundings(policy, "production", has_sandbox=True)
+    surroundings = PolicyEnvironment(policy, "production", has_sandbox=True)
     registry = ToolRegistry([move_stock])
     activities = PolicyActivities(registry, surroundings, _Keys(), _Switches())
     asked = AuthorizeCalls(
+        execution="test-run",
         run_id="run-1",
         agent="it",
         tenant="acme",
@@ -178,11 +180,10 @@ def _turn(policy: Policy) -> float:
 
 
 class _Keys:
-    async def trusted(self, hearing: Hearing) -> tuple[TrustedIssuer, ...]:
-        raise NotImplementedError(hearing)
-
-    async def own(self) -> TrustedIssuer:
-        raise NotImplementedError
+    async def trusted(self, claims: AbstractSet[KeyClaim]) -> tuple[TrustedIssuer, ...]:
+        if claims:
+            raise NotImplementedError(claims)
+        return ()
 
 
 class _Holders:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from contracts.base import JsonObject
+from holdfast.contracts.base import JsonObject
 
 _GOAL = re.compile(rb'"(?:text|content)":\s*"(\d+)"')
 

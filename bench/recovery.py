@@ -14,8 +14,8 @@ from temporalio.client import Client, WorkflowQueryFailedError
 from bench.goals import Tally
 from bench.processes import WorkerProcess, worker_process
 from bench.samples import Handle
-from contracts.run import WORKFLOW_TYPE
 from holdfast.cli.runs import TASK_TIMEOUT
+from holdfast.contracts.run import WORKFLOW_TYPE
 
 POLL = 0.02
 """Seconds."""

@@ -4,14 +4,13 @@ import time
 from contextlib import AsyncExitStack
 
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
 
 from bench.processes import worker_process
 from bench.raw import RawLoop
 from bench.samples import Subject, ready
-from holdfast.runner import Runner
-from workflows.agent_run import AgentRun
+from holdfast.runner import replayer
+from holdfast.workflows.agent_run import AgentRun
 
 
 async def replay(client: Client, steps: int) -> None:
@@ -19,13 +18,9 @@ async def replay(client: Client, steps: int) -> None:
     print(f"\nReplay of one run of {steps:,} steps")
     print(f"{'':24}{'events':>8}{'ms':>10}{'ms per 1,000 events':>22}", flush=True)
     address = client.service_client.config.target_host
-    ours = Replayer(
-        workflows=[AgentRun],
-        workflow_runner=Runner(),
-        data_converter=pydantic_data_converter,
-    )
+    ours = replayer(AgentRun)
     async with AsyncExitStack() as stack:
-        for name, kind, agent, replayer in (
+        for name, kind, agent, replaying in (
             ("raw loop", "raw", None, Replayer(workflows=[RawLoop])),
             ("ours", "ours", "ordinary", ours),
             ("ours, local reads", "ours", "local", ours),
@@ -33,7 +28,7 @@ async def replay(client: Client, steps: int) -> None:
             worker = await stack.enter_async_context(worker_process(address, kind))
             subject = Subject(name, worker, agent)
             await ready(client, subject)
-            await _replayed(client, subject, replayer, steps)
+            await _replayed(client, subject, replaying, steps)
 
 
 async def _replayed(client: Client, subject: Subject, replayer: Replayer, steps: int) -> None:

@@ -13,7 +13,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client, WorkflowHandle
 
 from bench.processes import WorkerProcess
-from contracts.run import WORKFLOW_TYPE
+from holdfast.contracts.run import WORKFLOW_TYPE
 
 Handle = WorkflowHandle[object, object]
 

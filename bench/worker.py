@@ -84,7 +84,7 @@ def _working(kind: str, client: Client, queue: str) -> AbstractAsyncContextManag
 
         return build_raw_worker(client, queue)
     from bench.app import app
-    from worker import working
+    from holdfast.worker import working
 
     cached = {"cached_transcripts": 0} if kind == "uncached" else {}
     return working(client, app, task_queue=queue, **cached)

@@ -1,22 +1,21 @@
 """Whether a command or a host is on a list: the same words for the policy and for the sandbox."""
 
-import re
 from collections.abc import Iterable, Sequence
 from ipaddress import IPv6Address
 from typing import NamedTuple
 from urllib.parse import urlsplit
+
+from holdfast.contracts.patterns import Pattern
 
 ANY = "*"
 """The entry that lists everything."""
 
 USUAL_PORTS = {"http": 80, "https": 443}
 
-_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
-_ENTRY = re.compile(
-    r"(?P<host>\*|(?:\*\.)?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(?::(?P<port>\d{1,5}))?"
-)
-_AUTHORITY = re.compile(r"[A-Za-z0-9._:\[\]-]+")
-_INVISIBLE = re.compile(r"[\x00-\x20\x7f]")
+_NAME = Pattern(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
+_ENTRY = Pattern(r"(\*|(?:\*\.)?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(?::(\d{1,5}))?")
+_AUTHORITY = Pattern(r"[A-Za-z0-9._:\[\]-]+")
+_INVISIBLE = Pattern(r"[\x00-\x20\x7f]")
 
 
 class Origin(NamedTuple):
@@ -36,14 +35,14 @@ def origin_of(address: str) -> Origin | None:
 
     Only http and https. Names with other than ASCII letters are read in their ASCII form only.
     """
-    if _INVISIBLE.search(address):
+    if _INVISIBLE.found_in(address):
         return None
     try:
         parts = urlsplit(address)
         host, port = _plain_host(parts.hostname or ""), parts.port
     except ValueError:
         return None
-    if host is None or parts.scheme not in USUAL_PORTS or not _AUTHORITY.fullmatch(parts.netloc):
+    if host is None or parts.scheme not in USUAL_PORTS or not _AUTHORITY.fits(parts.netloc):
         return None
     port = USUAL_PORTS[parts.scheme] if port is None else port
     return Origin(host, port) if port else None
@@ -89,15 +88,15 @@ def _read_entry(entry: str) -> _Entry | None:
     found = _ENTRY.fullmatch(entry.lower())
     if found is None:
         return None
-    host = found["host"]
+    _, host, said = found.groups
     if host.startswith("["):
         plain = _plain_host(host[1:-1])
         if plain is None:
             return None
         host = plain
-    if found["port"] is None:
+    if not said:
         return _Entry(host, _USUAL)
-    port = int(found["port"])
+    port = int(said)
     return _Entry(host, frozenset({port})) if 0 < port <= 65_535 else None  # noqa: PLR2004 -- the last
 
 
@@ -118,4 +117,4 @@ def _plain_host(host: str) -> str | None:
             return None
         return None if address.scope_id else str(address)
     name = host.lower().removesuffix(".")
-    return name if _NAME.fullmatch(name) else None
+    return name if _NAME.fits(name) else None

@@ -3,41 +3,51 @@
 from collections.abc import Mapping
 from datetime import datetime
 from operator import not_
-from typing import Annotated, Literal, TypeAlias, cast
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, computed_field
 
-from contracts.base import Contract, Inbound, JsonObject, Written
-from contracts.budget import Budget, Means
-from contracts.control import Approach, ModelAttempt
-from contracts.tools import Risk
-from contracts.usage import UsageMetrics
+from holdfast.contracts.base import Contract, Inbound, JsonObject, Written, digest
+from holdfast.contracts.bounds import Seconds
+from holdfast.contracts.budget import Budget, BudgetStatus
+from holdfast.contracts.control import Approach, ModelAttempt
+from holdfast.contracts.tools import Risk
+from holdfast.contracts.undoing import UndoRuling
+from holdfast.contracts.usage import UsageMetrics
 
 Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=20_000)]
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class ApprovalSignal(Inbound):
-    """The signal `approval` and the update `decide`: a person decides about one request."""
+class _Decision(Inbound):
+    """
+    What a person says about one request.
+
+    `digest` is that of the request as they saw it: they decide about nothing else.
+    """
 
     request_id: Name
+    digest: Name | None = None
+
+
+class ApprovalSignal(_Decision):
+    """The signal `approval` and the update `decide`: a person decides about one request."""
+
     decision: Literal["approve", "reject"]
     approver: Name
     reason: Text | None = None
     token: Text | None = None
 
 
-class AnswerSignal(Inbound):
+class AnswerSignal(_Decision):
     """The signal `answer`: a person answers a question."""
 
-    request_id: Name
     text: Text
 
 
-class ResolutionSignal(Inbound):
+class ResolutionSignal(_Decision):
     """The signal `resolution`: a person says how an escalated run goes on."""
 
-    request_id: Name
     action: Literal["resume", "abort", "extend"]
     guidance: Text | None = None
     budget: Budget | None = None
@@ -53,14 +63,31 @@ class EmptySignal(Inbound):
     """The signals `suspend` and `resume`: an empty object."""
 
 
+class HeldSignal(Inbound):
+    """The signal `held`: a run that works for this one has come to rest, as it was told."""
+
+    run_id: str
+
+
+_ARRIVING = {"approvals", "lapsed", "escalated_at", "digest"}
+"""What changes of a request while it waits, and nothing of what it asks for."""
+
+
 class _Request(Contract):
     request_id: str
     reason: str
     requested_at: datetime
     expires_at: datetime
+    left_out: str = Field(default="", exclude_if=not_)
+
+    @computed_field
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that a person judges; a decision may name it (docs/approvals.md)."""
+        return digest(self.model_dump(mode="json", exclude=_ARRIVING))
 
 
-class Requirement(Written, Contract):
+class Requirement(Written):
     """
     What an approval takes: who may give it, how many must, and how sure we are of who they are.
 
@@ -73,12 +100,12 @@ class Requirement(Written, Contract):
 
     strength: Literal["plain", "strong"] = "plain"
     groups: tuple[str, ...] = ()
-    count: int = Field(default=1, ge=1)
+    count: int = Field(default=1, ge=1, le=100)
     methods: tuple[str, ...] = ()
-    max_auth_age: float | None = None
-    valid_for: float | None = None
-    expires_after: float | None = None
-    escalate_after: float | None = None
+    max_auth_age: Seconds | None = None
+    valid_for: Seconds | None = None
+    expires_after: Seconds | None = None
+    escalate_after: Seconds | None = None
     escalate_to: tuple[str, ...] = ()
     recovery: str = ""
 
@@ -109,7 +136,8 @@ class ApprovalRecord(Contract):
     An accepted approval of one person. Only a message handler makes one, never a model or a tool.
 
     It is good for one dispatch of exactly this call, until `expires_at`. `groups` are those that
-    made the approver eligible, `challenge` is that of the request.
+    made the approver eligible, `challenge` is that of the request, which was made at
+    `requested_at` and showed this `undo`.
     """
 
     request_id: str
@@ -118,6 +146,7 @@ class ApprovalRecord(Contract):
     approver: str
     strength: Literal["plain", "strong"]
     reason: str | None
+    requested_at: datetime
     at: datetime
     scope: Literal["single_use"] = "single_use"
     challenge: str = ""
@@ -125,6 +154,7 @@ class ApprovalRecord(Contract):
     expires_at: datetime | None = None
     recovery: str = ""
     proof: Proof | None = None
+    undo: UndoRuling | None = Field(default=None, exclude_if=not_)
 
 
 class ApprovalRequest(_Request, Requirement):
@@ -132,9 +162,11 @@ class ApprovalRequest(_Request, Requirement):
     A call waits for approval: everything that a person needs to judge it.
 
     The approval binds to `arguments_digest` (SHA-256 of the arguments' canonical JSON, RFC 8785)
-    and to `challenge`, which is this request's alone: it covers the run, the time and the draft.
-    `preview` is the draft that would be committed and `preview_ref` its id. `approvals` are those
-    given so far. `policy` is the digest of the policy that asked.
+    and to `challenge`, which is this request's alone: it covers the run, the time, the draft and
+    the undo. `preview` is the draft that would be committed and `preview_ref` its id. `undo` is
+    what would take the call back, which an approval allows too. `approvals` are those given so
+    far, `lapsed` those that count no more, nor do the tokens that proved them. `policy` is the
+    digest of the policy that asked.
     """
 
     kind: Literal["approval"] = "approval"
@@ -154,8 +186,10 @@ class ApprovalRequest(_Request, Requirement):
     requester: str
     preview_ref: str | None = None
     preview: JsonValue = None
+    undo: UndoRuling | None = Field(default=None, exclude_if=not_)
     challenge: str = ""
     approvals: tuple[ApprovalRecord, ...] = ()
+    lapsed: tuple[ApprovalRecord, ...] = Field(default=(), exclude_if=not_)
     escalated_at: datetime | None = None
 
 
@@ -166,17 +200,21 @@ class Review(_Request, Requirement):
     `subject` is what is reviewed: the domain of the run, or a guardrail with the digest of what it
     looked at. `text` is what the person reads; `arguments_digest` and `challenge` bind a token to
     it as they do for a call. `call_id` names the call that a guardrail objects to, if it is one.
+    `objections` are what an approval counts for, and nothing beside them: the domain, or each
+    guardrail's reason about what it looked at.
     """
 
     kind: Literal["review"] = "review"
     action: Literal["require_approval"] = "require_approval"
     subject: str
+    objections: tuple[str, ...]
     text: str
     arguments_digest: str
     requester: str
     challenge: str
     call_id: str = ""
     approvals: tuple[ApprovalRecord, ...] = ()
+    lapsed: tuple[ApprovalRecord, ...] = Field(default=(), exclude_if=not_)
     escalated_at: datetime | None = None
 
 
@@ -210,12 +248,35 @@ class Escalation(_Request):
     usage: UsageMetrics | None = Field(default=None, exclude_if=lambda value: value is None)
     confidence: float | None = Field(default=None, exclude_if=lambda value: value is None)
     answer: str | None = Field(default=None, exclude_if=lambda value: value is None)
-    next_safe_action: str = Field(default="", exclude_if=not_)
+    next_safe_action: str
 
 
 Request: TypeAlias = Annotated[
     ApprovalRequest | Review | Question | Escalation, Field(discriminator="kind")
 ]
+
+
+def outlined(request: Request, left_out: str = "") -> Request:
+    """Return a request without what it shows a person, and with a note of what is left out."""
+    empty: dict[str, object]
+    match request:
+        case ApprovalRequest():
+            empty = {"arguments": {}, "preview": None, "undo": None}
+        case Review():
+            empty = {"text": ""}
+        case Question():
+            empty = {"question": ""}
+        case Escalation():
+            empty = {"detail": "", "attempts": (), "approaches": (), "answer": None}
+    return request.model_copy(update={**empty, "left_out": left_out})
+
+
+class PendingPage(Contract):
+    """Some of the requests that wait; `next_offset` is null on the last page."""
+
+    items: tuple[Request, ...]
+    total: int
+    next_offset: int | None
 
 
 class ClosedRequest(Contract):
@@ -233,6 +294,7 @@ Code = Literal[
     "closed",
     "expired",
     "wrong_kind",
+    "changed",
     "require_stronger_auth",
     "invalid_token",
     "stale_authentication",
@@ -240,11 +302,13 @@ Code = Literal[
     "wrong_group",
     "approved_already",
     "over",
+    "full",
+    "reset",
 ]
 """What became of a message, in one word."""
 
 
-class Disposition(Contract):
+class MessageOutcome(Contract):
     """What became of a message. The answer to the update `decide`."""
 
     accepted: bool
@@ -253,50 +317,46 @@ class Disposition(Contract):
     code: Code = Field(default="accepted", exclude_if=lambda code: code == "accepted")
 
 
-class Verdict(Disposition):
+class Verdict(MessageOutcome):
     """
     The judgement of one message, as history keeps it.
 
     `approver` is who it is really from: the subject of a verified token, else who it says.
+    `lapsed` are those whose earlier approvals of the request count no more.
     """
 
     approver: str = Field(default="", exclude_if=not_)
     groups: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    lapsed: tuple[str, ...] = Field(default=(), exclude_if=not_)
     proof: Proof | None = Field(default=None, exclude_if=not_)
 
 
-class Hearing(Contract):
+class JudgeInput(Contract):
     """
     Input of the activity `judge`: messages in the order of their arrival, and what they are about.
 
     `requester` is the person on whose behalf the run works, and `agent` what works: neither may
-    approve. Nothing of this is in history; the messages are there already. `means` are there where
-    a message wants to extend them.
+    approve. `requests` are outlines of those that the messages name, and `digests` those of the
+    whole requests, by id. `means` are there where a message wants to extend them.
     """
 
     run_id: str
+    execution: str
     agent: str
     requester: str
     messages: tuple[ApprovalSignal | AnswerSignal | ResolutionSignal, ...]
     requests: tuple[Request, ...]
     closed: tuple[ClosedRequest, ...]
     now: datetime
-    means: Means | None = None
+    means: BudgetStatus | None = None
+    digests: Mapping[str, str] = Field(default_factory=dict[str, str])
 
 
 class Verdicts(Contract):
-    """Output of the activity `judge`: one verdict a message, in their order."""
+    """Output of the activity `judge`: one verdict a message, and in which execution it judged."""
 
     verdicts: tuple[Verdict, ...]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_one(cls, value: object) -> object:
-        """Read what release 0.1 wrote: the disposition of one message."""
-        if not isinstance(value, Mapping):
-            return value
-        given = cast("Mapping[str, object]", value)  # history is JSON
-        return {"verdicts": [given]} if "accepted" in given else given
+    execution: str
 
 
 class RefusedMessage(Contract):

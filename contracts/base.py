@@ -30,15 +30,15 @@ class Inbound(Contract):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Written:
-    """Beside Contract: a value that people write in code, where unknown fields are refused."""
+class Written(Contract):
+    """Base of values that people write in code, where unknown fields are refused."""
 
     # Not extra="forbid": what is read from history is made without fields, and may have more.
     def __new__(cls, **fields: object) -> Self:
-        known = cast("type[Contract]", cls).model_fields
+        known = cls.model_fields
         unknown = next((name for name in fields if name not in known), None)
         if unknown is not None:
-            from contracts.errors import AppError  # which needs this module
+            from holdfast.contracts.errors import AppError  # which needs this module
 
             names = ", ".join(known)
             raise AppError(f"{cls.__name__} has no field {unknown!r} (it has: {names})")

@@ -1,20 +1,17 @@
 """The limits of a run, and what it has used of them."""
 
 from datetime import datetime
-from decimal import Decimal
 from typing import Annotated, Self, TypeAlias
 
 from pydantic import ConfigDict, Field, PlainSerializer
 
-from contracts.base import Contract, JsonObject
-from contracts.usage import CallUsage, Money
+from holdfast.contracts.base import Contract, JsonObject
+from holdfast.contracts.bounds import Count, Dollars, Number, Seconds
+from holdfast.contracts.usage import CallUsage, as_number
 
-Steps: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
-Count: TypeAlias = Annotated[int, Field(strict=True, ge=1)]
-Calls: TypeAlias = Annotated[int, Field(strict=True, ge=0)]
-Tries: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=100)]
-Seconds: TypeAlias = Annotated[float, Field(gt=0, le=10 * 365 * 86400)]
-Dollars: TypeAlias = Annotated[Money, Field(gt=Decimal(0))]
+Steps: TypeAlias = Annotated[Count, Field(le=1_000_000)]
+Tries: TypeAlias = Annotated[Number, Field(le=100)]
+Cost: TypeAlias = Annotated[Dollars, as_number]
 
 
 class Limits(Contract):
@@ -23,21 +20,23 @@ class Limits(Contract):
 
     `max_steps` counts model calls and is never absent. `max_wall_time` is in seconds and doesn't
     count waiting for people. `max_cost` is in US dollars. `loop_repeat_threshold`: so many
-    identical calls in a row run, the next one ends the run. `max_consecutive_failures`: so many
-    failed calls in a row, whatever their arguments, end it too. `max_parallel_calls` are those of
-    one turn, `max_result_chars` what all results together bring to the model. `max_model_retries`
-    and `max_tool_retries` bound the attempts of one call.
+    identical calls in a row run, or so many rounds of the same few calls; the call that completes
+    one more ends the run. `max_consecutive_failures`: so many failed calls in a row, whatever
+    their arguments, end it too. `max_tool_calls` counts what runs
+    at providers too, `max_parallel_calls` only calls of one turn that run here; `max_result_chars`
+    is what all results together bring to the model. `max_model_retries` and `max_tool_retries`
+    bound the attempts of one call.
     """
 
     max_steps: Steps = 50
     max_tokens: Count | None = None
-    max_cost: Dollars | None = None
+    max_cost: Cost | None = None
     max_wall_time: Seconds | None = None
     loop_repeat_threshold: Count = 2
     max_consecutive_failures: Count = 5
     max_input_tokens: Count | None = None
     max_output_tokens: Count | None = None
-    max_tool_calls: Calls | None = None
+    max_tool_calls: Number | None = None
     max_parallel_calls: Count | None = None
     max_result_chars: Count | None = None
     max_model_retries: Tries | None = None
@@ -69,8 +68,9 @@ class Ledger(Contract):
 
     `failed_usage` is the part of `usage` that attempts without a reply used up. `retries` are
     answers that were sent back or blocked, and approaches that were given up. `last_call` is what
-    the latest model call used: about what the next one will. Only the streaks (`..._in_a_row`) and
-    `last_call` ever go down.
+    the latest model call used: about what the next one will. `recent_calls` are the fingerprints
+    of the latest calls, `recurrences` how many calls in a row were the same as the one before, as
+    the one before that, and so on. Only these, `last_call` and `failures_in_a_row` ever go down.
     """
 
     steps: int = 0
@@ -80,14 +80,19 @@ class Ledger(Contract):
     failed_usage: CallUsage = CallUsage()
     waited: float = 0.0
     failures_in_a_row: int = 0
-    last_fingerprint: str = ""
-    repeats_in_a_row: int = 0
+    recent_calls: tuple[str, ...] = ()
+    recurrences: tuple[int, ...] = ()
     result_chars: int = 0
     retries: int = 0
     last_call: CallUsage = CallUsage()
 
+    @property
+    def all_calls(self) -> int:
+        """Calls of tools, wherever they ran."""
+        return self.tool_calls + self.hosted_calls
 
-class Means(Contract):
+
+class BudgetStatus(Contract):
     """What a run may use, has used, and since when; `ceiling` is what its parent leaves it."""
 
     limits: Limits

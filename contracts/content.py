@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from contracts.base import Contract, JsonObject
+from holdfast.contracts.base import Contract, JsonObject
 
 PartKind: TypeAlias = Literal["text", "call", "reasoning", "hosted_call", "hosted_result", "other"]
 
@@ -38,3 +38,11 @@ def words(text: str, parts: tuple[Part, ...]) -> str:
         if part.kind == "text" and part.text:
             said += ("" if part.continues or not said else "\n\n") + part.text
     return said
+
+
+def unfenced(text: str) -> str:
+    """Return what stands in a block of Markdown, where a text is one; models like to answer so."""
+    said, fence = text.strip(), "```"
+    if len(said) < len(fence) * 2 or not (said.startswith(fence) and said.endswith(fence)):
+        return said
+    return said[len(fence) : -len(fence)].removeprefix("json").strip()

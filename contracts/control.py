@@ -7,9 +7,11 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 
-from contracts.base import Contract, Inbound, kept
-from contracts.tools import ToolCall
-from contracts.usage import Money
+from holdfast.contracts.base import Contract, Inbound, JsonObject, kept
+from holdfast.contracts.bounds import Number, Seconds
+from holdfast.contracts.tools import TOOL_NAME, ToolCall
+from holdfast.contracts.undoing import UndoRuling
+from holdfast.contracts.usage import Money
 
 Reaction = Literal["next_model", "stop", "ask"]
 """What a failed model call, or a reply that is no answer, leads to when its retries are over."""
@@ -17,15 +19,14 @@ Reaction = Literal["next_model", "stop", "ask"]
 Gate = Literal["acceptance", "output", "post_action", "review", "confidence"]
 """What an answer passes before it is released, in this order."""
 
-Seconds: TypeAlias = Annotated[float, Field(gt=0)]
-
 
 class Fallback(Inbound):
     """
     What happens when a model fails; `reactions` differ from the defaults by kind of failure.
 
     While another model is left, a call is tried `attempts` times, and no retry waits longer than
-    `max_wait` seconds: the next model is the better wait.
+    `max_wait` seconds: the next model is the better wait. For the last one a retry waits up to ten
+    minutes, or `max_wait` where that is more.
     """
 
     reactions: Mapping[str, Reaction] = Field(default_factory=dict[str, Reaction])
@@ -70,7 +71,7 @@ class Triggers(Inbound):
     `sensitive_domains`: nothing with a side effect begins before somebody approves.
     """
 
-    max_retries: int | None = Field(default=3, ge=0)
+    max_retries: Number | None = 3
     min_confidence: float | None = Field(default=0.6, ge=0, le=1)
     token_share: float | None = Field(default=0.8, gt=0, le=1)
     expected_time: Seconds | None = None
@@ -124,19 +125,41 @@ class Approach(Contract):
     partial_progress: str
 
 
+class KnownEffect(Contract):
+    """
+    What another part of the same work did, or may have done: this part doesn't do it again.
+
+    `digest` is the same for calls that do the same, however they are written. Both are empty where
+    nobody knows what was done.
+    """
+
+    tool: Annotated[str, Field(pattern=rf"^$|{TOOL_NAME}")]
+    digest: Annotated[str, Field(pattern=r"^$|^[0-9a-f]{64}$")]
+    outcome: Literal["done", "unknown"]
+
+
 class Effect(Contract):
     """
-    What a call changed, on one line.
+    What a call changed, or where the `outcome` is unknown may have; `summary` is one line.
 
-    One that can be taken back has `undo`, the tool that does it, with the `call` and what it
-    answered. A `local` one changed nothing but the workspace.
+    `arguments` are canonical: as the tool takes them, with defaults; left out where there is too
+    much of them. `digest` is that of tool and arguments, and empty where nobody needs to know it
+    again. A `local` effect changed nothing but the workspace of its run. `part` is the run of this
+    one's that did it, `reported` that it couldn't be taken back and was told. `undo` says whether
+    it may be, and by which tool, which needs the `call` and what that answered.
     """
 
     summary: str
+    tool: str = Field(default="", exclude_if=not_)
+    arguments: JsonObject | None = Field(default=None, exclude_if=lambda value: value is None)
+    outcome: Literal["done", "unknown"] = "done"
+    digest: str = Field(default="", exclude_if=not_)
     local: bool = Field(default=False, exclude_if=not_)
-    undo: str | None = None
-    call: ToolCall | None = None
-    result: JsonValue = None
+    part: str = Field(default="", exclude_if=not_)
+    reported: bool = Field(default=False, exclude_if=not_)
+    undo: UndoRuling | None = Field(default=None, exclude_if=not_)
+    call: ToolCall | None = Field(default=None, exclude_if=not_)
+    result: JsonValue = Field(default=None, exclude_if=lambda value: value is None)
 
 
 class Compensation(Contract):
@@ -152,6 +175,13 @@ class Candidate(Contract):
     text: str
     output: JsonValue = None
     cleared: tuple[Gate, ...] = Field(default=(), exclude_if=not_)
+
+
+class Subtask(Contract):
+    """A part of a decomposed goal, with its answer once it has one."""
+
+    task: str
+    answer: Candidate | None = None
 
 
 class Checkpoint(Contract):

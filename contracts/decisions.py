@@ -6,9 +6,10 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from contracts.approvals import ApprovalRecord, Requirement
-from contracts.base import Contract
-from contracts.tools import AnyCall, Draft, ErrorType, Grant, Risk
+from holdfast.contracts.approvals import ApprovalRecord, Requirement, Review
+from holdfast.contracts.base import Contract, JsonObject
+from holdfast.contracts.tools import AnyCall, Draft, ErrorType, Grant, Risk, ToolCall
+from holdfast.contracts.undoing import UndoRuling
 
 
 class Allow(Contract):
@@ -85,8 +86,13 @@ class Decided(Contract):
     """
     The permission engine's decision about one call, as the audit keeps it.
 
+    `filled` are the arguments of which the call left something out, with their defaults: the call
+    is decided, shown, approved and run with these, `arguments_digest` is that of all of them.
     `effect` is the same for calls that do the same, however their arguments are written: defaults
-    left out, a number as text. It is empty for calls that change nothing.
+    left out, a number as text. It is empty for calls that change nothing. `canonical` are the
+    arguments as the tool takes them, where those of the call are written otherwise. `undo` says
+    whether what runs may be taken back, where a tool is named for that. `basis` is by what it was
+    allowed. `draft_risk` is the class of the draft variant, where that runs instead.
     """
 
     kind: Literal["decided"] = "decided"
@@ -96,7 +102,17 @@ class Decided(Contract):
     risk: Risk
     scope: str
     decision: Decision
+    filled: JsonObject = Field(default_factory=dict, exclude_if=not_)
     effect: str = Field(default="", exclude_if=not_)
+    canonical: JsonObject | None = Field(default=None, exclude_if=lambda value: value is None)
+    undo: UndoRuling | None = Field(default=None, exclude_if=not_)
+    basis: str = Field(default="", exclude_if=not_)
+    draft_risk: Risk | None = Field(default=None, exclude_if=not_)
+
+    @property
+    def runs_as(self) -> Risk:
+        """The class of what runs."""
+        return self.draft_risk or self.risk
 
 
 class Refused(Contract):
@@ -118,23 +134,37 @@ def decision_of(ruling: Ruling | None) -> Decision | None:
     return ruling.decision if isinstance(ruling, Decided) else None
 
 
+def as_ruled(call: AnyCall, ruling: Ruling) -> AnyCall:
+    """Return a call with all the arguments that it had when it was ruled on."""
+    if isinstance(call, ToolCall) and isinstance(ruling, Decided) and ruling.filled:
+        return call.filled(ruling.filled)
+    return call
+
+
 class AuthorizeCalls(Contract):
     """
     Input of the activity `authorize`: all calls of a turn, with what a decision depends on.
 
     `visible_tools` are the tools that this run has; any other name is an unknown tool.
     `unresolved` are the fingerprints of writes of this run of which nobody knows whether they
-    happened.
+    happened, `done` those of what other parts of the same work did; `lost` says that nobody knows
+    all of that. `path` are the agents that this one works for. `execution` is that in which the
+    approvals were given. `reviews` are those that were approved and release what the calls do.
     """
 
     run_id: str
+    execution: str
     agent: str
+    path: tuple[str, ...] = Field(default=(), exclude_if=not_)
     tenant: str
     actor: str
     calls: tuple[AnyCall, ...]
     approvals: tuple[ApprovalRecord, ...] = ()
     drafts: tuple[Draft, ...] = ()
+    reviews: tuple[Review, ...] = Field(default=(), exclude_if=not_)
     unresolved: tuple[str, ...] = ()
+    done: tuple[str, ...] = ()
+    lost: bool = Field(default=False, exclude_if=not_)
     visible_tools: tuple[str, ...]
     now: datetime
 
@@ -144,7 +174,11 @@ class Rulings(Contract):
     Output of the activity `authorize`: one ruling a call, in call order.
 
     `policy` is the digest of the policy that decided; without one, the risk classes' defaults did.
+    `execution` is the one in which it decided, as the server says. `lapsed` are the reviews whose
+    approvals count no more, by their requests' ids.
     """
 
     rulings: tuple[Ruling, ...]
+    lapsed: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    execution: str
     policy: str = Field(default="", exclude_if=not_)

@@ -3,6 +3,7 @@ Everything that Holdfast raises on purpose.
 
 * HoldfastError
   x InvalidInput            a run was started with an input that can't be used
+  x PayloadTooLarge         something is larger than a server takes
   x AppError                an app, agent or tool is defined in a way that can't work
     - PolicyRefused         a policy file says what no policy may
   x ModelError              one call of a model failed
@@ -15,10 +16,11 @@ Everything that Holdfast raises on purpose.
   x TranscriptMismatch      an activity doesn't hold the transcript that the workflow means
 """
 
+import contextlib
 from typing import Literal
 
-from contracts.tools import ErrorType
-from contracts.usage import CallUsage
+from holdfast.contracts.tools import ErrorType
+from holdfast.contracts.usage import CallUsage
 
 FailureKind = Literal[
     "rate_limited",
@@ -45,6 +47,10 @@ class HoldfastError(Exception):
 
 class InvalidInput(HoldfastError):
     """A run was started with an input that can't be used; the message says what to change."""
+
+
+class PayloadTooLarge(HoldfastError):
+    """What is to be sent is larger than a server takes (contracts/bounds.py)."""
 
 
 class AppError(HoldfastError):
@@ -136,3 +142,10 @@ class ToolCrashed(HoldfastError):
 
 class TranscriptMismatch(HoldfastError):
     """An activity doesn't hold the transcript that the workflow means."""
+
+
+def words(error: BaseException) -> str:
+    """Return the words of an error, which may have forgotten how to say them."""
+    with contextlib.suppress(BaseException):  # what it raises in their place is no better
+        return str(error)
+    return ""

@@ -5,8 +5,9 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, JsonValue, model_validator
 
-from contracts.approvals import Requirement
-from contracts.base import Contract, Written
+from holdfast.contracts.approvals import Requirement
+from holdfast.contracts.base import Contract, Written
+from holdfast.contracts.bounds import MOST, Seconds
 
 GUARDRAIL_NAME = r"^[a-z][a-z0-9_]{0,63}$"
 
@@ -35,7 +36,7 @@ Watched = Literal["goal", "words", "results"]
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
 
-class Signals(Written, Contract):
+class Signals(Written):
     """
     What was measured about an answer. What is null was not measured, which is not the same as bad.
 
@@ -44,8 +45,10 @@ class Signals(Written, Contract):
     """
 
     coverage: Share | None = Field(default=None, exclude_if=lambda value: value is None)
-    votes_for: int | None = Field(default=None, ge=0, exclude_if=lambda value: value is None)
-    votes: int | None = Field(default=None, ge=1, exclude_if=lambda value: value is None)
+    votes_for: int | None = Field(
+        default=None, ge=0, le=MOST, exclude_if=lambda value: value is None
+    )
+    votes: int | None = Field(default=None, ge=1, le=MOST, exclude_if=lambda value: value is None)
 
     def updated(self, later: "Signals") -> "Signals":
         """Return these signals with what was measured later."""
@@ -73,7 +76,7 @@ class GuardrailSpec(Contract):
     tools: tuple[str, ...] = ()
     watches: tuple[Watched, ...] = ("goal",)
     local: bool = False
-    timeout: float = Field(default=30.0, gt=0)
+    timeout: Seconds = 30.0
     command: tuple[str, ...] = ()
     project_commands: Literal["build", "test"] | None = None
     agent: str | None = None
@@ -97,7 +100,7 @@ class Subject(Contract):
     call_id: str = Field(default="", exclude_if=not_)
 
 
-class GuardrailResult(Written, Contract):
+class GuardrailResult(Written):
     """
     What a guardrail found. `constraints` are what the model must keep to when it tries again.
 

@@ -6,11 +6,12 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 
-from contracts.base import Contract, Inbound, JsonObject, digest, kept
-from contracts.content import Part, words
-from contracts.tools import TOOL_NAME, AnyCall, KeptHostedTool
-from contracts.transcript import Mark, Span, TranscriptItem, View
-from contracts.usage import CallUsage
+from holdfast.contracts.base import Contract, Inbound, JsonObject, digest, kept
+from holdfast.contracts.bounds import Count
+from holdfast.contracts.content import Part, words
+from holdfast.contracts.tools import TOOL_NAME, AnyCall, KeptHostedTool
+from holdfast.contracts.transcript import Span, TranscriptDigest, TranscriptItem, View
+from holdfast.contracts.usage import CallUsage
 
 StopCause = Literal[
     "end_turn",
@@ -28,8 +29,6 @@ Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 Strategy = Literal["stateless", "previous_response_id", "conversation"]
 """Who keeps the conversation: we alone, or the provider too, as a chain or as an object."""
 
-Tokens: TypeAlias = Annotated[int, Field(strict=True, ge=1)]
-
 
 class ModelSettings(Inbound):
     """
@@ -41,8 +40,8 @@ class ModelSettings(Inbound):
     """
 
     reasoning: Effort | None = None
-    reasoning_tokens: Tokens | None = None
-    max_output_tokens: Tokens | None = None
+    reasoning_tokens: Count | None = None
+    max_output_tokens: Count | None = None
     tool_choice: Literal["auto", "required", "none"] | Annotated[str, Field(pattern=TOOL_NAME)] = (
         "auto"
     )
@@ -52,6 +51,9 @@ class ModelSettings(Inbound):
 KeptSettings: TypeAlias = Annotated[ModelSettings, kept(ModelSettings)]
 
 _PLAIN = ModelSettings()
+
+PATIENCE = 600.0
+"""Seconds; with six attempts less than an hour in all, before the failure of a model counts."""
 
 
 class ToolSchema(Contract):
@@ -84,27 +86,31 @@ class ModelCall(Contract):
     The transcript is the one up to `base`, then `items`; behind them its rolling digest, begun
     from `origin`, must be that of `head`. Of what stands before item number `pruned_before` the
     model is shown what policy/context.py leaves of it within `max_context_bytes`. A model that is
-    asked `without_tools` may only say something. With `patience` (seconds) no attempt is repeated
-    that would have to wait longer: another model is left.
+    asked `without_tools` may only say something. `unheard`: what its provider keeps may be ahead
+    of the transcript, because a reply was dropped or never came. `calls_left` are those of tools
+    that the budget leaves, where hosted ones may use them up. No attempt is repeated that would
+    have to wait longer than `patience` (seconds), whatever its provider asks for.
     """
 
     run_id: str
     turn: int
     model: str
     prefix: str
-    origin: str
-    base: Mark
+    origin: str = Field(default="", exclude_if=not_)
+    base: TranscriptDigest
     items: tuple[TranscriptItem, ...]
-    head: Mark
-    pruned_before: int = 0
+    head: TranscriptDigest
+    pruned_before: int = Field(default=0, exclude_if=not_)
     max_context_bytes: int
     strategy: Strategy = Field(default="stateless", exclude_if=lambda value: value == "stateless")
-    provider_state: JsonObject = Field(default_factory=dict)
+    provider_state: JsonObject = Field(default_factory=dict, exclude_if=not_)
     hidden: tuple[Span, ...] = Field(default=(), exclude_if=not_)
     summary: str = Field(default="", exclude_if=not_)
     summarised_before: int = Field(default=0, exclude_if=not_)
     without_tools: bool = Field(default=False, exclude_if=not_)
-    patience: float | None = Field(default=None, exclude_if=lambda value: value is None)
+    unheard: bool = Field(default=False, exclude_if=not_)
+    calls_left: int | None = Field(default=None, exclude_if=lambda value: value is None)
+    patience: float = Field(default=PATIENCE, exclude_if=lambda value: value == PATIENCE)
 
     @property
     def view(self) -> View:
@@ -125,7 +131,9 @@ class ModelRequest:
     No pydantic model: it never leaves the process, and validating a long transcript again in every
     turn would cost more than the call. `provider_state` is what this provider alone asked to see
     again; `pruned_before` is another number whenever less of the transcript is shown than before.
-    A model that is asked `without_tools` must not call one.
+    A model that is asked `without_tools` must not call one. `unheard`: what the provider keeps may
+    be ahead of the transcript. `calls_left` bounds the calls of its own tools; at 0 no tool may be
+    called.
     """
 
     run_id: str
@@ -138,6 +146,13 @@ class ModelRequest:
     strategy: Strategy = "stateless"
     pruned_before: int = 0
     without_tools: bool = False
+    unheard: bool = False
+    calls_left: int | None = None
+
+    @property
+    def calls_nothing(self) -> bool:
+        """Whether the model must be kept from calling any tool."""
+        return self.without_tools or self.calls_left == 0
 
 
 class FinalAnswer(Contract):

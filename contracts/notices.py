@@ -3,13 +3,14 @@
 from datetime import datetime
 from typing import Literal
 
-from contracts.base import Contract
+from holdfast.contracts.base import Contract
 
 
 class Notice(Contract):
     """Input of the activity `notify`: a request that waits, without arguments or secrets."""
 
     run_id: str
+    first_execution_run_id: str
     agent: str
     tenant: str
     request_id: str

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from contracts.base import Contract
+from holdfast.contracts.base import Contract
 
 Source = Literal["agents", "claude", "session", "package", "readme"]
 """Kinds of files in the order of their priority."""
@@ -25,6 +25,7 @@ class OpenProject(Contract):
     """
 
     run_id: str
+    first_execution_run_id: str
     folder: str
     path: str = ""
 
@@ -62,12 +63,14 @@ class SnapshotWorkspace(Contract):
     """Input of the activity `snapshot_workspace`."""
 
     run_id: str
+    first_execution_run_id: str
 
 
 class RestoreWorkspace(Contract):
     """Input of the activity `restore_workspace`: back to the snapshot with this digest."""
 
     run_id: str
+    first_execution_run_id: str
     digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 

@@ -2,28 +2,36 @@
 
 from datetime import datetime
 from operator import not_
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from contracts.approvals import RefusedMessage, Requirement
-from contracts.base import Contract, JsonObject
-from contracts.budget import Budget, GivenBudget, Ledger, Limits
-from contracts.control import (
+from holdfast.contracts import bounds
+from holdfast.contracts.approvals import RefusedMessage, Requirement
+from holdfast.contracts.base import Contract, JsonObject
+from holdfast.contracts.bounds import Goal, Metadata, Tenant
+from holdfast.contracts.budget import Budget, GivenBudget, Ledger, Limits
+from holdfast.contracts.control import (
     Approach,
     Compensation,
+    Effect,
+    Fallback,
     KeptBacktracking,
     KeptFallback,
     KeptTiers,
     KeptTriggers,
+    KnownEffect,
+    ModelAttempt,
     ModelFacts,
     ReasoningRoute,
+    Triggers,
 )
-from contracts.guardrails import GuardrailSpec
-from contracts.model import KeptSettings, ModelSettings, Prefix, Strategy, ToolSchema
-from contracts.project import ProjectSpec
-from contracts.tools import KeptHostedTool, ToolContract
-from contracts.usage import CallUsage, UsageMetrics
+from holdfast.contracts.guardrails import GuardrailSpec
+from holdfast.contracts.model import KeptSettings, ModelSettings, Prefix, Strategy, ToolSchema
+from holdfast.contracts.patterns import Pattern
+from holdfast.contracts.project import ProjectSpec
+from holdfast.contracts.tools import KeptHostedTool, ToolContract
+from holdfast.contracts.usage import CallUsage, UsageMetrics
 
 WORKFLOW_TYPE = "AgentRun"
 TASK_QUEUE = "holdfast"
@@ -34,36 +42,73 @@ def sandbox_queue(task_queue: str) -> str:
     return f"{task_queue}-sandbox"
 
 
+LONGEST_RUN_ID = 128
+"""Characters."""
+
+RUN_IDS = (
+    "a run's id is made of letters, digits and . _ : - alone, begins with a letter or a digit, "
+    f"and has at most {LONGEST_RUN_ID} characters"
+)
+
+_RUN_ID = Pattern(rf"[A-Za-z0-9][A-Za-z0-9._:\-]{{0,{LONGEST_RUN_ID - 1}}}")
+
+
+def is_run_id(name: str) -> bool:
+    """Whether a run may have this id: it is shown, quoted and handed on in many places."""
+    return _RUN_ID.fits(name)
+
+
 RunStatus = Literal["completed", "stopped", "blocked", "failed"]
 
+Standing: TypeAlias = Literal["running", "waiting", "suspending", "suspended", RunStatus]
+"""Where a run stands, in one word."""
 
-class Brief(Contract):
-    """On whose behalf a run works, and what else is kept with it."""
+AgentName: TypeAlias = Annotated[str, Field(min_length=1, max_length=100)]
 
-    agent: Annotated[str, Field(min_length=1, max_length=100)]
-    tenant: Annotated[str, Field(min_length=1, max_length=200)] = "default"
+
+class RunMetadata(Contract):
+    """
+    On whose behalf a run works, and what else is kept with it.
+
+    `path` are the agents that it works for, the first of all first: what holds one of them, as a
+    switch does, holds this run. Who starts a run for nobody else leaves it out. `withheld` says
+    that the run it works for has output guardrails: what is said here is told to nobody else.
+    `words_watched` says that it has guardrails that look at people's words: none are taken here.
+    """
+
+    agent: AgentName
+    tenant: Tenant = "default"
     actor: Annotated[str, Field(min_length=1, max_length=200)] = "anonymous"
     session_id: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     strategy: Strategy = "stateless"
     task_kind: Annotated[str, Field(min_length=1, max_length=100)] | None = None
     domain: Annotated[str, Field(min_length=1, max_length=100)] | None = None
-    metadata: JsonObject = Field(default_factory=dict)
+    metadata: Metadata = Field(default_factory=dict)
+    path: Annotated[tuple[AgentName, ...], Field(max_length=bounds.MOST_ABOVE)] = Field(
+        default=(), exclude_if=not_
+    )
+    withheld: bool = Field(default=False, exclude_if=not_)
+    words_watched: bool = Field(default=False, exclude_if=not_)
 
 
-class RunInput(Brief):
+class RunInput(RunMetadata):
     """
     The one JSON argument of the workflow `AgentRun`. Only `agent` and `input` are required.
 
     `budget` names the limits that differ from the agent's; `ceiling` are limits that lower the
-    agent's and never raise them, as a run hands them to those that it starts. Unknown fields are
-    refused.
+    agent's and never raise them, as a run hands them to those that it starts; so it does with
+    `known`, which is what was done before, and what this run doesn't do again. Unknown fields
+    are refused.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    input: Annotated[str, Field(min_length=1, max_length=200_000)]
+    input: Goal
     budget: Budget | None = None
     ceiling: GivenBudget | None = None
+    known: tuple[KnownEffect, ...] = Field(
+        default=(), max_length=bounds.MOST_KNOWN, exclude_if=not_
+    )
 
 
 class Stop(Contract):
@@ -87,7 +132,9 @@ class RunResult(Contract):
     `{"anthropic": {"container_id": ...}}` or `{"openai": {"thread_id": ...}}`; null when they
     asked for nothing. `output` is the answer as data where the agent declares a shape for it.
     `attempts` are approaches that failed, `compensation` what was taken back of a blocked answer.
-    `ledger` is there for the run that started this one, if one did.
+    `effects` are what the run and its parts did and what stands, `unresolved` what may have
+    happened. `ledger` and `failures`, the calls of models that failed, are there for the run that
+    started this one, if one did.
     """
 
     status: RunStatus
@@ -101,6 +148,9 @@ class RunResult(Contract):
     model: str | None
     attempts: tuple[Approach, ...] = Field(default=(), exclude_if=not_)
     compensation: Compensation | None = Field(default=None, exclude_if=not_)
+    effects: tuple[Effect, ...] = Field(default=(), exclude_if=not_)
+    unresolved: tuple[Effect, ...] = Field(default=(), exclude_if=not_)
+    failures: tuple[ModelAttempt, ...] = Field(default=(), exclude_if=not_)
     ledger: Ledger | None = Field(default=None, exclude_if=not_)
 
 
@@ -110,14 +160,14 @@ class AgentSnapshot(Contract):
 
     A later deployment may change the agent; a run that has begun keeps its own. `escalates` says
     that somebody is there to be asked after repeated failures. `approval_timeout` is in seconds,
-    `companions` draft, reconcile and undo for the tools, and no model sees them.
+    `companions` draft, reconcile and undo for the tools, or undo for those of agents that do its
+    parts, and no model sees them.
     `max_context_bytes` the size of transcript that a model is shown before old tool results are
     pruned, `max_history_events` when the run goes on in a new execution. `search_attributes` says
     whether the server knows Holdfast's. `acceptance` checks send an answer back; after a tripwire
     the model may try again `max_output_retries` times. `review` is what it takes to approve a
     sensitive domain, or what a guardrail asks about. `notifies`: somebody is told of requests.
     `resources_searchable`: the server can search runs by the resources that they are at.
-    Without `fallback` and `triggers` a run began with a release that had neither.
     """
 
     name: str
@@ -139,8 +189,8 @@ class AgentSnapshot(Contract):
     acceptance: tuple[GuardrailSpec, ...] = ()
     max_output_retries: int = 2
     review: Requirement = Requirement()
-    fallback: KeptFallback | None = None
-    triggers: KeptTriggers | None = None
+    fallback: KeptFallback = Fallback()
+    triggers: KeptTriggers = Triggers()
     backtracking: KeptBacktracking | None = None
     tiers: KeptTiers | None = None
     project: ProjectSpec | None = None
@@ -148,6 +198,16 @@ class AgentSnapshot(Contract):
     resources_searchable: bool = False
     facts: tuple[ModelFacts, ...] = ()
     route: ReasoningRoute | None = None
+
+    @property
+    def guards_answers(self) -> bool:
+        """Whether guardrails look at its answers before anybody may read them."""
+        return any(spec.layer == "output" for spec in self.guardrails)
+
+    @property
+    def watches_words(self) -> bool:
+        """Whether guardrails look at what people say to it before a model reads that."""
+        return any(spec.layer == "input" and "words" in spec.watches for spec in self.guardrails)
 
     @classmethod
     def unopened(cls, name: str) -> Self:
@@ -195,6 +255,7 @@ class AgentSnapshot(Contract):
 class OpenRun(Contract):
     """Input of the activity `open_run`."""
 
+    run_id: str
     agent: str
     task_kind: str | None = None
 
@@ -203,15 +264,19 @@ class StatusReport(Contract):
     """
     Answer to the query `status`.
 
+    `in_flight` is what has begun and hasn't ended: models, tools, guardrails, runs. A run that was
+    told to suspend is `suspending` until nothing is, then `suspended`.
     `refused` are the latest messages that changed nothing, `notes` what models had to do without
-    or said that nobody could read.
+    or said that nobody could read. `transcript_digest` is null where output guardrails look: it
+    would tell who guesses an answer whether they are right.
     """
 
     run_id: str
     agent: str
     tenant: str
     actor: str
-    status: Literal["running", "waiting", "suspended", "completed", "stopped", "blocked", "failed"]
+    status: Standing
+    in_flight: tuple[str, ...] = ()
     waits_for: tuple[str, ...]
     step: int
     budget: Limits
@@ -219,7 +284,7 @@ class StatusReport(Contract):
     answer: str | None
     stop: Stop | None
     started_at: datetime
-    transcript_digest: str
+    transcript_digest: str | None
     refused: tuple[RefusedMessage, ...]
     refused_total: int
     notes: tuple[str, ...] = ()

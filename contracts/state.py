@@ -1,28 +1,43 @@
 """The state of a run: everything that decides what happens next, as one frozen value."""
 
 from datetime import datetime
+from operator import not_
 
 from pydantic import Field, JsonValue
 
-from contracts.approvals import (
+from holdfast.contracts.approvals import (
     ApprovalRecord,
     ClosedRequest,
     RefusedMessage,
     Request,
+    Review,
 )
-from contracts.base import Contract, JsonObject
-from contracts.budget import GivenBudget, Ledger
-from contracts.control import Approach, Candidate, Checkpoint, Compensation, Effect, ModelAttempt
-from contracts.decisions import Decision, Ruling, RunAsDraftOnly, decision_of
-from contracts.guardrails import GuardrailVerdict, Signals
-from contracts.project import ProjectContext
-from contracts.run import AgentSnapshot, Brief, RunStatus, Stop
-from contracts.tools import AnyCall, Draft, ToolResult
-from contracts.transcript import Mark, Span, TranscriptItem, UserTurn, View
+from holdfast.contracts.base import Contract, JsonObject
+from holdfast.contracts.budget import GivenBudget, Ledger
+from holdfast.contracts.control import (
+    Approach,
+    Candidate,
+    Checkpoint,
+    Compensation,
+    Effect,
+    KnownEffect,
+    ModelAttempt,
+    Subtask,
+)
+from holdfast.contracts.decisions import Decision, Ruling, RunAsDraftOnly, decision_of
+from holdfast.contracts.guardrails import GuardrailVerdict, Signals
+from holdfast.contracts.project import ProjectContext
+from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunStatus, Stop
+from holdfast.contracts.tools import AnyCall, Draft, ToolResult
+from holdfast.contracts.transcript import Span, TranscriptDigest, TranscriptItem, UserTurn, View
 
 
 class CallState(Contract):
-    """How far one call of the current turn has come."""
+    """
+    How far one call of the current turn has come.
+
+    `sent_back` is how often its worker didn't begin it, because it decides by something else.
+    """
 
     call: AnyCall
     ruling: Ruling | None = None
@@ -30,6 +45,7 @@ class CallState(Contract):
     approvals: tuple[ApprovalRecord, ...] = ()
     result: ToolResult | None = None
     guarded: bool = False
+    sent_back: int = Field(default=0, exclude_if=not_)
 
     @property
     def decision(self) -> Decision | None:
@@ -46,45 +62,61 @@ class RunState(Contract):
     """
     Everything that a run knows. Carried whole when it continues as a new execution.
 
+    `first_execution_run_id` tells it from every other run, `run_id` is the name that somebody
+    chose. `execution` is the one whose decisions and approvals count; after a reset of the
+    workflow it is another one, and requests have its `request_mark` in their ids.
+
     The goal is the first of `items`. `sent` is the transcript as the model saw it last, `head` as
     it is now; `origin` is the digest that the transcript of an earlier execution ended with.
-    `calls` are those of the current turn, `steers` wait for the next model call.
+    `calls` are those of the current turn, `steers` wait for the next model call, `unread` are the
+    bytes of words that no model has read yet.
     `call_marks` are the first 8 digits of the digest of each call id of the run, those of earlier
     executions too. A `paused` model isn't done with its turn, and people's words wait until it is.
-    `notes` are what the models' adapters reported, each once. `unresolved` are the fingerprints of
-    writes of which nobody knows whether they happened. The run is over when it has an `outcome`.
+    `unheard` from each question to a model until the run has taken the reply: what the provider
+    keeps may be ahead. `notes` are what the models' adapters reported, each once. `unresolved` are
+    the fingerprints of writes of which nobody knows whether they happened. The run is over when it
+    has an `outcome`.
 
     `ceiling` are limits that nothing raises, those of the run that started this one. `guarded`
     items were looked at by blocking guardrails, `watched` ones by parallel ones. A `candidate` is
     an answer that has yet to pass, `tripped` what kept one from passing: the run takes back what
     it did before it goes on. At a `dead_end` it goes back to its `checkpoint`. `reviewed` are the
-    subjects that people approved, `acknowledged` the triggers that they waved through. `checks`
+    objections that people approved, `releases` those approved reviews by which nothing has run
+    yet, without their texts, `acknowledged` the triggers that they waved through. `checks`
     numbers what guardrails had run: commands and agents. `notified` is the number of the last
     request that somebody was told of. `held` is what the run says of the resources that it is at.
     `effects` are what the run did since it began, `attempts` the model calls that failed,
-    `approaches` those that it gave up; `approach` is the one under way. `tier` is the one that is
-    tried now, `tier_failure` why the one before failed.
+    `approaches` those that it gave up; `approach` is the one under way. `known` is what was done
+    before this run began, which it doesn't do again; it has `lost` something of that, of what its
+    parts did or of `unresolved` where there was no room to keep all. `tier` is the one that is
+    tried now, `tier_failure` why the one before failed, `subtasks` are those of a decomposed one
+    that failed.
     """
 
     run_id: str
-    brief: Brief
+    first_execution_run_id: str
+    execution: str
+    brief: RunMetadata
     agent: AgentSnapshot
     started_at: datetime
     ceiling: GivenBudget | None = None
     ledger: Ledger = Ledger()
     origin: str = ""
-    sent: Mark = Mark()
-    head: Mark = Mark()
+    sent: TranscriptDigest = TranscriptDigest()
+    head: TranscriptDigest = TranscriptDigest()
     items: tuple[TranscriptItem, ...] = ()
     context_bytes: int = 0
     pruned_before: int = 0
     model_index: int = 0
     provider_state: JsonObject = Field(default_factory=dict)
+    unheard: bool = False
     calls: tuple[CallState, ...] = ()
     requests: tuple[Request, ...] = ()
     closed: tuple[ClosedRequest, ...] = ()
     requests_made: int = 0
+    request_mark: str = ""
     steers: tuple[UserTurn, ...] = ()
+    unread: int = 0
     call_marks: tuple[str, ...] = ()
     paused: bool = False
     notes: tuple[str, ...] = ()
@@ -103,11 +135,14 @@ class RunState(Contract):
     output_retries: int = 0
     revisions: int = 0
     reviewed: tuple[str, ...] = ()
+    releases: tuple[Review, ...] = Field(default=(), exclude_if=not_)
     acknowledged: tuple[str, ...] = ()
     signals: Signals = Signals()
     confidence: float | None = None
     effects: tuple[Effect, ...] = ()
     forgotten_effects: int = 0
+    known: tuple[KnownEffect, ...] = ()
+    lost: bool = False
     compensation: Compensation | None = None
     attempts: tuple[ModelAttempt, ...] = ()
     approaches: tuple[Approach, ...] = ()
@@ -120,6 +155,7 @@ class RunState(Contract):
     project: ProjectContext | None = None
     tier: int = 0
     tier_failure: str = ""
+    subtasks: tuple[Subtask, ...] = ()
     answer: str | None = None
     output: JsonValue = None
     stop: Stop | None = None
@@ -138,10 +174,15 @@ class RunState(Contract):
     @property
     def next_request_id(self) -> str:
         """The id of the next request that is opened."""
-        return f"req-{self.requests_made + 1}"
+        return f"req-{self.request_mark}{self.requests_made + 1}"
 
     @property
     def model(self) -> str | None:
         """The model that is asked next, or null when none is left."""
         models = self.agent.models
         return models[self.model_index] if self.model_index < len(models) else None
+
+    @property
+    def withholds(self) -> bool:
+        """Whether what a model says here is told to nobody before an answer is out."""
+        return self.agent.guards_answers or self.brief.withheld

@@ -1,17 +1,25 @@
-"""The kill switch: tools, agents and tenants that are switched off for all runs."""
+"""The kill switch: tools, agents and tenants that are switched off for all runs, or everything."""
 
 from datetime import datetime
 from operator import not_
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from contracts.base import Contract, Inbound
+from holdfast.contracts.base import Contract, Inbound
 
 SWITCHES_TYPE = "HoldfastSwitches"
 
-Kind: TypeAlias = Literal["tool", "agent", "tenant"]
-Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
+Kind: TypeAlias = Literal["tool", "agent", "tenant", "everything"]
+
+EVERYTHING = "*"
+"""The name of everything."""
+
+LONGEST_NAME = 200
+LONGEST_REASON = 2_000
+"""Characters, as in the names and reasons of signals."""
+
+Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 
 
 def switches_id(task_queue: str) -> str:
@@ -20,16 +28,26 @@ def switches_id(task_queue: str) -> str:
 
 
 class SwitchSignal(Inbound):
-    """The signals `off` and `on` of the workflow `HoldfastSwitches`."""
+    """
+    The signals `off` and `on` of the workflow `HoldfastSwitches`.
+
+    A tool, an agent or a tenant has a `name`; the name of everything is `*`.
+    """
 
     kind: Kind
     name: Name
     by: Name
-    reason: Annotated[str, Field(max_length=2_000)] = ""
+    reason: Annotated[str, Field(max_length=LONGEST_REASON)] = ""
+
+    @model_validator(mode="after")
+    def _everything_is_one(self) -> Self:
+        if (self.kind == "everything") is not (self.name == EVERYTHING):
+            raise ValueError("everything is named '*', and nothing else is")
+        return self
 
 
 class Switch(Contract):
-    """Something that is switched off: calls of this tool, agent or tenant are denied."""
+    """Something that is switched off: calls of this tool, agent or tenant are denied, or all."""
 
     kind: Kind
     name: str

@@ -2,11 +2,13 @@
 
 from enum import StrEnum
 from operator import not_
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
+from urllib.parse import quote
 
 from pydantic import Field, JsonValue
 
-from contracts.base import Contract, Inbound, JsonObject, Written, kept
+from holdfast.contracts.base import Contract, Inbound, JsonObject, Written, kept
+from holdfast.contracts.bounds import Count, Seconds
 
 ErrorType = Literal[
     "unknown_tool",
@@ -90,7 +92,7 @@ class HostedTool(Inbound):
 KeptHostedTool: TypeAlias = Annotated[HostedTool, kept(HostedTool)]
 
 
-class ResourceScope(Written, Contract):
+class ResourceScope(Written):
     """
     Which resource a call touches, so that the engine can keep it in bounds.
 
@@ -106,8 +108,8 @@ class ResourceScope(Written, Contract):
 class RetryRule(Contract):
     """How often a failed call is repeated; the waits are 1, 2, 4 ... times *backoff* seconds."""
 
-    max_retries: int = Field(ge=0)
-    backoff: float = Field(gt=0)
+    max_retries: int = Field(ge=0, le=100)
+    backoff: Seconds
 
 
 class ToolContract(Contract):
@@ -130,8 +132,8 @@ class ToolContract(Contract):
     side_effect: Literal["none", "local", "internal", "external"]
     resource_scope: ResourceScope
     permission: Literal["by_risk", "ask_user", "approval"]
-    timeout: float = Field(gt=0)
-    max_result_chars: int = Field(gt=0)
+    timeout: Seconds
+    max_result_chars: Count
     retry: RetryRule
     audit: Literal["history"]
     error_format: Literal["tool_failure"]
@@ -144,6 +146,13 @@ class ToolContract(Contract):
     sandboxed: bool = False
     undo: str | None = None
 
+    def ruled(self, risk: Risk) -> Self:
+        """Run what a later deployment calls a write as one, whatever the run began with."""
+        if risk.changes_nothing or risk is self.risk:
+            return self
+        # What it touches is known there alone, so what it raises may mean anything.
+        return self.model_copy(update={"risk": risk, "local": False, "side_effect": "external"})
+
 
 class ToolCall(Contract):
     """A model asks for a tool."""
@@ -151,6 +160,18 @@ class ToolCall(Contract):
     call_id: str
     name: str
     arguments: JsonObject
+
+    def beyond(self, written: JsonObject) -> JsonObject:
+        """Return its arguments that weren't *written* so: something of them was filled in."""
+        return {
+            name: value
+            for name, value in self.arguments.items()
+            if name not in written or written[name] != value
+        }
+
+    def filled(self, values: JsonObject) -> Self:
+        """Return the call with these arguments too."""
+        return self.model_copy(update={"arguments": {**self.arguments, **values}})
 
 
 class MalformedCall(Contract):
@@ -185,38 +206,57 @@ class Draft(Contract):
     data: JsonValue = None
 
 
+Purpose: TypeAlias = Literal["call", "draft", "reconcile", "undo"]
+
+
+def idempotency_key(first_execution_run_id: str, call_id: str, purpose: Purpose) -> str:
+    """Return the key of a call. A quoted id has no slash: no call has that of another's draft."""
+    key = f"{first_execution_run_id}/{quote(call_id, safe=':|=+')}"
+    return f"{key}/{purpose}" if purpose in {"draft", "undo"} else key
+
+
 class ToolInvocation(Contract):
     """
     Input of every tool's activity, whose type is the tool's name.
 
     `purpose`: to do it, to draft it, to find out whether it happened, or to take it back.
     `draft_id` is that of the approved draft, `done` what the call answered that is taken back. A
-    call with a `grant` runs in the sandbox.
+    call with a `grant` runs in the sandbox. `first_execution_run_id` is what tells the run from
+    every other: `run_id` is a name that somebody chose. `path` are the agents that this one works
+    for. `execution` is that in which the call was allowed, left out where it is the first; nothing
+    begins in any other. `basis` is by what it was allowed; nothing begins on a worker that decides
+    by something else.
     """
 
     run_id: str
+    first_execution_run_id: str
+    execution: str = Field(default="", exclude_if=not_)
+    basis: str = Field(default="", exclude_if=not_)
     call_id: str
     agent: str
+    path: tuple[str, ...] = Field(default=(), exclude_if=not_)
     tenant: str
     actor: str
     arguments: JsonObject
-    purpose: Literal["call", "draft", "reconcile", "undo"] = Field(
-        default="call", exclude_if=lambda purpose: purpose == "call"
-    )
+    purpose: Purpose = Field(default="call", exclude_if=lambda purpose: purpose == "call")
     draft_id: str | None = Field(default=None, exclude_if=not_)
     done: JsonValue = Field(default=None, exclude_if=lambda value: value is None)
     grant: Grant | None = Field(default=None, exclude_if=lambda grant: grant is None)
 
     @property
+    def allowed_in(self) -> str:
+        """The execution in which the call was allowed."""
+        return self.execution or self.first_execution_run_id
+
+    @property
     def idempotency_key(self) -> str:
         """
-        The same for every attempt of this call; no other's, if ids of runs are never reused.
+        The same for every attempt of this call, and no other's: the server made up its first part.
 
         A draft has its own, which is the draft's id, and so has what takes a call back. Who finds
         out whether a call happened looks for the key of that call.
         """
-        key = f"{self.run_id}/{self.call_id}"
-        return f"{key}/{self.purpose}" if self.purpose in {"draft", "undo"} else key
+        return idempotency_key(self.first_execution_run_id, self.call_id, self.purpose)
 
 
 class Reconciled(Contract):
@@ -239,14 +279,19 @@ class ArtifactRef(Contract):
 
 
 class ToolSuccess(Contract):
-    """A tool did what it was asked."""
+    """
+    A tool did what it was asked.
+
+    `cut`: `data` shows only the beginning, and `artifact` is the whole, where it could be kept.
+    """
 
     status: Literal["ok"] = "ok"
     call_id: str
     name: str
     summary: str
     data: JsonValue = None
-    artifact: ArtifactRef | None = None
+    artifact: ArtifactRef | None = Field(default=None, exclude_if=lambda value: value is None)
+    cut: bool = Field(default=False, exclude_if=not_)
 
 
 class ToolFailure(Contract):

@@ -6,9 +6,9 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
 
-from contracts.base import Contract, canonical_json
-from contracts.content import Part, words
-from contracts.tools import AnyCall, ToolResult
+from holdfast.contracts.base import Contract, JsonObject, canonical_json
+from holdfast.contracts.content import Part, words
+from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult
 
 
 class UserTurn(Contract):
@@ -48,10 +48,20 @@ class AssistantTurn(Contract):
 
 
 class ToolTurn(Contract):
-    """The results of all calls of one assistant turn, in call order."""
+    """
+    The results of all calls of one assistant turn, in call order.
+
+    `filled` are the arguments that calls left out, by their ids, with the values that they had.
+    """
 
     kind: Literal["tool"] = "tool"
     results: tuple[ToolResult, ...]
+    filled: dict[str, JsonObject] = Field(default_factory=dict, exclude_if=not_)
+
+    def ran(self, call: AnyCall) -> AnyCall:
+        """Return a call of the turn before with all of the arguments that it had."""
+        filled = self.filled.get(call.call_id)
+        return call.filled(filled) if filled and isinstance(call, ToolCall) else call
 
 
 TranscriptItem: TypeAlias = Annotated[
@@ -61,7 +71,7 @@ TranscriptItem: TypeAlias = Annotated[
 ITEM: TypeAdapter[TranscriptItem] = TypeAdapter(TranscriptItem)
 
 
-class Mark(Contract):
+class TranscriptDigest(Contract):
     """
     A place in the transcript: how many items lie before it, and their rolling digest.
 
@@ -72,13 +82,13 @@ class Mark(Contract):
     length: int = 0
     digest: str = ""
 
-    def after(self, items: tuple[TranscriptItem, ...]) -> "Mark":
+    def after(self, items: tuple[TranscriptItem, ...]) -> "TranscriptDigest":
         """Return the place behind *items*."""
         rolling = self.digest
         for item in items:
             content = canonical_json(item.model_dump(mode="json"))
             rolling = hashlib.sha256(rolling.encode() + content).hexdigest()
-        return Mark(length=self.length + len(items), digest=rolling)
+        return TranscriptDigest(length=self.length + len(items), digest=rolling)
 
 
 class Span(Contract):

@@ -1,15 +1,73 @@
 """What a model call consumes."""
 
+from collections.abc import Iterable
 from decimal import Decimal
+from itertools import islice
 from operator import not_
 from typing import Annotated, Self, TypeAlias
 
-from pydantic import Field, PlainSerializer
+from pydantic import AfterValidator, Field, PlainSerializer, TypeAdapter, ValidationError
 
-from contracts.base import Contract
+from holdfast.contracts.base import Contract
 
-Money: TypeAlias = Annotated[Decimal, PlainSerializer(float, when_used="json")]
+as_number = PlainSerializer(float, when_used="json")
+
+Counted: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=1_000_000_000)]
+"""What a provider may say that one call used; whatever else it says is nothing known."""
+
+MOST_TOKENS = 10**15
+MOST_MONEY = Decimal(10**12)
+"""What no run uses: beyond them a figure is made up, and sums of such would have no end."""
+
+MOST_COUNTERS = 50
+"""Of one provider, under its own names, in one usage or a sum of many; no provider has twenty."""
+
+LONGEST_COUNTER = 100
+"""Characters of such a name."""
+
+_COUNTED: TypeAdapter[int] = TypeAdapter(Counted)
+
+Money: TypeAlias = Annotated[Decimal, as_number]
 """An amount in US dollars; a JSON number outside, exact inside."""
+
+
+def counted(value: object) -> int | None:
+    """Return a counter of a provider's; null for what can be none."""
+    try:
+        return _COUNTED.validate_python(value)
+    except ValidationError:
+        return None
+
+
+def _least(tokens: int) -> int:
+    return min(tokens, MOST_TOKENS)
+
+
+def _known(cost: Decimal | None) -> Decimal | None:
+    return cost if cost is None or 0 <= cost <= MOST_MONEY else None
+
+
+def _named(names: Iterable[str]) -> Iterable[str]:
+    """Return the first names that a counter can have: usage goes where much else has to fit."""
+    plain = (n for n in names if len(n) <= LONGEST_COUNTER and n.isascii() and n.isprintable())
+    return islice(plain, MOST_COUNTERS)
+
+
+def _bounded(native: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+    return {
+        provider: {name: _least(counters[name]) for name in _named(counters)}
+        for provider, counters in native.items()
+    }
+
+
+Native: TypeAlias = Annotated[dict[str, dict[str, int]], AfterValidator(_bounded)]
+"""Counters by provider and name, as many as a provider that means well can have."""
+
+
+Tokens: TypeAlias = Annotated[int, Field(ge=0), AfterValidator(_least)]
+
+Cost: TypeAlias = Annotated[Money | None, AfterValidator(_known)]
+"""What calls cost; null where that isn't known, which is never counted as 0."""
 
 
 class UsageMetrics(Contract):
@@ -17,13 +75,15 @@ class UsageMetrics(Contract):
     Tokens and cost of one call, or of many: usages add.
 
     `input_tokens` includes `cached_tokens`. `estimated_cost` is null as soon as one part of the
-    sum has no known price: an unknown price is never counted as 0.
+    sum has no known price: an unknown price is never counted as 0. Nor are unknown tokens: with
+    them the figures are the least that was used, and no longer `tokens_known`.
     """
 
-    input_tokens: int = Field(default=0, ge=0)
-    cached_tokens: int = Field(default=0, ge=0)
-    output_tokens: int = Field(default=0, ge=0)
-    estimated_cost: Money | None = Decimal(0)
+    input_tokens: Tokens = 0
+    cached_tokens: Tokens = 0
+    output_tokens: Tokens = 0
+    estimated_cost: Cost = Decimal(0)
+    tokens_known: bool = Field(default=True, exclude_if=bool)
 
     @property
     def total_tokens(self) -> int:
@@ -40,6 +100,7 @@ class UsageMetrics(Contract):
             estimated_cost=None
             if unknown
             else (self.estimated_cost or Decimal(0)) + (other.estimated_cost or Decimal(0)),
+            tokens_known=self.tokens_known and other.tokens_known,
         )
 
 
@@ -51,9 +112,9 @@ class CallUsage(UsageMetrics):
     the providers' own counters, by provider and under their own names.
     """
 
-    cache_write_tokens: int = Field(default=0, ge=0, exclude_if=not_)
-    reasoning_tokens: int = Field(default=0, ge=0, exclude_if=not_)
-    native: dict[str, dict[str, int]] = Field(default_factory=dict, exclude_if=not_)
+    cache_write_tokens: Tokens = Field(default=0, exclude_if=not_)
+    reasoning_tokens: Tokens = Field(default=0, exclude_if=not_)
+    native: Native = Field(default_factory=dict, exclude_if=not_)
 
     @classmethod
     def of(cls, usage: UsageMetrics) -> Self:
@@ -80,9 +141,14 @@ class CallUsage(UsageMetrics):
 
     @property
     def summary(self) -> UsageMetrics:
-        """The four figures that the result of a run shows."""
+        """The figures that the result of a run shows."""
         return UsageMetrics.model_validate(self.model_dump())
 
 
 def _sum(one: dict[str, int], other: dict[str, int]) -> dict[str, int]:
-    return {name: one.get(name, 0) + other.get(name, 0) for name in sorted({*one, *other})}
+    names = _named({**one, **other})
+    return {name: one.get(name, 0) + other.get(name, 0) for name in sorted(names)}
+
+
+UNKNOWN = CallUsage(estimated_cost=None, tokens_known=False)
+"""What a call used of which its provider says nothing, or nothing that can be."""

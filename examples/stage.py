@@ -63,15 +63,15 @@ def write(file: Path, *command: str) -> None:
         _succeed(command, out)
 
 
-def await_request(run: str) -> None:
-    """Wait until a run waits for a person."""
+def await_request(run: str) -> tuple[str, str, str]:
+    """Wait until a run waits for a person; return what names the request that `pending` shows."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         asked = subprocess.run(
             [HOLDFAST, "pending", run, "--json"], check=False, capture_output=True
         )
-        if asked.returncode == 0 and json.loads(asked.stdout):
-            return
+        if asked.returncode == 0 and (found := json.loads(asked.stdout)):
+            return found[0]["request_id"], "--digest", found[0]["digest"]
     raise DemoFailed(f"run {run} never asked for approval; see 'holdfast trace {run}'")
 
 
@@ -104,7 +104,14 @@ def _await_server(server: subprocess.Popen[bytes], port: int) -> None:
 
 
 def _succeed(command: tuple[str, ...], out: BinaryIO | None = None) -> None:
-    done = subprocess.run([HOLDFAST, *command], check=False, timeout=PATIENCE, stdout=out)
+    done = subprocess.run(
+        [HOLDFAST, *command],
+        check=False,
+        timeout=PATIENCE,
+        # On a terminal the person at it would be asked.
+        stdin=subprocess.DEVNULL,
+        stdout=out,
+    )
     if done.returncode:
         raise DemoFailed(f"'holdfast {shlex.join(command)}' failed")
 

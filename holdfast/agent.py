@@ -5,18 +5,18 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from activities.guardrails.definition import Guardrail
-from contracts.approvals import Requirement
-from contracts.budget import Budget, Limits
-from contracts.control import Backtracking, Fallback, Tiers, Triggers
-from contracts.model import ModelSettings
-from contracts.project import ProjectSpec
-from contracts.run import AgentSnapshot
-from contracts.tools import HostedTool
-from tools.builtin import run_command
-from tools.registry import companions
-from tools.schema import output_schema
-from tools.tool import Tool
+from holdfast.contracts.approvals import Requirement
+from holdfast.contracts.budget import Budget, Limits
+from holdfast.contracts.control import Backtracking, Fallback, Tiers, Triggers
+from holdfast.contracts.model import ModelSettings
+from holdfast.contracts.project import ProjectSpec
+from holdfast.contracts.run import AgentSnapshot
+from holdfast.contracts.tools import HostedTool
+from holdfast.guardrails.definition import Guardrail
+from holdfast.tools.builtin import run_command
+from holdfast.tools.registry import companions
+from holdfast.tools.schema import output_schema
+from holdfast.tools.tool import Tool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,34 +1,36 @@
 """An app: the agents that a platform engineer defines, checked before anything runs."""
 
 import importlib
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from activities.guardrails.definition import Guardrail
-from activities.notifications import Webhook
-from adapters.openai_chat.servers import OPENAI_CHAT, ChatServer, checked
-from adapters.scripted import Script
-from contracts.errors import AppError
-from contracts.model import ModelSettings
-from contracts.run import AgentSnapshot
+from holdfast.activities.notifications import Webhook
+from holdfast.adapters.openai_chat.servers import OPENAI_CHAT, ChatServer, checked
+from holdfast.adapters.scripted import Script
 from holdfast.agent import Agent
-from holdfast.checking import control_flaws, hosted_flaws, limit_flaws, shape_flaws
+from holdfast.contracts.base import digest
+from holdfast.contracts.bounds import MOST_ABOVE
+from holdfast.contracts.errors import AppError
+from holdfast.contracts.model import ModelSettings
+from holdfast.contracts.patterns import SPACE, BadPattern, Pattern
+from holdfast.contracts.run import AgentSnapshot
+from holdfast.guardrails.definition import Guardrail
 from holdfast.policies.files import load_policy
-from policy.rules import NO_POLICY, Policy
-from tools.registry import ToolRegistry
-from tools.schema import objections
+from holdfast.policy.rules import NO_POLICY, Policy
+from holdfast.tools.registry import ToolRegistry
+from holdfast.tools.schema import objections, output_schema
+from holdfast.validation import control_flaws, hosted_flaws, limit_flaws, shape_flaws
 
 LONGEST_NAME = 100
 
-_MODEL = re.compile(r"(?P<provider>[^\s:]+):(?P<name>\S+)")
-_ADDRESS = re.compile(r"https?://[^\s/]\S*")
-_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
+_MODEL = Pattern(rf"([^{SPACE}:]+):([^{SPACE}]+)")
+_ADDRESS = Pattern(rf"https?://[^{SPACE}/][^{SPACE}]*")
+_VARIABLE = Pattern(r"[A-Z_][A-Z0-9_]*")
 
 
 class App:
@@ -91,8 +93,25 @@ class App:
 
     def snapshots(self) -> dict[str, AgentSnapshot]:
         """Return what runs record of each agent, by name."""
-        told = {"notifies": self.notify is not None}
-        return {one.name: one.snapshot().model_copy(update=told) for one in self.agents}
+        return {one.name: self._snapshot(one) for one in self.agents}
+
+    def _snapshot(self, agent: Agent) -> AgentSnapshot:
+        """Return what runs record of an agent, with what undoes the work of its parts."""
+        snapshot, others = agent.snapshot(), self._reachable(agent)
+        parts = [one.snapshot() for one in self.agents if one.name in others]
+        known = {one.name for one in (*snapshot.tools, *snapshot.companions)}
+        theirs = {
+            undo.name: undo
+            for part in parts
+            for tool in (*part.tools, *part.companions)
+            if (undo := part.companion(tool.undo)) is not None and undo.name not in known
+        }
+        return snapshot.model_copy(
+            update={
+                "notifies": self.notify is not None,
+                "companions": (*snapshot.companions, *theirs.values()),
+            }
+        )
 
     def guardrails(self) -> tuple[Guardrail, ...]:
         """Return everything that looks, of all agents."""
@@ -101,6 +120,23 @@ class App:
             for agent in self.agents
             for guardrail in (*agent.guardrails, *agent.acceptance)
         )
+
+    def shapes(self) -> dict[str, TypeAdapter[object]]:
+        """
+        Return the models of the agents' answers, by the digests of their schemas.
+
+        Raises AppError for two models that no schema tells apart.
+        """
+        found: dict[str, type[object]] = {}
+        for agent in self.agents:
+            if (output := agent.output) is None:
+                continue
+            if found.setdefault(digest(output_schema(agent.name, output)), output) is not output:
+                raise AppError(
+                    f"agent {agent.name!r}: another agent's output {output.__name__!r} has the "
+                    "same schema and is another class; rename one, or use one for both"
+                )
+        return {name: TypeAdapter(output) for name, output in found.items()}
 
     def _flaws(self, agent: Agent) -> list[str]:
         found: list[str] = []
@@ -130,7 +166,17 @@ class App:
         ]
         if agent.name in self._reachable(agent):
             found.append("it would have itself do something, without end")
+        elif self._is_deep(agent):
+            found.append(f"below it agents work for agents more than {MOST_ABOVE} deep")
         return found
+
+    def _is_deep(self, agent: Agent) -> bool:
+        """Whether the runs below one of this agent would be deeper than runs may be."""
+        known = {one.name: one.others for one in self.agents}
+        level = {agent.name}
+        for _ in range(MOST_ABOVE + 1):
+            level = {other for name in level for other in known.get(name, ())}
+        return bool(level)
 
     def _reachable(self, agent: Agent) -> set[str]:
         known = {one.name: one.others for one in self.agents}
@@ -147,10 +193,11 @@ class App:
         named = _MODEL.fullmatch(model)
         if named is None:
             return f"model {model!r} is not named provider:name"
-        server, slash, rest = named["name"].partition("/")
-        if named["provider"] == "scripted" and named["name"] not in self.scripts:
+        _, provider, name = named.groups
+        server, slash, rest = name.partition("/")
+        if provider == "scripted" and name not in self.scripts:
             return f"model {model!r} has no script in scripts={{...}}"
-        if named["provider"] == OPENAI_CHAT and slash:
+        if provider == OPENAI_CHAT and slash:
             if server not in self.chat_servers:
                 return f"model {model!r} has no server in chat_servers={{...}}"
             if not rest:
@@ -162,13 +209,17 @@ def _flaw_of_server(server: ChatServer) -> str | None:
     """Say why a server can't be asked. Never repeats what may be a key in the wrong place."""
     if not isinstance(server, ChatServer):  # pyright: ignore[reportUnnecessaryIsInstance] -- untyped user code
         return "write ChatServer(base_url=...)"
-    if not _ADDRESS.fullmatch(server.base_url):
+    if not _ADDRESS.fits(server.base_url):
         return "its base_url must begin with https:// or http://"
-    if server.key_variable is not None and not _VARIABLE.fullmatch(server.key_variable):
+    if server.key_variable is not None and not _VARIABLE.fits(server.key_variable):
         return (
             "its key_variable must be the name of an environment variable, in capitals, "
             "never the key itself"
         )
+    try:
+        Pattern(server.call_ids)
+    except BadPattern:
+        return "its call_ids must be a pattern of RE2, which looks neither ahead nor back"
     return None
 
 

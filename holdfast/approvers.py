@@ -6,9 +6,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from contracts.base import JsonObject
-from contracts.errors import HoldfastError
-from policy.signatures import fault_of, key_set, material, strict_json, thumbprint
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import HoldfastError
+from holdfast.policy.signatures import fault_of, key_set, material, strict_json, thumbprint
 
 
 def trusted(approvers: Path) -> tuple[JsonObject, ...]:

@@ -1,20 +1,30 @@
 """The way to a Temporal server: where it is, and what a person does if it isn't there."""
 
 import asyncio
-import re
 
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.envconfig import ClientConfig, ClientConnectConfig
 
-from contracts.errors import HoldfastError
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.patterns import Pattern
+from holdfast.workflows.payloads import data_converter
 
 DEFAULT_ADDRESS = "localhost:7233"
 
 PATIENCE = 3.0
 """Seconds; a server that is there answers within a few milliseconds."""
 
-_CAUSE = re.compile(r'(?:message|error): "([^"]+)"')
+CREDENTIALS = frozenset(
+    {
+        "TEMPORAL_API_KEY",
+        "TEMPORAL_CODEC_AUTH",
+        "TEMPORAL_GRPC_META_AUTHORIZATION",
+        "TEMPORAL_TLS_CLIENT_KEY_DATA",
+    }
+)
+"""What the SDK reads of the environment to prove itself with."""
+
+_CAUSE = Pattern(r'(?:message|error): "([^"]+)"')
 
 
 async def connect() -> Client:
@@ -27,11 +37,11 @@ async def connect() -> Client:
     address = config.setdefault("target_host", DEFAULT_ADDRESS)
     try:
         async with asyncio.timeout(PATIENCE):
-            return await Client.connect(**config, data_converter=pydantic_data_converter)
+            return await Client.connect(**config, data_converter=data_converter)
     except ValueError as error:
         raise HoldfastError(f"{address!r} is no address of a Temporal server: {error}") from None
     except (RuntimeError, TimeoutError) as error:
-        said = _CAUSE.findall(str(error))
+        said = [cause.groups[1] for cause in _CAUSE.matches(str(error))]
         cause = f" ({said[-1]})" if said else ""
         raise HoldfastError(
             f"no Temporal at {address}: start one with 'holdfast dev' or set TEMPORAL_ADDRESS"

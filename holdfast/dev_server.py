@@ -9,11 +9,12 @@ from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from pathlib import Path
 
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 
-from contracts.errors import HoldfastError
-from workflows import attributes
+from holdfast.contracts.bounds import BLOB_LIMIT
+from holdfast.contracts.errors import HoldfastError
+from holdfast.workflows import attributes
+from holdfast.workflows.payloads import data_converter
 
 HOST = "127.0.0.1"
 
@@ -26,8 +27,11 @@ _SEARCH_ATTRIBUTES = (
 # it would wait for that in every step.
 _PROMPT = ("--dynamic-config-value", "history.transferProcessorMaxPollRPS=5000")
 
+# Whoever may send signals fills histories with them, which end at 50 MB. 2 MB is the default.
+_BOUNDED = ("--dynamic-config-value", f"limit.blobSize.error={BLOB_LIMIT}")
+
 # A large database takes its time.
-STARTUP = timedelta(seconds=20)
+STARTUP = timedelta(seconds=60)
 
 _SQLITE = b"SQLite format 3\x00"
 
@@ -61,7 +65,7 @@ async def _started(
     binary = find_temporal_binary()
     try:
         return await WorkflowEnvironment.start_local(  # pyright: ignore[reportUnknownMemberType] -- the SDK leaves a type argument open
-            data_converter=pydantic_data_converter,
+            data_converter=data_converter,
             ip=HOST,
             port=port,
             ui=ui_port is not None,
@@ -71,7 +75,7 @@ async def _started(
             dev_server_database_filename=None if database is None else str(database),
             dev_server_log_level="never",
             dev_server_startup_timeout=STARTUP,
-            dev_server_extra_args=_PROMPT + _NO_BANNER,
+            dev_server_extra_args=_PROMPT + _BOUNDED + _NO_BANNER,
         )
     except RuntimeError as error:
         said = " ".join(str(error).partition(";")[0].split())

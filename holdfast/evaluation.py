@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from adapters.scripted import Reply
-from contracts.base import JsonObject
-from contracts.tools import ToolCall
 from holdfast import histories
+from holdfast.adapters.scripted import Reply
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.tools import ToolCall
 from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Call, Turn
 

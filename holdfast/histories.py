@@ -11,8 +11,9 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client, WorkflowHistory
 from temporalio.service import RPCError, RPCStatusCode
 
-from contracts.base import Contract, JsonObject
-from contracts.errors import HoldfastError
+from holdfast.contracts.base import Contract, JsonObject
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.visible import visible_json
 
 RECONNECT = 1.0
 """Seconds between attempts to reach a server that went away."""
@@ -78,7 +79,7 @@ def write(histories: Sequence[WorkflowHistory]) -> str:
         "workflow_id": histories[0].workflow_id,
         "executions": [history.to_json_dict() for history in histories],
     }
-    return json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
+    return visible_json(json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True)) + "\n"
 
 
 def read(path: Path) -> tuple[WorkflowHistory, ...]:

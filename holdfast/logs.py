@@ -2,23 +2,74 @@
 
 import logging
 import sys
+from collections.abc import Callable, MutableMapping
 
 import structlog
+from temporalio.runtime import (
+    LogForwardingConfig,
+    LoggingConfig,
+    Runtime,
+    TelemetryConfig,
+    TelemetryFilter,
+)
+
+from holdfast.contracts.visible import visible, visible_lines
+
+_CORE = TelemetryFilter(core_level="WARN", other_level="ERROR")
 
 
 def configure() -> None:
-    """Log as JSON lines, or for people on a terminal."""
-    on_terminal = sys.stderr.isatty()
+    """Log as events, those of the SDK's core too, which would write by itself otherwise."""
+    write()
+    forwarding = LogForwardingConfig(logger=logging.getLogger("temporalio.core"))
+    Runtime.set_default(
+        Runtime(telemetry=TelemetryConfig(logging=LoggingConfig(_CORE, forwarding))),
+        error_if_already_set=False,
+    )
+    # What a tool raises is in history with its message; the SDK would log its traceback as well.
+    logging.getLogger("temporalio.activity").setLevel(logging.ERROR)
+
+
+def write(redact: Callable[[str], str] = str) -> None:
+    """Log as JSON lines, or for people on a terminal; *redact* clears each line of secrets."""
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
+            _shown,
             structlog.dev.ConsoleRenderer()
-            if on_terminal
+            if sys.stderr.isatty()
             else structlog.processors.JSONRenderer(ensure_ascii=False),
+            lambda _, __, line: redact(str(line)),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=structlog.WriteLoggerFactory(sys.stderr),
     )
-    # What a tool raises is in history with its message; the SDK would log its traceback as well.
-    logging.getLogger("temporalio.activity").setLevel(logging.ERROR)
+    capture(redact)
+
+
+def capture(redact: Callable[[str], str] = str) -> None:
+    """Write what libraries log as everything else is written: with every character visible."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Visible(redact))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+
+
+class _Visible(logging.Formatter):
+    """One line, and what belongs to it, such as a traceback, to the right of it."""
+
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        super().__init__()
+        self._redact = redact
+
+    def format(self, record: logging.LogRecord) -> str:
+        return "\n    ".join(visible_lines(self._redact(super().format(record))))
+
+
+def _shown(
+    _logger: object, _method: str, event: MutableMapping[str, object]
+) -> MutableMapping[str, object]:
+    """Make visible what values have; names are our own."""
+    return {
+        name: visible(value) if isinstance(value, str) else value for name, value in event.items()
+    }

@@ -1,40 +1,39 @@
-"""How a worker runs workflow code: without a sandbox, one task at a time, to its end."""
+"""How workflow code is run, and run again: for as long as it takes."""
 
-from threading import Lock
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.worker import Replayer, UnsandboxedWorkflowRunner, Worker, WorkflowRunner
 
-from temporalio.bridge.proto.workflow_activation import WorkflowActivation
-from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
-from temporalio.worker import (
-    UnsandboxedWorkflowRunner,
-    WorkflowInstance,
-    WorkflowInstanceDetails,
-)
+RUNNER = UnsandboxedWorkflowRunner()
+"""
+No sandbox: it looks for non-determinism while runs work, at a quarter of the worker's CPU.
+
+The figures are in docs/performance.md. The linter bans clocks, chance and I/O in this code,
+imports are checked, and the tests replay in the sandbox.
+"""
 
 
-class Runner(UnsandboxedWorkflowRunner):
+def patient(worker: Worker) -> Worker:
     """
-    Runs workflow code that is ours alone, and whose slowness is no deadlock.
+    Let workflow code that is ours alone think to its end: its slowness is no deadlock.
 
-    No sandbox: it looks for non-determinism while runs work, at a quarter of the worker's CPU
-    (docs/performance.md). The linter bans clocks, chance and I/O in this code, imports are
-    checked, and the tests replay in the sandbox.
-
-    To its end: a workflow task that thinks for two seconds fails and is tried again, as everywhere
-    in Temporal. But the SDK (1.35) then raises an error in its thread, and doesn't wait for that
-    thread before it evicts the run in another. Either can leave asyncio tasks behind that never
-    end, and then this worker never takes up the run again. Ten thousand messages on a busy
-    processor do it. Here such a task thinks to its end, and the eviction comes after it.
+    The SDK (1.35) fails a workflow task, or a query, whose code hasn't yielded within two seconds.
+    On a busy machine that says nothing: a thread may wait for its turn as long, and ten thousand
+    messages take longer. Nor does the SDK wait for that thread before it evicts the run in
+    another, which leaves asyncio tasks behind that never end; then this worker never takes up the
+    run again. The public way around it, `debug_mode`, runs workflows in the loop that sends the
+    heartbeats of activities. A task is still bounded by the server, a query by whoever asks.
     """
+    workflows = worker._workflow_worker  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- no other way
+    if workflows is not None:
+        workflows._deadlock_timeout_seconds = None  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- the same
+    return worker
 
-    def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
-        """Create an instance that doesn't tell its thread, and is in one at a time."""
-        instance, entered = super().create_instance(det), Lock()
-        activate = instance.activate
 
-        def alone(act: WorkflowActivation) -> WorkflowActivationCompletion:
-            with entered:
-                return activate(act)
-
-        instance.activate = alone
-        instance.get_thread_id = lambda: None
-        return instance
+def replayer(*workflows: type, runner: WorkflowRunner = RUNNER) -> Replayer:
+    """Return what replays histories of these workflows, without a limit of time either."""
+    return Replayer(
+        workflows=workflows,
+        workflow_runner=runner,
+        data_converter=pydantic_data_converter,
+        debug_mode=True,
+    )

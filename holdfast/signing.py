@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import secrets
 import stat
 from collections.abc import Sequence
@@ -16,18 +15,19 @@ from joserfc.errors import JoseError
 from joserfc.jwe import JWERegistry, decrypt_compact, encrypt_compact
 from joserfc.jwk import DictKey, OctKey, OKPKey
 
-from contracts.approvals import Approvable
-from contracts.base import JsonObject
-from contracts.errors import HoldfastError
-from policy.signatures import strict_json
-from policy.trust import LOCAL_ISSUER
+from holdfast.contracts.approvals import Approvable
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.patterns import WORD, Pattern
+from holdfast.policy.signatures import strict_json
+from holdfast.policy.trust import LOCAL_ISSUER
 
 LIFE = 300
 """Seconds for which a token is good: longer than any clock is wrong, shorter than a coffee."""
 
 SHORTEST_PASSPHRASE = 8
 
-_NAME = re.compile(r"\w[\w.@+-]{0,99}")
+_NAME = Pattern(rf"[{WORD}][{WORD}.@+\-]{{0,99}}")
 
 # A passphrase is guessed at a disk's speed otherwise; the number is OWASP's for this hash.
 _LOCK: JsonObject = {"alg": "PBES2-HS512+A256KW", "enc": "A256GCM", "p2c": 210_000}
@@ -67,7 +67,7 @@ class OwnKey:
 
 def make(folder: Path, name: str, passphrase: str | None) -> OwnKey:
     """Make a key and keep it; an existing one is never overwritten."""
-    if _NAME.fullmatch(name) is None:
+    if not _NAME.fits(name):
         raise HoldfastError(
             f"{name!r} can't name a key: use letters, digits, and . @ + - _ after the first"
         )
@@ -97,7 +97,7 @@ def choose(keys: Sequence[OwnKey], folder: Path, wanted: str | None, user: str) 
         return found
     if not keys:
         raise HoldfastError(
-            f"there is no key in {folder} to sign with: make one with 'holdfast keys new {user}' "
+            f"there is no key in {folder} to sign with: make one with 'holdfast keys new NAME' "
             "and have its public part trusted where the worker runs, with 'holdfast keys trust'"
         )
     raise HoldfastError(f"several keys are in {folder}: choose one of {', '.join(named)} (--key)")

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from contracts.allowlists import command_is_listed
-from policy.case import Case
+from holdfast.contracts.allowlists import command_is_listed
+from holdfast.policy.case import Case
 
 RISKY: Mapping[str, str] = {
     "destroys": "rm rmdir unlink shred dd truncate wipefs mkfs mke2fs mkswap fdisk parted",
@@ -57,6 +57,12 @@ def risky_operation(case: Case) -> str | None:
         return None
     method = str(case.values["method"]).upper()
     return None if method in HARMLESS_METHODS else method[:_LONGEST_METHOD]
+
+
+def only_asks(case: Case) -> bool:
+    """Whether a call is a request that changes nothing: it may be made again."""
+    method = case.values.get("method") if case.names_host else None
+    return isinstance(method, str) and method.upper() in HARMLESS_METHODS
 
 
 def risky_command(command: tuple[str, ...]) -> str | None:

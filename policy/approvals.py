@@ -1,16 +1,16 @@
 """Whether what a person says about a request counts, and who they are. Pure."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Iterable
+from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
-from contracts.approvals import (
+from holdfast.contracts.approvals import (
     AnswerSignal,
     Approvable,
     ApprovalRequest,
     ApprovalSignal,
     Escalation,
-    Hearing,
+    JudgeInput,
     Proof,
     Question,
     Request,
@@ -18,20 +18,15 @@ from contracts.approvals import (
     Review,
     Verdict,
 )
-from contracts.budget import Means
-from policy import extending
-from policy.authentication import Objection, verify
-from policy.people import person
-from policy.trust import TrustedIssuer
+from holdfast.contracts.budget import BudgetStatus
+from holdfast.policy import budget_extension
+from holdfast.policy.authentication import Objection, verify
+from holdfast.policy.people import person
+from holdfast.policy.signatures import KeyClaim, key_claim
+from holdfast.policy.standing import counts
+from holdfast.policy.trust import Trust
 
 Message: TypeAlias = ApprovalSignal | AnswerSignal | ResolutionSignal
-
-
-class Trust(NamedTuple):
-    """Who is in which group, and whose signatures count."""
-
-    groups: Mapping[str, frozenset[str]] = MappingProxyType({})
-    issuers: tuple[TrustedIssuer, ...] = ()
 
 
 class _Voice(NamedTuple):
@@ -43,24 +38,36 @@ class _Voice(NamedTuple):
 
 
 class _Given(NamedTuple):
-    """What was accepted earlier in this hearing: who approved what, and by which tokens."""
+    """
+    What was accepted earlier in this hearing: who approved what, and by which tokens.
+
+    `reviewed` are the requests of which somebody was told which approvals count no more.
+    """
 
     approvals: set[tuple[str, str]]
     token_ids: set[tuple[str, str]]
+    reviewed: set[str]
 
 
-def judge(hearing: Hearing, trust: Trust) -> tuple[Verdict, ...]:
+def judge(hearing: JudgeInput, trust: Trust) -> tuple[Verdict, ...]:
     """
     Accept each message or refuse it with the reason, in order.
 
     What an accepted message does to its request is not seen here: a request that a message of the
     same hearing closes is open for the next one too.
     """
-    given = _Given(set(), set())
+    given = _Given(set(), set(), set())
     return tuple(_judged(message, hearing, trust, given) for message in hearing.messages)
 
 
-def _judged(message: Message, hearing: Hearing, trust: Trust, given: _Given) -> Verdict:
+def claimed(hearing: JudgeInput) -> set[KeyClaim]:
+    """Return the keys that the tokens of a hearing say they were signed with."""
+    tokens = (one.token for one in hearing.messages if isinstance(one, ApprovalSignal))
+    claims = (key_claim(token) for token in tokens if token is not None)
+    return {claim for claim in claims if claim is not None}
+
+
+def _judged(message: Message, hearing: JudgeInput, trust: Trust, given: _Given) -> Verdict:
     request = _request(message, hearing)
     if isinstance(request, Objection):
         return _refused(message, request)
@@ -72,32 +79,54 @@ def _judged(message: Message, hearing: Hearing, trust: Trust, given: _Given) -> 
     voice = _voice(message, request, hearing, trust)
     if isinstance(voice, Objection):
         return _refused(message, voice)
-    groups = _groups(voice, request, trust)
+    groups, lapsed = _groups(voice, request, trust), tuple[str, ...]()
     if message.decision == "approve":
+        lapsed = _lapsed(request, hearing, trust)
         objection = _objection(voice, request, hearing, groups)
-        if objection := objection or _repetition(voice, request, given):
+        if objection := objection or _repetition(voice, request, given, lapsed):
             return _refused(message, objection, voice.name if voice.proof else "")
         given.approvals.add((request.request_id, person(voice.name)))
+        if request.request_id in given.reviewed:
+            lapsed = ()
+        given.reviewed.add(request.request_id)
     if voice.proof:
         given.token_ids.add(_token(voice.proof))
-    return _accepted(message, voice, groups)
+    return _accepted(message, voice, groups, lapsed)
+
+
+def lapsed(reviews: Iterable[Review], trust: Trust, now: datetime) -> tuple[str, ...]:
+    """Return the ids of approved reviews of which too few approvals count now."""
+    return tuple(
+        review.request_id
+        for review in reviews
+        if sum(counts(one, review, trust, now) for one in review.approvals) < review.count
+    )
+
+
+def _lapsed(request: Approvable, hearing: JudgeInput, trust: Trust) -> tuple[str, ...]:
+    """Return whose earlier approvals of a request count no more."""
+    return tuple(
+        record.approver
+        for record in request.approvals
+        if not counts(record, request, trust, hearing.now)
+    )
 
 
 def _no_extension(
-    message: ResolutionSignal, request: Request, means: Means | None
+    message: ResolutionSignal, request: Request, means: BudgetStatus | None
 ) -> Objection | None:
     """Object to limits that extend nothing."""
     if means is None or message.action != "extend" or message.budget is None:
         return None
     # The wait for this very message isn't in the ledger yet, and is no work.
     elapsed = (request.requested_at - means.started_at).total_seconds()
-    reason = extending.objection(
+    reason = budget_extension.objection(
         message.budget, means.limits, means.ceiling, means.ledger, elapsed
     )
     return None if reason is None else Objection("unreadable", reason)
 
 
-def _request(message: Message, hearing: Hearing) -> Request | Objection:
+def _request(message: Message, hearing: JudgeInput) -> Request | Objection:
     """Find the open request that a message fits."""
     name = message.request_id
     request = next((one for one in hearing.requests if one.request_id == name), None)
@@ -108,6 +137,8 @@ def _request(message: Message, hearing: Hearing) -> Request | Objection:
         return Objection("closed", f"request {name!r} is already {closed.outcome}")
     if hearing.now >= request.expires_at:
         return Objection("expired", f"request {name!r} has expired")
+    if message.digest not in {None, hearing.digests.get(name)}:
+        return Objection("changed", f"request {name!r} is not the one that was seen: see it again")
     match message, request:
         case (
             (ApprovalSignal(), ApprovalRequest() | Review())
@@ -120,7 +151,7 @@ def _request(message: Message, hearing: Hearing) -> Request | Objection:
 
 
 def _voice(
-    message: ApprovalSignal, request: Approvable, hearing: Hearing, trust: Trust
+    message: ApprovalSignal, request: Approvable, hearing: JudgeInput, trust: Trust
 ) -> _Voice | Objection:
     """
     Say who it is. A token that is given must be good, whether one was needed or not.
@@ -144,7 +175,7 @@ def _voice(
 
 
 def _objection(
-    voice: _Voice, request: Approvable, hearing: Hearing, groups: tuple[str, ...]
+    voice: _Voice, request: Approvable, hearing: JudgeInput, groups: tuple[str, ...]
 ) -> Objection | None:
     """Say why this person may not approve this request."""
     name = person(voice.name)
@@ -164,16 +195,19 @@ def _objection(
     return None
 
 
-def _repetition(voice: _Voice, request: Approvable, given: _Given) -> Objection | None:
+def _repetition(
+    voice: _Voice, request: Approvable, given: _Given, lapsed: tuple[str, ...]
+) -> Objection | None:
     """Say what of this approval has counted already."""
     name = person(voice.name)
-    before = {person(record.approver) for record in request.approvals}
+    before = {person(one.approver) for one in request.approvals if one.approver not in lapsed}
     if name in before or (request.request_id, name) in given.approvals:
         return Objection(
             "approved_already",
             f"{voice.name!r} has approved {request.request_id!r} already: another person must",
         )
-    used = {_token(record.proof) for record in request.approvals if record.proof}
+    records = (*request.approvals, *request.lapsed)
+    used = {_token(record.proof) for record in records if record.proof}
     if voice.proof and _token(voice.proof) in used | given.token_ids:
         return Objection("invalid_token", "the token has been used already: sign a new one")
     return None
@@ -214,14 +248,19 @@ def _wanted(request: Request) -> str:
 
 
 def _accepted(
-    message: Message, voice: _Voice | None = None, groups: tuple[str, ...] = ()
+    message: Message,
+    voice: _Voice | None = None,
+    groups: tuple[str, ...] = (),
+    lapsed: tuple[str, ...] = (),
 ) -> Verdict:
+    gone = ", ".join(map(repr, lapsed))
     return Verdict(
         accepted=True,
         request_id=message.request_id,
-        reason="accepted",
+        reason=f"accepted; the approval of {gone} counts no more" if gone else "accepted",
         approver=voice.name if voice else "",
         groups=groups,
+        lapsed=lapsed,
         proof=voice.proof if voice else None,
     )
 

@@ -11,10 +11,10 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from contracts.approvals import Approvable, Code, Proof
-from contracts.base import JsonObject
-from policy.signatures import Distrust, Signed, material, opened, shown
-from policy.trust import LOCAL_ISSUER, TrustedIssuer
+from holdfast.contracts.approvals import Approvable, Code, Proof
+from holdfast.contracts.base import JsonObject
+from holdfast.policy.signatures import InvalidToken, VerifiedToken, material, opened, shown
+from holdfast.policy.trust import LOCAL_ISSUER, TrustedIssuer
 
 LEEWAY = 30.0
 """Seconds that the signer's clock may be ahead of ours."""
@@ -56,7 +56,7 @@ def verify(
         _in_time(claims, now)
         _fresh_and_strong(claims, request, now)
         return Verified(_proof(claims, signed, now), _groups(signed))
-    except Distrust as error:
+    except InvalidToken as error:
         return Objection(error.code, str(error))
 
 
@@ -104,19 +104,21 @@ def _claims(given: JsonObject) -> _Claims:
     try:
         return _Claims.model_validate(given)
     except ValidationError as error:
-        raise Distrust(f"the token's claims don't fit: {_faults(error)}") from None
+        raise InvalidToken(f"the token's claims don't fit: {_faults(error)}") from None
 
 
-def _addressed(claims: _Claims, signed: Signed) -> None:
+def _addressed(claims: _Claims, signed: VerifiedToken) -> None:
     wanted = signed.trusted.issuer.audience
     if wanted not in ([claims.aud] if isinstance(claims.aud, str) else claims.aud):
-        raise Distrust(f"the token is for the audience {shown(claims.aud)}, not for {wanted!r}")
+        raise InvalidToken(
+            f"the token is for the audience {shown(claims.aud)}, not for {wanted!r}"
+        )
 
 
 def _bound(claims: _Claims, request: Approvable, decision: str, run_id: str) -> None:
     """The token names this one decision; one that fits another is of no use here."""
     if not request.challenge:
-        raise Distrust(
+        raise InvalidToken(
             "the request has no challenge, so nothing that is signed can be meant for it"
         )
     meant = {
@@ -127,7 +129,7 @@ def _bound(claims: _Claims, request: Approvable, decision: str, run_id: str) -> 
         "nonce": (claims.nonce, request.challenge),
     }
     if others := [name for name, (said, expected) in meant.items() if said != expected]:
-        raise Distrust(
+        raise InvalidToken(
             f"the token's {', '.join(others)} is not that of this decision: sign what "
             "'holdfast pending' shows"
         )
@@ -136,37 +138,39 @@ def _bound(claims: _Claims, request: Approvable, decision: str, run_id: str) -> 
 def _in_time(claims: _Claims, now: datetime) -> None:
     time = now.timestamp()
     if claims.exp <= time:
-        raise Distrust(f"the token has expired {time - claims.exp:.0f} s ago: sign it anew")
+        raise InvalidToken(f"the token has expired {time - claims.exp:.0f} s ago: sign it anew")
     if not 0 < claims.exp - claims.iat <= LONGEST_LIFE:
-        raise Distrust(
+        raise InvalidToken(
             f"the token lives for {claims.exp - claims.iat:.0f} s, and {LONGEST_LIFE:.0f} is most"
         )
     times = {"iat": claims.iat, "auth_time": claims.auth_time, "nbf": claims.nbf}
     for name, said in times.items():
         if (ahead := said - time) > LEEWAY:
-            raise Distrust(f"the token's {name} is {ahead:.0f} s in the future: set the clocks")
+            raise InvalidToken(
+                f"the token's {name} is {ahead:.0f} s in the future: set the clocks"
+            )
 
 
 def _fresh_and_strong(claims: _Claims, request: Approvable, now: datetime) -> None:
     age, most = now.timestamp() - claims.auth_time, request.max_auth_age
     if most is not None and age > most:
-        raise Distrust(
+        raise InvalidToken(
             f"the approver has signed in {age:.0f} s ago, and {most:.0f} s is most: sign in again",
             "stale_authentication",
         )
     if request.methods and not set(request.methods).intersection(claims.amr):
         used = ", ".join(map(shown, claims.amr)) or "none"
-        raise Distrust(
+        raise InvalidToken(
             f"the approver has signed in by {used}, and one of {', '.join(request.methods)} is "
             "needed: sign in that way"
         )
 
 
-def _proof(claims: _Claims, signed: Signed, now: datetime) -> Proof:
+def _proof(claims: _Claims, signed: VerifiedToken, now: datetime) -> Proof:
     issuer = signed.trusted.issuer
     subject = _person(signed).subject
     if issuer.issuer == LOCAL_ISSUER and (owners := _owners(signed)) != {subject}:
-        raise Distrust(
+        raise InvalidToken(
             f"the key belongs to {', '.join(sorted(map(shown, owners)))}, not to {subject!r}: "
             "sign with a key of your own"
         )
@@ -181,22 +185,22 @@ def _proof(claims: _Claims, signed: Signed, now: datetime) -> Proof:
     )
 
 
-def _groups(signed: Signed) -> frozenset[str]:
+def _groups(signed: VerifiedToken) -> frozenset[str]:
     groups = _person(signed).groups
     return frozenset([groups] if isinstance(groups, str) else groups)
 
 
-def _person(signed: Signed) -> _Person:
+def _person(signed: VerifiedToken) -> _Person:
     issuer = signed.trusted.issuer
     named = {"subject": issuer.subject, "groups": issuer.groups}
     given = {name: signed.claims[claim] for name, claim in named.items() if claim in signed.claims}
     try:
         return _Person.model_validate(given)
     except ValidationError as error:
-        raise Distrust(f"the token's claims don't fit: {_faults(error, named)}") from None
+        raise InvalidToken(f"the token's claims don't fit: {_faults(error, named)}") from None
 
 
-def _owners(signed: Signed) -> set[str]:
+def _owners(signed: VerifiedToken) -> set[str]:
     """Everybody who is said to own the key: a key of two people proves neither."""
     mine = material(signed.key)
     return {str(key.get("sub", "")) for key in signed.trusted.keys if material(key) == mine}

@@ -9,11 +9,13 @@ used back into its own ledger (`absorbed`).
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from contracts.budget import Budget, Ledger, Limits
-from contracts.run import Stop
-from contracts.usage import CallUsage
+from holdfast.contracts.budget import Budget, Ledger, Limits
+from holdfast.contracts.run import Stop
+from holdfast.contracts.usage import CallUsage
+
+Lowered = TypeVar("Lowered", bound=Limits)
 
 
 class _Amount(NamedTuple):
@@ -27,7 +29,7 @@ class _Amount(NamedTuple):
 _STEPS = _Amount(
     "max_steps", "model calls", "start a run with a larger max_steps, or split the task"
 )
-_METERED = (
+_TOKENS = (
     _Amount("max_tokens", "tokens", "start a run with a larger max_tokens, or split the task"),
     _Amount(
         "max_input_tokens",
@@ -39,6 +41,9 @@ _METERED = (
         "output tokens",
         "start a run with a larger max_output_tokens, or ask for less to be written",
     ),
+)
+_METERED = (
+    *_TOKENS,
     _Amount(
         "max_cost", "US dollars", "start a run with a larger max_cost, or with a cheaper model"
     ),
@@ -66,8 +71,11 @@ def exhausted(budget: Limits, ledger: Ledger, elapsed: float) -> Stop | None:
     Say which limit is reached before the next model call, if any.
 
     *elapsed* is in seconds since the run began, waiting for people included.
+    Where hosted calls are among those of tools, their limit counts here too: nobody is asked
+    before they run.
     """
-    for amount in (_STEPS, *_METERED, _RESULTS):
+    hosted = (_CALLS,) if ledger.hosted_calls else ()
+    for amount in (_STEPS, *_METERED, _RESULTS, *hosted):
         if stop := _reached(amount, budget, ledger):
             return stop
     return out_of_time(budget, ledger, elapsed)
@@ -104,13 +112,13 @@ def too_many_calls(budget: Limits, ledger: Ledger, count: int, drafts: int = 0) 
             next_safe_action="start a run with a larger max_parallel_calls, or switch "
             "parallel_calls off in the agent's settings",
         )
-    ahead = ledger.tool_calls + count + drafts
+    ahead = ledger.all_calls + count + drafts
     if budget.max_tool_calls is None or ahead <= budget.max_tool_calls:
         return None
     return _reached(_CALLS, budget, ledger) or _stop(
         _CALLS,
         f"({budget.max_tool_calls}) would be exceeded",
-        f"{ledger.tool_calls} calls of tools, and the model asked for {count} more",
+        f"{ledger.all_calls} calls of tools, and the model asked for {count} more",
     )
 
 
@@ -148,10 +156,18 @@ def seconds_left(budget: Limits, ledger: Ledger, elapsed: float) -> float | None
 
 
 def tokens_left(budget: Limits, ledger: Ledger) -> int | None:
-    """Return the tokens that are left, or null without a limit."""
+    """Return the tokens that are left, null without a limit; 0 where nobody knows."""
     if budget.max_tokens is None:
         return None
-    return max(0, budget.max_tokens - ledger.usage.total_tokens)
+    known = ledger.usage.tokens_known
+    return max(0, budget.max_tokens - ledger.usage.total_tokens) if known else 0
+
+
+def calls_left(budget: Limits, ledger: Ledger) -> int | None:
+    """Return the calls of tools that are left, or null without a limit."""
+    if budget.max_tool_calls is None:
+        return None
+    return max(0, budget.max_tool_calls - ledger.all_calls)
 
 
 def cost_left(budget: Limits, ledger: Ledger) -> float | None:
@@ -168,7 +184,7 @@ def counted(ledger: Ledger, usage: CallUsage) -> Ledger:
     return ledger.model_copy(update=fresh)
 
 
-def within(limits: Limits, ceiling: Budget) -> Limits:
+def within(limits: Lowered, ceiling: Budget) -> Lowered:
     """Lower limits to those that are given in *ceiling*; it never raises one."""
     lowered = {
         name: _lower(getattr(limits, name), getattr(ceiling, name))
@@ -246,7 +262,9 @@ def _reached(amount: _Amount, budget: Limits, ledger: Ledger) -> Stop | None:
     if (used := _used(amount, ledger)) is None:
         return Stop(
             reason=f"{amount.limit} ({limit}) can't be kept",
-            detail="the model used has no known price",
+            detail="a model that was used doesn't say how much it used"
+            if amount in _TOKENS
+            else "a model or hosted tool that was used has no known price",
             next_safe_action=f"start a run with another model, or without {amount.limit}",
         )
     if _part(limit, used) > 0:
@@ -260,6 +278,8 @@ def _limit(budget: Limits, amount: _Amount) -> int | Decimal | None:
 
 
 def _used(amount: _Amount, ledger: Ledger) -> int | Decimal | None:
+    if amount in _TOKENS and not ledger.usage.tokens_known:
+        return None
     used: Mapping[str, int | Decimal | None] = {
         "max_steps": ledger.steps,
         "max_tokens": ledger.usage.total_tokens,
@@ -267,14 +287,18 @@ def _used(amount: _Amount, ledger: Ledger) -> int | Decimal | None:
         "max_output_tokens": ledger.usage.output_tokens,
         "max_cost": ledger.usage.estimated_cost,
         "max_result_chars": ledger.result_chars,
-        "max_tool_calls": ledger.tool_calls,
+        "max_tool_calls": ledger.all_calls,
     }
     return used[amount.limit]
 
 
 def _part(limit: int | Decimal, used: int | Decimal, parts: int = 1) -> int | Decimal:
-    """Return what is left in equal parts, rounded down: to billionths where it is money."""
-    part = (Fraction(limit) - Fraction(used)) / parts
+    """
+    Return what is left in equal parts, rounded down: to billionths where it is money.
+
+    Nothing is left where more was used than might be: providers count their own calls.
+    """
+    part = max(Fraction(limit) - Fraction(used), Fraction(0)) / parts
     return int(part) if isinstance(limit, int) else Decimal(f"{int(part * 10**9)}e-9")
 
 

@@ -5,22 +5,25 @@ from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple, cast
 
-from contracts.allowlists import Origin, origin_of
-from contracts.approvals import ApprovalRecord
-from contracts.base import JsonObject
-from contracts.switches import Switch
-from contracts.tools import Draft, ToolCall, ToolContract
-from policy.conditions import Doubt, Variables, bind
+from holdfast.contracts.allowlists import Origin, origin_of
+from holdfast.contracts.approvals import ApprovalRecord
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.switches import Switch
+from holdfast.contracts.tools import Draft, ToolCall, ToolContract
+from holdfast.policy.conditions import Undetermined, Variables, bind
+from holdfast.policy.trust import TrustedIssuer
 
 
-class Facts(NamedTuple):
+class DecisionFacts(NamedTuple):
     """
     What a decision depends on beside the call: on whose behalf it is, and what happened before.
 
     `approvals` are those of the whole turn, of which only those that are bound to the call count,
     `draft` is the call's own. `unresolved` are the fingerprints of writes of which nobody knows
-    whether they happened. `sandbox` says whether the worker has one. `values` are the arguments as
-    the tool will see them, with defaults filled in; without them, as the model wrote them.
+    whether they happened, `done` those of what other parts of the same work did; `lost` says that
+    nobody knows all of that. `sandbox` says whether the worker has one. `values` are the arguments
+    as the tool will see them, with defaults filled in; without them, as the model wrote them.
+    `path` are the agents that this one works for. `issuers` are those whose signatures count now.
     """
 
     tenant: str
@@ -31,9 +34,13 @@ class Facts(NamedTuple):
     approvals: tuple[ApprovalRecord, ...] = ()
     draft: Draft | None = None
     unresolved: tuple[str, ...] = ()
+    done: tuple[str, ...] = ()
+    lost: bool = False
     switches: tuple[Switch, ...] = ()
     sandbox: bool = False
     values: JsonObject | None = None
+    path: tuple[str, ...] = ()
+    issuers: tuple[TrustedIssuer, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,7 @@ class Case:
 
     call: ToolCall
     contract: ToolContract
-    facts: Facts
+    facts: DecisionFacts
 
     @property
     def values(self) -> JsonObject:
@@ -83,7 +90,7 @@ class Case:
         return origin_of(self.scoped)
 
     @cached_property
-    def variables(self) -> Variables | Doubt:
+    def variables(self) -> Variables | Undetermined:
         """What conditions may look at."""
         return bind(
             self.values,

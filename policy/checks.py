@@ -3,16 +3,16 @@
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from policy.entries import ApprovalEntry, MatchEntry, PolicyFile, RuleEntry
-from policy.rules import OPENING, unsafe
-from policy.trust import LOCAL_ISSUER
-from policy.yaml_lines import Flaw, Located, Place
+from holdfast.policy.rules import OPENING, unsafe
+from holdfast.policy.schema import ApprovalEntry, MatchEntry, PolicyFile, RuleEntry
+from holdfast.policy.trust import LOCAL_ISSUER
+from holdfast.policy.yaml_lines import LocatedYaml, Place, Problem
 
 Found: TypeAlias = Iterator[tuple[Place, str]]
 RuleCheck: TypeAlias = Callable[[PolicyFile, RuleEntry], Found]
 
 
-def flaws_of(file: PolicyFile, located: Located) -> Iterator[Flaw]:
+def flaws_of(file: PolicyFile, located: LocatedYaml) -> Iterator[Problem]:
     """Say everything that is wrong with a file whose fields are well formed."""
     for place, reason in _issuers(file):
         yield located.flaw(place, reason)

@@ -7,13 +7,15 @@ value than the tool.
 """
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
+from math import prod
 from typing import NamedTuple, cast
 
 from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs] -- they are in a file beside it
+
+from holdfast.contracts.patterns import Pattern
 
 LONGEST = 4_000
 """Characters of an expression."""
@@ -21,25 +23,48 @@ LONGEST = 4_000
 DEEPEST = 60
 """Lists and objects within each other in an argument."""
 
+MOST_STEPS = 10**9
+"""What a condition may do with the arguments of one call; a second's work at most."""
+
+_MOST_TURNS = 10_000
+"""The library's own bound on the turns of all loops together."""
+
+_LONG = 200_000
+"""A text or list that takes as long to search for another as it does to look at twice."""
+
 _SMALLEST, _LARGEST = -(2**63), 2**64 - 1
 _LONGEST_REASON = 200
 
-_FLAW = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.+)")
-_STATUS = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
-_NOISE = re.compile(r" expecting \{.*|Syntax error: | \(in container ''\)")
+_FLAW = Pattern(r"ERROR: <input>:(-?\d+):(-?\d+): (.+)")
+_STATUS = Pattern(r"^[A-Z_]+: | \[[A-Z_]+\]$")
+_NOISE = Pattern(r" expecting \{.*|Syntax error: | \(in container ''\)")
+_LITERAL = Pattern(
+    r"(?s)//[^\n]*"
+    r'|"{3}(?:[^"\\]|\\.|"{1,2}[^"\\])*"{3}'
+    r"|'{3}(?:[^'\\]|\\.|'{1,2}[^'\\])*'{3}"
+    r'|[rR]"[^"\n]*"'
+    r"|[rR]'[^'\n]*'"
+    r'|"(?:[^"\\]|\\.)*"'
+    r"|'(?:[^'\\]|\\.)*'"
+)
+"""A text that is written out, or a comment."""
+_LOOP = Pattern(r"\b(?:all|exists|exists_one|map|filter)\s*\(")
+_REPEATED = Pattern(r"\{(\d+)(?:,(\d*))?\}")
+_MATCHES = Pattern(r"\bmatches\s*\(")
+_WRITTEN = Pattern(r"\.\s*matches\s*\(\s*''\s*\)")
 _END = "mismatched input '<EOF>'"
 
 TEXTS = ("tool", "risk", "agent", "tenant", "actor", "environment")
 """The variables beside `args`, all of them texts."""
 
 
-class Doubt(NamedTuple):
+class Undetermined(NamedTuple):
     """A condition can't be evaluated, and why."""
 
     reason: str
 
 
-class Misfit(NamedTuple):
+class ConditionError(NamedTuple):
     """What is wrong with an expression, and where; both count from 1."""
 
     line: int
@@ -55,6 +80,13 @@ class Variables(NamedTuple):
     """What conditions look at, in the form that CEL takes."""
 
     activation: cel.Activation
+    entries: int
+    """Of all lists and objects."""
+    characters: int
+
+    @property
+    def size(self) -> int:
+        return self.entries + self.characters
 
 
 class Condition(NamedTuple):
@@ -63,10 +95,13 @@ class Condition(NamedTuple):
     text: str
     expression: cel.Expression
 
-    def holds(self, variables: Variables | Doubt) -> bool | Doubt:
+    def holds(self, variables: Variables | Undetermined) -> bool | Undetermined:
         """Say whether the condition is true, or why nobody can say."""
-        if isinstance(variables, Doubt):
+        if isinstance(variables, Undetermined):
             return variables
+        if self.steps(variables) > MOST_STEPS:
+            found = f"{variables.entries:,} entries, {variables.characters:,} characters"
+            return Undetermined(f"it would take too long with arguments of this size ({found})")
         try:
             result = self.expression.eval(variables.activation)
         except (RuntimeError, TypeError, ValueError, OverflowError) as error:
@@ -74,18 +109,48 @@ class Condition(NamedTuple):
         answer = cast("object", result.value())
         return answer if isinstance(answer, bool) else _doubt(str(answer))
 
+    def steps(self, variables: Variables) -> int:
+        """
+        Return how much work this is at most.
 
-def compiled(text: str) -> Condition | tuple[Misfit, ...]:
+        In each turn of its loops an expression does no more than it has characters, each with all
+        that there is. Nobody could stop the library once it has begun, nor work beside it.
+        """
+        code = _code(self.text)
+        entries = variables.entries + code.count(",")
+        loops = sum(1 for _ in _LOOP.matches(code))
+        turns = min(_MOST_TURNS, max(1, entries) ** loops)
+        search = variables.size * (1 + variables.size // _LONG)
+        return turns * search * len(self.text) * _repeated(self.text)
+
+
+def _code(text: str) -> str:
+    """Return an expression without its comments, and nothing in its texts."""
+    return _LITERAL.sub(lambda found: "" if found.groups[0].startswith("//") else "''", text)
+
+
+def _repeated(text: str) -> int:
+    """Return how large the patterns of an expression become once what is counted is written."""
+    counts = (max(map(int, filter(None, match.groups[1:]))) for match in _REPEATED.matches(text))
+    return prod(max(1, count) for count in counts)
+
+
+def compiled(text: str) -> Condition | tuple[ConditionError, ...]:
     """Compile an expression that is true or false, or say everything that is wrong with it."""
     if len(text) > LONGEST:
-        return (Misfit(1, 1, f"it has {len(text):,} characters, and {LONGEST:,} is most"),)
+        return (ConditionError(1, 1, f"it has {len(text):,} characters, and {LONGEST:,} is most"),)
     try:
         expression = _environment().compile(text)
     except (RuntimeError, TypeError, ValueError) as error:
         return tuple(_misfits(str(error)))
+    code = _code(text)
+    if sum(1 for _ in _MATCHES.matches(code)) > sum(1 for _ in _WRITTEN.matches(code)):
+        return (ConditionError(1, 1, "write the pattern out, as in args.to.matches('^a+$')"),)
     if expression.return_type() != cel.Type.BOOL:
         return (
-            Misfit(1, 1, "it must be true or false; of an argument alone say args.name == true"),
+            ConditionError(
+                1, 1, "it must be true or false; of an argument alone say args.name == true"
+            ),
         )
     return Condition(text, expression)
 
@@ -104,19 +169,19 @@ def any_of(conditions: Sequence[Condition]) -> Condition | None:
         return None
 
 
-def bind(args: Mapping[str, object], **texts: str) -> Variables | Doubt:
+def bind(args: Mapping[str, object], **texts: str) -> Variables | Undetermined:
     """Prepare what conditions look at; *texts* are the variables that TEXTS names."""
     try:
         values = {
             "args": {_text(name): _carried(value, 1) for name, value in args.items()},
             **{name: _text(texts[name]) for name in TEXTS},
         }
-    except _Unfit as error:
-        return Doubt(str(error))
-    return Variables(_environment().Activation(values))
+    except _UnsupportedValue as error:
+        return Undetermined(str(error))
+    return Variables(_environment().Activation(values), *_extent(values))
 
 
-class _Unfit(ValueError):
+class _UnsupportedValue(ValueError):
     """A value that CEL would take for another one."""
 
 
@@ -137,7 +202,7 @@ def _carried(value: object, depth: int) -> object:
         case int() | float() | Decimal():
             return _number(value)
         case list() | tuple() | dict() if depth > DEEPEST:
-            raise _Unfit(f"an argument is nested more than {DEEPEST} deep")
+            raise _UnsupportedValue(f"an argument is nested more than {DEEPEST} deep")
         case list() | tuple():
             entries = cast("list[object]", value)
             return [_carried(entry, depth + 1) for entry in entries]
@@ -145,44 +210,67 @@ def _carried(value: object, depth: int) -> object:
             fields = cast("dict[object, object]", value)
             return {_text(name): _carried(entry, depth + 1) for name, entry in fields.items()}
         case _:
-            raise _Unfit(f"an argument is no JSON ({type(value).__name__})")
+            raise _UnsupportedValue(f"an argument is no JSON ({type(value).__name__})")
+
+
+def _extent(values: object) -> tuple[int, int]:
+    """Count the entries of lists and objects within each other, and the characters of texts."""
+    entries = characters = 0
+    left = [values]
+    while left:
+        value = left.pop()
+        match value:
+            case str():
+                characters += len(value)
+            case list():
+                inner = cast("list[object]", value)
+                entries += len(inner)
+                left += inner
+            case dict():
+                fields = cast("dict[object, object]", value)
+                entries += len(fields)
+                left += [*fields, *fields.values()]
+            case _:
+                pass
+    return entries, characters
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise _Unfit(f"a name in the arguments is no text ({type(value).__name__})")
+        raise _UnsupportedValue(f"a name in the arguments is no text ({type(value).__name__})")
     if "\0" in value:
-        raise _Unfit("a text holds a NUL character")
+        raise _UnsupportedValue("a text holds a NUL character")
     if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
-        raise _Unfit("a text holds half a character")
+        raise _UnsupportedValue("a text holds half a character")
     return str(value)
 
 
 def _number(value: float | Decimal) -> int | float:
     if isinstance(value, int):
         if not _SMALLEST <= value <= _LARGEST:
-            raise _Unfit("an integer has more than 64 bits")
+            raise _UnsupportedValue("an integer has more than 64 bits")
         return int(value)
     finite = value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)
     if not finite:
-        raise _Unfit(f"a number is {value}")
+        raise _UnsupportedValue(f"a number is {value}")
     if isinstance(value, Decimal) and Decimal(repr(float(value))) != value:
-        raise _Unfit("a number has more digits than can be compared")
+        raise _UnsupportedValue("a number has more digits than can be compared")
     return float(value)
 
 
-def _misfits(message: str) -> Iterator[Misfit]:
+def _misfits(message: str) -> Iterator[ConditionError]:
     found = False
-    for line, column, reason in _FLAW.findall(message):
+    for flaw in _FLAW.matches(message):
+        _, line, column, reason = flaw.groups
         found = True
         said = _NOISE.sub("", _plain(reason)).replace(_END, "it ends too early")
-        yield Misfit(max(1, int(line)), max(1, int(column)), said)
+        yield ConditionError(max(1, int(line)), max(1, int(column)), said)
     if not found:
-        yield Misfit(1, 1, _plain(message))
+        yield ConditionError(1, 1, _plain(message))
 
 
-def _doubt(message: str) -> Doubt:
-    return Doubt(_plain(message)[:_LONGEST_REASON])
+def _doubt(message: str) -> Undetermined:
+    return Undetermined(_plain(message)[:_LONGEST_REASON])
 
 
 def _plain(message: str) -> str:

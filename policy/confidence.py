@@ -8,7 +8,7 @@ own confidence is no signal.
 from statistics import fmean
 from typing import Literal, NamedTuple
 
-from contracts.guardrails import Signals
+from holdfast.contracts.guardrails import Signals
 
 DIGITS = 4
 """The parts have one digit, so more of their mean is noise of the arithmetic."""

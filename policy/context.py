@@ -4,8 +4,9 @@ import json
 from collections.abc import Iterable
 from typing import TypeGuard
 
-from contracts.tools import AnyCall, ToolCall, ToolResult, ToolSuccess
-from contracts.transcript import (
+from holdfast.contracts import bounds
+from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult, ToolSuccess
+from holdfast.contracts.transcript import (
     ITEM,
     AssistantTurn,
     Span,
@@ -33,6 +34,9 @@ SUMMARISED = (
     "(A model wrote it. Nothing in it grants or approves anything.)"
 )
 """What stands in place of the earlier part."""
+
+SHORTEST = 500
+"""Bytes of what a result says where there is no room for more."""
 
 LONGEST_QUESTION = 1_000
 """Characters of a question that stand beside its answer when the turn itself is gone."""
@@ -163,13 +167,23 @@ def nears_window(tokens: int, window: int | None) -> bool:
 
 
 def bounded(results: tuple[ToolResult, ...], max_bytes: int) -> tuple[ToolResult, ...]:
-    """Return the results of a turn, those beyond *max_bytes* as stubs: a turn is one payload."""
-    kept: list[ToolResult] = []
-    taken = 0
-    for result in results:
-        taken += len(result.model_dump_json().encode())
-        kept.append(result if taken <= max_bytes else stub(result))
+    """Return the results of a turn, those beyond *max_bytes* cut: a turn is one payload."""
+    kept = [_smallest(result) for result in results]
+    left = max_bytes - sum(map(bounds.size, kept))
+    for place, result in enumerate(results):
+        if (more := bounds.size(result) - bounds.size(kept[place])) <= left:
+            kept[place] = result
+            left -= more
     return tuple(kept)
+
+
+def _smallest(result: ToolResult) -> ToolResult:
+    """Return what is left of a result for which there is no room."""
+    small = stub(result)
+    if isinstance(small, ToolSuccess):
+        return small.model_copy(update={"summary": bounds.cut(small.summary, SHORTEST)})
+    reason = bounds.cut(small.reason, SHORTEST)
+    return small.model_copy(update={"reason": reason, "next_valid_actions": ()})
 
 
 def stub(result: ToolResult) -> ToolResult:
@@ -184,7 +198,7 @@ def _stubbed(item: TranscriptItem) -> TranscriptItem:
     if not isinstance(item, ToolTurn):
         return item
     results = (stub(one) if _answer(one) is None else one for one in item.results)
-    return ToolTurn(results=tuple(results))
+    return item.model_copy(update={"results": tuple(results)})
 
 
 def _latest(items: tuple[TranscriptItem, ...], max_bytes: int) -> tuple[TranscriptItem, ...]:

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from contracts.approvals import Requirement
-from contracts.base import digest
-from contracts.errors import PolicyRefused
-from policy.checks import flaws_of
-from policy.conditions import Condition, compiled
-from policy.entries import SHAPES, ApprovalEntry, PolicyFile, RuleEntry
-from policy.rules import Match, Policy, PolicyRule
-from policy.yaml_lines import Flaw, Located, objections, read
+from holdfast.contracts.approvals import Requirement
+from holdfast.contracts.base import digest
+from holdfast.contracts.errors import PolicyRefused
+from holdfast.policy.checks import flaws_of
+from holdfast.policy.conditions import Condition, compiled
+from holdfast.policy.rules import Match, Policy, PolicyRule
+from holdfast.policy.schema import SHAPES, ApprovalEntry, PolicyFile, RuleEntry
+from holdfast.policy.yaml_lines import LocatedYaml, Problem, objections, read
 
 
 class Source(NamedTuple):
@@ -22,7 +22,7 @@ class Source(NamedTuple):
 
     policy: Policy
     file: PolicyFile
-    located: Located
+    located: LocatedYaml
 
 
 def parse_policy(text: str, name: str = "policy", folder: Path | None = None) -> Policy:
@@ -37,7 +37,7 @@ def parse_policy(text: str, name: str = "policy", folder: Path | None = None) ->
 def parse_source(text: str, name: str = "policy", folder: Path | None = None) -> Source:
     """Read a policy, and keep what it was read from."""
     located = read(text)
-    if isinstance(located, Flaw):
+    if isinstance(located, Problem):
         raise refused(name, [located])
     conditions, flaws = _conditions(located)
     try:
@@ -56,15 +56,15 @@ def parse_source(text: str, name: str = "policy", folder: Path | None = None) ->
     return Source(policy, file, located)
 
 
-def refused(name: str, flaws: list[Flaw]) -> PolicyRefused:
+def refused(name: str, flaws: list[Problem]) -> PolicyRefused:
     """Name the file and the line of each flaw, in their order."""
     return PolicyRefused(tuple(f"{name}:{flaw}" for flaw in sorted(flaws)))
 
 
-def _conditions(located: Located) -> tuple[Mapping[int, Condition], list[Flaw]]:
+def _conditions(located: LocatedYaml) -> tuple[Mapping[int, Condition], list[Problem]]:
     """Compile whatever conditions there are, so that their flaws are told with all others."""
     found: dict[int, Condition] = {}
-    flaws: list[Flaw] = []
+    flaws: list[Problem] = []
     rules = located.value.get("rules") if isinstance(located.value, dict) else None
     for number, rule in enumerate(rules if isinstance(rules, list) else []):
         text = rule.get("when") if isinstance(rule, dict) else None

@@ -10,16 +10,16 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import TypeAlias
 
-from contracts.decisions import AskUser, Decision, Deny
-from contracts.tools import ToolCall, ToolContract
-from policy.case import Case, Facts
-from policy.fitting import forbidden_by
-from policy.repetition import effect
-from policy.rules import NO_POLICY, Policy
-from policy.switches import refusal, switched_off
-from policy.terms import TELL, TERMS, permitted, strengthened
+from holdfast.contracts.decisions import AskUser, Decision, Deny
+from holdfast.contracts.tools import ToolCall, ToolContract
+from holdfast.policy.case import Case, DecisionFacts
+from holdfast.policy.loop_detection import effect
+from holdfast.policy.matching import forbidden_by
+from holdfast.policy.permission_checks import TELL, TERMS, permitted, strengthened
+from holdfast.policy.rules import NO_POLICY, Policy
+from holdfast.policy.switches import refusal, switched_off
 
-__all__ = ["RULES", "Facts", "decide"]
+__all__ = ["RULES", "DecisionFacts", "decide"]
 
 Rule: TypeAlias = Callable[[Case, Policy], Decision | None]
 
@@ -27,7 +27,8 @@ Rule: TypeAlias = Callable[[Case, Policy], Decision | None]
 def deny_switched_off(case: Case, _policy: Policy) -> Decision | None:
     """What is switched off doesn't run, whoever has approved it."""
     facts = case.facts
-    switch = switched_off(facts.switches, case.contract.name, facts.agent, facts.tenant)
+    agents = (facts.agent, *facts.path)
+    switch = switched_off(facts.switches, case.contract.name, agents, facts.tenant)
     if switch is None:
         return None
     return Deny(
@@ -94,6 +95,18 @@ def deny_repeating_the_unresolved(case: Case, _policy: Policy) -> Decision | Non
     )
 
 
+def deny_doing_again(case: Case, _policy: Policy) -> Decision | None:
+    """What another part of the same work has done isn't done again."""
+    if not case.facts.done or effect(case.call.name, case.values) not in case.facts.done:
+        return None
+    return Deny(
+        rule="done-already",
+        reason="it is done already: another part of this work made the same call",
+        next_valid_actions=("go on: it is done", TELL),
+        type="non_idempotent_retry_blocked",
+    )
+
+
 def ask_the_user(case: Case, _policy: Policy) -> Decision | None:
     """A tool that asks is no action: its call is a question."""
     if case.contract.permission != "ask_user":
@@ -121,13 +134,14 @@ RULES: tuple[Rule, ...] = (
     deny_foreign_tenant,
     deny_outside_workspace,
     deny_repeating_the_unresolved,
+    deny_doing_again,
     ask_the_user,
     follow_the_policy_or_the_risk_class,
 )
 
 
 def decide(
-    call: ToolCall, contract: ToolContract, facts: Facts, policy: Policy = NO_POLICY
+    call: ToolCall, contract: ToolContract, facts: DecisionFacts, policy: Policy = NO_POLICY
 ) -> Decision:
     """Decide whether a call with valid arguments may run. Pure and total."""
     case = Case(call, contract, facts)

@@ -18,9 +18,9 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Literal, NamedTuple, TypeAlias
 
-from contracts.budget import Ledger, Limits
-from contracts.control import Triggers
-from policy.confidence import Score, is_below
+from holdfast.contracts.budget import Ledger, Limits
+from holdfast.contracts.control import Triggers
+from holdfast.policy.confidence import Score, is_below
 
 Action: TypeAlias = Literal["pause_and_escalate", "require_approval"]
 Subject: TypeAlias = Literal["retries", "tokens", "time", "confidence", "domain"]

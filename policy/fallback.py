@@ -10,11 +10,16 @@ started it: a simpler workflow, if there are tiers.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from contracts.budget import Limits
-from contracts.control import Fallback, Reaction
+from holdfast.contracts.budget import Limits
+from holdfast.contracts.control import Fallback, Reaction
+from holdfast.contracts.model import PATIENCE
 
 EXHAUSTED = "All model fallbacks exhausted"
 """Why a run asks a person, or ends, when every model of its chain has failed."""
+
+
+WORKER_LOST = "worker_lost"
+"""No failure of a model: whatever worker asked it was lost, again and again."""
 
 
 class Default(NamedTuple):
@@ -40,6 +45,7 @@ DEFAULTS: Mapping[str, Default] = {
     "invalid_request": Default("next_model", "what one model can't take another may"),
     "context_overflow": Default("stop", "the context is too long: it must shrink, not move on"),
     "content_filtered": Default("stop", "the content was judged: nobody shops for a milder judge"),
+    WORKER_LOST: Default("stop", "no model failed: what ends workers would end more of them"),
     # Replies that are no answer, by their stop (contracts/model.py).
     "refusal": Default("stop", "the model declined: nobody shops for one that doesn't"),
     "content_filter": Default("stop", "the content was judged: nobody shops for a milder judge"),
@@ -78,9 +84,9 @@ def attempts(fallback: Fallback, budget: Limits, *, models_left: int, usual: int
     return min(tries, budget.max_model_retries + 1)
 
 
-def patience(fallback: Fallback, *, models_left: int) -> float | None:
-    """Return the seconds that a retry may wait; null where no other model is left to ask."""
-    return fallback.max_wait if models_left > 0 else None
+def patience(fallback: Fallback, *, models_left: int) -> float:
+    """Return the seconds that a retry may wait: minutes where no other model is left to ask."""
+    return fallback.max_wait if models_left > 0 else max(fallback.max_wait, PATIENCE)
 
 
 def workflows_failed(error: str) -> str:

@@ -1,16 +1,23 @@
 """What a project's files say, and how a model is shown it. It is untrusted, and grants nothing."""
 
 import json
-import re
 import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from contracts.base import digest
-from contracts.errors import HoldfastError, InvalidInput
-from contracts.project import ProjectContext, ProjectFile, Source
-from policy.sections import LONGEST_COMMAND, QUOTED, Section, Topic, sections, style
+from holdfast.contracts.base import digest
+from holdfast.contracts.errors import HoldfastError, InvalidInput
+from holdfast.contracts.patterns import SPACE, WORD, Pattern
+from holdfast.contracts.project import ProjectContext, ProjectFile, Source
+from holdfast.policy.project_sections import (
+    LONGEST_COMMAND,
+    QUOTED,
+    Section,
+    Topic,
+    sections,
+    style,
+)
 
 MOST_BYTES = 50_000
 """Of all files together; those of higher priority come first."""
@@ -31,19 +38,24 @@ _NOTES: frozenset[Topic] = frozenset({"architecture", "deployment", "security"})
 
 # Control and format characters, variation selectors, tags, and halves of characters: they can
 # carry words that a reader of the file doesn't see.
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
-    "\ufe00-\ufe0f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
+_INVISIBLE = dict.fromkeys(
+    (
+        *(*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0), 0xAD, 0x61C, 0x180E),
+        *(*range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x2070)),
+        *(*range(0xFE00, 0xFE10), 0xFEFF, *range(0xFFF9, 0xFFFC)),
+        *(*range(0xD800, 0xE000), *range(0xE0000, 0xE1000)),
+    ),
+    "",
 )
 
-_FOR_A_SHELL: dict[str, re.Pattern[str]] = {
-    "operators": re.compile(r"[|&;<>()]"),
-    "substitution": re.compile(r"[$`]"),
-    "wildcards": re.compile(r"[*?]|\{[^{}\s]*(,|\.\.)"),
-    "a home folder": re.compile(r"(^|\s)~"),
-    "a comment": re.compile(r"(^|\s)#"),
-    "a variable": re.compile(r"^\s*\w+\+?="),
-    "negation": re.compile(r"^\s*!(\s|$)"),
+_FOR_A_SHELL: dict[str, Pattern] = {
+    "operators": Pattern(r"[|&;<>()]"),
+    "substitution": Pattern(r"[$`]"),
+    "wildcards": Pattern(rf"[*?]|\{{[^{{}}{SPACE}]*(,|\.\.)"),
+    "a home folder": Pattern(rf"(^|[{SPACE}])~"),
+    "a comment": Pattern(rf"(^|[{SPACE}])#"),
+    "a variable": Pattern(rf"^[{SPACE}]*[{WORD}]+\+?="),
+    "negation": Pattern(rf"^[{SPACE}]*!([{SPACE}]|$)"),
 }
 
 
@@ -87,7 +99,7 @@ def places(path: str) -> tuple[Place, ...]:
 def readable(content: bytes) -> str:
     """Return the words of a file as a person sees them, without what is invisible."""
     text = content.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
-    return _INVISIBLE.sub("", text)
+    return text.translate(_INVISIBLE)
 
 
 def merged(documents: Iterable[Document]) -> ProjectContext:
@@ -136,8 +148,9 @@ def argv(command: str) -> tuple[str, ...]:
     if "\n" in command or "\r" in command:
         raise _unfit(command, "has several lines")
     bare = QUOTED.sub("x", command)
-    in_quotes = "".join(part for part in QUOTED.findall(command) if part.startswith('"'))
-    needs = [need for need, pattern in _FOR_A_SHELL.items() if pattern.search(bare)]
+    quoted = (match.groups[0] for match in QUOTED.matches(command))
+    in_quotes = "".join(part for part in quoted if part.startswith('"'))
+    needs = [need for need, pattern in _FOR_A_SHELL.items() if pattern.found_in(bare)]
     # Double quotes don't keep a shell from these, nor would shlex read their escapes as it does.
     if "$" in in_quotes or "`" in in_quotes:
         needs.append("substitution")
@@ -164,7 +177,7 @@ def _folders(path: str) -> tuple[str, ...]:
     named = PurePosixPath(path)
     if named.is_absolute() or ".." in named.parts:
         raise InvalidInput(f"path {path[:200]!r} leads out of the project: name a file in it")
-    if len(path) > LONGEST_PATH or _INVISIBLE.search(path):
+    if len(path) > LONGEST_PATH or path.translate(_INVISIBLE) != path:
         raise InvalidInput(f"path {path[:200]!r} is no path: name a file of the project")
     # It may be a folder itself.
     return tuple(str(folder) for folder in (named, *named.parents) if folder.parts)
@@ -255,7 +268,7 @@ def _parts(context: ProjectContext, mark: str) -> Iterator[str]:
             yield f"[{mark} {title}]\n{notes}"
     for file, text in zip(context.files, context.texts, strict=True):
         # Whoever starts a run names the folders of a path.
-        name = json.dumps(_INVISIBLE.sub("", file.path), ensure_ascii=False)
+        name = json.dumps(file.path.translate(_INVISIBLE), ensure_ascii=False)
         cut = ", cut" if file.cut else ""
         yield f"[{mark} file {name}, SHA-256 {file.digest[:12]}{cut}]\n{text}".rstrip()
 

@@ -13,12 +13,11 @@ Three wishes meet when a model fails in the middle of a hard task, and they have
 Reasoning that one model has written is never shown to another.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from contracts.control import ReasoningRoute
-from contracts.model import Effort, ModelSettings
+from holdfast.contracts.control import ReasoningRoute
+from holdfast.contracts.model import Effort, ModelSettings
 
 EXTENDED: Effort = "high"
 """What an agent is asked for that doesn't ask for extended reasoning itself."""
@@ -60,7 +59,7 @@ def route(task_kind: str | None) -> ReasoningRoute | None:
     """Say what a kind of task asks for; one that nobody knows leaves it to the agent."""
     if task_kind is None:
         return None
-    said, *qualifiers = map(_plain, re.split("[:,]", task_kind))
+    said, *qualifiers = map(_plain, task_kind.replace(",", ":").split(":"))
     kind = _NAMES.get(said)
     if kind is None:
         reason = f"no row for {task_kind!r}: the agent's own settings hold"
@@ -93,4 +92,4 @@ def routed(settings: ModelSettings, route: ReasoningRoute | None) -> ModelSettin
 
 def _plain(name: str) -> str:
     """Return a name without case, and with one kind of space."""
-    return re.sub(r"[\W_]+", "_", name.casefold()).strip("_")
+    return "_".join("".join(c if c.isalnum() else " " for c in name.casefold()).split())

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from contracts.approvals import Requirement
-from contracts.tools import Risk
+from holdfast.contracts.approvals import Requirement
+from holdfast.contracts.tools import Risk
 
 
 class Default(NamedTuple):
@@ -24,7 +24,7 @@ DEFAULTS: Mapping[Risk, Default] = {
     Risk.SEARCH_ONLY: _LOOK,
     Risk.COMPUTE_ONLY: _LOOK,
     Risk.DRAFT_ONLY: Default("allow", "a draft reaches nobody"),
-    Risk.WRITE_LOCAL: Default("allow", "it writes only into the workspace"),
+    Risk.WRITE_LOCAL: Default("allow", "its scope or the sandbox keeps it in the workspace"),
     Risk.WRITE_INTERNAL: Default("approve", "it changes internal records"),
     Risk.COMMUNICATION: Default("approve", "it reaches other people"),
     Risk.WRITE_EXTERNAL: Default("approve", "it changes something outside"),

@@ -7,10 +7,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
-from contracts.approvals import Requirement
-from contracts.tools import Grant, Risk
-from policy.conditions import Condition, any_of
-from policy.trust import Issuer
+from holdfast.contracts.approvals import Requirement
+from holdfast.contracts.tools import Grant, Risk
+from holdfast.policy.conditions import Condition, any_of
+from holdfast.policy.trust import Issuer
 
 Effect: TypeAlias = Literal["forbid", "allow", "sandbox", "draft", "approve", "ask", "deny"]
 

@@ -6,7 +6,6 @@ token says about how it wants to be verified is checked against the key, or refu
 """
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, NoReturn, TypeAlias, cast
 
@@ -17,9 +16,11 @@ from joserfc.jws import JWSRegistry, deserialize_compact
 from joserfc.util import urlsafe_b64decode
 from pydantic import JsonValue
 
-from contracts.base import JsonObject
-from contracts.errors import HoldfastError
-from policy.trust import LOCAL_ISSUER, TrustedIssuer
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.bounds import clipped
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.patterns import Pattern
+from holdfast.policy.trust import LOCAL_ISSUER, TrustedIssuer
 
 LONGEST_TOKEN = 8_192
 """Characters; a token with dozens of groups has half of it."""
@@ -29,7 +30,7 @@ PublicKey: TypeAlias = OKPKey | ECKey | RSAKey
 LARGEST_SET = 262_144
 """Bytes of a set of keys; the big providers' have less than a tenth."""
 
-_COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
+_COMPACT = Pattern(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 
 # What a header may say. x5t names a certificate; it is as little used as any other hint here.
 _HEADER = {"alg", "kid", "typ", "x5t", "x5t#S256"}
@@ -48,7 +49,7 @@ _SHORTEST_RSA, _LONGEST_RSA = 2_048, 8_192
 _LONGEST_QUOTE = 80
 
 
-class Distrust(HoldfastError):
+class InvalidToken(HoldfastError):
     """A token that doesn't count; the message says why, and never holds the token."""
 
     def __init__(
@@ -60,7 +61,7 @@ class Distrust(HoldfastError):
         self.code: Literal["invalid_token", "stale_authentication"] = code
 
 
-class Signed(NamedTuple):
+class VerifiedToken(NamedTuple):
     """What a key of a trusted issuer has signed."""
 
     trusted: TrustedIssuer
@@ -80,11 +81,11 @@ def key_claim(token: str) -> KeyClaim | None:
     try:
         header, claims = _parts(token)
         return KeyClaim(_word(claims, "iss"), _word(header, "kid"))
-    except Distrust:
+    except InvalidToken:
         return None
 
 
-def opened(token: str, issuers: tuple[TrustedIssuer, ...]) -> Signed:
+def opened(token: str, issuers: tuple[TrustedIssuer, ...]) -> VerifiedToken:
     """Return what the signature of a token vouches for; raises Distrust where that is nothing."""
     header, claims = _parts(token)
     algorithm = _algorithm(header)
@@ -92,14 +93,18 @@ def opened(token: str, issuers: tuple[TrustedIssuer, ...]) -> Signed:
     kid = _word(header, "kid")
     key = _key(kid, trusted)
     if fault := fault_of(key):
-        raise Distrust(f"key {shown(kid)} of {shown(trusted.issuer.issuer)} {fault}")
+        raise InvalidToken(f"key {shown(kid)} of {shown(trusted.issuer.issuer)} {fault}")
     if _kind(key) != _KINDS[algorithm] or not _is_for(key, algorithm):
-        raise Distrust(f"key {shown(kid)} is no key for {algorithm}: sign as its kind needs it")
+        raise InvalidToken(
+            f"key {shown(kid)} is no key for {algorithm}: sign as its kind needs it"
+        )
     try:
         deserialize_compact(token, public_key(key), registry=_REGISTRY)
     except (JoseError, ValueError):
-        raise Distrust(f"the signature is not that of key {shown(kid)}: sign it anew") from None
-    return Signed(trusted, key, claims)
+        raise InvalidToken(
+            f"the signature is not that of key {shown(kid)}: sign it anew"
+        ) from None
+    return VerifiedToken(trusted, key, claims)
 
 
 def fault_of(key: JsonObject) -> str | None:
@@ -172,9 +177,11 @@ _REGISTRY = _Registry()
 def _parts(token: str) -> tuple[JsonObject, JsonObject]:
     """Read the header and the payload of a token, which nobody vouches for yet."""
     if len(token) > LONGEST_TOKEN:
-        raise Distrust(f"the token has {len(token):,} characters, and {LONGEST_TOKEN:,} is most")
-    if _COMPACT.fullmatch(token) is None:
-        raise Distrust("the token is no JWT of three parts (header.payload.signature)")
+        raise InvalidToken(
+            f"the token has {len(token):,} characters, and {LONGEST_TOKEN:,} is most"
+        )
+    if not _COMPACT.fits(token):
+        raise InvalidToken("the token is no JWT of three parts (header.payload.signature)")
     header, payload, _ = token.split(".")
     return _object(header, "header"), _object(payload, "payload")
 
@@ -183,21 +190,25 @@ def _object(part: str, name: str) -> JsonObject:
     try:
         value = strict_json(urlsafe_b64decode(part.encode()).decode())
     except ValueError:
-        raise Distrust(f"the token's {name} is no JSON, or names something twice") from None
+        raise InvalidToken(f"the token's {name} is no JSON, or names something twice") from None
     if not isinstance(value, dict):
-        raise Distrust(f"the token's {name} is no JSON object")
+        raise InvalidToken(f"the token's {name} is no JSON object")
     return value
 
 
 def _algorithm(header: JsonObject) -> str:
     if unknown := sorted(header.keys() - _HEADER):
-        raise Distrust(f"the token's header says {shown(unknown[0])}, which is not honoured here")
+        raise InvalidToken(
+            f"the token's header says {shown(unknown[0])}, which is not honoured here"
+        )
     if str(header.get("typ", "JWT")).upper() != "JWT":
-        raise Distrust(f"the token is of type {shown(header['typ'])}, not JWT")
+        raise InvalidToken(f"the token is of type {shown(header['typ'])}, not JWT")
     algorithm = header.get("alg")
     if not isinstance(algorithm, str) or algorithm not in _KINDS:
         known = ", ".join(_KINDS)
-        raise Distrust(f"the algorithm {shown(algorithm)} proves nothing here (known: {known})")
+        raise InvalidToken(
+            f"the algorithm {shown(algorithm)} proves nothing here (known: {known})"
+        )
     return algorithm
 
 
@@ -205,9 +216,9 @@ def _issuer(name: str, issuers: tuple[TrustedIssuer, ...]) -> TrustedIssuer:
     found = [trusted for trusted in issuers if trusted.issuer.issuer == name]
     if len(found) != 1:
         known = ", ".join(shown(trusted.issuer.issuer) for trusted in issuers) or "none"
-        raise Distrust(f"the issuer {shown(name)} is not trusted (known: {known})")
+        raise InvalidToken(f"the issuer {shown(name)} is not trusted (known: {known})")
     if found[0].problem:
-        raise Distrust(f"the keys of {shown(name)} can't be read: {found[0].problem}")
+        raise InvalidToken(f"the keys of {shown(name)} can't be read: {found[0].problem}")
     return found[0]
 
 
@@ -216,9 +227,9 @@ def _key(kid: str, trusted: TrustedIssuer) -> JsonObject:
     name = trusted.issuer.issuer
     if not found:
         way = "; add it with 'holdfast keys trust'" if name == LOCAL_ISSUER else ""
-        raise Distrust(f"{shown(name)} has no key {shown(kid)} that is trusted{way}")
+        raise InvalidToken(f"{shown(name)} has no key {shown(kid)} that is trusted{way}")
     if len(found) > 1:
-        raise Distrust(f"{shown(name)} has {len(found)} keys {shown(kid)}: remove all but one")
+        raise InvalidToken(f"{shown(name)} has {len(found)} keys {shown(kid)}: remove all but one")
     return found[0]
 
 
@@ -238,7 +249,7 @@ def _modulus(key: JsonObject) -> int:
 def _word(values: JsonObject, name: str) -> str:
     value = values.get(name)
     if not isinstance(value, str) or not value:
-        raise Distrust(f"the token doesn't say its {name!r} as a text")
+        raise InvalidToken(f"the token doesn't say its {name!r} as a text")
     return value
 
 
@@ -248,8 +259,7 @@ def _texts(value: JsonValue) -> list[JsonValue]:
 
 def shown(value: object) -> str:
     """Quote what a stranger wrote, in one short line."""
-    said = repr(value)
-    return said if len(said) <= _LONGEST_QUOTE else f"{said[: _LONGEST_QUOTE - 1]}…"
+    return clipped(repr(value), _LONGEST_QUOTE)
 
 
 def _unique(pairs: list[tuple[str, JsonValue]]) -> JsonObject:

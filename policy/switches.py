@@ -9,22 +9,40 @@ from datetime import datetime
 
 from pydantic import JsonValue, ValidationError
 
-from contracts.errors import InvalidInput
-from contracts.switches import Kind, Switch, SwitchSignal, SwitchState
+from holdfast.contracts import bounds
+from holdfast.contracts.errors import InvalidInput
+from holdfast.contracts.switches import (
+    EVERYTHING,
+    LONGEST_NAME,
+    LONGEST_REASON,
+    Kind,
+    Switch,
+    SwitchSignal,
+    SwitchState,
+)
 
 LARGEST_STATE = 300_000
-"""Characters; with every one of them escaped, the state still fits into a payload of 2 MB."""
+"""Bytes of JSON, which leaves room in a payload for whatever switches everything off."""
 
-_BESIDE_WORDS = 100
-"""Characters of a switch's JSON that are none of its words."""
+LONGEST_QUOTE = 500
+"""Characters of a reason that is quoted where there was no room for its switch."""
 
 
 def switched_off(
-    switches: tuple[Switch, ...], tool: str, agent: str, tenant: str
+    switches: tuple[Switch, ...], tool: str, agents: tuple[str, ...], tenant: str
 ) -> Switch | None:
-    """Return the switch that keeps a call from running, if any."""
-    named: dict[Kind, str] = {"tool": tool, "agent": agent, "tenant": tenant}
-    return next((switch for switch in switches if named[switch.kind] == switch.name), None)
+    """
+    Return the switch that keeps a call from running, if any.
+
+    *agents* are the one that asks for it, and those that it works for.
+    """
+    named: dict[Kind, tuple[str, ...]] = {
+        "tool": (tool,),
+        "agent": agents,
+        "tenant": (tenant,),
+        "everything": (EVERYTHING,),
+    }
+    return next((switch for switch in switches if switch.name in named[switch.kind]), None)
 
 
 def refusal(switch: Switch) -> str:
@@ -37,11 +55,12 @@ def opened(value: JsonValue) -> SwitchState:
     """
     Read what the switches' workflow was started with; nothing at all means nothing is off.
 
+    What is larger than any state of ours has everything off, and keeps what there is room for.
     Raises InvalidInput for anything else that can't be read: to go on without it would switch
     everything on.
     """
     try:
-        return SwitchState() if value is None else SwitchState.model_validate(value)
+        return SwitchState() if value is None else _bounded(SwitchState.model_validate(value))
     except ValidationError:
         raise InvalidInput(
             "what is switched off can't be read: the input of the workflow that keeps it is none "
@@ -54,7 +73,8 @@ def after_signal(state: SwitchState, name: str, content: bytes, now: datetime) -
     Return the state after any signal at all, *content* being its argument.
 
     Whoever spoke last counts: an `off` replaces the one before it, an `on` lifts it, whoever sent
-    it. What can't be read is counted and changes nothing.
+    it. What can't be read is counted and changes nothing. Where there is no room for one switch
+    more, everything is off: a flood of them must not keep an operator's from working.
     """
     signal = _read(name, content)
     if signal is None:
@@ -67,9 +87,50 @@ def after_signal(state: SwitchState, name: str, content: bytes, now: datetime) -
     if name == "on":
         return state.model_copy(update={"switches": others})
     switch = Switch(**signal.model_dump(), at=now)
-    if sum(map(_size, (*others, switch))) > LARGEST_STATE:
-        return _ignored(state)
-    return state.model_copy(update={"switches": (*others, switch)})
+    if switch.kind == "everything" or bounds.size(_named((*others, switch))) <= LARGEST_STATE:
+        return state.model_copy(update={"switches": (*others, switch)})
+    return state.model_copy(update={"switches": (*_named(others), _everything(switch))})
+
+
+def _bounded(state: SwitchState) -> SwitchState:
+    """Keep the latest switches, as many as there is room for; who drops one has everything off."""
+    named = kept = _named(state.switches)
+    every = tuple(_short(one) for one in state.switches if one.kind == "everything")[-1:]
+    if bounds.size(named) > LARGEST_STATE:
+        kept = bounds.latest(named, LARGEST_STATE - len(named) - 1)
+        every = every or (_everything(_short(named[0])),)
+    return state.model_copy(update={"switches": (*kept, *every)})
+
+
+def _named(switches: tuple[Switch, ...]) -> tuple[Switch, ...]:
+    """Leave out what switches everything off: there is one, with room of its own."""
+    return tuple(switch for switch in switches if switch.kind != "everything")
+
+
+def _short(switch: Switch) -> Switch:
+    """Return a switch with no more words than a signal may bring."""
+    return switch.model_copy(
+        update={
+            "name": switch.name[:LONGEST_NAME],
+            "by": switch.by[:LONGEST_NAME],
+            "reason": switch.reason[:LONGEST_REASON],
+        }
+    )
+
+
+def _everything(crowded_out: Switch) -> Switch:
+    """Switch everything off in place of one thing for which there is no room."""
+    name, reason = crowded_out.name, crowded_out.reason[:LONGEST_QUOTE]
+    return crowded_out.model_copy(
+        update={
+            "kind": "everything",
+            "name": EVERYTHING,
+            "reason": bounds.clipped(
+                f"no room to switch {crowded_out.kind} {name!r} off alone: {reason}",
+                LONGEST_REASON,
+            ),
+        }
+    )
 
 
 def _read(name: str, content: bytes) -> SwitchSignal | None:
@@ -83,7 +144,3 @@ def _read(name: str, content: bytes) -> SwitchSignal | None:
 
 def _ignored(state: SwitchState) -> SwitchState:
     return state.model_copy(update={"ignored": state.ignored + 1})
-
-
-def _size(switch: Switch) -> int:
-    return len(switch.name) + len(switch.by) + len(switch.reason) + _BESIDE_WORDS

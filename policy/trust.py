@@ -1,23 +1,25 @@
 """Whose signatures count: the identity providers and keys that a policy names."""
 
-import re
+from collections.abc import Mapping
 from ipaddress import ip_address
+from types import MappingProxyType
 from typing import Annotated, NamedTuple
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
-from contracts.base import Inbound, JsonObject
+from holdfast.contracts.base import Inbound, JsonObject
+from holdfast.contracts.patterns import Pattern
 
 LOCAL_ISSUER = "holdfast"
 """The issuer of tokens that people sign with a key of their own (`holdfast keys`)."""
 
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+_ADDRESS = Pattern(r"[a-z][a-z0-9+.-]*:", any_case=True)
 
 
 def is_address(jwks: str) -> bool:
     """Whether an issuer's keys are fetched, instead of read from a file."""
-    return _ADDRESS.match(jwks) is not None
+    return _ADDRESS.beginning(jwks) > 0
 
 
 def _reachable_safely(jwks: str) -> str:
@@ -64,3 +66,10 @@ class TrustedIssuer(NamedTuple):
     issuer: Issuer
     keys: tuple[JsonObject, ...]
     problem: str = ""
+
+
+class Trust(NamedTuple):
+    """Who is in which group, and whose signatures count."""
+
+    groups: Mapping[str, frozenset[str]] = MappingProxyType({})
+    issuers: tuple[TrustedIssuer, ...] = ()

@@ -5,13 +5,14 @@ Only what JSON has too: no anchors, aliases, tags or second documents, no key tw
 words: `no`, `on` and `12:30` are text, as in YAML 1.2.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 import yaml
 from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
+
+from holdfast.contracts.patterns import Pattern
 
 LARGEST = 1_000_000
 """Characters; a policy of 5,000 rules."""
@@ -23,8 +24,8 @@ LONGEST_QUOTE = 60
 
 Place: TypeAlias = tuple[str | int, ...]
 
-_INTEGER = re.compile(r"[-+]?[0-9]{1,100}")
-_DECIMAL = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
+_INTEGER = Pattern(r"[-+]?[0-9]{1,100}")
+_DECIMAL = Pattern(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
 _WORDS: Mapping[str, JsonValue] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -32,7 +33,7 @@ _WORDS: Mapping[str, JsonValue] = {
 }
 
 
-class Flaw(NamedTuple):
+class Problem(NamedTuple):
     """What is wrong in a document, and on which line; *path* names the field, if any."""
 
     line: int
@@ -44,7 +45,7 @@ class Flaw(NamedTuple):
         return f"{self.line}: {path}{self.reason}"
 
 
-class Located(NamedTuple):
+class LocatedYaml(NamedTuple):
     """
     The values of a document, the line on which each place of it stands, and how its texts begin.
 
@@ -55,18 +56,18 @@ class Located(NamedTuple):
     lines: Mapping[Place, int]
     blocks: Mapping[Place, int]
 
-    def flaw(self, place: Place, reason: str) -> Flaw:
+    def flaw(self, place: Place, reason: str) -> Problem:
         """Say what is wrong at a place, or at the nearest one around it that stands there."""
         known = place
         while known and known not in self.lines:
             known = known[:-1]
-        return Flaw(self.lines.get(known, 1), spelled(place), reason)
+        return Problem(self.lines.get(known, 1), spelled(place), reason)
 
 
-def read(text: str) -> Located | Flaw:
+def read(text: str) -> LocatedYaml | Problem:
     """Read one document, or say why it can't be."""
     if len(text) > LARGEST:
-        return Flaw(1, "", f"it has {len(text):,} characters, and {LARGEST:,} is most")
+        return Problem(1, "", f"it has {len(text):,} characters, and {LARGEST:,} is most")
     loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         return _Reader(yaml.parse(text.removeprefix("\ufeff"), Loader=loader)).document()
@@ -75,14 +76,14 @@ def read(text: str) -> Located | Flaw:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = 1 if mark is None else mark.line + 1
-        return Flaw(line, "", error.problem or error.context or "it is no YAML")
+        return Problem(line, "", error.problem or error.context or "it is no YAML")
     except (yaml.YAMLError, UnicodeEncodeError) as error:
-        return Flaw(_line_of(error, text), "", "it holds a character that no YAML may hold")
+        return Problem(_line_of(error, text), "", "it holds a character that no YAML may hold")
 
 
 def objections(
-    located: Located, error: ValidationError, shapes: Mapping[str, type[BaseModel]]
-) -> Iterator[Flaw]:
+    located: LocatedYaml, error: ValidationError, shapes: Mapping[str, type[BaseModel]]
+) -> Iterator[Problem]:
     """
     Say what pydantic objects to, with the lines. *shapes* are the models by the name of a field.
 
@@ -106,7 +107,7 @@ class _Refused(Exception):
 
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(reason)
-        self.flaw = Flaw(line, "", reason)
+        self.flaw = Problem(line, "", reason)
 
 
 class _Reader:
@@ -117,7 +118,7 @@ class _Reader:
         self._lines: dict[Place, int] = {}
         self._blocks: dict[Place, int] = {}
 
-    def document(self) -> Located:
+    def document(self) -> LocatedYaml:
         value: JsonValue = None
         documents = 0
         for event in self._events:
@@ -126,7 +127,7 @@ class _Reader:
                 if documents > 1:
                     raise _Refused(_line(event), "a second document begins here; one is enough")
                 value = self._value(next(self._events), ())
-        return Located(value, self._lines, self._blocks)
+        return LocatedYaml(value, self._lines, self._blocks)
 
     def _value(self, event: yaml.Event, place: Place) -> JsonValue:
         self._lines.setdefault(place, _line(event))
@@ -169,9 +170,9 @@ class _Reader:
 def _plain(text: str) -> JsonValue:
     if text in _WORDS:
         return _WORDS[text]
-    if _INTEGER.fullmatch(text):
+    if _INTEGER.fits(text):
         return int(text)
-    return float(text) if _DECIMAL.fullmatch(text) else text
+    return float(text) if _DECIMAL.fits(text) else text
 
 
 def _line(event: yaml.Event) -> int:
@@ -185,7 +186,7 @@ def _line_of(error: yaml.YAMLError | UnicodeEncodeError, text: str) -> int:
     return text.encode()[:place].count(b"\n") + 1
 
 
-def _place(located: Located, loc: tuple[int | str, ...]) -> Place:
+def _place(located: LocatedYaml, loc: tuple[int | str, ...]) -> Place:
     """Return the place that pydantic means; it adds words of its own for some."""
     place: Place = ()
     for number, part in enumerate(loc):

@@ -5,7 +5,7 @@ import dataclasses
 from temporalio.activity import Info
 from temporalio.testing import ActivityEnvironment
 
-from contracts.run import WORKFLOW_TYPE
+from holdfast.contracts.run import WORKFLOW_TYPE
 
 
 def asked_by_run(run_id: str) -> Info:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from contracts.approvals import (
+from holdfast.contracts.approvals import (
     AnswerSignal,
     ApprovalRecord,
     ApprovalRequest,
@@ -17,9 +17,9 @@ from contracts.approvals import (
     ResolutionSignal,
     Verdict,
 )
-from contracts.base import digest
-from contracts.control import ModelAttempt
-from contracts.decisions import (
+from holdfast.contracts.base import digest
+from holdfast.contracts.control import ModelAttempt
+from holdfast.contracts.decisions import (
     Allow,
     ApprovalRequired,
     AskUser,
@@ -29,11 +29,12 @@ from contracts.decisions import (
     Refused,
     Ruling,
     Rulings,
+    RunAsDraftOnly,
 )
-from contracts.model import ModelReply
-from contracts.run import AgentSnapshot, RunInput
-from contracts.state import RunState
-from contracts.tools import (
+from holdfast.contracts.model import ModelReply
+from holdfast.contracts.run import AgentSnapshot, RunInput
+from holdfast.contracts.state import RunState
+from holdfast.contracts.tools import (
     AnyCall,
     MalformedCall,
     Risk,
@@ -43,12 +44,19 @@ from contracts.tools import (
     ToolInvocation,
     ToolSuccess,
 )
-from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
-from workflows import replies, rulings, steps
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
+from holdfast.run import replies, rulings, steps
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
+SOON = NOW + timedelta(minutes=1)
+"""While what was asked for at NOW still waits."""
 MODEL = "scripted:it"
+FIRST = "0190-first"
+"""The first execution of every run that no server has made."""
+EXECUTION = "test-run"
+"""And the one that asks for activities, as the SDK's test environment calls it."""
+IDS = {"run_id": "run-1", "first_execution_run_id": FIRST, "execution": EXECUTION}
 
 
 def a_call(name: str = "look", /, call_id: str = "c1", **arguments: JsonValue) -> ToolCall:
@@ -118,7 +126,7 @@ def a_state(
 ) -> RunState:
     """A run that has just begun, of an agent with these changes."""
     given = RunInput.model_validate({"agent": "it", "input": goal, **(run or {})})
-    return steps.opened("run-1", given, an_agent(**agent), NOW)
+    return steps.opened(given, an_agent(**agent), NOW, **IDS)
 
 
 def asked_for(*calls: AnyCall, state: RunState | None = None) -> RunState:
@@ -145,6 +153,16 @@ def a_success(call: AnyCall, data: JsonValue = "a lamp") -> ToolSuccess:
     return ToolSuccess(call_id=call.call_id, name=call.name, summary=str(data)[:80], data=data)
 
 
+def unknown_outcome(call: ToolCall) -> ToolFailure:
+    return ToolFailure(
+        status="outcome_unknown",
+        call_id=call.call_id,
+        name=call.name,
+        type="timeout",
+        reason="it may have happened",
+    )
+
+
 def a_failure(call: AnyCall, reason: str = "no such place") -> ToolFailure:
     return ToolFailure(
         status="error", call_id=call.call_id, name=call.name, type="not_found", reason=reason
@@ -160,6 +178,8 @@ def decided(call: AnyCall, decision: Decision, risk: Risk = Risk.COMMUNICATION) 
         risk=risk,
         scope="none",
         decision=decision,
+        effect="" if risk.changes_nothing else digest([call.name, arguments]),
+        draft_risk=Risk.READ_ONLY if isinstance(decision, RunAsDraftOnly) else None,
     )
 
 
@@ -167,7 +187,8 @@ def ruled_upon(
     state: RunState, answer: tuple[Ruling, ...], now: datetime = NOW, policy: str = ""
 ) -> RunState:
     """What these rulings make of a run."""
-    return rulings.after_rulings(state, Rulings(rulings=answer, policy=policy), now)
+    answered = Rulings(rulings=answer, policy=policy, execution=EXECUTION)
+    return rulings.after_rulings(state, answered, now)
 
 
 def yes(request_id: str = "req-1", approver: str = "alice", **changes: object) -> Verdict:
@@ -277,6 +298,7 @@ def an_escalation(request_id: str = "req-1", **changes: object) -> Escalation:
         "requested_at": NOW,
         "expires_at": LATER,
         "detail": "2 calls failed in a row",
+        "next_safe_action": "look at the trace for the errors, mend their cause, start again",
     }
     return Escalation.model_validate({**fields, **changes})
 
@@ -292,6 +314,7 @@ def a_record(
         "approver": "alice",
         "strength": strength,
         "reason": None,
+        "requested_at": NOW,
         "at": NOW,
         "proof": a_proof() if strength == "strong" else None,
     }
@@ -314,6 +337,8 @@ def a_proof(**changes: object) -> Proof:
 def an_invocation(**changes: object) -> ToolInvocation:
     fields: dict[str, object] = {
         "run_id": "run-1",
+        "first_execution_run_id": FIRST,
+        "execution": EXECUTION,
         "call_id": "c1",
         "agent": "it",
         "tenant": "acme",

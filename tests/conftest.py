@@ -12,8 +12,10 @@ from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 
+from holdfast.adapters.base import ProviderAdapter
 from holdfast.dev_server import dev_server
 from tests.adapters.conversations import KEY
+from tests.adapters.dialects import ADAPTERS, PATIENCE, Dialect
 from tests.adapters.provider_server import ProviderServer, point_sdks_at, serving
 from tests.running import Runs
 
@@ -58,6 +60,24 @@ def skipping_runs(
 ) -> Runs:
     monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
     return Runs(skipping_server.client, skipping_server)
+
+
+@pytest.fixture(params=ADAPTERS.values(), ids=list(ADAPTERS))
+def dialect(request: pytest.FixtureRequest) -> Dialect:
+    return request.param
+
+
+@pytest.fixture
+def adapter(dialect: Dialect) -> ProviderAdapter:
+    return dialect.adapter(PATIENCE)
+
+
+@pytest.fixture
+def command_line(client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Have commands find the server, and a home and keys of this test's own."""
+    monkeypatch.setenv("TEMPORAL_ADDRESS", client.service_client.config.target_host)
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HOLDFAST_KEYS", str(tmp_path / "keys"))
 
 
 @pytest.fixture

@@ -6,17 +6,17 @@ from contextlib import asynccontextmanager
 from uuid import uuid4
 
 from pydantic import JsonValue
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowHandle
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 
-import worker
-from contracts.approvals import ApprovalRequest, Disposition, Request
-from contracts.base import JsonObject
-from contracts.run import RunResult, StatusReport
-from contracts.tools import ToolFailure, ToolResult, ToolSuccess
-from contracts.transcript import ToolTurn, TranscriptPage
-from holdfast import App
+from holdfast import App, worker
+from holdfast.contracts.approvals import ApprovalRequest, MessageOutcome, Request
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.run import RunResult, StatusReport
+from holdfast.contracts.tools import ToolFailure, ToolResult, ToolSuccess
+from holdfast.contracts.transcript import ToolTurn, TranscriptPage
 
 
 class Run:
@@ -24,6 +24,12 @@ class Run:
 
     def __init__(self, handle: WorkflowHandle[object, RunResult]) -> None:
         self.handle = handle
+
+    @property
+    def first_execution(self) -> str:
+        """What the server calls it, whatever its id is."""
+        assert self.handle.first_execution_run_id is not None
+        return self.handle.first_execution_run_id
 
     async def result(self) -> RunResult:
         return await self.handle.result()
@@ -51,6 +57,10 @@ class Run:
         first = (await self.results())[0]
         assert isinstance(first, ToolSuccess)
         return first
+
+    async def execution(self) -> str | None:
+        """What the server calls the newest execution; each continue-as-new begins another."""
+        return (await self.handle.describe()).run_id
 
     async def pending(self) -> tuple[Request, ...]:
         return await self.handle.query("pending", result_type=tuple[Request, ...])
@@ -81,9 +91,9 @@ class Run:
             {"request_id": request_id, "decision": "approve", "approver": approver, **more},
         )
 
-    async def decide(self, *arguments: JsonValue) -> Disposition:
+    async def decide(self, *arguments: JsonValue) -> MessageOutcome:
         return await self.handle.execute_update(  # pyright: ignore[reportUnknownMemberType] -- an overload of the SDK
-            "decide", args=arguments, result_type=Disposition
+            "decide", args=arguments, result_type=MessageOutcome
         )
 
 
@@ -104,7 +114,8 @@ class Runs:
     async def another_client(self) -> Client:
         """Connect once more: two workers of one queue can't share a client."""
         return await Client.connect(
-            self.client.service_client.config.target_host, data_converter=pydantic_data_converter
+            self.client.service_client.config.target_host,
+            data_converter=self.client.data_converter,
         )
 
     @asynccontextmanager
@@ -119,6 +130,22 @@ class Runs:
             cached_transcripts=cached_transcripts,
         ):
             yield
+
+    async def reset(self, run: Run, event: int) -> Run:
+        """Have the server begin the workflow again behind an event, with the signals that came."""
+        answer = await self.client.workflow_service.reset_workflow_execution(
+            ResetWorkflowExecutionRequest(
+                namespace=self.client.namespace,
+                workflow_execution=WorkflowExecution(workflow_id=run.handle.id),
+                reason="a test",
+                workflow_task_finish_event_id=event,
+                request_id=uuid4().hex,
+            )
+        )
+        handle: WorkflowHandle[object, RunResult] = self.client.get_workflow_handle(
+            run.handle.id, run_id=answer.run_id, result_type=RunResult
+        )
+        return Run(handle)
 
     async def start(self, agent: str, goal: str = "go", **more: JsonValue) -> Run:
         brief: JsonObject = {"agent": agent, "input": goal, **more}

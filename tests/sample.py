@@ -96,7 +96,7 @@ async def send(log: str, text: str, ctx: ToolContext) -> str:
     return "sent"
 
 
-@tool(risk=Risk.WRITE_LOCAL)
+@tool(risk=Risk.WRITE_LOCAL, scope=ResourceScope(kind="workspace", argument="text"))
 async def write(log: str, text: str) -> str:
     """Write a line into a local file."""
     note(log, f"begin {text}")
@@ -114,8 +114,8 @@ async def read(log: str, text: str) -> str:
     return "read"
 
 
-@tool(risk=Risk.WRITE_LOCAL, timeout=0.3)
-async def write_slowly(log: str) -> str:
+@tool(risk=Risk.WRITE_LOCAL, timeout=0.3, scope=ResourceScope(kind="workspace", argument="place"))
+async def write_slowly(log: str, place: str = "here") -> str:
     """Write a line and then take too long to say so."""
     note(log, "written")
     await asyncio.Event().wait()

@@ -17,9 +17,9 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from pydantic import JsonValue
 
-from contracts.approvals import Approvable
-from contracts.base import JsonObject
-from policy.trust import LOCAL_ISSUER, Issuer, TrustedIssuer
+from holdfast.contracts.approvals import Approvable
+from holdfast.contracts.base import JsonObject
+from holdfast.policy.trust import LOCAL_ISSUER, Issuer, TrustedIssuer
 from tests.builders import NOW
 
 PrivateKey = Ed25519PrivateKey | EllipticCurvePrivateKey | RSAPrivateKey

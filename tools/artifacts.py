@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote
 
-from contracts.tools import ArtifactRef, ToolInvocation
+from holdfast.contracts.tools import ArtifactRef, ToolInvocation
 
 LONGEST_NAME = 100
 """Characters; file systems end at 255 bytes."""
@@ -15,7 +15,11 @@ class ArtifactStore(Protocol):
     """Keeps whole results."""
 
     def keep(self, invocation: ToolInvocation, content: bytes) -> ArtifactRef:
-        """Keep a result under its run and call; keeping it again changes nothing."""
+        """
+        Keep a result under its run and call; keeping it again changes nothing.
+
+        Raises OSError where it can't be kept.
+        """
         ...
 
 
@@ -27,14 +31,18 @@ class FileArtifacts:
 
     def keep(self, invocation: ToolInvocation, content: bytes) -> ArtifactRef:
         # Ids come from outside: quoted, no id can lead out of the folder.
-        run = self._folder / quoted(invocation.run_id)
+        run = self._folder / quoted(invocation.first_execution_run_id)
         run.mkdir(parents=True, exist_ok=True)
         # A quoted id has no dot: no id of a call is the name of another call's draft.
         purpose = "" if invocation.purpose == "call" else f".{invocation.purpose}"
         path = run / f"{quoted(invocation.call_id)}{purpose}.json"
         partial = path.with_suffix(".partial")
-        partial.write_bytes(content)
-        partial.replace(path)
+        try:
+            partial.write_bytes(content)
+            partial.replace(path)
+        except OSError:
+            partial.unlink(missing_ok=True)
+            raise
         return ArtifactRef(
             path=str(path),
             characters=len(content.decode()),

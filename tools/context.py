@@ -5,10 +5,14 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from pydantic import JsonValue
+from pydantic_core import to_json
 
-from contracts.errors import HoldfastError
-from contracts.tools import ToolInvocation
-from tools.egress.exchange import HttpAnswer, HttpRequest, request
+from holdfast.contracts.bounds import LEVELS, readable
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.tools import ToolInvocation
+from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest, request
+
+UNREADABLE_REPORT = f"a report is left out: nested more than {LEVELS} deep, or not to be read"
 
 SecretSource = Callable[[str], str]
 Heartbeat = Callable[[JsonValue], None]
@@ -75,7 +79,7 @@ class ToolContext:
 
     def heartbeat(self, progress: JsonValue = None) -> None:
         """Report progress. That the tool is alive is reported without it."""
-        self._heartbeat(progress)
+        self._heartbeat(_written(progress))
 
     def http(
         self,
@@ -90,3 +94,12 @@ class ToolContext:
         Waits for the answer. Raises ToolError where the host isn't granted or doesn't answer.
         """
         return self._ask(request(method, url, headers, body))
+
+
+def _written(progress: JsonValue) -> JsonValue:
+    """Leave out a report that no process could hand on to another."""
+    try:
+        fits = readable(to_json(progress, serialize_unknown=True))
+    except ValueError:
+        fits = False
+    return progress if fits else UNREADABLE_REPORT

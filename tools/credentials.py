@@ -1,9 +1,10 @@
 """What credentials look like, whoever they belong to. Pure, and linear in the length of a text."""
 
 import base64
-import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
+
+from holdfast.contracts.patterns import Pattern
 
 
 class Found(NamedTuple):
@@ -21,29 +22,33 @@ class Shape(NamedTuple):
     find: Callable[[str], Iterator[Found]]
 
 
+_BEFORE = "(?:^|[^A-Za-z0-9])"
+
+
 def _form(
     name: str,
     words: tuple[str, ...],
     form: str,
-    flags: re.RegexFlag = re.ASCII,
     is_one: Callable[[str], bool] = bool,
+    *,
+    any_case: bool = False,
 ) -> Shape:
-    """
-    Describe a kind of credential by a pattern, whose group `it`, or else the whole, is secret.
-
-    A pattern must begin at few places of a text and read on from there only once, or a hostile
-    text would take hours: a look back keeps it from beginning inside of a word, and what repeats
-    gives nothing back.
-    """
-    pattern = re.compile(form, flags)
-    group = "it" if "it" in pattern.groupindex else 0
+    """Describe a kind of credential by a pattern: its group `it`, or else all of it, is secret."""
+    pattern = Pattern(form, any_case=any_case)
 
     def find(text: str) -> Iterator[Found]:
-        for match in pattern.finditer(text):
-            if is_one(match[group]):
-                yield Found(*match.span(group), name)
+        for start, end in pattern.spans_in(text):
+            if is_one(text[start:end]):
+                yield Found(start, end, name)
 
     return Shape(words, find)
+
+
+def _token(
+    name: str, words: tuple[str, ...], form: str, is_one: Callable[[str], bool] = bool
+) -> Shape:
+    """Describe a kind that never begins inside of a word."""
+    return _form(name, words, f"{_BEFORE}(?P<it>{form})", is_one)
 
 
 def _has_digit(text: str) -> bool:
@@ -58,102 +63,101 @@ def _is_user_and_password(text: str) -> bool:
     return ":" in said and said.isprintable()
 
 
-_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+def _is_aws_key(text: str) -> bool:
+    return len(text) == len("AKIA") + 16 and text.isupper()
+
+
+def _is_password(text: str) -> bool:
+    return len(text) <= _LONGEST_PASSWORD
+
+
+_LONGEST_PASSWORD = 400
+_BEGIN = Pattern("-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _END = "-----END "
-_WHOLE_END = re.compile(r"-----END [A-Z0-9 ]{0,40}-----")
-_LETTERS = re.compile(r"(?:[A-Za-z0-9+/=]|\s|\\[nr])*+")
+_WHOLE_END = Pattern("-----END [A-Z0-9 ]{0,40}-----")
+_LONGEST_END = 60
+_LETTERS = Pattern(r"(?:[A-Za-z0-9+/=]|\s|\\[nr])*")
 _LONGEST_KEY = 20_000
 
 
 def _private_keys(text: str) -> Iterator[Found]:
     place, end = 0, 0
-    while begin := _BEGIN.search(text, place):
-        if 0 <= end < begin.end():
-            end = text.find(_END, begin.end())
-        closing = _WHOLE_END.match(text, end) if begin.end() <= end else None
-        if closing is not None and end - begin.end() <= _LONGEST_KEY:
-            place = closing.end()
-        elif letters := _LETTERS.match(text, begin.end()):
-            place = letters.end()  # cut off before its end: what may be of it, is
-        yield Found(begin.start(), place, "private key")
+    for begin in _BEGIN.spans_in(text):
+        if begin.start < place:
+            continue
+        if 0 <= end < begin.end:
+            end = text.find(_END, begin.end)
+        closing = _WHOLE_END.beginning(text[end : end + _LONGEST_END]) if end >= 0 else 0
+        if closing and end - begin.end <= _LONGEST_KEY:
+            place = end + closing
+        else:  # cut off before its end: what may be of it, is
+            place = begin.end + _LETTERS.beginning(text[begin.end : begin.end + _LONGEST_KEY])
+        yield Found(begin.start, place, "private key")
 
 
 _AFTER_NAME = r"[\"'\\]{0,4}\s{0,8}[:=>]{1,2}\s{0,8}[\"'\\]{0,4}"
-_ANY_CASE = re.ASCII | re.IGNORECASE
 
 SHAPES: tuple[Shape, ...] = (
     Shape(("-----begin",), _private_keys),
-    _form("api key", ("sk-",), r"(?<![A-Za-z0-9])sk-[\w-]{20,}+", is_one=_has_digit),
-    _form(
-        "aws key",
-        ("akia", "asia"),
-        r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])",
-    ),
+    _token("api key", ("sk-",), r"sk-[\w-]{20,}", _has_digit),
+    _token("aws key", ("akia", "asia"), "(?:AKIA|ASIA)[A-Za-z0-9]{16,}", _is_aws_key),
     _form(
         "aws key",
         ("secretaccesskey", "secret_access_key", "session_token", "sessiontoken"),
         r"(?:secret_?access_?key|aws_?session_?token)"
-        rf"{_AFTER_NAME}(?P<it>[A-Za-z0-9/+=]{{40,}}+)",
-        _ANY_CASE,
+        rf"{_AFTER_NAME}(?P<it>[A-Za-z0-9/+=]{{40,}})",
+        any_case=True,
     ),
-    _form("azure key", ("accountkey=",), r"AccountKey=(?P<it>[A-Za-z0-9+/]{40,}+={0,2})"),
-    _form(
+    _form("azure key", ("accountkey=",), r"AccountKey=(?P<it>[A-Za-z0-9+/]{40,}={0,2})"),
+    _token(
         "github token",
         ("gh", "github_pat_"),
-        r"(?<![A-Za-z0-9])(?:gh[pousr]_[A-Za-z0-9]{30,}+|github_pat_\w{22,}+)",
+        r"gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{22,}",
     ),
-    _form("gitlab token", ("glpat-",), r"glpat-[\w-]{20,}+"),
-    _form("google key", ("aiza",), r"(?<![A-Za-z0-9])AIza[\w-]{35}"),
-    _form(
-        "google key",
-        ("ya29.", "gocspx-"),
-        r"(?<![A-Za-z0-9])(?:ya29\.|GOCSPX-)[\w-]{20,}+",
-    ),
-    _form("hugging face token", ("hf_",), r"(?<![A-Za-z0-9])hf_[A-Za-z0-9]{30,}+"),
-    _form("npm token", ("npm_",), r"(?<![A-Za-z0-9])npm_[A-Za-z0-9]{36,}+"),
-    _form("sendgrid key", ("sg.",), r"(?<![A-Za-z0-9])SG\.[\w-]{16,32}\.[\w-]{32,64}"),
-    _form(
-        "slack token",
-        ("xox", "xapp-"),
-        r"(?<![A-Za-z0-9])(?:xox[a-z]|xapp)-[A-Za-z0-9-]{10,}+",
-        is_one=_has_digit,
-    ),
+    _form("gitlab token", ("glpat-",), r"glpat-[\w-]{20,}"),
+    _token("google key", ("aiza",), r"AIza[\w-]{35}"),
+    _token("google key", ("ya29.", "gocspx-"), r"(?:ya29\.|GOCSPX-)[\w-]{20,}"),
+    _token("hugging face token", ("hf_",), "hf_[A-Za-z0-9]{30,}"),
+    _token("npm token", ("npm_",), "npm_[A-Za-z0-9]{36,}"),
+    _token("sendgrid key", ("sg.",), r"SG\.[\w-]{16,32}\.[\w-]{32,64}"),
+    _token("slack token", ("xox", "xapp-"), "(?:xox[a-z]|xapp)-[A-Za-z0-9-]{10,}", _has_digit),
     _form(
         "slack webhook",
         ("hooks.slack.com",),
-        r"hooks\.slack\.com/(?P<it>(?:services|workflows|triggers)/[\w/+-]{20,}+)",
+        r"hooks\.slack\.com/(?P<it>(?:services|workflows|triggers)/[\w/+-]{20,})",
     ),
-    _form(
+    _token(
         "stripe key",
         ("k_live_", "k_test_", "whsec_"),
-        r"(?<![A-Za-z0-9])(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9+/=]{16,}+",
+        "(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9+/=]{16,}",
     ),
-    _form("jwt", ("eyj",), r"(?<![\w-])eyJ[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]*+){1,3}"),
+    _form("jwt", ("eyj",), r"(?:^|[^\w-])(?P<it>eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*){1,3})"),
     _form(
         "authorization",
         ("authorization",),
         rf"authorization{_AFTER_NAME}"
-        r"(?P<it>(?:(?:basic|bearer|digest|token|apikey)\s{1,8})?[^\s\"'\\,;\[\]]{8,}+)",
-        _ANY_CASE,
+        r"(?P<it>(?:(?:basic|bearer|digest|token|apikey)\s{1,8})?[^\s\"'\\,;\[\]]{8,})",
+        any_case=True,
     ),
     _form(
         "bearer token",
         ("bearer",),
-        r"(?<![a-z0-9])bearer\s{1,8}(?P<it>[\w.~+/=-]{16,}+)",
-        _ANY_CASE,
+        rf"{_BEFORE}bearer\s{{1,8}}(?P<it>[\w.~+/=-]{{16,}})",
         _has_digit,
+        any_case=True,
     ),
     _form(
         "password",
         ("basic",),
-        r"(?<![a-z0-9])basic\s{1,8}(?P<it>[a-z0-9+/]{8,}+={0,2})",
-        _ANY_CASE,
+        rf"{_BEFORE}basic\s{{1,8}}(?P<it>[a-z0-9+/]{{8,}}={{0,2}})",
         _is_user_and_password,
+        any_case=True,
     ),
     _form(
         "password",
         ("://",),
-        r"://[^\s/?#@:\"'<>\\]{0,200}+:(?P<it>[^\s/?#\"'<>\\\[\]]{1,400})@",
+        r"://[^\s/?#@:\"'<>\\]*:(?P<it>[^\s/?#\"'<>\\\[\]]+)@",
+        _is_password,
     ),
 )
 
@@ -165,9 +169,6 @@ _FIELDS = {
     "awssecretaccesskey": "aws key",
     "awssessiontoken": "aws key",
 }
-
-FIELD_WORDS = ("authorization", "api", "secret", "session")
-"""Without any of these, in small letters, no field of a JSON text is a credential by its name."""
 
 
 def shapes_in(text: str) -> tuple[Shape, ...]:

@@ -3,12 +3,12 @@
 from collections.abc import Awaitable, Callable
 from typing import Protocol, cast
 
-from contracts.errors import ToolDenied
-from contracts.tools import ToolContract, ToolInvocation
-from tools.context import Heartbeat, SecretSource, ToolContext
-from tools.limits import time_limit
-from tools.process import Job, run_in_process
-from tools.tool import Tool
+from holdfast.contracts.errors import ToolDenied
+from holdfast.contracts.tools import ToolContract, ToolInvocation
+from holdfast.tools.context import Heartbeat, SecretSource, ToolContext
+from holdfast.tools.limits import time_limit
+from holdfast.tools.process import Job, run_in_process
+from holdfast.tools.tool import Tool
 
 
 class Place(Protocol):
@@ -23,7 +23,7 @@ class Place(Protocol):
         ...
 
 
-class InWorker:
+class WorkerExecutor:
     """The worker itself, and processes forked from it: no place for what needs the sandbox."""
 
     def __init__(self, secret: SecretSource) -> None:

@@ -1,15 +1,20 @@
-"""A time limit that says whose it was."""
+"""Time limits that say whose they were."""
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-from contracts.errors import ToolTimeout
+from holdfast.contracts.errors import ToolTimeout
+
+
+def time_limit(name: str, seconds: float) -> AbstractAsyncContextManager[None]:
+    """Cancel the block after *seconds*: ToolTimeout. A time-out of the tool's own passes."""
+    return in_time(seconds, ToolTimeout(f"{name} was ended at its time limit of {seconds:g} s"))
 
 
 @asynccontextmanager
-async def time_limit(name: str, seconds: float) -> AsyncGenerator[None]:
-    """Cancel the block after *seconds*: ToolTimeout. A time-out of the tool's own passes."""
+async def in_time(seconds: float | None, late: Exception) -> AsyncGenerator[None]:
+    """Cancel the block after *seconds*, and raise *late*. A time-out of its own passes."""
     limit = asyncio.timeout(seconds)
     try:
         async with limit:
@@ -17,4 +22,4 @@ async def time_limit(name: str, seconds: float) -> AsyncGenerator[None]:
     except TimeoutError:
         if not limit.expired():
             raise
-        raise ToolTimeout(f"{name} was ended at its time limit of {seconds:g} s") from None
+        raise late from None

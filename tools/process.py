@@ -16,11 +16,11 @@ from typing import NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
-from contracts.errors import ToolCrashed, ToolError
-from contracts.tools import ErrorType, ToolInvocation
-from tools.context import ToolContext
-from tools.limits import time_limit
-from tools.tool import Tool
+from holdfast.contracts.errors import ToolCrashed, ToolError, words
+from holdfast.contracts.tools import ErrorType, ToolInvocation
+from holdfast.tools.context import ToolContext
+from holdfast.tools.limits import time_limit
+from holdfast.tools.tool import Tool
 
 # A server process with the app already imported forks a fresh child for each call in milliseconds,
 # and has no threads that a fork could catch halfway.
@@ -139,7 +139,8 @@ def _serve(sender: Connection, job: Job) -> None:
     context = ToolContext.of(
         job.invocation, job.secret, lambda value: sender.send(_Progress(value))
     )
-    with _Reporting(sender):
+    # What can't be told is printed nowhere either: the worker learns that there is no result.
+    with contextlib.suppress(BaseException), _Reporting(sender):
         values = job.tool.bound(job.invocation.arguments, context)
         sender.send(_Done(job.tool.json(job.tool.function(**values))))
 
@@ -154,14 +155,14 @@ class _Reporting:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        _kind: type[BaseException] | None,
         error: BaseException | None,
         _: TracebackType | None,
     ) -> bool:
         if isinstance(error, ToolError):
             self._sender.send(_Refused(error.type, error.reason, error.next_valid_actions))
-        elif kind is not None:
-            self._sender.send(_Raised(kind.__name__, str(error)))
+        elif error is not None:
+            self._sender.send(_Raised(type(error).__name__, words(error)))
         return True
 
 

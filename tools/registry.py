@@ -4,11 +4,11 @@ import importlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
-from contracts.base import JsonObject
-from contracts.errors import AppError
-from contracts.tools import Reconciled, Risk, ToolContract
-from tools.execution import needs_sandbox
-from tools.tool import Tool, imported
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import AppError
+from holdfast.contracts.tools import Reconciled, Risk, ToolContract
+from holdfast.tools.execution import needs_sandbox
+from holdfast.tools.tool import Tool, imported
 
 # The activities that are no tools: a model that names one asks for an unknown tool.
 RESERVED = frozenset(

@@ -1,14 +1,18 @@
 """From what a function returned to what the model reads: structured, and never too large."""
 
+import structlog
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from contracts.errors import ToolDenied, ToolError
-from contracts.tools import LONGEST_REASON, ToolFailure, ToolInvocation, ToolSuccess
-from tools.artifacts import ArtifactStore
+from holdfast.contracts.bounds import FAILURE, LEVELS, RESULT, beginning, clipped, cut
+from holdfast.contracts.errors import ToolDenied, ToolError
+from holdfast.contracts.tools import LONGEST_REASON, ToolFailure, ToolInvocation, ToolSuccess
+from holdfast.tools.artifacts import ArtifactStore
 
 SUMMARY_CHARS = 60
 MOST_ACTIONS = 10
+
+log = structlog.get_logger()
 
 
 def success(
@@ -16,24 +20,45 @@ def success(
 ) -> ToolSuccess:
     """Build the result of a call from its JSON; what exceeds *limit* characters is kept apart."""
     text = content.decode()
-    if len(text) <= limit:
+    if len(text) <= limit and len(content) <= RESULT:
         return ToolSuccess(
             call_id=invocation.call_id,
             name=name,
-            summary=_summary(text),
+            summary=clipped(text, SUMMARY_CHARS),
             data=from_json(content),
         )
+    shown = beginning(text[:limit], RESULT)
     excerpt: JsonValue = {
-        "excerpt": text[:limit],
+        "excerpt": shown,
         "truncated": True,
         "characters": len(text),
     }
+    summary = f"the first {len(shown)} of {len(text)} characters; ask for less to see the rest"
+    try:
+        artifact = artifacts.keep(invocation, content)
+    except OSError as error:
+        # The call has done what it did: that its result can't be kept must not hide it.
+        artifact, why = None, error.strerror or type(error).__name__
+        summary += f"; the whole could not be kept ({why})"
+        log.warning("artifact.not_kept", tool=name, reason=why)
     return ToolSuccess(
         call_id=invocation.call_id,
         name=name,
-        summary=f"the first {limit} of {len(text)} characters; ask for less to see the rest",
+        summary=summary,
         data=excerpt,
-        artifact=artifacts.keep(invocation, content),
+        artifact=artifact,
+        cut=True,
+    )
+
+
+def unreadable(invocation: ToolInvocation, name: str) -> ToolSuccess:
+    """Build the result of a call that was done, and whose answer nobody could read again."""
+    return ToolSuccess(
+        call_id=invocation.call_id,
+        name=name,
+        summary=f"done; what it returned is left out: it is nested more than {LEVELS} deep, "
+        "or has a number that can't be read",
+        cut=True,
     )
 
 
@@ -44,12 +69,22 @@ def failure(invocation: ToolInvocation, name: str, error: ToolError) -> ToolFail
         call_id=invocation.call_id,
         name=name,
         type=error.type,
-        reason=error.reason[:LONGEST_REASON],
+        reason=cut(error.reason[:LONGEST_REASON], FAILURE // 2),
         next_valid_actions=tuple(
-            action[:LONGEST_REASON] for action in error.next_valid_actions[:MOST_ACTIONS]
+            cut(action, FAILURE // 2 // MOST_ACTIONS)
+            for action in error.next_valid_actions[:MOST_ACTIONS]
         ),
     )
 
 
-def _summary(text: str) -> str:
-    return text if len(text) <= SUMMARY_CHARS else f"{text[: SUMMARY_CHARS - 1]}…"
+def attempted(invocation: ToolInvocation, name: str) -> ToolFailure:
+    """Build the result of a call that another worker tried as a read, and that is a write here."""
+    return ToolFailure(
+        status="outcome_unknown",
+        call_id=invocation.call_id,
+        name=name,
+        type="conflict",
+        reason="tried by a worker for which it only read, and here it changes something: workers "
+        "of two releases disagree; it may have happened",
+        next_valid_actions=("find out whether it happened before you ask for it again",),
+    )

@@ -1,10 +1,12 @@
 """JSON Schemas: made from a signature, checked for what a contract needs, applied to arguments."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from datetime import datetime, time
 from decimal import Decimal
 from itertools import islice
-from types import TracebackType
 from typing import Annotated, cast, get_origin, get_type_hints
 
 import jsonschema_rs
@@ -13,6 +15,7 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
+    RootModel,
     TypeAdapter,
     ValidationError,
     create_model,
@@ -20,9 +23,11 @@ from pydantic import (
 from pydantic.errors import PydanticUserError
 from pydantic_core import to_jsonable_python
 
-from contracts.base import JsonObject
-from contracts.errors import AppError
-from tools.context import ToolContext
+from holdfast.contracts.base import JsonObject, canonical_json
+from holdfast.contracts.errors import AppError
+from holdfast.tools import readings
+from holdfast.tools.context import ToolContext
+from holdfast.tools.readings import AMBIGUOUS
 
 _MODE_NAMES = {"mode", "action", "operation", "op", "command", "kind"}
 _MODE_LIMIT = 7
@@ -32,14 +37,12 @@ LONGEST_OBJECTION = 500
 
 MOST_OBJECTIONS = 20
 
-_ANYTHING: TypeAdapter[object] = TypeAdapter(object)
-
 
 class Signature:
     """What a tool's function takes and gives, read once. Raises AppError where that can't be."""
 
     def __init__(self, name: str, function: Callable[..., object]) -> None:
-        with Defining(name):
+        with defining(name):
             hints = get_type_hints(function, include_extras=True)
         self.context_parameter: str | None = None
         fields: dict[str, tuple[object, object]] = {}
@@ -54,7 +57,7 @@ class Signature:
                 fields[f"argument_{len(fields)}"] = (named, default)
         if hints.get("return", None) is None:
             raise AppError(f"tool {name!r}: say what it returns with a return annotation")
-        with Defining(name):
+        with defining(name):
             self.arguments = _arguments_model(name, fields)
             self.returns: TypeAdapter[object] = TypeAdapter(hints["return"])
             self.input_schema: JsonObject = _closed(
@@ -62,9 +65,8 @@ class Signature:
             )
             self.output_schema: JsonObject = self.returns.json_schema(mode="serialization")
 
-    def values(self, arguments: JsonObject) -> dict[str, object]:
-        """Turn JSON into what the function takes; raises pydantic's ValidationError."""
-        parsed = self.arguments.model_validate(arguments)
+    def values(self, parsed: BaseModel) -> dict[str, object]:
+        """Return what the function takes of arguments that were read."""
         return {
             field.alias or name: getattr(parsed, name)
             for name, field in type(parsed).model_fields.items()
@@ -78,52 +80,56 @@ def seen(values: Mapping[str, object]) -> JsonObject:
     A decimal is a number; one with more digits than a number holds stays text, because it would
     become another one.
     """
-    dumped = cast("dict[str, object]", _ANYTHING.dump_python(values))
-    return {name: _comparable(value) for name, value in dumped.items()}
+    return {name: _comparable(value) for name, value in values.items()}
 
 
 def _comparable(value: object) -> JsonValue:
     match value:
         case Decimal() if value.is_finite() and Decimal(repr(float(value))) == value:
             return float(value)
-        case list() | tuple() | set() | frozenset():
+        case RootModel():
+            return _comparable(cast("RootModel[object]", value).root)
+        case BaseModel():
+            return {name: _comparable(field) for name, field in value}
+        case set() | frozenset():
+            # Each process has an order of its own; JSON has to have one for all.
+            members = map(_comparable, cast("Iterable[object]", value))
+            return sorted(members, key=canonical_json)
+        case list() | tuple():
             return [_comparable(entry) for entry in cast("Iterable[object]", value)]
         case dict():
-            fields = cast("dict[object, object]", value)
+            entries = cast("dict[object, object]", value)
             return {
-                str(to_jsonable_python(name)): _comparable(entry) for name, entry in fields.items()
+                str(to_jsonable_python(name)): _comparable(entry)
+                for name, entry in entries.items()
             }
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            return {one.name: _comparable(getattr(value, one.name)) for one in fields(value)}
         case _:
             return to_jsonable_python(value)
 
 
-class Defining:
-    """Whatever keeps a tool from being defined becomes one line."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        _: TracebackType | None,
-    ) -> None:
-        if isinstance(error, ValidationError):
-            raise AppError(f"tool {self._name!r}: {objections(error)}") from None
-        if isinstance(error, PydanticUserError | NameError | TypeError):
-            raise AppError(
-                f"tool {self._name!r}: its types are no JSON: {_reason(error)}"
-            ) from None
+@contextmanager
+def defining(name: str) -> Generator[None]:
+    """Make one line of whatever keeps a tool from being defined."""
+    try:
+        yield
+    except ValidationError as error:
+        raise AppError(f"tool {name!r}: {objections(error)}") from None
+    except (PydanticUserError, NameError, TypeError) as error:
+        raise AppError(f"tool {name!r}: its types are no JSON: {_reason(error)}") from None
 
 
 def objections(error: ValidationError) -> str:
     """Say on one line what pydantic objects to, field by field."""
-    return "; ".join(
-        f"{'.'.join(str(part) for part in entry['loc'])}: {entry['msg']}"
-        for entry in error.errors(include_url=False, include_input=False)
+    return "; ".join(lines(error))
+
+
+def lines(error: ValidationError) -> tuple[str, ...]:
+    """Say on a short line for each field what pydantic objects to; its value isn't quoted."""
+    return tuple(
+        " ".join(f"{_place(list(entry['loc']))}{entry['msg']}".split())[:LONGEST_OBJECTION]
+        for entry in error.errors(include_url=False, include_input=False)[:MOST_OBJECTIONS]
     )
 
 
@@ -157,18 +163,53 @@ def output_schema(agent: str, shape: type[object]) -> JsonObject:
         raise AppError(f"agent {agent!r}: its output is no JSON: {_reason(error)}") from None
     if schema.get("type") != "object":
         raise AppError(f"agent {agent!r}: its output must be an object: a model or a dataclass")
-    return _closed(schema)
+    closed = _closed(schema)
+    SchemaCheck(closed, f"agent {agent!r}")
+    return closed
 
 
 def _is_type(shape: object) -> bool:
     return isinstance(shape, type) or get_origin(shape) is not None
 
 
-class SchemaCheck:
-    """Validates JSON against a JSON Schema; compiled once, good for any number of values."""
+def _reads(read: Callable[[str], object], shortest: int) -> Callable[[str], bool]:
+    def is_one(text: str) -> bool:
+        try:
+            read(text)
+        except ValueError:
+            return False
+        return len(text) >= shortest
 
-    def __init__(self, schema: JsonObject) -> None:
-        self._validator = jsonschema_rs.validator_for(schema)
+    return is_one
+
+
+_FORMATS = {
+    "date-time": _reads(datetime.fromisoformat, len("2026-11-22T10")),
+    "time": _reads(time.fromisoformat, len("10:00")),
+}
+"""As pydantic reads what it calls so: JSON Schema would have an offset in each."""
+
+
+class SchemaCheck:
+    """
+    Validates JSON against a JSON Schema; compiled once, good for any number of values.
+
+    Patterns take time linear in a text. Raises AppError for a schema that can't be used: such
+    patterns look neither ahead nor back, and refer to no group.
+    """
+
+    def __init__(self, schema: JsonObject, whose: str = "schema") -> None:
+        self._schema = schema
+        try:
+            self._validator = jsonschema_rs.validator_for(
+                schema,
+                formats=_FORMATS,
+                validate_formats=True,
+                pattern_options=jsonschema_rs.RegexOptions(),
+            )
+        except ValueError as error:
+            flaw = " ".join(str(error).split())[:LONGEST_OBJECTION]
+            raise AppError(f"{whose}: its schema can't be used: {flaw}") from None
 
     def objections(self, value: JsonValue) -> tuple[str, ...]:
         """
@@ -176,10 +217,14 @@ class SchemaCheck:
 
         The value is quoted there, and may be as large as a model's reply: so they are cut.
         """
-        return tuple(
-            f"{_place(error.instance_path)}{error.message}"[:LONGEST_OBJECTION]
-            for error in islice(self._validator.iter_errors(value), MOST_OBJECTIONS)
-        )
+        if self.is_ambiguous(value):
+            return (AMBIGUOUS,)
+        found = readings.flaws(self._validator, self._schema, value)
+        return tuple(flaw.said[:LONGEST_OBJECTION] for flaw in islice(found, MOST_OBJECTIONS))
+
+    def is_ambiguous(self, value: JsonValue) -> bool:
+        """Whether a value can be read in so many ways that nobody can find the right one soon."""
+        return readings.readings(self._schema, value, tagged=True).too_many
 
 
 def flaws(schema: JsonObject) -> tuple[str, ...]:

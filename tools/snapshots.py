@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from contracts.errors import HoldfastError
-from contracts.project import WorkspaceSnapshot
-from tools.trees import Found, Walk, changed, contents, room_for
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.project import WorkspaceSnapshot
+from holdfast.tools.safe_walk import Found, Walk, changed, contents, room_for
 
 
 class Entry(NamedTuple):

@@ -2,16 +2,20 @@
 
 import importlib
 import inspect
-from collections.abc import Awaitable, Callable
-from typing import Literal, TypeAlias, TypedDict, Unpack
+from collections.abc import Awaitable, Callable, Iterator
+from functools import cached_property
+from typing import Literal, TypeAlias, TypedDict, Unpack, cast
 
-from pydantic import ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError
 
-from contracts.base import JsonObject
-from contracts.errors import AppError, ToolError
-from contracts.tools import ResourceScope, RetryRule, Risk, ToolContract
-from tools.context import ToolContext
-from tools.schema import Defining, SchemaCheck, Signature, flaws, objections, seen
+from holdfast.contracts.base import JsonObject, digest
+from holdfast.contracts.bounds import ENDLESS
+from holdfast.contracts.errors import AppError, ToolError
+from holdfast.contracts.tools import ResourceScope, RetryRule, Risk, ToolContract
+from holdfast.tools.context import ToolContext
+from holdfast.tools.filling import completed
+from holdfast.tools.readings import AMBIGUOUS
+from holdfast.tools.schema import SchemaCheck, Signature, defining, flaws, objections, seen
 
 ToolFunction: TypeAlias = Callable[..., object] | Callable[..., Awaitable[object]]
 
@@ -56,7 +60,10 @@ class Tool:
         self.module = function.__module__
         self.qualname = function.__qualname__
         self._signature = signature
-        self._check = SchemaCheck(contract.input_schema)
+        self._check = SchemaCheck(contract.input_schema, f"tool {contract.name!r}")
+        self._result_check = SchemaCheck(
+            contract.output_schema, f"what tool {contract.name!r} returns"
+        )
 
     def __reduce__(self) -> tuple[Callable[[str, str], object], tuple[str, str]]:
         """Travel between processes as a name: code is imported, never sent."""
@@ -66,9 +73,18 @@ class Tool:
         """Call the function as it was written, for example in its own unit test."""
         return self.function(*args, **kwargs)
 
+    @cached_property
+    def digest(self) -> str:
+        """What is the same for tools that promise the same."""
+        return digest(self.contract.model_dump(mode="json"))
+
     def objections(self, arguments: JsonObject) -> tuple[str, ...]:
         """Say what is wrong with the arguments, by the contract's schema."""
         return self._check.objections(arguments)
+
+    def result_objections(self, result: JsonValue) -> tuple[str, ...]:
+        """Say what is wrong with a result, by the contract's schema."""
+        return self._result_check.objections(result)
 
     def bound(self, arguments: JsonObject, context: ToolContext) -> dict[str, object]:
         """
@@ -76,7 +92,7 @@ class Tool:
 
         Raises ToolError where a type is stricter than its schema can say.
         """
-        values = self._taken(arguments)
+        values = self._signature.values(self._read(arguments))
         if self._signature.context_parameter is not None:
             values[self._signature.context_parameter] = context
         return values
@@ -87,11 +103,25 @@ class Tool:
 
         Defaults are filled in, decimals are numbers. Raises ToolError as `bound` does.
         """
-        return seen(self._taken(arguments))
+        return seen(self._signature.values(self._read(arguments)))
 
-    def _taken(self, arguments: JsonObject) -> dict[str, object]:
+    def completed(self, arguments: JsonObject) -> JsonObject:
+        """
+        Return valid arguments with each default that they leave out, made once and for all.
+
+        Raises ToolError as `bound` does, and where a default isn't what the schema takes.
+        """
+        complete = cast("JsonObject", completed(arguments, self._read(arguments)))
+        if complete != arguments and (flaws := self.objections(complete)):
+            reason = f"name what was left out: {'; '.join(flaws)}"
+            raise ToolError("invalid_arguments", reason, ("correct the arguments",))
+        return complete
+
+    def _read(self, arguments: JsonObject) -> BaseModel:
+        if self._check.is_ambiguous(arguments):
+            raise ToolError("invalid_arguments", AMBIGUOUS, ("correct the arguments",))
         try:
-            return self._signature.values(arguments)
+            return self._signature.arguments.model_validate(arguments)
         except ValidationError as error:
             raise ToolError(
                 "invalid_arguments", objections(error), ("correct the arguments",)
@@ -100,7 +130,23 @@ class Tool:
     def json(self, value: object) -> bytes:
         """Turn what the function returned into JSON; raises when it isn't what was promised."""
         returns = self._signature.returns
-        return returns.dump_json(returns.validate_python(value))
+        try:
+            return returns.dump_json(returns.validate_python(value))
+        except ValueError as error:
+            # The call has done what it did: that its result can't be written must not hide it.
+            if _is_endless(error):
+                return ENDLESS
+            raise
+
+
+_ENDLESS = {"recursion_loop", "recursion_depth_exceeded"}
+
+
+def _is_endless(error: ValueError) -> bool:
+    """Whether a value is nested too deeply to be written, or in itself."""
+    if isinstance(error, ValidationError):
+        return any(flaw["type"] in _ENDLESS for flaw in error.errors())
+    return "depth exceeded" in str(error) or "Circular reference" in str(error)
 
 
 class Terms(TypedDict, total=False):
@@ -148,7 +194,7 @@ def tool(*, risk: Risk, **terms: Unpack[Terms]) -> Callable[[ToolFunction], Tool
         signature = Signature(name, function)
         if risk not in _SIDE_EFFECTS:
             raise AppError(f"tool {name!r}: risk {risk!r} is none of the risk classes")
-        with Defining(name):
+        with defining(name):
             made = Tool(_contract(function, signature, risk, terms), function, signature)
         if holes := _holes(made):
             raise AppError(f"tool {name!r}: {'; '.join(holes)}")
@@ -212,11 +258,18 @@ def _holes(made: Tool) -> tuple[str, ...]:
         found.append(f"there is nothing to undo: {contract.risk} changes nothing")
     if contract.local and contract.timeout > LONGEST_LOCAL:
         found.append(f"a local tool must have a timeout of at most {LONGEST_LOCAL:g} s")
-    scope = contract.resource_scope
-    properties = contract.input_schema.get("properties")
+    return (*found, *_unscoped(contract))
+
+
+def _unscoped(contract: ToolContract) -> Iterator[str]:
+    scope, properties = contract.resource_scope, contract.input_schema.get("properties")
     known = properties if isinstance(properties, dict) else {}
     if scope.kind != "none" and scope.argument is None:
-        found.append(f"its scope {scope.kind!r} must name the argument that is checked")
+        yield f"its scope {scope.kind!r} must name the argument that is checked"
     if scope.argument is not None and scope.argument not in known:
-        found.append(f"its scope names {scope.argument!r}, which is none of its arguments")
-    return tuple(found)
+        yield f"its scope names {scope.argument!r}, which is none of its arguments"
+    if contract.risk is Risk.WRITE_LOCAL and scope.kind != "workspace" and not contract.sandboxed:
+        yield (
+            "a write_local tool needs scope=ResourceScope(kind='workspace', argument=...), which "
+            "names its path, or sandboxed=True; one that writes elsewhere is write_internal"
+        )

@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from contracts.errors import InvalidInput
-from contracts.project import WorkspaceSnapshot
-from tools.artifacts import quoted
-from tools.removal import remove
-from tools.sandbox.identity import other_user
-from tools.snapshots import Listing, Snapshots, summary
-from tools.trees import LIMITS, Found, Limits, NewTree, Walk, contents, opened_below
+from holdfast.contracts.errors import InvalidInput
+from holdfast.contracts.project import WorkspaceSnapshot
+from holdfast.tools.artifacts import quoted
+from holdfast.tools.remove_tree import remove
+from holdfast.tools.safe_walk import LIMITS, Found, Limits, NewTree, Walk, contents, opened_below
+from holdfast.tools.sandbox.identity import other_user
+from holdfast.tools.snapshots import Listing, Snapshots, summary
 
 LEFT_OUT = frozenset({".git", ".env"})
 """What isn't copied, wherever it lies: its addresses and its variables hold credentials."""
@@ -56,17 +56,17 @@ class Workspaces:
         self._folder = self._home / "workspaces"
         self._limits = limits
 
-    def opened(self, run_id: str) -> Path:
+    def opened(self, run: str) -> Path:
         """Return the workspace of a run, which is made if there is none, as its user's own."""
-        workspace = self._place(run_id)
+        workspace = self._place(run)
         self._home.mkdir(parents=True, exist_ok=True)
         for folder in (self._folder, workspace):
             folder.mkdir(exist_ok=True, mode=0o700)
-        if (user := other_user(run_id)) is not None:
+        if (user := other_user(run)) is not None:
             os.chown(workspace, user, user)
         return workspace
 
-    def fill(self, run_id: str, folder: Path) -> tuple[LeftOut, ...]:
+    def fill(self, run: str, folder: Path) -> tuple[LeftOut, ...]:
         """
         Copy a project into an empty workspace; one that holds something stays as it is.
 
@@ -81,21 +81,21 @@ class Workspaces:
         project = folder.resolve()
         if project == self._home.resolve():
             raise InvalidInput(f"{str(folder)!r} is HOLDFAST_HOME: name the project's own folder")
-        workspace = self.opened(run_id)
+        workspace = self.opened(run)
         if any(workspace.iterdir()):
             return ()
-        with self._fresh(run_id) as fresh:
-            left_out = self._copied(project, NewTree(fresh, other_user(run_id)))
+        with self._fresh(run) as fresh:
+            left_out = self._copied(project, NewTree(fresh, other_user(run)))
             fresh.rename(workspace)
         return left_out
 
-    def read(self, run_id: str, path: str) -> Document | None:
+    def read(self, run: str, path: str) -> Document | None:
         """
         Read a file, through links that stay in the workspace; null where there is none.
 
         Raises InvalidInput where a path leads out by its own words.
         """
-        workspace = os.path.realpath(self.opened(run_id))
+        workspace = os.path.realpath(self.opened(run))
         if path.startswith("/") or ".." in path.split("/") or "\0" in path:
             raise InvalidInput(f"{path[:200]!r} leads out of the project: name a file in it")
         place = os.path.realpath(f"{workspace}/{path}")
@@ -112,31 +112,31 @@ class Workspaces:
         finally:
             os.close(descriptor)
 
-    def digest(self, run_id: str) -> str:
+    def digest(self, run: str) -> str:
         """Return the digest of what is in a workspace."""
-        return summary(self._listing(run_id, keep=False)).digest
+        return summary(self._listing(run, keep=False)).digest
 
-    def snapshot(self, run_id: str) -> WorkspaceSnapshot:
+    def snapshot(self, run: str) -> WorkspaceSnapshot:
         """
         Keep what is in a workspace: files, folders and links with their modes, and no times.
 
         What its owner couldn't read becomes readable. Pipes and sockets are left out.
         """
-        kept = self._kept(run_id)
+        kept = self._kept(run)
         kept.prepare()
-        return kept.keep(self._listing(run_id, keep=True))
+        return kept.keep(self._listing(run, keep=True))
 
-    def restore(self, run_id: str, digest: str) -> WorkspaceSnapshot:
+    def restore(self, run: str, digest: str) -> WorkspaceSnapshot:
         """
         Make a workspace what it was at a snapshot, and nothing more.
 
         Raises HoldfastError where there is no such snapshot. The workspace is another folder then:
         a call that still runs in the old one changes nothing.
         """
-        kept = self._kept(run_id)
+        kept = self._kept(run)
         listing = kept.listing(digest)
-        with self._fresh(run_id) as fresh:
-            tree = NewTree(fresh, other_user(run_id))
+        with self._fresh(run) as fresh:
+            tree = NewTree(fresh, other_user(run))
             for entry in listing:
                 match entry.kind:
                     case "folder":
@@ -145,18 +145,18 @@ class Workspaces:
                         tree.link(entry.path, entry.content)
                     case "file":
                         tree.file(entry.path, entry.mode, entry.size, kept.contents(entry))
-            self._exchange(run_id, fresh)
+            self._exchange(run, fresh)
         return summary(listing)
 
-    def _place(self, run_id: str) -> Path:
-        return self._folder / quoted(run_id)
+    def _place(self, run: str) -> Path:
+        return self._folder / quoted(run)
 
-    def _kept(self, run_id: str) -> Snapshots:
-        return Snapshots(self._home / "snapshots" / quoted(run_id))
+    def _kept(self, run: str) -> Snapshots:
+        return Snapshots(self._home / "snapshots" / quoted(run))
 
-    def _listing(self, run_id: str, *, keep: bool) -> Listing:
-        kept = self._kept(run_id)
-        walk = Walk(self.opened(run_id), "the workspace", self._limits, mends=True)
+    def _listing(self, run: str, *, keep: bool) -> Listing:
+        kept = self._kept(run)
+        walk = Walk(self.opened(run), "the workspace", self._limits, mends=True)
         entries = (kept.entry(walk, found, keep=keep) for found in walk)
         return tuple(entry for entry in entries if entry is not None)
 
@@ -181,14 +181,14 @@ class Workspaces:
         return (*left_out, *skipped)
 
     @contextmanager
-    def _fresh(self, run_id: str) -> Generator[Path]:
+    def _fresh(self, run: str) -> Generator[Path]:
         """
         Have an empty folder beside a workspace, and leave nothing of it.
 
         What an earlier attempt has left goes first; if that one still works, it fails now.
         """
         # A quoted id has no dot: none of these is the workspace of another run.
-        beside = f"{self.opened(run_id).name}."
+        beside = f"{self.opened(run).name}."
         for left in self._folder.iterdir():
             if left.name.startswith(beside):
                 remove(left)
@@ -199,8 +199,8 @@ class Workspaces:
             if fresh.exists():
                 remove(fresh)
 
-    def _exchange(self, run_id: str, fresh: Path) -> None:
-        workspace = self.opened(run_id)
+    def _exchange(self, run: str, fresh: Path) -> None:
+        workspace = self.opened(run)
         old = Path(tempfile.mkdtemp(prefix=f"{workspace.name}.", dir=self._folder))
         workspace.rename(old)
         try:

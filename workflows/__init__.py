@@ -1,1 +1,4 @@
 """Deterministic orchestration: what happens in which order. No I/O."""
+
+if __name__ != "holdfast.workflows":
+    raise ImportError("import it as holdfast.workflows")

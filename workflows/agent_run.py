@@ -9,33 +9,26 @@ from temporalio import workflow
 from temporalio.common import RawValue
 from temporalio.exceptions import FailureError, is_cancelled_exception
 
-from activities.policy import PolicyActivities
-from contracts.approvals import Disposition, Request
-from contracts.errors import HoldfastError
-from contracts.model import Prefix
-from contracts.run import WORKFLOW_TYPE, RunResult, StatusReport, UsageReport
-from contracts.state import CallState
-from contracts.transcript import TranscriptPage
-from workflows import (
+from holdfast.contracts.approvals import MessageOutcome, PendingPage, Request
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.model import Prefix
+from holdfast.contracts.run import WORKFLOW_TYPE, RunResult, StatusReport, UsageReport
+from holdfast.contracts.state import CallState
+from holdfast.contracts.tools import ToolResult
+from holdfast.contracts.transcript import TranscriptPage
+from holdfast.run import (
     answers,
-    attributes,
+    batches,
     compaction,
-    control,
-    gates,
-    options,
-    requests,
+    disagreements,
+    results,
     rulings,
     steps,
     summaries,
-    views,
+    verdicts,
 )
-from workflows.asking import ask_model
-from workflows.hearing import Ear
-from workflows.inbox import Inbox, Letter
-from workflows.live import LiveRun
-from workflows.notifying import notify
-from workflows.opening import open_run
-from workflows.step import (
+from holdfast.run.disagreements import NotBegun
+from holdfast.run.step import (
     Authorize,
     AwaitPeople,
     AwaitResume,
@@ -48,12 +41,22 @@ from workflows.step import (
     RunTools,
     Step,
 )
-from workflows.tool_call import run_tool
-from workflows.transcript import carried, halted, pruned
-from workflows.watching import watch_time
+from holdfast.run.transcript import carried, halted, pruned
+from holdfast.workflows import attributes, control, options, resets, views
+from holdfast.workflows.authorizing import authorized
+from holdfast.workflows.children import tell_when_held
+from holdfast.workflows.inbox import InboundMessage, Inbox
+from holdfast.workflows.model_calls import ask_model
+from holdfast.workflows.notifications import notify
+from holdfast.workflows.opening import open_run
+from holdfast.workflows.resting import at_rest
+from holdfast.workflows.run_context import RunContext, ends_if_cancelled
+from holdfast.workflows.signals import SignalHandler
+from holdfast.workflows.time_limit import watch_time
+from holdfast.workflows.tool_call import run_tool
 
-# What later releases do otherwise than histories of earlier ones, which must replay.
-BETWEEN_CALLS = "decide-between-calls"
+# A run that ends by itself waits for what it was told; one that is cancelled needs no more words.
+ABANDON = workflow.HandlerUnfinishedPolicy.ABANDON
 
 
 @workflow.defn(name=WORKFLOW_TYPE, failure_exception_types=[HoldfastError])
@@ -61,22 +64,22 @@ class AgentRun:
     """One run of one agent. Everything that decides what happens next is in its state."""
 
     def __init__(self) -> None:
-        self._run = LiveRun()
-        self._inbox = Inbox(Ear(self._run).hear)
+        self._run = RunContext()
+        self._inbox = Inbox(SignalHandler(self._run).hear)
 
     @workflow.run
     async def run(self, *arguments: JsonValue) -> RunResult:
         """Take steps until the run is over."""
         await open_run(self._run, arguments)
         self._inbox.open()
-        attributes.show(self._run.state)
+        attributes.show(self._run)
         background = self._background()
         try:
             return await self._go_on()
         except (asyncio.CancelledError, FailureError) as error:
             if is_cancelled_exception(error):
-                self._run.state = requests.withdrawn(self._run.state, workflow.now())
-                attributes.show(self._run.state)
+                self._run.state = verdicts.withdrawn(self._run.state, workflow.now())
+                attributes.show(self._run)
             raise
         finally:
             for task in background:
@@ -85,14 +88,17 @@ class AgentRun:
     def _background(self) -> list[asyncio.Task[None]]:
         """Begin what goes on beside the steps, for agents that have it."""
         agent, tasks = self._run.state.agent, list[asyncio.Task[None]]()
-        if agent.triggers is not None and agent.triggers.expected_time is not None:
+        if agent.triggers.expected_time is not None:
             tasks.append(asyncio.create_task(watch_time(self._run)))
         if agent.notifies:
             tasks.append(asyncio.create_task(notify(self._run)))
+        if (parent := workflow.info().parent) is not None:
+            tasks.append(asyncio.create_task(tell_when_held(self._run, parent)))
         return tasks
 
     async def _go_on(self) -> RunResult:
         while True:
+            ends_if_cancelled()
             match self._next_step():
                 case CallModel() as step:
                     await ask_model(self._run, step)
@@ -109,18 +115,29 @@ class AgentRun:
                 case Release():
                     self._run.state = answers.advanced(self._run.state)
                 case ContinueAsNew():
-                    self._inbox.hurry()
-                    await workflow.wait_condition(workflow.all_handlers_finished)
-                    workflow.continue_as_new(carried(self._run.state))
+                    await self._begin_anew()
                 case Halt(stop):
                     await self._run.record("stopped", stop.reason)
                     self._run.state = halted(self._run.state, stop)
                 case Finish():
                     await workflow.wait_condition(workflow.all_handlers_finished)
-                    attributes.show(self._run.state)
+                    attributes.show(self._run)
                     return steps.result(self._run.state, has_parent=_has_parent())
                 case step:
                     await control.take(self._run, step)
+
+    async def _begin_anew(self) -> None:
+        """
+        Go on in a new execution, unless what was heard last leads elsewhere.
+
+        Once it is asked for nothing else happens: were the state too large by now to be sent, the
+        SDK would drop the run's only task without a word.
+        """
+        self._inbox.hurry()
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        if isinstance(self._next_step(), ContinueAsNew):
+            workflow.continue_as_new(carried(self._run.state))
+        self._inbox.hurry(on=False)
 
     def _next_step(self) -> Step:
         long = options.history_is_long(self._run.state.agent.max_history_events)
@@ -134,11 +151,8 @@ class AgentRun:
     async def _authorize(self, calls: tuple[CallState, ...]) -> None:
         visible = tuple(tool.name for tool in self._run.state.agent.tools)
         asked = rulings.asked(self._run.state, calls, visible, workflow.now())
-        answer = await workflow.execute_local_activity_method(
-            PolicyActivities.authorize,
-            asked,
-            **options.decision(summaries.calls_line(asked.calls)),
-        )
+        answer = await authorized(asked)
+        await resets.notice(self._run, answer.execution)
         for ruling in answer.rulings:
             if rulings.is_notable(ruling):
                 await self._run.record("ruled", summaries.ruling_line(ruling))
@@ -146,48 +160,65 @@ class AgentRun:
         self._run.state = steps.settled(rulings.after_rulings(self._run.state, answer, now), now)
 
     async def _wait_for_people(self, until: datetime) -> None:
-        waiting, began = self._run.state.requests, workflow.now()
-        self._run.resting = True
-        attributes.show(self._run.state)
-        try:
-            await workflow.wait_condition(
-                lambda: (
-                    self._run.state.requests != waiting
-                    or not isinstance(self._next_step(), AwaitPeople)
-                ),
-                timeout=max(until - began, timedelta(0)),
-                timeout_summary=summaries.requests_line(waiting),
-            )
-        except TimeoutError:
-            now = workflow.now()
-            for request in requests.passed_on(self._run.state, now):
-                await self._run.record("escalated", summaries.escalation_line(request))
-            self._run.state = steps.settled(requests.overdue(self._run.state, now), now)
-        self._rested(began)
+        waiting = self._run.state.requests
+        with at_rest(self._run):
+            try:
+                await workflow.wait_condition(
+                    lambda: (
+                        self._run.state.requests != waiting
+                        or not isinstance(self._next_step(), AwaitPeople)
+                    ),
+                    timeout=max(until - workflow.now(), timedelta(0)),
+                    timeout_summary=summaries.requests_line(waiting),
+                )
+            except TimeoutError:
+                now = workflow.now()
+                for request in verdicts.passed_on(self._run.state, now):
+                    await self._run.record("escalated", summaries.escalation_line(request))
+                self._run.state = steps.settled(verdicts.overdue(self._run.state, now), now)
 
     async def _wait_for_resume(self) -> None:
-        began = workflow.now()
-        self._run.resting = True
-        attributes.show(self._run.state)
-        await workflow.wait_condition(lambda: not isinstance(self._next_step(), AwaitResume))
-        self._rested(began)
-
-    def _rested(self, began: datetime) -> None:
-        """Go on after a wait: it was no work, and what was allowed before it is decided anew."""
-        waited = steps.waited(self._run.state, workflow.now() - began)
-        self._run.state = gates.reopened(rulings.reopened(waited))
-        self._run.resting = False
-        attributes.show(self._run.state)
+        with at_rest(self._run):
+            await workflow.wait_condition(lambda: not isinstance(self._next_step(), AwaitResume))
 
     async def _run_tools(self, batch: tuple[CallState, ...]) -> None:
-        left = self._run.seconds_left()
-        results = await asyncio.gather(*(run_tool(self._run.state, call, left) for call in batch))
-        self._run.state = steps.after_tools(self._run.state, tuple(results), workflow.now())
-        reopened = rulings.reopened(self._run.state)
-        if reopened.calls != self._run.state.calls and workflow.patched(BETWEEN_CALLS):
-            self._run.state = reopened
+        fresh = rulings.lapsed(self._run.state, batch, workflow.now())
+        if fresh is not self._run.state:
+            self._run.state = fresh
+            return
+        left, state = self._run.seconds_left(), self._run.state
+        found: list[ToolResult | NotBegun] = (
+            [results.no_room(call.call) for call in batch]
+            if batches.overfull(state)
+            else await asyncio.gather(*(self._run_tool(call, left) for call in batch))
+        )
+        ran = tuple(result for result in found if not isinstance(result, NotBegun))
+        state = steps.after_tools(self._run.state, ran, workflow.now(), batch)
+        self._run.state = state
+        await self._send_back(batch, found)
+        if batches.has_more(state, batch):
+            await workflow.sleep(options.BREATH, summary="what ran so far fills a workflow task")
+        self._run.state = rulings.reopened(self._run.state)
         if (stop := self._run.state.stop) is not None:
             await self._run.record("stopped", stop.reason)
+
+    async def _send_back(
+        self, batch: tuple[CallState, ...], found: list[ToolResult | NotBegun]
+    ) -> None:
+        """Have decided anew what hasn't begun; after a while, if that came to nothing before."""
+        both = zip(batch, found, strict=True)
+        refused = {call.call.call_id: one for call, one in both if isinstance(one, NotBegun)}
+        if not refused:
+            return
+        self._run.state = disagreements.sent_back(self._run.state, refused, workflow.now())
+        if pause := disagreements.pause(self._run.state, refused):
+            await workflow.sleep(pause, summary=disagreements.WHY)
+
+    async def _run_tool(
+        self, call: CallState, seconds_left: float | None
+    ) -> ToolResult | NotBegun:
+        with self._run.doing(f"tool {call.call.name}"):
+            return await run_tool(self._run.state, call, seconds_left)
 
     async def _prune(self, before: int) -> None:
         fresh = pruned(self._run.state, before)
@@ -195,7 +226,7 @@ class AgentRun:
         await self._run.record("context pruned", f"turns before item {before}: {sizes}")
         self._run.state = compaction.measured_anew(pruned(self._run.state, before))
 
-    @workflow.signal(dynamic=True)
+    @workflow.signal(dynamic=True, unfinished_policy=ABANDON)
     async def receive(self, name: str, payloads: Sequence[RawValue]) -> None:
         """
         Take any signal.
@@ -203,24 +234,25 @@ class AgentRun:
         One handler for all names: a handler of its own drops what it can't decode without a trace,
         and a wrong number of arguments fails the workflow task, for ever.
         """
-        await self._inbox.deliver(Letter(name, payloads))
+        await self._inbox.deliver(InboundMessage(name, payloads))
 
-    @workflow.update(dynamic=True)
-    async def decide(self, name: str, payloads: Sequence[RawValue]) -> Disposition:
+    @workflow.update(dynamic=True, unfinished_policy=ABANDON)
+    async def decide(self, name: str, payloads: Sequence[RawValue]) -> MessageOutcome:
         """Take the update `decide`: the signal `approval`, with an answer to what became of it."""
         return await self._inbox.answered(
-            Letter("approval" if name == "decide" else name, payloads)
+            InboundMessage("approval" if name == "decide" else name, payloads)
         )
 
     @workflow.query
     def status(self) -> StatusReport:
         """Say where the run stands."""
-        return views.status(self._run.state)
+        return views.status(self._run.state, self._run.in_flight)
 
     @workflow.query
-    def pending(self) -> tuple[Request, ...]:
-        """Return the requests that wait for a person."""
-        return self._run.state.requests
+    def pending(self, page: views.PageQuery | None = None) -> tuple[Request, ...] | PendingPage:
+        """Return the requests that wait for a person: a list, or a page of them."""
+        state = self._run.state
+        return views.pending(state) if page is None else views.pending_page(state, page)
 
     @workflow.query
     def usage(self) -> UsageReport:
@@ -231,6 +263,11 @@ class AgentRun:
     def transcript(self, page: views.PageQuery | None = None) -> TranscriptPage:
         """Return a part of the transcript, of less than 1 MB."""
         return views.transcript_page(self._run.state, page or views.PageQuery())
+
+    @workflow.query
+    def context(self, asked: views.ContextQuery) -> TranscriptPage:
+        """Return what the call of the model under way was shown, to whoever has its input."""
+        return views.context_page(self._run.state, asked)
 
     @workflow.query
     def prefix(self) -> Prefix:

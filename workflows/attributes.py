@@ -3,24 +3,26 @@
 from temporalio import workflow
 from temporalio.common import SearchAttributeKey
 
-from contracts.state import RunState
-from policy.guardrails import holding
-from workflows.summaries import waiting_details
-from workflows.views import standing
+from holdfast.contracts.state import RunState
+from holdfast.guardrails.detectors import resource_claims
+from holdfast.run.summaries import waiting_details
+from holdfast.workflows.run_context import RunContext
+from holdfast.workflows.views import standing
 
 NAME = SearchAttributeKey.for_keyword("AgentName")
 TENANT = SearchAttributeKey.for_keyword("AgentTenant")
 STATUS = SearchAttributeKey.for_keyword("AgentStatus")
 PENDING = SearchAttributeKey.for_keyword_list("AgentPending")
-RESOURCES = SearchAttributeKey.for_keyword_list(holding.ATTRIBUTE)
+RESOURCES = SearchAttributeKey.for_keyword_list(resource_claims.ATTRIBUTE)
 
 
 MOST_SHOWN = 100
 """Requests that can be searched for; the server ends a run whose attribute has 2,048 bytes."""
 
 
-def show(state: RunState) -> None:
+def show(run: RunContext) -> None:
     """Show where the run stands, if that has changed; each change is one event."""
+    state = run.state
     workflow.set_current_details(waiting_details(state.requests))
     if not state.agent.search_attributes:
         return
@@ -32,7 +34,7 @@ def show(state: RunState) -> None:
             for key, value in (
                 (NAME, state.agent.name),
                 (TENANT, state.brief.tenant),
-                (STATUS, standing(state)),
+                (STATUS, standing(state, run.in_flight)),
             )
             if shown.get(key) != value
         ),

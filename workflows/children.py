@@ -16,32 +16,50 @@ from temporalio.exceptions import (
 )
 from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
-from contracts.base import JsonObject
-from contracts.budget import Budget, Ledger
-from contracts.run import WORKFLOW_TYPE, RunInput, RunResult
-from contracts.usage import CallUsage
-from policy import budgets
-from workflows import failures, steps, summaries
-from workflows.live import LiveRun
-
-AT_ONCE = 4
-"""So many children of one run work beside each other; more would only wait for its worker."""
-
-LONGEST_GOAL = 200_000
-"""Characters that the input of a run may have (`contracts.run.RunInput`)."""
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.bounds import GOAL, LONGEST_GOAL, MOST_ABOVE, size
+from holdfast.contracts.budget import Budget, Ledger
+from holdfast.contracts.control import KnownEffect
+from holdfast.contracts.run import WORKFLOW_TYPE, RunInput, RunResult, Stop, is_run_id
+from holdfast.contracts.usage import CallUsage
+from holdfast.policy import budgets
+from holdfast.run import parts, steps, summaries
+from holdfast.run.parts import AT_ONCE
+from holdfast.workflows import failures
+from holdfast.workflows.run_context import RunContext, is_cancellation
 
 
-class Errand(NamedTuple):
+class ChildTask(NamedTuple):
     """
     What a child is to do. `part` names it in the id of its run, apart from all others of this run.
 
-    `ceiling` is all that it may use.
+    `ceiling` is all that it may use. `known` is what was done before, and what it doesn't repeat.
     """
 
     part: str
     agent: str
     goal: str
     ceiling: Budget
+    known: tuple[KnownEffect, ...] = ()
+
+
+class _Together(NamedTuple):
+    """
+    Children that share what is left, from so many seconds after the run began.
+
+    Those that work now have `reserved` all that each of them may use.
+    """
+
+    began: float
+    free: asyncio.Semaphore
+    reserved: dict[str, Ledger]
+
+    def ceiling(self, run: RunContext, errand: ChildTask) -> Budget | Stop:
+        """Return what a child that begins now may use: its share, but no more than is left."""
+        ledger = budgets.absorbed(run.state.ledger, *self.reserved.values())
+        # Of the time each has its own share: whether others worked or waited isn't known yet.
+        left = budgets.remaining(run.state.agent.budget, ledger, self.began)
+        return left if isinstance(left, Stop) else budgets.within(errand.ceiling, left)
 
 
 class _Ended(NamedTuple):
@@ -51,24 +69,26 @@ class _Ended(NamedTuple):
     worked: float
 
 
-async def run_child(
-    run: LiveRun, part: str, agent: str, goal: str, ceiling: Budget
-) -> RunResult | str:
+async def run_child(run: RunContext, errand: ChildTask) -> RunResult | str:
     """Run an agent as a part of this run: its result, or why it has none, on one line."""
-    (result,) = await run_children(run, (Errand(part, agent, goal, ceiling),))
+    (result,) = await run_children(run, (errand,))
     return result
 
 
-async def run_children(run: LiveRun, errands: Sequence[Errand]) -> tuple[RunResult | str, ...]:
+async def run_children(
+    run: RunContext, errands: Sequence[ChildTask]
+) -> tuple[RunResult | str, ...]:
     """
     Run several agents, at most `AT_ONCE` beside each other; the results are in their order.
 
-    All of them end, whatever becomes of one. What they used is in the ledger of this run, and of
-    the time only what they can have worked: the rest they waited for people.
+    All of them end, whatever becomes of one, and none begins where nothing is left. What they used
+    is in the ledger of this run, and of the time only what they can have worked: the rest they
+    waited for people.
     """
-    began, free = workflow.now(), asyncio.Semaphore(AT_ONCE)
+    began = workflow.now()
+    together = _Together(run.elapsed(), asyncio.Semaphore(AT_ONCE), {})
     ended = await asyncio.gather(
-        *(_in_turn(run, errand, free) for errand in errands), return_exceptions=True
+        *(_in_turn(run, errand, together) for errand in errands), return_exceptions=True
     )
     results: list[_Ended] = []
     for end in ended:
@@ -101,50 +121,77 @@ def spent(ceiling: Budget) -> Ledger:
     )
 
 
-async def _in_turn(run: LiveRun, errand: Errand, free: asyncio.Semaphore) -> _Ended:
-    if len(errand.goal) > LONGEST_GOAL:
-        return _Ended(f"its goal has more than {LONGEST_GOAL} characters", 0)
-    async with free:
+async def _in_turn(run: RunContext, errand: ChildTask, together: _Together) -> _Ended:
+    if size(errand.goal) > GOAL or len(errand.goal) > LONGEST_GOAL:
+        return _Ended(f"its goal has more than {LONGEST_GOAL:,} characters or {GOAL:,} bytes", 0)
+    if len(run.state.brief.path) >= MOST_ABOVE:
+        return _Ended(f"not begun: {MOST_ABOVE} agents, one above the other, are most", 0)
+    async with together.free:
         await workflow.wait_condition(lambda: _may_begin(run) or run.state.outcome is not None)
         if run.state.outcome is not None:
             return _Ended("the run is over", 0)
-        began = workflow.now()
+        ceiling = together.ceiling(run, errand)
+        if isinstance(ceiling, Stop):
+            return _Ended(f"not begun: {ceiling.reason}", 0)
+        together.reserved[errand.part] = spent(ceiling)
         try:
-            result = await _ran(run, errand)
-        except (ChildWorkflowError, WorkflowAlreadyStartedError) as error:
-            if is_cancelled_exception(error) and _is_ours():
-                raise
-            return await _fell(run, errand, error, (workflow.now() - began).total_seconds())
-        used = result.ledger or _known(result, errand.ceiling)
-        _absorb(run, used)
-        took = (workflow.now() - began).total_seconds()
-        return _Ended(result, max(0.0, took - used.waited))
+            return await _done(run, errand._replace(ceiling=ceiling))
+        finally:
+            del together.reserved[errand.part]
 
 
-def _may_begin(run: LiveRun) -> bool:
+async def _done(run: RunContext, errand: ChildTask) -> _Ended:
+    began = workflow.now()
+    try:
+        result = await _ran(run, errand)
+    except (ChildWorkflowError, WorkflowAlreadyStartedError) as error:
+        if is_cancellation(error):
+            raise
+        return await _fell(run, errand, error, (workflow.now() - began).total_seconds())
+    used = result.ledger or spent(errand.ceiling)
+    _absorb(run, used)
+    run.state = parts.absorbed(run.state, errand.part, result)
+    took = (workflow.now() - began).total_seconds()
+    return _Ended(result, max(0.0, took - used.waited))
+
+
+def _may_begin(run: RunContext) -> bool:
     """Whether nothing holds this run: what holds it holds its parts too."""
     return not run.state.suspended and not run.state.requests
 
 
-async def _ran(run: LiveRun, errand: Errand) -> RunResult:
+async def _ran(run: RunContext, errand: ChildTask) -> RunResult:
     child = await workflow.start_child_workflow(
         WORKFLOW_TYPE,
         _input(run, errand),
-        id=f"{run.state.run_id}.{errand.part}",
+        id=_id(run, errand),
         result_type=RunResult,
         task_timeout=workflow.info().task_timeout,
         parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
         cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
-        static_summary=summaries.shortened(f"{errand.agent}: {errand.goal}", summaries.LIMIT),
+        static_summary=summaries.shortened(_about(run, errand), summaries.LIMIT),
     )
+    run.parts[child.id] = False
     alike = asyncio.create_task(_alike(run, child))
     try:
         return await child
     finally:
         alike.cancel()
+        del run.parts[child.id]
 
 
-def _input(run: LiveRun, errand: Errand) -> JsonObject:
+def _id(run: RunContext, errand: ChildTask) -> str:
+    """Name a child by its parent; one with a long name by what the server calls that."""
+    name = f"{run.state.run_id}.{errand.part}"
+    return name if is_run_id(name) else f"{run.state.first_execution_run_id}.{errand.part}"
+
+
+def _about(run: RunContext, errand: ChildTask) -> str:
+    """Say what a child is for; its goal may be an answer that nobody else may read yet."""
+    return f"{errand.agent}: {errand.part if run.state.withholds else errand.goal}"
+
+
+def _input(run: RunContext, errand: ChildTask) -> JsonObject:
     """Build the input of a child: it works for whom this run works, under the limits given."""
     brief = run.state.brief
     given = RunInput(
@@ -152,16 +199,21 @@ def _input(run: LiveRun, errand: Errand) -> JsonObject:
         input=errand.goal,
         tenant=brief.tenant,
         actor=brief.actor,
+        session_id=brief.session_id,
         task_kind=brief.task_kind,
         domain=brief.domain,
         metadata=brief.metadata,
         ceiling=errand.ceiling,
+        known=errand.known,
+        path=(*brief.path, brief.agent),
+        withheld=run.state.withholds,
+        words_watched=brief.words_watched or run.state.agent.watches_words,
     )
     return given.model_dump(mode="json", exclude_unset=True)
 
 
-async def _alike(run: LiveRun, child: workflow.ChildWorkflowHandle[object, RunResult]) -> None:
-    """Suspend and resume a child with this run, and cancel it when a person ends this one."""
+async def _alike(run: RunContext, child: workflow.ChildWorkflowHandle[object, RunResult]) -> None:
+    """Suspend and resume a child with this run; end it with this one, or if it can't be told."""
     try:
         for told in cycle(("suspend", "resume")):
             await _changed(run, suspended=told == "suspend")
@@ -170,16 +222,30 @@ async def _alike(run: LiveRun, child: workflow.ChildWorkflowHandle[object, RunRe
                 return
             await child.signal(told, {})
     except FailureError:
-        return  # it has ended meanwhile
+        # It has ended meanwhile, or a flood of signals left no room for this one. A cancellation
+        # is no signal: what can't be held is ended.
+        child.cancel()
 
 
-async def _changed(run: LiveRun, *, suspended: bool) -> None:
+async def tell_when_held(run: RunContext, parent: workflow.ParentInfo) -> None:
+    """Tell the run that this one works for, each time that this one has come to rest."""
+    above = workflow.get_external_workflow_handle(parent.workflow_id, run_id=parent.run_id)
+    while True:
+        await workflow.wait_condition(lambda: run.state.suspended and not run.in_flight)
+        try:
+            await above.signal("held", {"run_id": run.state.run_id})
+        except FailureError:
+            return  # it has ended meanwhile
+        await workflow.wait_condition(lambda: not run.state.suspended)
+
+
+async def _changed(run: RunContext, *, suspended: bool) -> None:
     await workflow.wait_condition(
         lambda: run.state.outcome is not None or run.state.suspended is suspended
     )
 
 
-async def _fell(run: LiveRun, errand: Errand, error: FailureError, took: float) -> _Ended:
+async def _fell(run: RunContext, errand: ChildTask, error: FailureError, took: float) -> _Ended:
     """
     Say why a child has no result.
 
@@ -191,32 +257,15 @@ async def _fell(run: LiveRun, errand: Errand, error: FailureError, took: float) 
     if isinstance(error, WorkflowAlreadyStartedError) or failures.is_refusal(cause):
         return _Ended(reason, 0)
     _absorb(run, spent(errand.ceiling))
+    run.state = parts.lost(run.state, errand.part, errand.agent)
     await run.record(
         "part failed", f"{errand.part} ({errand.agent}): {reason}; its whole share counts as used"
     )
     return _Ended(reason, took)
 
 
-def _known(result: RunResult, ceiling: Budget) -> Ledger:
-    """Return what a run has used whose worker is of a release that kept its ledger to itself."""
-    return spent(ceiling).model_copy(
-        update={
-            "steps": result.steps,
-            "usage": CallUsage.of(result.usage),
-            "failed_usage": CallUsage(),
-        }
-    )
-
-
-def _absorb(run: LiveRun, used: Ledger) -> None:
+def _absorb(run: RunContext, used: Ledger) -> None:
     """Bill this run with what a child used; time is counted for all children together."""
     apart = used.model_copy(update={"waited": 0.0})
     ledger = budgets.absorbed(run.state.ledger, apart)
     run.state = run.state.model_copy(update={"ledger": ledger})
-
-
-def _is_ours() -> bool:
-    """Whether this run is being cancelled, and not its child alone."""
-    task = asyncio.current_task()
-    inner = task is not None and task.cancelling() > 0
-    return inner or workflow.cancellation_reason() is not None

@@ -3,18 +3,26 @@
 from pydantic import ValidationError
 from temporalio import workflow
 
-from activities.policy import PolicyActivities
-from contracts.base import Contract
-from contracts.decisions import ApprovalRequired, MayRun, decision_of
-from contracts.errors import HoldfastError
-from contracts.guardrails import GuardrailResult, GuardrailSpec
-from contracts.project import ProjectContext
-from contracts.state import CallState, RunState
-from contracts.tools import ToolCall, ToolFailure, ToolResult, ToolSuccess
-from policy.project import argv
-from workflows import options, results, rulings, summaries
-from workflows.live import LiveRun
-from workflows.tool_call import run_tool
+from holdfast.contracts.base import Contract
+from holdfast.contracts.bounds import clipped
+from holdfast.contracts.decisions import ApprovalRequired, MayRun, as_ruled, decision_of
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.guardrails import (
+    LONGEST_CONSTRAINT,
+    LONGEST_REASON,
+    GuardrailResult,
+    GuardrailSpec,
+)
+from holdfast.contracts.project import ProjectContext
+from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.tools import ToolCall, ToolFailure, ToolResult, ToolSuccess
+from holdfast.policy.project import argv
+from holdfast.run import disagreements, results, rulings, summaries
+from holdfast.run.disagreements import NotBegun
+from holdfast.workflows import resets
+from holdfast.workflows.authorizing import authorized
+from holdfast.workflows.run_context import RunContext
+from holdfast.workflows.tool_call import run_tool
 
 RUN_COMMAND = "run_command"
 """The built-in tool that runs a program in the workspace."""
@@ -43,7 +51,8 @@ def of(state: RunState, spec: GuardrailSpec) -> tuple[tuple[str, ...], ...] | Gu
     try:
         return tuple(map(argv, named))
     except HoldfastError as error:
-        return GuardrailResult(tripwire_triggered=True, reason=str(error))
+        reason = clipped(str(error), LONGEST_REASON)
+        return GuardrailResult(tripwire_triggered=True, reason=reason)
 
 
 def failed(command: tuple[str, ...], ended: Ended) -> GuardrailResult:
@@ -54,26 +63,38 @@ def failed(command: tuple[str, ...], ended: Ended) -> GuardrailResult:
     how = "was ended at its time limit" if code is None else f"ended with {code}"
     return GuardrailResult(
         tripwire_triggered=True,
-        reason=f"{line!r} {how}: {last}\n{said}",
-        constraints=(f"{line!r} must end with exit code 0",),
+        reason=clipped(f"{line!r} {how}: {last}\n{said}", LONGEST_REASON),
+        constraints=(clipped(f"{line!r} must end with exit code 0", LONGEST_CONSTRAINT),),
     )
 
 
 async def run_command(
-    run: LiveRun, purpose: str, command: tuple[str, ...], seconds: float
+    run: RunContext, purpose: str, command: tuple[str, ...], seconds: float
 ) -> ToolResult:
     """Have a command run; that it isn't permitted is a result like any other."""
     number = run.state.checks + 1
     run.state = run.state.model_copy(update={"checks": number})
     call = ToolCall(
-        call_id=f"{purpose}-{number}",
+        call_id=f"{purpose}~{number}",  # as no call of a model is named (replies.PLAIN_ID)
         name=RUN_COMMAND,
         arguments={"command": list(command), "seconds": seconds},
     )
+    summary = summaries.command_line(purpose, command)
+    result = await _decided(run, call, summary)
+    for pause in disagreements.PAUSES:
+        if not isinstance(result, NotBegun):
+            return result
+        if pause:
+            await workflow.sleep(pause, summary=disagreements.WHY)
+        result = await _decided(run, call, summary)
+    return disagreements.denied(call, result) if isinstance(result, NotBegun) else result
+
+
+async def _decided(run: RunContext, call: ToolCall, summary: str) -> ToolResult | NotBegun:
+    """Run a command if it is permitted now."""
     asked = rulings.asked(run.state, (CallState(call=call),), (RUN_COMMAND,), workflow.now())
-    answer = await workflow.execute_local_activity_method(
-        PolicyActivities.authorize, asked, **options.decision(summaries.calls_line(asked.calls))
-    )
+    answer = await authorized(asked)
+    await resets.notice(run, answer.execution)
     ruling = answer.rulings[0]
     decision = decision_of(ruling)
     if isinstance(decision, ApprovalRequired):
@@ -83,8 +104,7 @@ async def run_command(
         return results.refusal(ruling) or results.denied(
             call, "permission_denied", "the policy doesn't let it run"
         )
-    ruled = CallState(call=call, ruling=ruling)
-    summary = summaries.command_line(purpose, command)
+    ruled = CallState(call=as_ruled(call, ruling), ruling=ruling)
     return await run_tool(run.state, ruled, run.seconds_left(), summary=summary)
 
 

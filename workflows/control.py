@@ -4,14 +4,12 @@ import json
 
 from temporalio import workflow
 
-from contracts.approvals import Requirement
-from contracts.guardrails import GuardrailVerdict
-from policy.escalation import Trigger
-from workflows import attributes, escalations, gates, guarding, reviews, saga, steps, tripwires
-from workflows.live import LiveRun
-from workflows.projects import go_back, mark_checkpoint, open_project
-from workflows.reviews import Matter
-from workflows.step import (
+from holdfast.contracts.approvals import Requirement
+from holdfast.contracts.guardrails import GuardrailVerdict
+from holdfast.policy.escalation import Trigger
+from holdfast.run import escalations, gates, reviews, rulings, steps, tripwires
+from holdfast.run.reviews import ReviewSubject
+from holdfast.run.step import (
     AskForReview,
     Compensate,
     ControlStep,
@@ -22,13 +20,16 @@ from workflows.step import (
     Pause,
     RunTier,
 )
-from workflows.tiers import run_tier
+from holdfast.workflows import attributes, guarding, saga
+from holdfast.workflows.projects import go_back, mark_checkpoint, open_project
+from holdfast.workflows.run_context import RunContext
+from holdfast.workflows.tiers import run_tier
 
 LARGEST_ATTRIBUTE = 1_900
 """Bytes; the server refuses a search attribute of more than 2,048, and ends the run."""
 
 
-async def take(run: LiveRun, step: ControlStep) -> None:
+async def take(run: RunContext, step: ControlStep) -> None:
     """Take one step."""
     match step:
         case Guard():
@@ -40,16 +41,18 @@ async def take(run: LiveRun, step: ControlStep) -> None:
         case Compensate():
             await _compensate(run)
         case OpenProject():
-            await open_project(run)
+            with run.doing("workspace"):
+                await open_project(run)
         case MarkCheckpoint():
-            await mark_checkpoint(run)
+            with run.doing("workspace"):
+                await mark_checkpoint(run)
         case GoBack():
             await go_back(run)
         case RunTier():
             await run_tier(run)
 
 
-async def _guard(run: LiveRun, step: Guard) -> None:
+async def _guard(run: RunContext, step: Guard) -> None:
     seen = len(run.state.items)
     verdicts = await _looked(run, step.looks)
     await guarding.tell(run, verdicts)
@@ -60,13 +63,15 @@ async def _guard(run: LiveRun, step: Guard) -> None:
             run.state = state.model_copy(update={"guarded": seen})
         case "calls":
             state = tripwires.after_calls(run.state, step.batch, verdicts, now)
+            if gates.take_time(step.looks):
+                state = rulings.reopened(state)
             run.state = steps.settled(state, now)
         case gate:
             run.state = tripwires.after_answer(run.state, gate, verdicts, now)
     await run.record_end()
 
 
-async def _looked(run: LiveRun, looks: tuple[gates.Look, ...]) -> tuple[GuardrailVerdict, ...]:
+async def _looked(run: RunContext, looks: tuple[gates.Look, ...]) -> tuple[GuardrailVerdict, ...]:
     """Look, after other runs can find what this one is about to be at."""
     held = (*run.state.held, *gates.taken(run.state, looks, workflow.now()))
     if len(json.dumps(held)) > LARGEST_ATTRIBUTE:
@@ -80,17 +85,19 @@ async def _looked(run: LiveRun, looks: tuple[gates.Look, ...]) -> tuple[Guardrai
     return await guarding.look(run, looks)
 
 
-async def _pause(run: LiveRun, trigger: Trigger) -> None:
+async def _pause(run: RunContext, trigger: Trigger) -> None:
     run.state = escalations.paused(run.state, trigger, workflow.now())
     await run.record("paused", f"{trigger.reason}: {trigger.detail}")
 
 
-async def _ask_for_review(run: LiveRun, matter: Matter, requirement: Requirement) -> None:
+async def _ask_for_review(
+    run: RunContext, matter: ReviewSubject, requirement: Requirement
+) -> None:
     run.state = reviews.asked(run.state, matter, requirement, workflow.now())
     await run.record("review", f"{matter.subject}: {matter.reason}")
 
 
-async def _compensate(run: LiveRun) -> None:
+async def _compensate(run: RunContext) -> None:
     undone = await saga.undo(run)
     run.state = tripwires.after_compensation(run.state, undone)
     await run.record_end()

@@ -2,20 +2,31 @@
 
 from typing import get_args
 
-from temporalio.exceptions import ActivityError, ApplicationError, FailureError, TimeoutType
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    CancelledError,
+    FailureError,
+    RetryState,
+    TimeoutType,
+)
 from temporalio.exceptions import TimeoutError as ActivityTimeout
 
-from contracts.errors import FailureKind
-from contracts.tools import LONGEST_REASON, AnyCall, ErrorType, ToolContract, ToolFailure
-from contracts.usage import CallUsage
-from workflows.summaries import shortened
+from holdfast.activities.callers import NOT_AS_DECIDED
+from holdfast.contracts.attempts import Attempts
+from holdfast.contracts.errors import FailureKind
+from holdfast.contracts.tools import LONGEST_REASON, AnyCall, ErrorType, ToolContract, ToolFailure
+from holdfast.contracts.usage import CallUsage
+from holdfast.policy.fallback import WORKER_LOST
+from holdfast.run.summaries import shortened
 
 TOOL_TIMEOUT = "ToolTimeout"
+UNREADABLE = "UnreadableResult"
 _CUT_OFF = {TOOL_TIMEOUT, "CancelledError", "ActivityPause", "ActivityReset"}
 """How an activity ends that its worker or an operator ended, before the tool was done."""
 
-_MODEL_ERRORS = {*get_args(FailureKind), "ModelUnavailable", "ModelRejected"}
-"""The last two are how an earlier release called all of them."""
+_MODEL_ERRORS = frozenset[str](get_args(FailureKind))
+"""How a model's failure is called (contracts/errors.py)."""
 
 _OURS = {"TranscriptMismatch", "InvalidInput"}
 """What says that the run can't go on as it is, with whatever model."""
@@ -51,16 +62,21 @@ def is_the_models(error: FailureError) -> bool:
     """
     cause = _cause(error)
     if isinstance(cause, ApplicationError):
-        deliberate = cause.non_retryable or cause.type in _OURS
+        final = cause.non_retryable and not attempts(error).used_up
+        deliberate = final or cause.type in _OURS
         return cause.type in _MODEL_ERRORS or not deliberate
-    return isinstance(cause, ActivityTimeout)
+    return True
 
 
 def kind(error: FailureError) -> str:
-    """Say by one word why a `call_model` failed (contracts/errors.py)."""
+    """Say by one word why a `call_model` failed (policy/fallback.py)."""
     cause = _cause(error)
-    named = (cause.type or "") if isinstance(cause, ApplicationError) else "timeout"
-    return named if named in get_args(FailureKind) else "unavailable"
+    if isinstance(cause, ActivityTimeout) and cause.type is TimeoutType.HEARTBEAT:
+        return WORKER_LOST
+    named = "timeout" if isinstance(cause, ActivityTimeout) else ""
+    if isinstance(cause, ApplicationError):
+        named = cause.type or ""
+    return named if named in _MODEL_ERRORS else "unavailable"
 
 
 def was_never_taken(error: FailureError) -> bool:
@@ -69,20 +85,36 @@ def was_never_taken(error: FailureError) -> bool:
     return isinstance(cause, ActivityTimeout) and cause.type is TimeoutType.SCHEDULE_TO_START
 
 
-def usage(error: FailureError) -> CallUsage:
-    """
-    Return what a failed `call_model` used up, as far as providers told.
+def was_short_of_time(error: FailureError) -> bool:
+    """Whether there was no time left for another attempt."""
+    return isinstance(error, ActivityError) and error.retry_state is RetryState.TIMEOUT
 
-    Where time ran out, the last heartbeat tells what the attempts before had used.
+
+def attempts(error: FailureError) -> Attempts:
+    """
+    Return what the attempts of an activity had come to when it failed.
+
+    Where time ran out, or the worker was lost, the last heartbeat tells.
     """
     match _cause(error):
         case ApplicationError(details=details):
-            known = details
+            return Attempts.told(details)
         case ActivityTimeout(last_heartbeat_details=details):
-            known = details
+            return Attempts.told(details)
         case _:
-            known = ()
-    return CallUsage.model_validate(known[0]) if known else CallUsage()
+            return Attempts()
+
+
+def usage(error: FailureError) -> CallUsage:
+    """Return what a failed `call_model` used up, as far as providers told."""
+    return attempts(error).usage or CallUsage()
+
+
+def not_begun(error: FailureError) -> str | None:
+    """Say why a call has never begun that must be decided anew; null where none must."""
+    cause = _cause(error)
+    ours = isinstance(cause, ApplicationError) and cause.type == NOT_AS_DECIDED
+    return message(error) if ours else None
 
 
 def tool_failure(call: AnyCall, contract: ToolContract, error: FailureError) -> ToolFailure:
@@ -97,12 +129,14 @@ def tool_failure(call: AnyCall, contract: ToolContract, error: FailureError) -> 
         return _failed(
             call, "timeout", f"{message(error)}: nobody took it, so it didn't happen", _LATER
         )
-    cut_off = isinstance(cause, ActivityTimeout) or (
+    cut_off = isinstance(cause, ActivityTimeout | CancelledError) or (
         isinstance(cause, ApplicationError) and cause.type in _CUT_OFF
     )
     kind: ErrorType = "timeout" if cut_off else "internal_error"
     reason = message(error) if cut_off else _kind(error) + message(error)
-    if not contract.risk.changes_nothing and (cut_off or contract.side_effect != "local"):
+    unread = isinstance(cause, ApplicationError) and cause.type == UNREADABLE
+    unsure = cut_off or unread or contract.side_effect != "local"
+    if unsure and not contract.risk.changes_nothing:
         return ToolFailure(
             status="outcome_unknown",
             call_id=call.call_id,

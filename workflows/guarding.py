@@ -6,12 +6,12 @@ import shlex
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 from temporalio import workflow
-from temporalio.exceptions import FailureError, is_cancelled_exception
+from temporalio.exceptions import FailureError
 
-from contracts.base import digest
-from contracts.guardrails import (
+from holdfast.contracts import bounds
+from holdfast.contracts.guardrails import (
     ACTIVITY_PREFIX,
     GuardrailResult,
     GuardrailVerdict,
@@ -19,24 +19,24 @@ from contracts.guardrails import (
     RunGuardrails,
     Subject,
 )
-from contracts.run import RunResult, Stop
-from contracts.tools import ToolFailure
-from policy import budgets
-from workflows import commands, failures, options
-from workflows.children import run_child
-from workflows.gates import LAYERS, Look
-from workflows.live import LiveRun
-from workflows.summaries import shortened
-from workflows.transcript import halted
+from holdfast.contracts.run import RunResult, Stop
+from holdfast.contracts.tools import ToolFailure
+from holdfast.policy import budgets
+from holdfast.run import parts
+from holdfast.run.gates import LAYERS, Look, named
+from holdfast.run.summaries import shortened
+from holdfast.run.transcript import halted
+from holdfast.workflows import commands, failures, options, remote
+from holdfast.workflows.children import ChildTask, run_child
+from holdfast.workflows.run_context import RunContext, is_cancellation
 
-LARGEST_INPUT = 1_800_000
-"""Bytes that guardrails are sent at once: a payload may have 2 MB, a workflow task 4 MB."""
+_VERDICTS = TypeAdapter(GuardrailVerdicts)
 
 LONGEST_REASON = 1_000
 """Characters of why a guardrail couldn't decide."""
 
 
-async def look(run: LiveRun, looks: tuple[Look, ...]) -> tuple[GuardrailVerdict, ...]:
+async def look(run: RunContext, looks: tuple[Look, ...]) -> tuple[GuardrailVerdict, ...]:
     """
     Return all verdicts, layer by layer. A guardrail that can't decide has tripped.
 
@@ -51,34 +51,30 @@ async def look(run: LiveRun, looks: tuple[Look, ...]) -> tuple[GuardrailVerdict,
         for beside in _fitting(one for one in these if not one.spec.local):
             if run.state.outcome is not None:
                 return tuple(found)
-            for verdicts in await asyncio.gather(*(_one(run, one) for one in beside)):
+            for verdicts in await asyncio.gather(*(_one(run, *one) for one in beside)):
                 found += verdicts
     return tuple(found)
 
 
-def _fitting(looks: Iterable[Look]) -> Iterator[tuple[Look, ...]]:
+def _fitting(looks: Iterable[Look]) -> Iterator[tuple[tuple[Look, int], ...]]:
     """
-    Put together what may look beside each other: each is sent a copy of what it looks at.
+    Put together what may look beside each other, with the size of what each is sent.
 
     Agents judge one after the other, because each may use all that is left of the budget.
     """
-    beside: list[Look] = []
+    beside: list[tuple[Look, int]] = []
     taken = 0
     for one in looks:
-        size = _size(one)
-        if one.spec.agent is not None or taken + size > LARGEST_INPUT:
+        size = sum(map(bounds.size, one.subjects))
+        if one.spec.agent is not None or taken + size > bounds.LOOKS:
             yield tuple(beside)
             beside, taken = [], 0
-        beside.append(one)
-        taken += size if one.spec.agent is None else LARGEST_INPUT
+        beside.append((one, size))
+        taken += size if one.spec.agent is None else bounds.LOOKS
     yield tuple(beside)
 
 
-def _size(one: Look) -> int:
-    return sum(len(subject.model_dump_json().encode()) for subject in one.subjects)
-
-
-async def tell(run: LiveRun, verdicts: tuple[GuardrailVerdict, ...]) -> None:
+async def tell(run: RunContext, verdicts: tuple[GuardrailVerdict, ...]) -> None:
     """Leave a line in history about what tripped."""
     for verdict in verdicts:
         if verdict.tripwire_triggered:
@@ -87,17 +83,18 @@ async def tell(run: LiveRun, verdicts: tuple[GuardrailVerdict, ...]) -> None:
             await run.record("tripwire", line)
 
 
-async def _one(run: LiveRun, one: Look) -> tuple[GuardrailVerdict, ...]:
-    if _size(one) > LARGEST_INPUT:
+async def _one(run: RunContext, one: Look, size: int) -> tuple[GuardrailVerdict, ...]:
+    if size > bounds.LOOKS:
         return undecided(one, "what it would look at is too large to be sent")
     if one.spec.command or one.spec.project_commands:
-        return await _command(run, one)
+        with run.doing(f"{ACTIVITY_PREFIX}{one.spec.name}"):
+            return await _command(run, one)
     if one.spec.agent is not None:
         return await _agent(run, one, one.spec.agent)
     return await _functions(run, (one,))
 
 
-async def _functions(run: LiveRun, together: tuple[Look, ...]) -> tuple[GuardrailVerdict, ...]:
+async def _functions(run: RunContext, together: tuple[Look, ...]) -> tuple[GuardrailVerdict, ...]:
     """Run functions of the app; several quick ones share an activity."""
     state = run.state
     names = tuple(one.spec.name for one in together)
@@ -115,9 +112,11 @@ async def _functions(run: LiveRun, together: tuple[Look, ...]) -> tuple[Guardrai
         cost_left=budgets.cost_left(state.agent.budget, state.ledger),
     )
     try:
-        answer = await _scheduled(f"{ACTIVITY_PREFIX}{'+'.join(names)}", asked, together)
+        name = f"{ACTIVITY_PREFIX}{'+'.join(names)}"
+        with run.doing(name):
+            answer = await _scheduled(name, asked, together)
     except FailureError as error:
-        if is_cancelled_exception(error):
+        if is_cancellation(error):
             raise
         return tuple(
             verdict for one in together for verdict in undecided(one, failures.message(error))
@@ -136,12 +135,10 @@ async def _scheduled(
         return await workflow.execute_local_activity(
             name, asked, result_type=GuardrailVerdicts, **options.local_guardrail(name, spec)
         )
-    return await workflow.execute_activity(
-        name, asked, result_type=GuardrailVerdicts, **options.guardrail(name, spec)
-    )
+    return await remote.answered(name, asked, _VERDICTS, options.guardrail(name, spec))
 
 
-async def _command(run: LiveRun, one: Look) -> tuple[GuardrailVerdict, ...]:
+async def _command(run: RunContext, one: Look) -> tuple[GuardrailVerdict, ...]:
     """Run commands in the sandbox, if the permission engine lets them; exit code 0 passes."""
     wanted = commands.of(run.state, one.spec)
     if isinstance(wanted, GuardrailResult):
@@ -159,7 +156,7 @@ async def _command(run: LiveRun, one: Look) -> tuple[GuardrailVerdict, ...]:
     return _verdicts(one, GuardrailResult())
 
 
-async def _agent(run: LiveRun, one: Look, agent: str) -> tuple[GuardrailVerdict, ...]:
+async def _agent(run: RunContext, one: Look, agent: str) -> tuple[GuardrailVerdict, ...]:
     """
     Have another agent judge, in a run of its own that draws on this run's budget.
 
@@ -176,7 +173,8 @@ async def _agent(run: LiveRun, one: Look, agent: str) -> tuple[GuardrailVerdict,
         part = f"{one.spec.name}-{number}"
         within = min(left.max_wall_time or one.spec.timeout, one.spec.timeout)
         left = left.model_copy(update={"max_wall_time": within})
-        answer = await run_child(run, part, agent, _question(subject), left)
+        errand = ChildTask(part, agent, _question(subject), left, parts.known(run.state))
+        answer = await run_child(run, errand)
         verdicts += _judged(Look(one.spec, (subject,)), answer)
     return tuple(verdicts)
 
@@ -217,7 +215,7 @@ def _verdicts(one: Look, found: GuardrailResult) -> tuple[GuardrailVerdict, ...]
         GuardrailVerdict(
             **{name: getattr(found, name) for name in GuardrailResult.model_fields},
             guardrail=one.spec.name,
-            subject=digest(subject.model_dump(mode="json")),
+            subject=named(subject),
             call_id=subject.call_id,
         )
         for subject in one.subjects

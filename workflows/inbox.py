@@ -2,17 +2,19 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from typing import Protocol
 
 from temporalio import workflow
 from temporalio.common import RawValue
 
-from contracts.approvals import Disposition
+from holdfast.contracts.approvals import MessageOutcome
+from holdfast.contracts.bounds import HEARING, MESSAGE
 
-MOST_AT_ONCE = 500
+MOST_AT_ONCE = 200
 """Messages; reading so many takes less than the second or two that a workflow may think."""
 
 TOLERATED = 20
@@ -26,15 +28,28 @@ GATHERING = timedelta(seconds=1)
 
 
 @dataclass(eq=False)
-class Letter:
+class InboundMessage:
     """One message on its way, unread; in the end what became of it."""
 
     signal: str
     payloads: Sequence[RawValue]
-    disposition: Disposition | None = None
+    disposition: MessageOutcome | None = None
+
+    @property
+    def size(self) -> int:
+        """How much of a payload it takes to have it judged: what is too large isn't read."""
+        whole = sum(len(one.payload.data) for one in self.payloads)
+        return whole if whole <= MESSAGE else 0
 
 
-Judge: TypeAlias = Callable[[Sequence[Letter]], Awaitable[None]]
+class Judge(Protocol):
+    """Judges messages, and ends the workflow task where *more* of them wait."""
+
+    async def __call__(
+        self, letters: Sequence[InboundMessage], *, may_record: bool, more: bool
+    ) -> None:
+        """Judge some; a line about those that are refused may be left where there is time."""
+        ...
 
 
 class Inbox:
@@ -48,35 +63,34 @@ class Inbox:
 
     def __init__(self, judge: Judge) -> None:
         self.taken = 0
-        self.refused = 0
         self._judge = judge
         self._opened = asyncio.Event()
-        self._waiting: deque[Letter] = deque()
+        self._waiting: deque[InboundMessage] = deque()
         self._judged = asyncio.Event()
         self._judging = False
         self._hurrying = False
         self._lately: deque[datetime] = deque(maxlen=TOLERATED)
 
     def is_full(self, *, history_is_long: bool) -> bool:
-        """Whether messages filled this execution: of any kind, or such as changed nothing."""
-        return self.taken >= MOST_OF_AN_EXECUTION or (history_is_long and self.refused > 0)
+        """Whether messages filled this execution: by their number, or by their size."""
+        return self.taken >= MOST_OF_AN_EXECUTION or (history_is_long and self.taken > 0)
 
     def open(self) -> None:
         """Begin to judge; what came before is judged first."""
         self._opened.set()
 
-    def hurry(self) -> None:
+    def hurry(self, *, on: bool = True) -> None:
         """Gather no more: the run wants to go on in a new execution as soon as nothing waits."""
-        self._hurrying = True
+        self._hurrying = on
 
-    async def deliver(self, letter: Letter) -> None:
+    async def deliver(self, letter: InboundMessage) -> None:
         """Take a message. It has been judged on return only if nobody else was judging."""
         self.taken += 1
         self._waiting.append(letter)
         if not self._judging:
             await self._judge_all()
 
-    async def answered(self, letter: Letter) -> Disposition:
+    async def answered(self, letter: InboundMessage) -> MessageOutcome:
         """Deliver a message and return what became of it."""
         await self.deliver(letter)
         while letter.disposition is None:
@@ -89,22 +103,39 @@ class Inbox:
             await self._opened.wait()
             while self._waiting:
                 if self._is_flooded():
-                    await workflow.sleep(GATHERING, summary="gathering messages: most are refused")
-                some = min(len(self._waiting), MOST_AT_ONCE)
-                batch = [self._waiting.popleft() for _ in range(some)]
-                await self._judge(batch)
+                    await self._gather()
+                batch = self._batch()
+                more = bool(self._waiting)
+                await self._judge(batch, may_record=not self._hurrying, more=more)
                 self._count(batch)
         finally:
             self._judging = False
+
+    async def _gather(self) -> None:
+        with suppress(TimeoutError):
+            await workflow.wait_condition(
+                lambda: self._hurrying,
+                timeout=GATHERING,
+                timeout_summary="gathering messages: most are refused",
+            )
+
+    def _batch(self) -> list[InboundMessage]:
+        """Take the oldest messages, as many as can be judged together; one at least."""
+        batch, left = list[InboundMessage](), HEARING
+        while self._waiting and len(batch) < MOST_AT_ONCE:
+            left -= self._waiting[0].size
+            if batch and left < 0:
+                break
+            batch.append(self._waiting.popleft())
+        return batch
 
     def _is_flooded(self) -> bool:
         if self._hurrying or len(self._lately) < TOLERATED:
             return False
         return workflow.now() - self._lately[0] < WINDOW
 
-    def _count(self, batch: Sequence[Letter]) -> None:
+    def _count(self, batch: Sequence[InboundMessage]) -> None:
         self._judged.set()
         self._judged = asyncio.Event()
         refused = sum(not (one.disposition and one.disposition.accepted) for one in batch)
-        self.refused += refused
         self._lately.extend([workflow.now()] * min(refused, TOLERATED))

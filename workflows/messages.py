@@ -6,19 +6,23 @@ from typing import NamedTuple, TypeAlias
 from pydantic import JsonValue, ValidationError
 from temporalio.common import RawValue
 
-from contracts.approvals import (
+from holdfast.contracts.approvals import (
     AnswerSignal,
     ApprovalSignal,
     EmptySignal,
+    HeldSignal,
     ResolutionSignal,
     SteerSignal,
 )
-from contracts.errors import InvalidInput
-from contracts.run import RunInput
-from contracts.state import RunState
-from workflows.summaries import shortened
+from holdfast.contracts.bounds import MESSAGE
+from holdfast.contracts.errors import InvalidInput
+from holdfast.contracts.run import RunInput
+from holdfast.contracts.state import RunState
+from holdfast.run.summaries import LONGEST_OBJECTION, objections, shortened
 
-Sent: TypeAlias = ApprovalSignal | AnswerSignal | ResolutionSignal | SteerSignal | EmptySignal
+Sent: TypeAlias = (
+    ApprovalSignal | AnswerSignal | ResolutionSignal | SteerSignal | EmptySignal | HeldSignal
+)
 
 SIGNALS: Mapping[str, type[Sent]] = {
     "approval": ApprovalSignal,
@@ -27,42 +31,33 @@ SIGNALS: Mapping[str, type[Sent]] = {
     "steer": SteerSignal,
     "suspend": EmptySignal,
     "resume": EmptySignal,
+    "held": HeldSignal,
 }
 
-LONGEST_OBJECTION = 500
-"""Characters; names of fields come from strangers."""
 
-
-class Garbage(NamedTuple):
+class UnreadableMessage(NamedTuple):
     """A message that can't be read, and why."""
 
     reason: str
 
 
-def read(name: str, payloads: Sequence[RawValue]) -> Sent | Garbage:
+def read(name: str, payloads: Sequence[RawValue]) -> Sent | UnreadableMessage:
     """Read a signal by its name; one that takes nothing may also come without an argument."""
     model = SIGNALS.get(name)
     if model is None:
         known = ", ".join(SIGNALS)
-        return Garbage(shortened(f"no signal {name!r} (known: {known})", LONGEST_OBJECTION))
+        return UnreadableMessage(
+            shortened(f"no signal {name!r} (known: {known})", LONGEST_OBJECTION)
+        )
     if len(payloads) > 1 or (not payloads and model is not EmptySignal):
-        return Garbage(f"{name!r} takes one JSON object, not {len(payloads)} arguments")
+        return UnreadableMessage(f"{name!r} takes one JSON object, not {len(payloads)} arguments")
     content = (payloads[0].payload.data if payloads else b"") or b"{}"
+    if len(content) > MESSAGE:
+        return UnreadableMessage(f"{name!r} has {len(content):,} bytes, and {MESSAGE:,} is most")
     try:
         return model.model_validate_json(content)
     except ValidationError as error:
-        return Garbage(f"{name!r}: {objections(error)}")
-
-
-def objections(error: ValidationError) -> str:
-    """Say on one short line what is wrong with an input, field by field."""
-    return shortened(
-        "; ".join(
-            f"{'.'.join(str(part) for part in entry['loc']) or 'the argument'}: {entry['msg']}"
-            for entry in error.errors(include_url=False, include_input=False)[:5]
-        ),
-        LONGEST_OBJECTION,
-    )
+        return UnreadableMessage(f"{name!r}: {objections(error)}")
 
 
 def run_state(arguments: Sequence[JsonValue]) -> RunState:

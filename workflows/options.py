@@ -1,15 +1,16 @@
 """Every timeout and retry policy of a run, with the reason where a number would surprise."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.workflow import ActivityCancellationType, ActivityConfig, LocalActivityConfig
 
-from contracts.guardrails import GuardrailSpec
-from contracts.run import sandbox_queue
-from contracts.tools import ToolContract
+from holdfast.contracts.attempts import LOST
+from holdfast.contracts.bounds import HISTORY
+from holdfast.contracts.guardrails import GuardrailSpec
+from holdfast.contracts.run import sandbox_queue
+from holdfast.contracts.tools import ToolContract
 
 # A killed worker is noticed when its heartbeat stays out, so this bounds the time to recover.
 # The activities send one every second or two.
@@ -25,19 +26,22 @@ MODEL_TIMEOUT = timedelta(minutes=10)
 
 # Rate limits and overload pass; what can't pass is raised as non-retryable and ends at once.
 MODEL_ATTEMPTS = 6
-MODEL_RETRY = RetryPolicy(
-    initial_interval=timedelta(seconds=1),
-    backoff_coefficient=2.0,
-    maximum_interval=timedelta(seconds=30),
-    maximum_attempts=MODEL_ATTEMPTS,
-)
 
 # What fails three times in a row says nothing more the fourth time.
-FEW_TRIES = RetryPolicy(initial_interval=timedelta(seconds=0.5), maximum_attempts=3)
+FEW_ATTEMPTS = 3
+FEW_PAUSE = timedelta(seconds=0.5)
 
-MAX_BYTES = 20_000_000
-"""The server's limit is 50 MB."""
+# How a retry policy names what used up its time: it would use it up again.
+OUT_OF_TIME = "TemporalTimeout:StartToClose"
 
+# Between two attempts to decide; nobody can tell what is switched off.
+FIRST_PAUSE = timedelta(seconds=1)
+
+# Between attempts that fail, or that end their workers.
+LONGEST_PAUSE = timedelta(seconds=30)
+
+# Ends a workflow task: where much is done in one, it looks as if it hung, and grows too large.
+BREATH = timedelta(milliseconds=1)
 
 REPLAYED_PER_SECOND = 1_500
 """Events; half of what a loaded machine with two cores replays (docs/performance.md)."""
@@ -48,22 +52,33 @@ def model_call(
 ) -> ActivityConfig:
     """Options of `call_model`; what is left of the wall time bounds all its attempts together."""
     return ActivityConfig(
-        start_to_close_timeout=MODEL_TIMEOUT,
+        start_to_close_timeout=MODEL_TIMEOUT + HEARTBEAT,
         schedule_to_close_timeout=_bound(seconds_left),
         heartbeat_timeout=HEARTBEAT,
-        retry_policy=replace(MODEL_RETRY, maximum_attempts=attempts),
+        retry_policy=_repeated(attempts, timedelta(seconds=1)),
         cancellation_type=ActivityCancellationType.TRY_CANCEL,
         summary=summary,
     )
 
 
-def decision(summary: str) -> LocalActivityConfig:
+def ruling(summary: str) -> LocalActivityConfig:
     """
-    Options of what decides and records.
+    Options of `authorize` and `judge`: one attempt, because another decides at another time.
 
-    It is tried until it succeeds: a decision that can't be made now, because nobody can tell what
-    is switched off, must neither let a call run nor end the run. Longer pauses are timers, which
-    keep no workflow task open.
+    So long it may wait for its turn, and take.
+    """
+    return LocalActivityConfig(
+        schedule_to_close_timeout=timedelta(seconds=10),
+        retry_policy=RetryPolicy(maximum_attempts=1),
+        summary=summary,
+    )
+
+
+def record(summary: str) -> LocalActivityConfig:
+    """
+    Options of what is put on record: an agent as its run begins with it, a line for the audit.
+
+    It is tried until it succeeds. Longer pauses are timers, which keep no workflow task open.
     """
     return LocalActivityConfig(
         start_to_close_timeout=timedelta(seconds=10),
@@ -73,12 +88,21 @@ def decision(summary: str) -> LocalActivityConfig:
     )
 
 
+def mark() -> ActivityConfig:
+    """Options of what only has to stand in history; it is tried until it does."""
+    return ActivityConfig(
+        start_to_close_timeout=timedelta(seconds=10),
+        retry_policy=RetryPolicy(maximum_interval=FIRST_PAUSE),
+        summary="messages judged",
+    )
+
+
 def guardrail(name: str, spec: GuardrailSpec) -> ActivityConfig:
     """Options of a guardrail; one that can't decide after a few attempts has tripped."""
     return ActivityConfig(
-        start_to_close_timeout=timedelta(seconds=spec.timeout),
+        start_to_close_timeout=timedelta(seconds=spec.timeout) + HEARTBEAT,
         heartbeat_timeout=HEARTBEAT,
-        retry_policy=FEW_TRIES,
+        retry_policy=_repeated(FEW_ATTEMPTS, FEW_PAUSE),
         cancellation_type=ActivityCancellationType.TRY_CANCEL,
         summary=f"{spec.layer}: {name.partition(':')[2]}",
     )
@@ -88,7 +112,7 @@ def local_guardrail(name: str, spec: GuardrailSpec) -> LocalActivityConfig:
     """Options of guardrails that are quick."""
     return LocalActivityConfig(
         start_to_close_timeout=timedelta(seconds=spec.timeout),
-        retry_policy=FEW_TRIES,
+        retry_policy=RetryPolicy(initial_interval=FEW_PAUSE, maximum_attempts=FEW_ATTEMPTS),
         summary=f"{spec.layer}: {name.partition(':')[2]}",
     )
 
@@ -100,22 +124,8 @@ def workspace(summary: str) -> ActivityConfig:
         schedule_to_start_timeout=NO_SANDBOX,
         start_to_close_timeout=timedelta(minutes=10),
         heartbeat_timeout=HEARTBEAT,
-        retry_policy=FEW_TRIES,
+        retry_policy=_repeated(FEW_ATTEMPTS, FEW_PAUSE),
         cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-        summary=summary,
-    )
-
-
-def hearing(summary: str) -> ActivityConfig:
-    """
-    Options of what judges messages, an ordinary activity: its end is an event among theirs.
-
-    When a local activity ended is not so exact, and which messages were judged together depends on
-    what had come by then.
-    """
-    return ActivityConfig(
-        start_to_close_timeout=timedelta(seconds=10),
-        retry_policy=RetryPolicy(maximum_interval=timedelta(minutes=1)),
         summary=summary,
     )
 
@@ -131,14 +141,19 @@ def tool_call(
     the queue of the workers that have a sandbox.
     """
     queue, limit = workflow.info().task_queue, timedelta(seconds=contract.timeout)
+    late = SANDBOX_START if sandboxed else timedelta(0)
+    retry = RetryPolicy(maximum_attempts=1)
+    if contract.risk.changes_nothing:
+        late = max(late, HEARTBEAT)
+        retry = _repeated(contract.retry.max_retries + 1, _pause(contract))
     return ActivityConfig(
         task_queue=sandbox_queue(queue) if sandboxed else queue,
         schedule_to_start_timeout=NO_SANDBOX if sandboxed else None,
-        start_to_close_timeout=limit + SANDBOX_START if sandboxed else limit,
+        start_to_close_timeout=limit + late,
         # A write that has begun is not cut off: nobody would know whether it happened.
         schedule_to_close_timeout=_bound(seconds_left) if contract.risk.changes_nothing else None,
         heartbeat_timeout=HEARTBEAT,
-        retry_policy=_tool_retry(contract),
+        retry_policy=retry,
         cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
         summary=summary,
     )
@@ -148,7 +163,11 @@ def local_tool_call(summary: str, contract: ToolContract) -> LocalActivityConfig
     """Options of a tool that runs inside the workflow task."""
     return LocalActivityConfig(
         start_to_close_timeout=timedelta(seconds=contract.timeout),
-        retry_policy=_tool_retry(contract),
+        retry_policy=RetryPolicy(
+            initial_interval=_pause(contract),
+            maximum_attempts=contract.retry.max_retries + 1,
+            non_retryable_error_types=[OUT_OF_TIME],
+        ),
         cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
         summary=summary,
     )
@@ -159,7 +178,7 @@ def history_is_long(max_events: int) -> bool:
     info = workflow.info()
     return (
         info.get_current_history_length() > events_allowed(max_events, info.task_timeout)
-        or info.get_current_history_size() > MAX_BYTES
+        or info.get_current_history_size() > HISTORY
     )
 
 
@@ -173,14 +192,24 @@ def events_allowed(max_events: int, task_timeout: timedelta) -> int:
     return min(max_events, round(task_timeout.total_seconds() * REPLAYED_PER_SECOND))
 
 
-def _tool_retry(contract: ToolContract) -> RetryPolicy:
-    attempts = contract.retry.max_retries + 1 if contract.risk.changes_nothing else 1
+def _repeated(attempts: int, pause: timedelta) -> RetryPolicy:
+    """
+    Have what changes nothing repeated until so many attempts have failed.
+
+    The activity counts those itself (activities/heartbeats.py); attempts that are lost with their
+    worker are none of them. It also keeps its own time: where the server has to end an attempt
+    whose worker is alive, another one would go the same way.
+    """
     return RetryPolicy(
-        initial_interval=timedelta(seconds=contract.retry.backoff),
-        backoff_coefficient=2.0,
-        maximum_attempts=attempts,
-        non_retryable_error_types=["TemporalTimeout:StartToClose"],
+        initial_interval=pause,
+        maximum_interval=max(LONGEST_PAUSE, pause * min(2 ** max(attempts - 2, 0), 100)),
+        maximum_attempts=attempts + LOST,
+        non_retryable_error_types=[OUT_OF_TIME],
     )
+
+
+def _pause(contract: ToolContract) -> timedelta:
+    return timedelta(seconds=contract.retry.backoff)
 
 
 def _bound(seconds_left: float | None) -> timedelta | None:

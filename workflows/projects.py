@@ -1,33 +1,37 @@
 """The workspace of a run: filled from its project, marked, and taken back."""
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, FailureError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, FailureError
 
-from activities.project import ProjectActivities
-from contracts.errors import InvalidInput
-from contracts.project import OpenProject, RestoreWorkspace, SnapshotWorkspace
-from contracts.run import Stop
-from contracts.transcript import UserTurn
-from policy.project import rendered
-from workflows import backtracking, effects, failures, options, saga
-from workflows.live import LiveRun
-from workflows.transcript import appended, halted
+from holdfast.activities.project import ProjectActivities
+from holdfast.contracts.errors import InvalidInput
+from holdfast.contracts.project import OpenProject, RestoreWorkspace, SnapshotWorkspace
+from holdfast.contracts.run import Stop
+from holdfast.contracts.transcript import UserTurn
+from holdfast.policy.project import rendered
+from holdfast.run import backtracking, effects
+from holdfast.run.transcript import appended, halted
+from holdfast.workflows import failures, options, saga
+from holdfast.workflows.run_context import RunContext, is_cancellation
 
 
-async def open_project(run: LiveRun) -> None:
+async def open_project(run: RunContext) -> None:
     """Fill the workspace, and tell the model what the project says. Raises InvalidInput."""
     spec, path = run.state.agent.project, run.state.brief.metadata.get("path")
     if spec is None:
         raise InvalidInput("this agent has no project")
     asked = OpenProject(
-        run_id=run.state.run_id, folder=spec.folder, path=path if isinstance(path, str) else ""
+        run_id=run.state.run_id,
+        first_execution_run_id=run.state.first_execution_run_id,
+        folder=spec.folder,
+        path=path if isinstance(path, str) else "",
     )
     try:
         context = await workflow.execute_activity_method(
             ProjectActivities.open_project, asked, **options.workspace(f"open {spec.folder}")
         )
     except FailureError as error:
-        if is_cancelled_exception(error):
+        if is_cancellation(error):
             raise
         why = failures.message(error)
         if failures.was_never_taken(error):
@@ -38,14 +42,17 @@ async def open_project(run: LiveRun) -> None:
         run.state = appended(run.state, UserTurn(text=words, origin="project"))
 
 
-async def mark_checkpoint(run: LiveRun) -> None:
+async def mark_checkpoint(run: RunContext) -> None:
     """Note where to go back to, with a snapshot of the workspace where the run has one."""
     workspace = ""
     if run.state.agent.project is not None:
         try:
             snapshot = await workflow.execute_activity_method(
                 ProjectActivities.snapshot_workspace,
-                SnapshotWorkspace(run_id=run.state.run_id),
+                SnapshotWorkspace(
+                    run_id=run.state.run_id,
+                    first_execution_run_id=run.state.first_execution_run_id,
+                ),
                 **options.workspace("snapshot the workspace"),
             )
         except ActivityError as error:
@@ -55,12 +62,13 @@ async def mark_checkpoint(run: LiveRun) -> None:
     return None
 
 
-async def go_back(run: LiveRun) -> None:
+async def go_back(run: RunContext) -> None:
     """Give up an approach: take back what it did, and go back to the checkpoint."""
     reason, checkpoint = run.state.dead_end, run.state.checkpoint
     await run.record("approach failed", reason)
     workspace = checkpoint.workspace if checkpoint else ""
-    failure = await _restored(run, workspace) if workspace else None
+    with run.doing("workspace"):
+        failure = await _restored(run, workspace) if workspace else None
     undone = await saga.undo(run, workspace_restored=bool(workspace) and failure is None)
     if failure is None:
         run.state = backtracking.gone_back(run.state, undone, workflow.now())
@@ -69,24 +77,28 @@ async def go_back(run: LiveRun) -> None:
     _lost(run, "the workspace can't be restored", failure)
 
 
-async def _restored(run: LiveRun, workspace: str) -> ActivityError | None:
+async def _restored(run: RunContext, workspace: str) -> ActivityError | None:
     """Restore the workspace; return why it can't be."""
     try:
         await workflow.execute_activity_method(
             ProjectActivities.restore_workspace,
-            RestoreWorkspace(run_id=run.state.run_id, digest=workspace),
+            RestoreWorkspace(
+                run_id=run.state.run_id,
+                first_execution_run_id=run.state.first_execution_run_id,
+                digest=workspace,
+            ),
             **options.workspace(f"restore the workspace to {workspace[:12]}"),
         )
     except ActivityError as error:
-        if is_cancelled_exception(error):
+        if is_cancellation(error):
             raise
         return error
     return None
 
 
-def _lost(run: LiveRun, what: str, error: ActivityError) -> None:
+def _lost(run: RunContext, what: str, error: ActivityError) -> None:
     """End a run whose workspace is out of reach; a cancelled one isn't ended by that."""
-    if is_cancelled_exception(error):
+    if is_cancellation(error):
         raise error
     stop = Stop(
         reason=what,

@@ -1,15 +1,17 @@
 """The kill switch: one workflow that keeps what is switched off for all runs of a task queue."""
 
 from collections.abc import Sequence
+from datetime import datetime
+from functools import lru_cache
 
 from pydantic import JsonValue
 from temporalio import workflow
 from temporalio.common import RawValue
 
-from contracts.errors import HoldfastError
-from contracts.switches import SWITCHES_TYPE, Switch, SwitchState
-from policy.switches import after_signal, opened
-from workflows.summaries import LIMIT, shortened
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.switches import SWITCHES_TYPE, SwitchState
+from holdfast.policy.switches import after_signal, opened
+from holdfast.run.summaries import LIMIT, code, marked, shortened
 
 MAX_EVENTS = 1_000
 """Some 250 changes. A worker that starts reads them all before it decides anything."""
@@ -19,6 +21,9 @@ MAX_BYTES = 4_000_000
 
 LONGEST_REASON = 300
 """Characters of a reason in the details; history has the whole."""
+
+MOST_SHOWN = 20
+"""Switches that the details name: they are written anew after each message, and in each replay."""
 
 
 @workflow.defn(name=SWITCHES_TYPE, failure_exception_types=[HoldfastError])
@@ -72,15 +77,20 @@ def details(state: SwitchState) -> str:
     """Write what is off as the Markdown that the UI shows as current details."""
     if not state.switches:
         return "Nothing is switched off."
-    lines = [f"- {_line(switch)}" for switch in state.switches]
+    named = [switch for switch in state.switches if switch.kind != "everything"]
+    shown = [switch for switch in state.switches if switch.kind == "everything"]
+    shown += named[-MOST_SHOWN:]
+    lines = [_line(one.kind, one.name, one.by, one.reason, one.at) for one in shown]
+    if (more := len(state.switches) - len(shown)) > 0:
+        lines.append(f"- and {more} more, which the query `switches` names")
     return "**Switched off for all runs**\n\n" + "\n".join(lines)
 
 
-def _line(switch: Switch) -> str:
-    since = f"{switch.at:%Y-%m-%d %H:%M:%S} UTC"
-    reason = f": {shortened(switch.reason, LONGEST_REASON)}" if switch.reason else ""
-    name, by = shortened(switch.name, LIMIT), shortened(switch.by, LIMIT)
-    return f"{switch.kind} `{name}`: off since {since} by {by}{reason}"
+@lru_cache(maxsize=4 * MOST_SHOWN)
+def _line(kind: str, name: str, by: str, reason: str, at: datetime) -> str:
+    why = f": {marked(reason, LONGEST_REASON)}" if reason else ""
+    what = code(shortened(name, LIMIT))
+    return f"- {kind} {what}: off since {at:%Y-%m-%d %H:%M:%S} UTC by {marked(by, LIMIT)}{why}"
 
 
 def _history_is_long() -> bool:

@@ -3,15 +3,18 @@
 from datetime import datetime, timedelta
 from typing import cast
 
+from pydantic import TypeAdapter
 from temporalio import workflow
-from temporalio.exceptions import FailureError, is_cancelled_exception
+from temporalio.exceptions import FailureError
 
-from contracts.budget import Limits
-from contracts.decisions import Decided, RunInSandbox
-from contracts.state import CallState, RunState
-from contracts.tools import (
+from holdfast.contracts.budget import Limits
+from holdfast.contracts.decisions import Decided, RunInSandbox
+from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.tools import (
     Grant,
     MalformedCall,
+    Reconciled,
+    Risk,
     ToolCall,
     ToolContract,
     ToolFailure,
@@ -19,26 +22,31 @@ from contracts.tools import (
     ToolResult,
     ToolSuccess,
 )
-from workflows import failures, options, results
-from workflows.summaries import call_line
+from holdfast.run import results
+from holdfast.run.disagreements import NotBegun
+from holdfast.run.summaries import call_line
+from holdfast.workflows import failures, options, remote
+from holdfast.workflows.run_context import is_cancellation
 
 # Pydantic decodes a union like any type; only the annotation of execute_activity wants a class.
 _RESULT = cast("type[ToolSuccess | ToolFailure]", ToolResult)
+_READ = TypeAdapter[ToolSuccess | ToolFailure](ToolResult)
 
 
 async def run_tool(
     state: RunState, asked: CallState, seconds_left: float | None, *, summary: str = ""
-) -> ToolResult:
+) -> ToolResult | NotBegun:
     """
     Run a call that was allowed; whatever happens to it becomes its one result.
 
+    There is none yet where it has to be decided anew.
     What no model asked for has a *summary* of its own, so that people can tell it apart.
     """
-    call, drafting = asked.call, asked.drafting
+    call, drafting, ruling = asked.call, asked.drafting, asked.ruling
     contract = state.agent.companion(call.name)
     if drafting is not None:
         contract = state.agent.companion(drafting.draft)
-    if contract is None or isinstance(call, MalformedCall):
+    if contract is None or isinstance(call, MalformedCall) or not isinstance(ruling, Decided):
         return ToolFailure(
             status="error",
             call_id=call.call_id,
@@ -51,13 +59,14 @@ async def run_tool(
             "purpose": "call" if drafting is None else "draft",
             "draft_id": asked.draft.draft_id if asked.draft and drafting is None else None,
             "grant": _grant(asked),
+            "basis": ruling.basis,
         }
     )
-    if drafting is None:
-        contract = _as_ruled(contract, asked)
     contract = _within(state.agent.budget, contract)
     began = workflow.now()
-    result = await scheduled(contract, call, invocation, seconds_left, summary=summary)
+    result = await scheduled(contract, ruling.runs_as, invocation, seconds_left, summary=summary)
+    if isinstance(result, NotBegun):
+        return result
     if drafting is None and result.status == "outcome_unknown":
         over = began + timedelta(seconds=contract.timeout) + options.HEARTBEAT
         return await _reconciled(state, contract, invocation, result, over)
@@ -67,10 +76,14 @@ async def run_tool(
 
 def invoked(state: RunState, call: ToolCall) -> ToolInvocation:
     """Build what a tool is told of a call, and on whose behalf it is made."""
+    first = state.first_execution_run_id
     return ToolInvocation(
         run_id=state.run_id,
+        first_execution_run_id=first,
+        execution="" if state.execution == first else state.execution,
         call_id=call.call_id,
         agent=state.agent.name,
+        path=state.brief.path,
         tenant=state.brief.tenant,
         actor=state.brief.actor,
         arguments=call.arguments,
@@ -79,14 +92,21 @@ def invoked(state: RunState, call: ToolCall) -> ToolInvocation:
 
 async def scheduled(
     contract: ToolContract,
-    call: ToolCall,
+    risk: Risk,
     invocation: ToolInvocation,
     seconds_left: float | None,
     *,
     summary: str = "",
-) -> ToolResult:
-    """Run a tool's activity; whatever becomes of it is a result."""
-    summary = summary or call_line(call.model_copy(update={"name": contract.name}))
+) -> ToolResult | NotBegun:
+    """
+    Run a tool's activity as one of the class that was ruled on; whatever it comes to is a result.
+
+    Nothing begins where the workflow was reset since the call was allowed, or where the worker
+    decides by something else than the one that allowed it.
+    """
+    contract = contract.ruled(risk)
+    call = _made(contract, invocation)
+    summary = summary or call_line(call)
     try:
         if contract.local:
             return await workflow.execute_local_activity(
@@ -95,17 +115,19 @@ async def scheduled(
                 result_type=_RESULT,
                 **options.local_tool_call(summary, contract),
             )
-        return await workflow.execute_activity(
+        return await remote.answered(
             contract.name,
             invocation,
-            result_type=_RESULT,
-            **options.tool_call(
+            _READ,
+            options.tool_call(
                 summary, contract, seconds_left, sandboxed=invocation.grant is not None
             ),
         )
     except FailureError as error:  # a local activity fails without an ActivityError around it
-        if is_cancelled_exception(error):
+        if is_cancellation(error):
             raise
+        if reason := failures.not_begun(error):
+            return NotBegun(reason)
         return failures.tool_failure(call, contract, error)
 
 
@@ -125,18 +147,27 @@ async def _reconciled(
     finder = state.agent.companion(contract.reconcile)
     if finder is None:
         return unknown
-    call = ToolCall(call_id=invocation.call_id, name=contract.name, arguments=invocation.arguments)
-    asked = invocation.model_copy(update={"purpose": "reconcile", "grant": None})
-    found = results.found(await scheduled(finder, call, asked, None))
+    told = {"purpose": "reconcile", "grant": None, "basis": finder.risk}
+    asked = invocation.model_copy(update=told)
+    found = _found(await scheduled(finder, finder.risk, asked, None))
     if found is not None and found.happened is False and workflow.now() < over:
         words = f"until {contract.name} can't be under way any more"
         await workflow.sleep(over - workflow.now(), summary=words)
-        found = results.found(await scheduled(finder, call, asked, None))
+        found = _found(await scheduled(finder, finder.risk, asked, None))
     if found is None or found.happened is None:
         return unknown
+    call = _made(contract, invocation)
     if not found.happened:
         return failures.never_happened(call, finder)
     return results.happened(call, finder.name, found.result)
+
+
+def _made(contract: ToolContract, invocation: ToolInvocation) -> ToolCall:
+    return ToolCall(call_id=invocation.call_id, name=contract.name, arguments=invocation.arguments)
+
+
+def _found(answer: ToolResult | NotBegun) -> Reconciled | None:
+    return None if isinstance(answer, NotBegun) else results.found(answer)
 
 
 def _within(budget: Limits, contract: ToolContract) -> ToolContract:
@@ -150,10 +181,3 @@ def _within(budget: Limits, contract: ToolContract) -> ToolContract:
 
 def _grant(asked: CallState) -> Grant | None:
     return asked.decision.grant if isinstance(asked.decision, RunInSandbox) else None
-
-
-def _as_ruled(contract: ToolContract, asked: CallState) -> ToolContract:
-    """Run what a later deployment calls a write as one, whatever the run began with."""
-    if not isinstance(asked.ruling, Decided) or asked.ruling.risk.changes_nothing:
-        return contract
-    return contract.model_copy(update={"risk": asked.ruling.risk, "local": False})

@@ -1,56 +1,63 @@
 """What a run says about itself when it is asked. Pure."""
 
-from typing import Literal, TypeAlias
+from typing import TypeVar
 
-from pydantic import Field
+from temporalio.exceptions import ApplicationError
 
-from contracts.base import Inbound
-from contracts.run import StatusReport, UsageReport
-from contracts.state import RunState
-from contracts.transcript import TranscriptPage
-from policy import context
-from workflows.summaries import request_line
+from holdfast.contracts.approvals import PendingPage, Request, outlined
+from holdfast.contracts.base import Inbound, digest
+from holdfast.contracts.bounds import MOST, PAGE, Count, Number, size
+from holdfast.contracts.run import Standing, StatusReport, UsageReport
+from holdfast.contracts.state import RunState
+from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, TranscriptPage, UserTurn
+from holdfast.run.disclosure import WITHHELD
+from holdfast.run.summaries import request_line
 
-PAGE_BYTES = 900_000
-"""A query's answer may have 2 MB."""
-
-Standing: TypeAlias = Literal[
-    "running", "waiting", "suspended", "completed", "stopped", "blocked", "failed"
-]
+Entry = TypeVar("Entry")
 
 
 class PageQuery(Inbound):
     """The argument of the query `transcript`."""
 
-    offset: int = Field(default=0, ge=0)
-    limit: int = Field(default=1000, ge=1)
+    offset: Number = 0
+    limit: Count = 1000
 
 
-def standing(state: RunState) -> Standing:
-    """Say in one word where a run stands."""
+class ContextQuery(PageQuery):
+    """The argument of the query `context`."""
+
+    digest: str
+
+
+_OF_PEOPLE = frozenset({"goal", "steer", "guidance", "project"})
+
+
+def standing(state: RunState, in_flight: tuple[str, ...] = ()) -> Standing:
+    """Say in one word where a run stands; it is suspended when nothing is in flight any more."""
     if state.outcome is not None:
         return state.outcome
     if state.suspended:
-        return "suspended"
+        return "suspending" if in_flight else "suspended"
     return "waiting" if state.requests else "running"
 
 
-def status(state: RunState) -> StatusReport:
+def status(state: RunState, in_flight: tuple[str, ...] = ()) -> StatusReport:
     """Answer the query `status`."""
     return StatusReport(
         run_id=state.run_id,
         agent=state.agent.name,
         tenant=state.brief.tenant,
         actor=state.brief.actor,
-        status=standing(state),
+        status=standing(state, in_flight),
+        in_flight=in_flight,
         waits_for=tuple(request_line(request) for request in state.requests),
         step=state.ledger.steps,
         budget=state.agent.budget,
         model=state.model,
-        answer=state.answer,
+        answer=None if state.brief.withheld else state.answer,
         stop=state.stop,
         started_at=state.started_at,
-        transcript_digest=state.head.digest,
+        transcript_digest=None if state.withholds else digest(state.head.digest),
         refused=state.refused,
         refused_total=state.refused_total,
         notes=state.notes,
@@ -70,17 +77,100 @@ def usage(state: RunState) -> UsageReport:
     )
 
 
+def pending(state: RunState) -> tuple[Request, ...]:
+    """
+    Answer the query `pending` with all requests.
+
+    Where they are too large together, some are outlines, which say where the whole is.
+    """
+    told = [
+        outlined(request, f"too large for this list: see page {{offset: {offset}, limit: 1}}")
+        for offset, request in enumerate(state.requests)
+    ]
+    left = PAGE - sum(map(size, told))
+    for offset, request in enumerate(state.requests):
+        if (more := size(request) - size(told[offset])) <= max(left, 0):
+            told[offset] = request
+            left -= more
+    shown = _page(tuple(told), PageQuery(limit=MOST))
+    if len(shown) == len(told):
+        return shown
+    note = f"{len(told) - len(shown)} more requests: see page {{offset: {len(shown)}}}"
+    last = shown[-1].model_copy(update={"left_out": f"{shown[-1].left_out}; {note}"})
+    return (*shown[:-1], last)
+
+
+def pending_page(state: RunState, query: PageQuery) -> PendingPage:
+    """Answer the query `pending` with a page of requests, which are whole."""
+    shown, total = _page(state.requests, query), len(state.requests)
+    return PendingPage(items=shown, total=total, next_offset=_next(query, len(shown), total))
+
+
 def transcript_page(state: RunState, query: PageQuery) -> TranscriptPage:
-    """Answer the query `transcript`: at most so many items, and never a page too large to send."""
+    """
+    Answer the query `transcript` with a page of items.
+
+    Where guardrails look at answers, nothing that a model said is in it but an answer that is out:
+    they have seen no other piece of the reply that it came in.
+    """
+    return _transcript(_public(state), query)
+
+
+def context_page(state: RunState, query: ContextQuery) -> TranscriptPage:
+    """
+    Answer the query `context`: what the model under way was shown, as it was said.
+
+    Only who has the input of that call knows its digest, which stands in no answer to a query.
+    """
+    if query.digest != state.sent.digest:
+        raise ApplicationError("that is not the digest of the call under way")
+    return _transcript(state.items[: state.sent.length], query)
+
+
+def _transcript(items: tuple[TranscriptItem, ...], query: PageQuery) -> TranscriptPage:
+    shown, total = _page(items, query), len(items)
+    return TranscriptPage(items=shown, total=total, next_offset=_next(query, len(shown), total))
+
+
+def _public(state: RunState) -> tuple[TranscriptItem, ...]:
+    if not state.withholds:
+        return state.items
+    told = frozenset[str]() if state.brief.withheld else _OF_PEOPLE
+    answered = state.answer is not None and not state.brief.withheld
+    released = len(state.items) - 1 if answered else None
+    return tuple(
+        _without_parts(item) if place == released else _wordless(item, told)
+        for place, item in enumerate(state.items)
+    )
+
+
+def _without_parts(item: TranscriptItem) -> TranscriptItem:
+    return item.model_copy(update={"parts": ()}) if isinstance(item, AssistantTurn) else item
+
+
+def _wordless(item: TranscriptItem, told: frozenset[str]) -> TranscriptItem:
+    """Leave out what a model said, and what guardrails and checks said of it."""
+    match item:
+        case AssistantTurn():
+            said = WITHHELD if item.words else ""
+            return item.model_copy(update={"text": said, "parts": ()})
+        case UserTurn() if item.origin not in told:
+            return item.model_copy(update={"text": WITHHELD})
+        case _:
+            return item
+
+
+def _page(entries: tuple[Entry, ...], query: PageQuery) -> tuple[Entry, ...]:
+    """Return at most so many entries as were asked for, and never more than can be sent."""
     end, taken = query.offset, 0
-    for item in state.items[query.offset : query.offset + query.limit]:
-        taken += context.size(item)
-        if taken > PAGE_BYTES and end > query.offset:
+    for entry in entries[query.offset : query.offset + query.limit]:
+        taken += size(entry)
+        if taken > PAGE and end > query.offset:
             break
         end += 1
-    total = len(state.items)
-    return TranscriptPage(
-        items=state.items[query.offset : end],
-        total=total,
-        next_offset=end if end < total else None,
-    )
+    return entries[query.offset : end]
+
+
+def _next(query: PageQuery, shown: int, total: int) -> int | None:
+    end = query.offset + shown
+    return end if end < total else None

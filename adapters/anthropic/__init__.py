@@ -3,18 +3,18 @@
 from collections.abc import Iterable
 from datetime import timedelta
 
-from adapters import failures
-from adapters.anthropic import blocks, connection, messages, stream
-from adapters.anthropic import request as requests
-from adapters.anthropic import response as responses
-from adapters.anthropic.errors import PROVIDER
-from adapters.base import merged
-from adapters.exchange import Exchange
-from adapters.opening import IDLE, OpenedOnce
-from contracts.base import JsonObject
-from contracts.model import ModelReply, ModelRequest
-from contracts.tools import ToolResult
-from contracts.usage import CallUsage
+from holdfast.adapters import failures
+from holdfast.adapters.anthropic import blocks, connection, messages, stream
+from holdfast.adapters.anthropic import request as requests
+from holdfast.adapters.anthropic import response as responses
+from holdfast.adapters.anthropic.errors import CREDENTIALS, PROVIDER
+from holdfast.adapters.base import merged
+from holdfast.adapters.lazy_client import IDLE, LazyClient
+from holdfast.adapters.stream_reader import Exchange
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.model import ModelReply, ModelRequest
+from holdfast.contracts.tools import ToolResult
+from holdfast.contracts.usage import CallUsage
 
 
 class AnthropicAdapter:
@@ -26,11 +26,12 @@ class AnthropicAdapter:
     """
 
     provider = PROVIDER.name
+    credentials = CREDENTIALS
     TOOL_BLOCK_TYPES = blocks.TOOL_BLOCK_TYPES
     TEXT_BLOCK_TYPES = blocks.TEXT_BLOCK_TYPES
 
     def __init__(self, idle: timedelta = IDLE) -> None:
-        self._client = OpenedOnce(lambda: connection.opened(idle))
+        self._client = LazyClient(lambda: connection.opened(idle))
 
     def build_request(self, request: ModelRequest) -> JsonObject:
         return requests.rendered(request).body

@@ -1,7 +1,7 @@
 """The words that Anthropic Messages has for the pieces of a message."""
 
-from adapters import base
-from contracts.content import PartKind
+from holdfast.adapters import base
+from holdfast.contracts.content import PartKind
 
 HOSTED_CALLS = frozenset({"server_tool_use", "mcp_tool_use", "web_search_tool_use"})
 HOSTED_RESULTS = frozenset(

@@ -1,14 +1,16 @@
 """The one client of a process, and the one request that it makes."""
 
+import asyncio
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from adapters import failures, wire
-from adapters.anthropic import stream
-from adapters.anthropic.errors import PROVIDER, as_model_error
-from adapters.exchange import Exchange
-from adapters.opening import CONNECT_SECONDS
-from contracts.base import JsonObject
+from holdfast.adapters import failures, wire
+from holdfast.adapters.anthropic import stream
+from holdfast.adapters.anthropic.errors import PROVIDER, as_model_error
+from holdfast.adapters.failures import BROKEN
+from holdfast.adapters.lazy_client import CONNECT_SECONDS
+from holdfast.adapters.stream_reader import Exchange
+from holdfast.contracts.base import JsonObject
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -18,15 +20,18 @@ def opened(idle: timedelta) -> "AsyncAnthropic":
     """Make the client; a server that says nothing for as long as *idle* is given up."""
     from anthropic import AnthropicError, AsyncAnthropic, DefaultAsyncHttpxClient, Timeout
 
-    try:
-        client = AsyncAnthropic(
-            timeout=Timeout(idle.total_seconds(), connect=CONNECT_SECONDS),
-            max_retries=0,
-            http_client=DefaultAsyncHttpxClient(),
-            open_telemetry=False,
-        )
-    except AnthropicError as error:
-        raise as_model_error(error) from None
+    from holdfast.adapters import http_client
+
+    with failures.discreet(None):
+        try:
+            client = AsyncAnthropic(
+                timeout=Timeout(idle.total_seconds(), connect=CONNECT_SECONDS),
+                max_retries=0,
+                http_client=http_client.opened(DefaultAsyncHttpxClient),
+                open_telemetry=False,
+            )
+        except AnthropicError as error:
+            raise as_model_error(error) from None
     if client.credentials is None and not failures.is_key(secret(client)):
         raise failures.no_key(PROVIDER)
     return client
@@ -52,8 +57,11 @@ async def ask(client: "AsyncAnthropic", body: JsonObject, exchange: Exchange) ->
             stream_cls=AsyncStream[object],
         )
         whole = await exchange.read(sent, stream.begins)
-    except (AnthropicError, httpx2.HTTPError, httpx2.StreamError, ValueError) as error:
-        used = stream.usage_so_far(exchange.events)
-        # Without its cause: that may quote the key, and history keeps causes.
-        raise as_model_error(error, secret(client), used) from None
-    return stream.assembled(exchange.events) if whole is None else whole
+    except (AnthropicError, httpx2.HTTPError, httpx2.StreamError, *BROKEN) as error:
+        used = await asyncio.to_thread(stream.usage_so_far, exchange.events)
+        # Without its cause, which may quote the key.
+        raise as_model_error(error, used) from None
+    if whole is not None:
+        return whole
+    # In a thread: a long reply takes seconds, in which this worker's heartbeats go on.
+    return await asyncio.to_thread(stream.assembled, exchange.events)

@@ -2,9 +2,10 @@
 
 from pydantic import JsonValue, TypeAdapter
 
-from adapters import failures
-from contracts.errors import ModelError
-from contracts.usage import CallUsage
+from holdfast.adapters import failures
+from holdfast.adapters.meter import Unfit
+from holdfast.contracts.errors import ModelError
+from holdfast.contracts.usage import CallUsage
 
 PROVIDER = failures.Provider(
     name="anthropic",
@@ -25,16 +26,26 @@ PROVIDER = failures.Provider(
     },
 )
 
+CREDENTIALS = frozenset(
+    {
+        PROVIDER.key_variable,
+        "ANTHROPIC_AUTH_TOKEN",
+        "ANTHROPIC_CUSTOM_HEADERS",
+        "ANTHROPIC_IDENTITY_TOKEN",
+        "ANTHROPIC_IDENTITY_TOKEN_FILE",
+        "ANTHROPIC_WEBHOOK_SIGNING_KEY",
+    }
+)
+"""What the SDK reads."""
+
 _BODY: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 
 
-def as_model_error(
-    error: Exception, secret: str | None = None, usage: CallUsage | None = None
-) -> ModelError:
+def as_model_error(error: Exception, usage: CallUsage | None = None) -> ModelError:
     """
     Sort what the SDK raised, or let through, before a reply or inside of one.
 
-    *secret* is the key, which it may quote; *usage* is what had been used until then.
+    *usage* is what had been used until then.
     """
     import anthropic
     import httpx2
@@ -42,10 +53,13 @@ def as_model_error(
     match error:
         # A stream that began well may still bring an error.
         case anthropic.APIStatusError(response=response, body=body) if response.is_success:
-            return failures.reported(PROVIDER, _BODY.validate_python(body), secret, usage)
+            return failures.reported(PROVIDER, _BODY.validate_python(body), usage)
         case anthropic.APIStatusError(response=response):
             answer = failures.Answer(response.status_code, response.headers, response.content)
-            return failures.answered(PROVIDER, answer, secret)
+            return failures.answered(PROVIDER, answer)
+        # Where the SDK can't tell what went wrong, it was the connection.
+        case anthropic.APIConnectionError(__cause__=Unfit() as flaw):
+            return failures.unreadable(PROVIDER, usage, flaw)
         case anthropic.APITimeoutError(request=request):
             return failures.too_slow(PROVIDER, request.url.netloc.decode())
         case anthropic.APIConnectionError(request=request):
@@ -56,7 +70,7 @@ def as_model_error(
             return failures.stalled(PROVIDER, usage)
         case httpx2.HTTPError() | httpx2.StreamError():
             return failures.cut_off(PROVIDER, usage)
-        case ValueError():
-            return failures.unreadable(PROVIDER, usage)
+        case ValueError() | RecursionError():
+            return failures.unreadable(PROVIDER, usage, error)
         case _:
-            return failures.unusable(PROVIDER, str(error), secret)
+            return failures.unusable(PROVIDER, str(error))

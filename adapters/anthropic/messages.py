@@ -8,24 +8,24 @@ model's mouth: unless it goes on with a turn that it paused, the last message is
 """
 
 import hashlib
-import re
 from collections.abc import Iterable
 
 from pydantic import JsonValue
 
-from adapters import wire
-from contracts.base import JsonObject
-from contracts.content import Part
-from contracts.tools import AnyCall, ToolCall, ToolFailure, ToolResult
-from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
+from holdfast.adapters import wire
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.content import Part
+from holdfast.contracts.patterns import Pattern
+from holdfast.contracts.tools import AnyCall, ToolCall, ToolFailure, ToolResult
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 
 GO_ON = "Go on."
 HELD_BACK = "what was said last waits until a tool of anthropic's own is done"
 
-_CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
+_CALL_ID = Pattern(r"[a-zA-Z0-9_-]+")
 
 
-class Dialog:
+class MessageBuilder:
     """
     The messages of a request to *model*, built from one item of the transcript after the other.
 
@@ -197,7 +197,7 @@ def _says(turn: AssistantTurn) -> bool:
 
 def _call_id(call_id: str) -> str:
     """Return an id that the API takes; one with other characters becomes a digest."""
-    if _CALL_ID.fullmatch(call_id):
+    if _CALL_ID.fits(call_id):
         return call_id
     return f"call_{hashlib.sha256(call_id.encode()).hexdigest()[:24]}"
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from adapters.anthropic.families import Family
-from contracts.base import JsonObject
-from contracts.model import Effort, ModelSettings
+from holdfast.adapters.anthropic.capabilities import Family
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.model import Effort, ModelSettings
 
 _SMALLEST_BUDGET = 1024
 _ROOM_TO_ANSWER = 1024

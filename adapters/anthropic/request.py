@@ -5,24 +5,27 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from adapters import wire
-from adapters.anthropic.families import Family, family
-from adapters.anthropic.messages import Dialog, cached
-from adapters.anthropic.reasoning import Reasoning, reasoning
-from adapters.anthropic.schemas import Grammar
-from adapters.base import Rendered
-from contracts.base import JsonObject
-from contracts.model import ModelRequest, Prefix
-from contracts.tools import HostedTool
+from holdfast.adapters import wire
+from holdfast.adapters.anthropic.capabilities import Family, family
+from holdfast.adapters.anthropic.messages import MessageBuilder, cached
+from holdfast.adapters.anthropic.reasoning import Reasoning, reasoning
+from holdfast.adapters.anthropic.schemas import SchemaBudget
+from holdfast.adapters.base import Rendered
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.model import ModelRequest, Prefix
+from holdfast.contracts.tools import HostedTool
 
 MAX_TOKENS = 32_000
 """Of one reply, thinking included: the most that every model since Claude 4 gives."""
+
+_BOUNDED = frozenset({"web_search", "web_fetch"})
+"""Tools of Anthropic's own that take `max_uses`."""
 
 _KEEPS_NOTHING = "anthropic keeps no conversation: every turn sends all of it"
 
 
 class _Stable(NamedTuple):
-    """What is the same in all requests of a run to a model."""
+    """What is the same in all requests of a run to a model, but for the calls that are left."""
 
     body: JsonObject
     reasoning: Reasoning
@@ -35,8 +38,8 @@ def rendered(request: ModelRequest) -> Rendered:
 
     What is the same in every turn comes first, so that its bytes are too.
     """
-    stable = _stable(request.model, request.prefix, shaped=not request.without_tools)
-    dialog = Dialog(request.model, request.transcript)
+    stable = _stable(request)
+    dialog = MessageBuilder(request.model, request.transcript)
     choice = _tool_choice(request) if "tools" in stable.body else None
     thinking, notes = _thinking(stable.reasoning, choice, dialog)
     container = request.provider_state.get("container_id")
@@ -51,16 +54,18 @@ def rendered(request: ModelRequest) -> Rendered:
     return Rendered(body, (*stable.notes, *notes, *dialog.notes, *kept))
 
 
-def _stable(model: str, prefix: Prefix, *, shaped: bool) -> _Stable:
+def _stable(request: ModelRequest) -> _Stable:
+    model, prefix = request.model, request.prefix
     known = family(model)
     max_tokens = prefix.settings.max_output_tokens or MAX_TOKENS
     asked = reasoning(model, known, prefix.settings, max_tokens)
-    grammar = Grammar()
+    grammar = SchemaBudget()
     shape, system, shape_notes = _shape(model, known, prefix, grammar)
-    if not shaped:  # the grammar has taken it all the same, so the tools are held to as much
+    # The grammar has taken it all the same, so the tools are held to as much.
+    if request.without_tools:
         shape, system, shape_notes = {}, _instructions(prefix), ()
     tools = [*_tools(prefix, known, grammar)]
-    hosted, hosted_notes = _hosted(prefix.hosted, known)
+    hosted, hosted_notes = _hosted(prefix.hosted, known, request.calls_left)
     tools += hosted
     # A cache is kept of the tools and what follows them: one place marks them all.
     if tools and not system:
@@ -78,7 +83,7 @@ def _stable(model: str, prefix: Prefix, *, shaped: bool) -> _Stable:
 
 
 def _shape(
-    model: str, known: Family, prefix: Prefix, grammar: Grammar
+    model: str, known: Family, prefix: Prefix, grammar: SchemaBudget
 ) -> tuple[JsonObject, str, tuple[str, ...]]:
     """Return how the answer's shape is asked for, and the instructions that go with it."""
     said, schema = _instructions(prefix), prefix.output_schema
@@ -95,7 +100,7 @@ def _instructions(prefix: Prefix) -> str:
     return prefix.instructions if prefix.instructions.strip() else ""
 
 
-def _tools(prefix: Prefix, known: Family, grammar: Grammar) -> Iterable[JsonObject]:
+def _tools(prefix: Prefix, known: Family, grammar: SchemaBudget) -> Iterable[JsonObject]:
     for tool in prefix.tools:
         declared: JsonObject = {
             "name": tool.name,
@@ -107,7 +112,7 @@ def _tools(prefix: Prefix, known: Family, grammar: Grammar) -> Iterable[JsonObje
 
 
 def _hosted(
-    wanted: Iterable[HostedTool], known: Family
+    wanted: Iterable[HostedTool], known: Family, calls_left: int | None
 ) -> tuple[list[JsonObject], tuple[str, ...]]:
     """Declare the tools that run at Anthropic; the options may name another version of a tool."""
     declared: list[JsonObject] = []
@@ -118,12 +123,22 @@ def _hosted(
             notes.append(f"anthropic has no tool {tool.name!r} of its own: it is left out")
         else:
             declared.append({"type": kind, "name": tool.name} | tool.options)
+    if calls_left:
+        _bound([tool for tool in declared if tool["name"] in _BOUNDED], calls_left)
     return declared, tuple(notes)
+
+
+def _bound(declared: list[JsonObject], calls_left: int) -> None:
+    """Give each tool an equal share of the calls that are left, and at least one."""
+    for tool in declared:
+        share = max(calls_left // len(declared), 1)
+        asked = tool.get("max_uses")
+        tool["max_uses"] = min(asked, share) if isinstance(asked, int) else share
 
 
 def _tool_choice(request: ModelRequest) -> JsonObject | None:
     """Render which tools the model may or must use; it is free after its first turn."""
-    if request.without_tools:
+    if request.calls_nothing:
         return {"type": "none"}
     settings = request.prefix.settings
     choice = _choice(settings.tool_choice if request.turn == 1 else "auto")
@@ -143,7 +158,7 @@ def _choice(wanted: str) -> JsonObject:
 
 
 def _thinking(
-    asked: Reasoning, choice: JsonObject | None, dialog: Dialog
+    asked: Reasoning, choice: JsonObject | None, dialog: MessageBuilder
 ) -> tuple[JsonObject | None, tuple[str, ...]]:
     """Return the field about thinking; with a budget it isn't allowed everywhere."""
     if not asked.by_budget:

@@ -4,17 +4,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import NamedTuple
 
-from pydantic import JsonValue, NonNegativeInt, ValidationError
+from pydantic import JsonValue, ValidationError
 
-from adapters import failures, pricing, wire
-from adapters.anthropic import blocks
-from adapters.anthropic.errors import PROVIDER
-from adapters.base import final_text
-from contracts.base import Contract, JsonObject
-from contracts.content import Part, words
-from contracts.model import ModelReply, StopCause
-from contracts.tools import AnyCall, MalformedCall
-from contracts.usage import CallUsage
+from holdfast.adapters import failures, pricing, wire
+from holdfast.adapters.anthropic import blocks, fees
+from holdfast.adapters.anthropic.errors import PROVIDER
+from holdfast.adapters.base import final_text
+from holdfast.contracts.base import Contract, JsonObject
+from holdfast.contracts.content import Part, words
+from holdfast.contracts.model import ModelReply, StopCause
+from holdfast.contracts.tools import AnyCall, MalformedCall
+from holdfast.contracts.usage import UNKNOWN, CallUsage, Counted, counted
 
 _STOPS: Mapping[str | None, StopCause] = {
     "end_turn": "end_turn",
@@ -52,18 +52,18 @@ class _Container(Contract):
 
 
 class _OutputDetails(Contract):
-    thinking_tokens: NonNegativeInt | None = None
+    thinking_tokens: Counted | None = None
 
 
 class _Usage(Contract):
     """`input_tokens` are only those for which no cache was read or written."""
 
-    input_tokens: NonNegativeInt
-    output_tokens: NonNegativeInt
-    cache_read_input_tokens: NonNegativeInt | None = None
-    cache_creation_input_tokens: NonNegativeInt | None = None
+    input_tokens: Counted
+    output_tokens: Counted
+    cache_read_input_tokens: Counted | None = None
+    cache_creation_input_tokens: Counted | None = None
     output_tokens_details: _OutputDetails | None = None
-    server_tool_use: JsonObject | None = None
+    server_tool_use: JsonValue = None
 
 
 class _Message(Contract):
@@ -72,7 +72,7 @@ class _Message(Contract):
     stop_reason: str | None = None
     stop_details: _StopDetails | None = None
     container: _Container | None = None
-    usage: _Usage | None = None
+    usage: JsonValue = None
 
 
 def reply(raw: JsonObject, tools: frozenset[str], texts: frozenset[str]) -> ModelReply:
@@ -203,9 +203,10 @@ def _stop_detail(message: _Message, stop: StopCause) -> str:
 
 
 def _usage(message: _Message) -> CallUsage:
-    used = message.usage
-    if used is None:
-        return CallUsage(estimated_cost=None)
+    try:
+        used = _Usage.model_validate(message.usage)
+    except ValidationError:
+        return UNKNOWN
     read, written = used.cache_read_input_tokens or 0, used.cache_creation_input_tokens or 0
     thought = (used.output_tokens_details or _OutputDetails()).thinking_tokens or 0
     tokens = pricing.Tokens(
@@ -215,10 +216,11 @@ def _usage(message: _Message) -> CallUsage:
         output=used.output_tokens,
         reasoning=thought,
     )
-    asked = (used.server_tool_use or {}).items()
+    ran = wire.as_object(used.server_tool_use)
     native = {
         "cache_creation_input_tokens": written,
         "cache_read_input_tokens": read,
-        **{name: count for name, count in asked if isinstance(count, int) and count},
+        **{name: count for name, value in ran.items() if (count := counted(value))},
     }
-    return pricing.priced(PROVIDER.name, message.model, tokens, native)
+    hosted = fees.hosted(message.content, ran)
+    return pricing.priced(PROVIDER.name, message.model, tokens, native, hosted)

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from adapters.wire import as_list, as_object
-from contracts.base import JsonObject
+from holdfast.adapters.wire import as_list, as_object
+from holdfast.contracts.base import JsonObject
 
 _KEYWORDS = frozenset(
     {"type", "properties", "required", "additionalProperties", "items", "minItems", "enum"}
@@ -23,7 +23,7 @@ _MOST_OPTIONAL = 24
 _MOST_UNIONS = 16
 
 
-class Grammar:
+class SchemaBudget:
     """
     What one request may hold a model to: so many tools, optional fields and unions, no more.
 

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 
 from pydantic import JsonValue
 
-from adapters import failures, wire
-from adapters.anthropic import response as responses
-from adapters.anthropic.errors import PROVIDER
-from contracts.base import JsonObject
-from contracts.errors import ModelError
-from contracts.usage import CallUsage
+from holdfast.adapters import failures, wire
+from holdfast.adapters.anthropic import response as responses
+from holdfast.adapters.anthropic.errors import PROVIDER
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import ModelError
+from holdfast.contracts.usage import UNKNOWN, CallUsage
 
 _PARTS = frozenset(
     {"message_start", "content_block_start", "content_block_delta", "content_block_stop"}
@@ -33,11 +33,13 @@ def assembled(events: Iterable[JsonObject]) -> JsonObject:
 
 
 def usage_so_far(events: Iterable[JsonObject]) -> CallUsage | None:
-    """Read what a message had consumed before its stream broke; null where nobody knows."""
+    """Read what a message had consumed before its stream broke; null for one that never began."""
     message = _Message()
     for event in events:
         if event.get("type") in ("message_start", "message_delta"):
             message.take(event)
+        else:
+            message.pass_by(event)
     return message.usage
 
 
@@ -64,21 +66,33 @@ class _Message:
         self._fields: JsonObject = {}
         self._open: dict[int, _Block] = {}
         self._closed: dict[int, JsonObject] = {}
+        self._begun = self._counted = False
 
     @property
     def usage(self) -> CallUsage | None:
-        """What was used, as far as it was said."""
-        if not self._fields.get("usage"):
+        """What was used, as far as it was said; before its last count that is the input alone."""
+        if not self._begun:
             return None
+        used = self._fields.get("usage")
+        if isinstance(used, dict) and not self._counted:
+            used = {**used, "output_tokens": 0}
         try:
-            return responses.usage({**self._fields, "content": []})
+            told = responses.usage({**self._fields, "content": [], "usage": used})
         except ModelError:
-            return None
+            return UNKNOWN
+        return told if self._counted else told + UNKNOWN
+
+    def pass_by(self, event: JsonObject) -> None:
+        """Note how far it came: a count is the last one only if nothing more is said behind it."""
+        self._begun |= event.get("type") not in ("ping", "error")
+        self._counted &= event.get("type") not in ("content_block_start", "content_block_delta")
 
     def take(self, event: JsonObject) -> None:
+        self.pass_by(event)
         match event:
             case {"type": "message_start", "message": dict(fields)}:
-                self._fields = dict(fields)
+                used = fields.get("usage")
+                self._fields = {**fields, "usage": dict(used) if isinstance(used, dict) else used}
             case {"type": "message_delta"}:
                 self._change(event)
             case {"type": "content_block_start", "index": int(at), "content_block": dict(block)}:
@@ -91,7 +105,7 @@ class _Message:
                 self._closed[at] = self._open.pop(at).whole()
             case {"type": "message_stop"} if self._fields and not self._open:
                 content: list[JsonValue] = [self._closed[at] for at in sorted(self._closed)]
-                self.whole = {**self._fields, "content": content}
+                self.whole = {**self._fields, "content": content, "usage": self._used()}
             case {"type": "error"}:
                 raise failures.reported(PROVIDER, event, usage=self.usage)
             case {"type": str(kind)} if kind not in _PARTS:
@@ -105,7 +119,18 @@ class _Message:
         self._fields |= _said({k: v for k, v in event.items() if k not in ("type", "delta")})
         self._fields |= _said(wire.as_object(event.get("delta")))
         if isinstance(before, dict) and isinstance(used, dict):
-            self._fields["usage"] = before | _said(used)
+            before |= _said(used)
+            self._fields["usage"] = before
+            self._counted |= used.get("output_tokens") is not None
+
+    def _used(self) -> JsonValue:
+        """Return what was used; what its beginning says of a reply's length is a placeholder."""
+        used = self._fields.get("usage")
+        return (
+            {**used, "output_tokens": None}
+            if isinstance(used, dict) and not self._counted
+            else used
+        )
 
 
 class _Block:
@@ -114,6 +139,7 @@ class _Block:
     def __init__(self, start: JsonObject) -> None:
         self._fields = dict(start)
         self._arguments: list[str] = []
+        self._citations = [*wire.as_list(start.get("citations"))]
         self._texts: dict[str, list[str]] = {}
 
     def grow(self, delta: JsonObject) -> None:
@@ -122,8 +148,7 @@ class _Block:
             case {"type": "input_json_delta", "partial_json": str(piece)}:
                 self._arguments.append(piece)
             case {"type": "citations_delta", "citation": citation}:
-                before = wire.as_list(self._fields.get("citations"))
-                self._fields["citations"] = [*before, citation]
+                self._citations.append(citation)
             case {"type": "signature_delta", "signature": signature}:
                 self._fields["signature"] = signature
             case _:
@@ -133,6 +158,8 @@ class _Block:
         """Return the block; arguments that are no JSON object stay the text that they were."""
         for name, pieces in self._texts.items():
             self._fields[name] = "".join(pieces)
+        if self._citations:
+            self._fields["citations"] = self._citations
         if arguments := "".join(self._arguments):
             try:
                 self._fields["input"] = wire.json_object(arguments)

@@ -4,19 +4,26 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from adapters import failures, openai_sdk
-from adapters.base import merged
-from adapters.exchange import Exchange
-from adapters.openai import connection, conversations, items, output, strategies, stream
-from adapters.openai import request as requests
-from adapters.openai import response as responses
-from adapters.openai.errors import PROVIDER, Gone
-from adapters.openai.strategies import Scope
-from adapters.opening import IDLE, OpenedOnce
-from contracts.base import JsonObject
-from contracts.model import ModelReply, ModelRequest
-from contracts.tools import ToolResult
-from contracts.usage import CallUsage
+from holdfast.adapters import failures, openai_sdk
+from holdfast.adapters.base import merged
+from holdfast.adapters.lazy_client import IDLE, LazyClient
+from holdfast.adapters.openai import (
+    connection,
+    conversation_state,
+    conversations,
+    input_items,
+    output_items,
+    stream,
+)
+from holdfast.adapters.openai import request as requests
+from holdfast.adapters.openai import response as responses
+from holdfast.adapters.openai.conversation_state import Scope
+from holdfast.adapters.openai.errors import PROVIDER, ConversationExpired
+from holdfast.adapters.stream_reader import Exchange
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.model import ModelReply, ModelRequest
+from holdfast.contracts.tools import ToolResult
+from holdfast.contracts.usage import CallUsage
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -36,18 +43,19 @@ class OpenAIAdapter:
     """
 
     provider = PROVIDER.name
-    TOOL_BLOCK_TYPES = output.TOOL_BLOCK_TYPES
-    TEXT_BLOCK_TYPES = output.TEXT_BLOCK_TYPES
+    credentials = openai_sdk.CREDENTIALS
+    TOOL_BLOCK_TYPES = output_items.TOOL_BLOCK_TYPES
+    TEXT_BLOCK_TYPES = output_items.TEXT_BLOCK_TYPES
 
     def __init__(self, idle: timedelta = IDLE) -> None:
-        self._client = OpenedOnce(lambda: openai_sdk.opened(PROVIDER, idle))
+        self._client = LazyClient(lambda: openai_sdk.opened(PROVIDER, idle))
 
     def build_request(self, request: ModelRequest) -> JsonObject:
         """Render a call. A conversation that `respond` would begin first isn't named in it."""
-        return requests.rendered(request, strategies.scope(request)).body
+        return requests.rendered(request, conversation_state.scope(request)).body
 
     def build_tool_result(self, result: ToolResult) -> JsonObject:
-        return items.tool_result(result)
+        return input_items.tool_result(result)
 
     def assemble(self, events: Iterable[JsonObject]) -> JsonObject:
         return stream.assembled(events)
@@ -65,20 +73,24 @@ class OpenAIAdapter:
     async def respond(self, request: ModelRequest) -> ModelReply:
         """Ask once, and again with the whole context if OpenAI no longer has what came before."""
         client = await self._client.get()
+        with failures.discreet(client.api_key):
+            return await self._answered(client, request)
+
+    async def _answered(self, client: "AsyncOpenAI", request: ModelRequest) -> ModelReply:
         if request.strategy == "conversation":
             scope = await conversations.scope(client, request)
         else:
-            scope = strategies.scope(request)
+            scope = conversation_state.scope(request)
         try:
             return await self._reply(client, request, scope)
-        except Gone:
+        except ConversationExpired:
             if scope.begin == 0:
                 raise
         note = _GONE.format(request.strategy)
         if request.strategy == "conversation":
             scope = await conversations.begun(client, note)
         else:
-            scope = strategies.WHOLE._replace(note=note)
+            scope = conversation_state.WHOLE._replace(note=note)
         return await self._reply(client, request, scope)
 
     async def _reply(
@@ -86,9 +98,8 @@ class OpenAIAdapter:
     ) -> ModelReply:
         rendered = requests.rendered(request, scope)
         exchange = Exchange()
-        with failures.discreet(client.api_key):
-            raw = await connection.ask(client, rendered.body, exchange)
-            reply = self.parse_response(raw)
+        raw = await connection.ask(client, rendered.body, exchange)
+        reply = self.parse_response(raw)
         notes = rendered.notes + reply.notes
-        state = strategies.state(request, scope, raw, reply)
+        state = conversation_state.state(request, scope, raw, reply)
         return exchange.timed(reply.model_copy(update={"notes": notes, "provider_state": state}))

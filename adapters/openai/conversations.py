@@ -3,17 +3,17 @@
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from adapters import failures
-from adapters.openai import connection, strategies
-from adapters.openai.errors import PROVIDER, Gone
-from adapters.openai.strategies import Scope
-from contracts.model import ModelRequest
+from holdfast.adapters import failures
+from holdfast.adapters.openai import connection, conversation_state
+from holdfast.adapters.openai.conversation_state import Scope
+from holdfast.adapters.openai.errors import PROVIDER, ConversationExpired
+from holdfast.contracts.model import ModelRequest
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 _GHOST = (
-    "a failed attempt may have left a turn in the conversation at openai: "
+    "a reply that was lost or dropped may be in the conversation at openai: "
     "a new conversation was begun with the whole context"
 )
 
@@ -23,11 +23,13 @@ async def scope(client: "AsyncOpenAI", request: ModelRequest) -> Scope:
     Say what is sent in which conversation; begins one where there is none to go on with.
 
     What a failed attempt has left in it can't be taken back: a conversation is given up when it
-    ends with anything but the item that it ended with when the last reply came.
+    ends with anything but the item that it ended with when the last reply came. One with a reply
+    that the run never took is given up without a look: it may still be on its way there.
     """
-    known = strategies.scope(request)
+    known = conversation_state.scope(request)
     if not known.reference:
-        return await begun(client)
+        left = request.unheard and "conversation_id" in request.provider_state
+        return await begun(client, _GHOST if left else "")
     if request.attempt == 1:
         return known
     last = await _last_item(client, str(known.reference["conversation"]))
@@ -50,7 +52,7 @@ async def _last_item(client: "AsyncOpenAI", conversation: str) -> str | None:
     path = f"/conversations/{quote(conversation, safe='')}/items?limit=1&order=desc"
     try:
         listed = await connection.look(client, path)
-    except Gone:
+    except ConversationExpired:
         return None
     match listed:
         case {"data": [{"id": str(last)}, *_]}:

@@ -2,10 +2,10 @@
 
 from pydantic import JsonValue
 
-from adapters import failures, openai_sdk
-from contracts.base import JsonObject
-from contracts.errors import ModelError, ModelRejected
-from contracts.usage import CallUsage
+from holdfast.adapters import failures, openai_sdk
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import ModelError, ModelRejected
+from holdfast.contracts.usage import CallUsage
 
 PROVIDER = failures.Provider(
     name="openai",
@@ -32,7 +32,7 @@ PROVIDER = failures.Provider(
 _GONE = ("previous_response_not_found", "conversation_not_found")
 
 
-class Gone(ModelRejected):
+class ConversationExpired(ModelRejected):
     """What the request refers to is kept no longer; sent whole, it may go well."""
 
 
@@ -42,18 +42,25 @@ def failed(error: JsonValue, usage: CallUsage) -> ModelError:
     return failures.reported(PROVIDER, problem, usage=usage, otherwise="invalid_request")
 
 
-def broken_off(event: JsonObject) -> ModelError:
-    """Sort an error that came in the middle of a stream."""
-    error = failures.reported(PROVIDER, event)
+def broken_off(event: JsonObject, usage: CallUsage | None) -> ModelError:
+    """
+    Sort an error that came in the middle of a stream; *usage* is what had been used until then.
+
+    A reply that had begun isn't asked for once more beside all counts, whatever is gone.
+    """
+    error = failures.reported(PROVIDER, event, usage)
     inner = event.get("error")
     named = inner if isinstance(inner, dict) else event
-    return Gone(str(error), kind="not_found") if named.get("code") in _GONE else error
+    gone = usage is None and named.get("code") in _GONE
+    return ConversationExpired(str(error), kind="not_found") if gone else error
 
 
-def before_reply(error: Exception, secret: str | None) -> ModelError:
-    """Sort what the SDK raised before a reply began; *secret* is the key, which it may quote."""
-    sorted_out = openai_sdk.before_reply(PROVIDER, error, secret)
-    return Gone(str(sorted_out), kind="not_found") if _is_gone(error) else sorted_out
+def before_reply(error: Exception) -> ModelError:
+    """Sort what the SDK raised before a reply began."""
+    sorted_out = openai_sdk.before_reply(PROVIDER, error)
+    return (
+        ConversationExpired(str(sorted_out), kind="not_found") if _is_gone(error) else sorted_out
+    )
 
 
 def _is_gone(error: Exception) -> bool:

@@ -2,12 +2,12 @@
 
 from functools import lru_cache
 
-from adapters import strict_schema
-from adapters.base import Rendered
-from adapters.openai import families, items, tools
-from adapters.openai.strategies import Scope
-from contracts.base import JsonObject
-from contracts.model import ModelRequest, Prefix
+from holdfast.adapters import strict_schema
+from holdfast.adapters.base import Rendered
+from holdfast.adapters.openai import families, input_items, tools
+from holdfast.adapters.openai.conversation_state import Scope
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.model import ModelRequest, Prefix
 
 
 def rendered(request: ModelRequest, scope: Scope) -> Rendered:
@@ -23,8 +23,10 @@ def rendered(request: ModelRequest, scope: Scope) -> Rendered:
         body["tool_choice"] = wanted
     if request.without_tools:
         body.pop("text", None)
+    if request.calls_left and tools.has_hosted(request.prefix):
+        body["max_tool_calls"] = request.calls_left
     body.update(scope.reference)
-    body["input"] = [*items.rendered(request, scope.begin)]
+    body["input"] = [*input_items.rendered(request, scope.begin)]
     return Rendered(body, (*_notes(request), *filter(None, (scope.note,))))
 
 

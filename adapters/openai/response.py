@@ -3,18 +3,18 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pydantic import JsonValue, NonNegativeInt, ValidationError
+from pydantic import JsonValue, ValidationError
 
-from adapters import failures, pricing
-from adapters.base import final_text
-from adapters.openai import output
-from adapters.openai.errors import PROVIDER, failed
-from adapters.openai.output import Piece
-from contracts.base import Contract, JsonObject
-from contracts.content import Part
-from contracts.model import ModelReply, StopCause
-from contracts.tools import AnyCall
-from contracts.usage import CallUsage
+from holdfast.adapters import failures, pricing
+from holdfast.adapters.base import final_text
+from holdfast.adapters.openai import fees, output_items
+from holdfast.adapters.openai.errors import PROVIDER, failed
+from holdfast.adapters.openai.output_items import Piece
+from holdfast.contracts.base import Contract, JsonObject
+from holdfast.contracts.content import Part
+from holdfast.contracts.model import ModelReply, StopCause
+from holdfast.contracts.tools import AnyCall
+from holdfast.contracts.usage import UNKNOWN, CallUsage, Counted
 
 _INCOMPLETE: dict[str | None, StopCause] = {
     "max_output_tokens": "max_tokens",
@@ -27,19 +27,19 @@ class _IncompleteDetails(Contract):
 
 
 class _InputDetails(Contract):
-    cached_tokens: NonNegativeInt | None = None
-    cache_write_tokens: NonNegativeInt | None = None
+    cached_tokens: Counted | None = None
+    cache_write_tokens: Counted | None = None
 
 
 class _OutputDetails(Contract):
-    reasoning_tokens: NonNegativeInt | None = None
+    reasoning_tokens: Counted | None = None
 
 
 class _Usage(Contract):
     """`input_tokens` are all of them, whatever a cache had to do with it."""
 
-    input_tokens: NonNegativeInt
-    output_tokens: NonNegativeInt
+    input_tokens: Counted
+    output_tokens: Counted
     input_tokens_details: _InputDetails | None = None
     output_tokens_details: _OutputDetails | None = None
 
@@ -57,7 +57,7 @@ class _Response(Contract):
     status: str | None = None
     error: JsonValue = None
     incomplete_details: _IncompleteDetails | None = None
-    usage: _Usage | None = None
+    usage: JsonValue = None
     tool_usage: JsonValue = None
     input_transformations: tuple[_Removed, ...] | None = None
 
@@ -114,9 +114,9 @@ def _response(raw: JsonObject) -> _Response:
 
 
 def _said(response: _Response) -> _Said:
-    whole = response.status not in output.CUT_SHORT
+    whole = response.status not in output_items.CUT_SHORT
     try:
-        pieces = tuple(output.pieces(response.output, whole=whole))
+        pieces = tuple(output_items.pieces(response.output, whole=whole))
     except ValidationError:
         raise failures.unreadable(PROVIDER, _usage(response)) from None
     refusal = "".join(piece.refusal for piece in pieces)
@@ -132,7 +132,9 @@ def _is_filtered(response: _Response) -> bool:
 
 def _answer(pieces: tuple[Piece, ...]) -> str:
     """Return the words behind the last tool; what was said on the way is no part of them."""
-    return final_text(_answering(pieces), output.TOOL_BLOCK_TYPES, output.TEXT_BLOCK_TYPES)
+    return final_text(
+        _answering(pieces), output_items.TOOL_BLOCK_TYPES, output_items.TEXT_BLOCK_TYPES
+    )
 
 
 def _answering(pieces: tuple[Piece, ...]) -> Iterator[tuple[str, str]]:
@@ -140,7 +142,7 @@ def _answering(pieces: tuple[Piece, ...]) -> Iterator[tuple[str, str]]:
     for piece in pieces:
         if piece.type != "message":
             yield piece.type, ""
-            between = "" if piece.type in output.TOOL_BLOCK_TYPES else between
+            between = "" if piece.type in output_items.TOOL_BLOCK_TYPES else between
         elif piece.part.text and not piece.commentary:
             yield "output_text", between + piece.part.text
             between = "\n\n"
@@ -159,7 +161,7 @@ def _stop(response: _Response, said: _Said) -> tuple[StopCause, str]:
     if response.status == "incomplete":
         details = response.incomplete_details or _IncompleteDetails()
         return _INCOMPLETE.get(details.reason, "other"), details.reason or "incomplete"
-    if response.status in output.CUT_SHORT:
+    if response.status in output_items.CUT_SHORT:
         return "other", response.status or ""
     if said.calls:
         return "tool_use", ""
@@ -173,25 +175,20 @@ def _notes(response: _Response, said: _Said) -> Iterator[str]:
 
 
 def _usage(response: _Response) -> CallUsage:
-    if response.usage is None:
-        return CallUsage(estimated_cost=None)
-    into = response.usage.input_tokens_details or _InputDetails()
-    out = response.usage.output_tokens_details or _OutputDetails()
+    try:
+        used = _Usage.model_validate(response.usage)
+    except ValidationError:
+        return UNKNOWN
+    into = used.input_tokens_details or _InputDetails()
+    out = used.output_tokens_details or _OutputDetails()
     tokens = pricing.Tokens(
-        input=response.usage.input_tokens,
+        input=used.input_tokens,
         cache_read=into.cached_tokens or 0,
         cache_write=into.cache_write_tokens or 0,
-        output=response.usage.output_tokens,
+        output=used.output_tokens,
         reasoning=out.reasoning_tokens or 0,
     )
-    counters = into.model_dump() | out.model_dump() | _searches(response.tool_usage)
+    hosted = fees.hosted(response.output, response.tool_usage)
+    counters = into.model_dump() | out.model_dump() | fees.searches(response.tool_usage)
     native = {name: count for name, count in counters.items() if count is not None}
-    return pricing.priced(PROVIDER.name, response.model, tokens, native)
-
-
-def _searches(tool_usage: JsonValue) -> dict[str, int]:
-    match tool_usage:
-        case {"web_search": {"num_requests": int(requests)}} if requests:
-            return {"web_search_requests": requests}
-        case _:
-            return {}
+    return pricing.priced(PROVIDER.name, response.model, tokens, native, hosted)

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
-from adapters import failures
-from adapters.openai.errors import PROVIDER, broken_off
-from contracts.base import JsonObject
+from holdfast.adapters import failures
+from holdfast.adapters.openai.errors import PROVIDER, broken_off
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.usage import UNKNOWN, CallUsage
 
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
@@ -17,19 +18,21 @@ def assembled(events: Iterable[JsonObject]) -> JsonObject:
     no such event told of was cut, and nobody acts on it.
     """
     done: dict[int, JsonObject] = {}
+    used: CallUsage | None = None  # only the last event says what
     for event in events:
         match event:
             case {"type": "response.output_item.done", "item": dict(item)}:
                 place = event.get("output_index")
                 done[place if isinstance(place, int) else len(done)] = item
             case _ if fails(event):
-                raise broken_off(event)
+                raise broken_off(event, used)
             case {"response": dict(response)} if _ends(event):
                 items: JsonObject = {"output": [done[place] for place in sorted(done)]}
                 return response if response.get("output") else response | items
             case _:
                 pass
-    raise failures.cut_off(PROVIDER, None)
+        used = UNKNOWN
+    raise failures.cut_off(PROVIDER, used)
 
 
 def is_whole(events: Iterable[JsonObject]) -> bool:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from adapters import strict_schema
-from contracts.base import JsonObject
-from contracts.model import ModelRequest, Prefix, ToolSchema
+from holdfast.adapters import strict_schema
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.model import ModelRequest, Prefix, ToolSchema
 
 _HOSTED: Mapping[str, JsonObject] = {
     "web_search": {"type": "web_search"},
@@ -23,7 +23,7 @@ def declared(prefix: Prefix) -> list[JsonValue]:
 
 def choice(request: ModelRequest) -> JsonValue:
     """Say what the first turn must call, or that none may be called; null leaves it free."""
-    if request.without_tools:
+    if request.calls_nothing:
         return "none"
     wanted = request.prefix.settings.tool_choice
     if request.turn != 1 or wanted == "auto":
@@ -34,6 +34,11 @@ def choice(request: ModelRequest) -> JsonValue:
         return {"type": "function", "name": wanted}
     hosted = _HOSTED.get(wanted)
     return None if hosted is None else {"type": hosted["type"]}
+
+
+def has_hosted(prefix: Prefix) -> bool:
+    """Whether any tool runs at OpenAI, where only the request bounds how often."""
+    return any(tool.name in _HOSTED for tool in prefix.hosted)
 
 
 def notes(prefix: Prefix) -> tuple[str, ...]:

@@ -3,20 +3,26 @@
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
-from adapters import failures
-from adapters.base import merged
-from adapters.exchange import Exchange
-from adapters.openai_chat import connection, messages, stream
-from adapters.openai_chat import request as requests
-from adapters.openai_chat import response as responses
-from adapters.openai_chat import servers as addresses
-from adapters.openai_chat import usage as usages
-from adapters.openai_chat.servers import DEFAULT, OPENAI_CHAT, ChatServer, Target
-from adapters.opening import IDLE, OpenedOnce
-from contracts.base import JsonObject
-from contracts.model import ModelReply, ModelRequest
-from contracts.tools import ToolResult
-from contracts.usage import CallUsage
+from holdfast.adapters import failures, openai_sdk
+from holdfast.adapters.base import merged
+from holdfast.adapters.lazy_client import IDLE, LazyClient
+from holdfast.adapters.openai_chat import connection, messages, stream
+from holdfast.adapters.openai_chat import request as requests
+from holdfast.adapters.openai_chat import response as responses
+from holdfast.adapters.openai_chat import servers as addresses
+from holdfast.adapters.openai_chat import usage as usages
+from holdfast.adapters.openai_chat.servers import (
+    DEFAULT,
+    KNOWN_CHAT_SERVERS,
+    OPENAI_CHAT,
+    ChatServer,
+    Target,
+)
+from holdfast.adapters.stream_reader import Exchange
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.model import ModelReply, ModelRequest
+from holdfast.contracts.tools import ToolResult
+from holdfast.contracts.usage import CallUsage
 
 
 class OpenAIChatAdapter:
@@ -42,7 +48,14 @@ class OpenAIChatAdapter:
         self._servers = addresses.checked(servers or {})
         self._key = key
         self._idle = idle
-        self._lines: dict[str, OpenedOnce[connection.Line]] = {}
+        self._lines: dict[str, LazyClient[connection.Line]] = {}
+
+    @property
+    def credentials(self) -> frozenset[str]:
+        """Those of its servers, and of the well-known ones that the app doesn't name."""
+        servers = (*self._servers.values(), *KNOWN_CHAT_SERVERS.values())
+        named = {server.key_variable for server in servers if server.key_variable}
+        return openai_sdk.CREDENTIALS | named
 
     def build_request(self, request: ModelRequest) -> JsonObject:
         return requests.rendered(request, self._target(request)).body
@@ -76,9 +89,9 @@ class OpenAIChatAdapter:
     def _target(self, request: ModelRequest) -> Target:
         return addresses.target(self._servers, request.model)
 
-    def _line(self, target: Target) -> OpenedOnce[connection.Line]:
+    def _line(self, target: Target) -> LazyClient[connection.Line]:
         if target.name not in self._lines:
-            self._lines[target.name] = OpenedOnce(
+            self._lines[target.name] = LazyClient(
                 lambda: connection.opened(target, self._key, self._idle)
             )
         return self._lines[target.name]

@@ -1,15 +1,16 @@
 """A server's one client in this process, and the requests that it makes."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from adapters import failures, openai_sdk
-from adapters.exchange import Exchange
-from adapters.openai_chat import errors, stream
-from adapters.openai_chat.servers import Target
-from adapters.opening import CONNECT_SECONDS
-from contracts.base import JsonObject
+from holdfast.adapters import failures, openai_sdk
+from holdfast.adapters.lazy_client import CONNECT_SECONDS
+from holdfast.adapters.openai_chat import errors, stream
+from holdfast.adapters.openai_chat.servers import Target
+from holdfast.adapters.stream_reader import Exchange
+from holdfast.contracts.base import JsonObject
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, Omit
@@ -40,6 +41,8 @@ def _other(target: Target, environment: Environment, idle: timedelta) -> Line:
     """Open the line to another server; what the environment has for OpenAI isn't sent there."""
     from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit, Timeout
 
+    from holdfast.adapters import http_client
+
     variable = target.server.key_variable
     key = (environment(variable) or "") if variable else _NO_KEY
     if not failures.is_key(key):
@@ -51,7 +54,7 @@ def _other(target: Target, environment: Environment, idle: timedelta) -> Line:
         base_url=target.server.base_url,
         timeout=Timeout(idle.total_seconds(), connect=CONNECT_SECONDS),
         max_retries=0,
-        http_client=DefaultAsyncHttpxClient(),
+        http_client=http_client.opened(DefaultAsyncHttpxClient),
     )
     allowed = _FOR_ANYBODY if variable else _FOR_ANYBODY - {"Authorization"}
     return Line(client, {name: Omit() for name in client.default_headers.keys() - allowed})
@@ -59,20 +62,20 @@ def _other(target: Target, environment: Environment, idle: timedelta) -> Line:
 
 async def ask(line: Line, target: Target, body: JsonObject, exchange: Exchange) -> JsonObject:
     """Make one request for a response, and return its JSON, streamed or not. Raises ModelError."""
-    import httpx2
-    import openai
-
     try:
         sent = await openai_sdk.post(line.client, "/chat/completions", body, line.withheld)
-    except (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError) as error:
-        # Without its cause: that may quote the key, and history keeps causes.
-        raise errors.before_reply(target.provider, error, line.client.api_key) from None
+    except openai_sdk.faults() as error:
+        # Without its cause, which may quote the key.
+        raise errors.before_reply(target.provider, error) from None
     try:
         whole = await exchange.read(sent, stream.begins, stream.fails)
-    except (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, ValueError) as error:
+    except openai_sdk.faults() as error:
         # What breaks behind the end of a reply takes nothing from it.
-        if not stream.is_whole(exchange.events):
-            used = stream.usage_so_far(exchange.events, target)
+        used = await asyncio.to_thread(stream.usage_so_far, exchange.events, target)
+        if used is not None:
             raise openai_sdk.inside_reply(target.provider, error, used) from None
         whole = None
-    return stream.assembled(exchange.events, target) if whole is None else whole
+    if whole is not None:
+        return whole
+    # In a thread: a long reply takes seconds, in which this worker's heartbeats go on.
+    return await asyncio.to_thread(stream.assembled, exchange.events, target)

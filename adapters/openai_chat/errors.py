@@ -3,22 +3,22 @@
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from adapters import failures, openai_sdk, wire
-from contracts.base import JsonObject
-from contracts.errors import ModelError
+from holdfast.adapters import failures, openai_sdk, wire
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import ModelError
 
 
-def before_reply(provider: failures.Provider, error: Exception, secret: str | None) -> ModelError:
-    """Sort what the SDK raised before a reply began; *secret* is the key, which it may quote."""
+def before_reply(provider: failures.Provider, error: Exception) -> ModelError:
+    """Sort what the SDK raised before a reply began."""
     import openai
 
     match error:
         case openai.APIStatusError(response=response):
             body = _as_openai(response.content)
             answer = failures.Answer(response.status_code, response.headers, body)
-            return failures.answered(provider, answer, secret)
+            return failures.answered(provider, answer)
         case _:
-            return openai_sdk.before_reply(provider, error, secret)
+            return openai_sdk.before_reply(provider, error)
 
 
 def found(raw: JsonObject) -> JsonObject | None:

@@ -1,18 +1,18 @@
 """From a transcript to the messages of Chat Completions."""
 
 import hashlib
-import re
 from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from adapters import wire
-from adapters.openai_chat.servers import OPENAI_CHAT, Target
-from contracts.base import JsonObject
-from contracts.content import Part
-from contracts.model import ModelRequest
-from contracts.tools import AnyCall, ToolCall, ToolResult
-from contracts.transcript import AssistantTurn, ToolTurn, UserTurn
+from holdfast.adapters import wire
+from holdfast.adapters.openai_chat.servers import OPENAI_CHAT, Target
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.content import Part
+from holdfast.contracts.model import ModelRequest
+from holdfast.contracts.patterns import Pattern
+from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 
 
 def rendered(request: ModelRequest, target: Target, instructions: str) -> list[JsonValue]:
@@ -60,7 +60,7 @@ def _is_own(turn: AssistantTurn, request: ModelRequest) -> bool:
 
 def _call_id(call_id: str, target: Target) -> str:
     """Return an id that the server takes; another server's may have to become a digest."""
-    if re.fullmatch(target.server.call_ids, call_id):
+    if Pattern(target.server.call_ids).fits(call_id):
         return call_id
     return hashlib.sha256(call_id.encode()).hexdigest()[:9]
 

@@ -2,14 +2,14 @@
 
 from pydantic import JsonValue
 
-from adapters import strict_schema, wire
-from adapters.base import Rendered
-from adapters.openai import families
-from adapters.openai_chat import messages
-from adapters.openai_chat.servers import OPENAI_CHAT, Feature, Target
-from contracts.base import JsonObject
-from contracts.errors import ModelRejected
-from contracts.model import Effort, ModelRequest, ModelSettings, Prefix, ToolSchema
+from holdfast.adapters import strict_schema, wire
+from holdfast.adapters.base import Rendered
+from holdfast.adapters.openai import families
+from holdfast.adapters.openai_chat import messages
+from holdfast.adapters.openai_chat.servers import OPENAI_CHAT, Feature, Target
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import ModelRejected
+from holdfast.contracts.model import Effort, ModelRequest, ModelSettings, Prefix, ToolSchema
 
 _SHAPE_IN_WORDS = "Answer with nothing but JSON that fits this JSON Schema:"
 
@@ -154,7 +154,7 @@ def _shape(draft: _Draft, schema: JsonObject) -> str:
 
 def _choose(draft: _Draft, request: ModelRequest) -> None:
     choice = request.prefix.settings.tool_choice if request.turn == 1 else "auto"
-    if request.without_tools:
+    if request.calls_nothing:
         choice = "none"
     if choice == "auto" or draft.lacks(
         "tool_choice", "can't be told which tool to use: the choice is the model's"

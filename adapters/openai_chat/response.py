@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 
-from adapters import base, failures
-from adapters.openai_chat import errors, pieces
-from adapters.openai_chat import usage as usages
-from adapters.openai_chat.pieces import Asked
-from adapters.openai_chat.servers import Target
-from adapters.wire import as_list, as_text
-from contracts.base import JsonObject
-from contracts.content import Part, words
-from contracts.model import ModelReply, StopCause
-from contracts.usage import CallUsage
+from holdfast.adapters import base, failures
+from holdfast.adapters.openai_chat import errors, message_parts
+from holdfast.adapters.openai_chat import usage as usages
+from holdfast.adapters.openai_chat.message_parts import Asked
+from holdfast.adapters.openai_chat.servers import Target
+from holdfast.adapters.wire import as_list, as_text
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.content import Part, words
+from holdfast.contracts.model import ModelReply, StopCause
+from holdfast.contracts.usage import CallUsage
 
 TOOL_BLOCK_TYPES = base.TOOL_BLOCK_TYPES | {"function_call", "function_result"}
 TEXT_BLOCK_TYPES = base.TEXT_BLOCK_TYPES | {"output_text"}
@@ -43,9 +43,9 @@ def reply(raw: JsonObject, target: Target, turn: int = 0) -> ModelReply:
     reason = as_text(choice.get("finish_reason"))
     if reason in _BROKEN_OFF:
         raise failures.reported(target.provider, {}, usage=used)
-    said = tuple(pieces.parts(message))
+    said = tuple(message_parts.parts(message))
     stop = "refusal" if _refused(said) else _STOPS.get(reason.lower(), "other")
-    calls = _counting(tuple(pieces.asked(message, turn)), stop)
+    calls = _counting(tuple(message_parts.asked(message, turn)), stop)
     parts = (*said, *(Part(kind="call", native=call.native) for call in calls))
     if stop == "end_turn" and calls:
         stop = "tool_use"
@@ -56,7 +56,7 @@ def reply(raw: JsonObject, target: Target, turn: int = 0) -> ModelReply:
         parts=() if _is_plain(parts) else parts,
         stop=stop,
         stop_detail=as_text(choice.get("native_finish_reason")) or reason if told else "",
-        notes=tuple(_notes(raw, message, parts, target)),
+        notes=tuple(_notes(raw, message, parts, used, target)),
         usage=used,
         model=target.prefix + (as_text(raw.get("model")) or target.model),
     )
@@ -72,7 +72,7 @@ def _first(raw: JsonObject, target: Target, used: CallUsage) -> tuple[JsonObject
 
 
 def _refused(parts: tuple[Part, ...]) -> bool:
-    return any(part.name == pieces.REFUSAL for part in parts)
+    return any(part.name == message_parts.REFUSAL for part in parts)
 
 
 def _counting(calls: tuple[Asked, ...], stop: StopCause) -> tuple[Asked, ...]:
@@ -99,14 +99,14 @@ def _is_plain(parts: tuple[Part, ...]) -> bool:
 
 
 def _notes(
-    raw: JsonObject, message: JsonObject, parts: tuple[Part, ...], target: Target
+    raw: JsonObject, message: JsonObject, parts: tuple[Part, ...], used: CallUsage, target: Target
 ) -> Iterator[str]:
     """Say what the server didn't say, and what of its reply nobody reads."""
-    if not usages.is_known(raw):
+    if not used.tokens_known:
         yield f"{target.label} doesn't say what a call used: tokens and cost are unknown"
     if len(as_list(raw.get("choices"))) > 1:
         yield f"{target.label} sent several choices: the first one counts"
-    if any(not entry.get("id") for entry in pieces.entries(message)):
+    if any(not entry.get("id") for entry in message_parts.entries(message)):
         yield f"{target.label} gives its calls no ids: they are numbered here"
     for part in parts:
         if part.kind == "other":

@@ -1,12 +1,12 @@
 """The servers that speak Chat Completions, and what each of them can do."""
 
-import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
-from adapters import failures
-from contracts.base import Inbound
-from contracts.errors import AppError, FailureKind, ModelRejected
+from holdfast.adapters import failures
+from holdfast.contracts.base import Inbound
+from holdfast.contracts.errors import AppError, FailureKind, ModelRejected
+from holdfast.contracts.patterns import Pattern
 
 OPENAI_CHAT = "openai-chat"
 
@@ -22,9 +22,9 @@ Feature: TypeAlias = Literal[
     "prompt_cache_key",
 ]
 
-_SERVER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_SERVER_NAME = Pattern(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _FIRST_WITHOUT_REASONING = (5, 4)
-_GPT = re.compile(r"(?:ft:)?gpt-(?P<major>\d+)(?:\.(?P<minor>\d+))?")
+_GPT = Pattern(r"(?:ft:)?gpt-(\d+)(?:\.(\d+))?")
 
 _CODES: Mapping[str, FailureKind] = {
     "billing_hard_limit_reached": "quota",
@@ -72,7 +72,7 @@ OPENAI = ChatServer(
 )
 """OpenAI's own; address and key are what the SDK finds in the environment."""
 
-KNOWN: Mapping[str, ChatServer] = {
+KNOWN_CHAT_SERVERS: Mapping[str, ChatServer] = {
     "cerebras": ChatServer(
         base_url="https://api.cerebras.ai/v1",
         key_variable="CEREBRAS_API_KEY",
@@ -145,8 +145,8 @@ class Target(NamedTuple):
         version = _GPT.match(self.model)
         if version is None or not self.is_openai:
             return False
-        numbers = (int(version["major"]), int(version["minor"] or 0))
-        return numbers >= _FIRST_WITHOUT_REASONING
+        _, major, minor = version.groups
+        return (int(major), int(minor or 0)) >= _FIRST_WITHOUT_REASONING
 
     @property
     def provider(self) -> failures.Provider:
@@ -166,7 +166,7 @@ DEFAULT = Target("", OPENAI, "")
 def checked(servers: Mapping[str, ChatServer]) -> Mapping[str, ChatServer]:
     """Return the servers. Raises AppError where a model can't be named by the server's name."""
     for name in servers:
-        if not _SERVER_NAME.fullmatch(name):
+        if not _SERVER_NAME.fits(name):
             raise AppError(f"chat server {name!r}: use letters, digits and . _ - in its name")
     return dict(servers)
 

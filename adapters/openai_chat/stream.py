@@ -1,16 +1,22 @@
 """From the chunks of a stream to the response that would have come unstreamed."""
 
 from collections.abc import Iterable
+from typing import TypeAlias
 
 from pydantic import JsonValue
 
-from adapters import failures
-from adapters.openai_chat import errors, growth
-from adapters.openai_chat import usage as usages
-from adapters.openai_chat.servers import Target
-from adapters.wire import as_list, as_object
-from contracts.base import JsonObject
-from contracts.usage import CallUsage
+from holdfast.adapters import failures
+from holdfast.adapters.meter import Unfit
+from holdfast.adapters.openai_chat import deltas, errors
+from holdfast.adapters.openai_chat import usage as usages
+from holdfast.adapters.openai_chat.servers import Target
+from holdfast.adapters.wire import as_list, as_object, as_text
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.bounds import MOST_CALLS
+from holdfast.contracts.usage import CallUsage
+
+_Place: TypeAlias = float | str | None
+"""What a server numbers a call with."""
 
 
 def assembled(events: Iterable[JsonObject], target: Target) -> JsonObject:
@@ -27,19 +33,20 @@ def assembled(events: Iterable[JsonObject], target: Target) -> JsonObject:
             raise failures.reported(target.provider, problem, usage=used)
         response.add(event)
     raw = response.raw()
+    if response.overfull:
+        flaw = Unfit(f"more than {MOST_CALLS} calls at once")
+        raise failures.unreadable(target.provider, usages.usage(raw, target), flaw)
     if not response.ended:
         raise failures.cut_off(target.provider, usages.usage(raw, target))
     return raw
 
 
-def is_whole(events: Iterable[JsonObject]) -> bool:
-    """Whether the reply came to its end, whatever became of the stream."""
-    return _read(events).ended
-
-
-def usage_so_far(events: Iterable[JsonObject], target: Target) -> CallUsage:
-    """Read what a response had consumed before its stream broke."""
-    return usages.usage(_read(events).raw(), target)
+def usage_so_far(events: Iterable[JsonObject], target: Target) -> CallUsage | None:
+    """Read what a response had consumed before its stream broke; null for one that is whole."""
+    response = _Response()
+    for event in events:
+        response.add(event)
+    return None if response.ended else usages.usage(response.raw(), target)
 
 
 def begins(event: JsonObject) -> bool:
@@ -55,13 +62,6 @@ def fails(event: JsonObject) -> bool:
     return errors.found(event) is not None
 
 
-def _read(events: Iterable[JsonObject]) -> "_Response":
-    response = _Response()
-    for event in events:
-        response.add(event)
-    return response
-
-
 class _Response:
     """A response while its chunks come in."""
 
@@ -74,6 +74,11 @@ class _Response:
     @property
     def ended(self) -> bool:
         return bool(self._choices) and (self._finished or self._billed)
+
+    @property
+    def overfull(self) -> bool:
+        """Whether it asks for more calls than anybody makes; those beyond aren't kept."""
+        return any(choice.overfull for choice in self._choices.values())
 
     def add(self, chunk: JsonObject) -> None:
         choices = _objects(chunk.get("choices"))
@@ -104,63 +109,71 @@ class _Choice:
     """One choice while its chunks come in."""
 
     def __init__(self) -> None:
+        self.overfull = False
         self._fields: JsonObject = {}
-        self._message: JsonObject = {}
+        self._message = deltas.Fields()
         self._calls: list[_Call] = []
+        self._latest: dict[_Place, _Call] = {}
+        self._named: dict[tuple[_Place, str], _Call] = {}
 
     def add(self, choice: JsonObject) -> None:
         for name, value in choice.items():
             if name not in ("delta", "message", "usage") and value is not None:
                 self._fields[name] = value
-        for name, value in _delta(choice).items():
-            if name == "tool_calls":
-                for entry in _objects(value):
-                    self._call(entry).add(entry)
-            else:
-                self._message[name] = growth.grown(name, self._message.get(name), value)
+        delta = _delta(choice)
+        self._message.add({name: delta[name] for name in delta if name != "tool_calls"})
+        for entry in _objects(delta.get("tool_calls")):
+            self._call(entry)
 
     def raw(self) -> JsonObject:
-        calls: JsonObject = {"tool_calls": [call.entry for call in self._calls]}
-        return {**self._fields, "message": {**self._message, **(calls if self._calls else {})}}
+        calls: JsonObject = {"tool_calls": [call.whole() for call in self._calls]}
+        message = self._message.joined() | (calls if self._calls else {})
+        return {**self._fields, "message": message}
 
-    def _call(self, entry: JsonObject) -> "_Call":
-        """Return the call that a piece belongs to; a new one if it belongs to none."""
-        for call in reversed(self._calls):
-            if call.goes_on_with(entry):
-                return call
-        self._calls.append(_Call(entry.get("index")))
-        return self._calls[-1]
+    def _call(self, entry: JsonObject) -> None:
+        """Add a piece to the call that it belongs to; to a new one if it belongs to none."""
+        number, call_id = entry.get("index"), as_text(entry.get("id"))
+        place = number if isinstance(number, int | float | str) else None
+        call = self._named.get((place, call_id)) if call_id else None
+        latest = self._latest.get(place)
+        if call is None and latest and latest.goes_on_with(entry, numbered=place is not None):
+            call = latest
+        if call is None and len(self._calls) == MOST_CALLS:
+            self.overfull = True
+            return
+        if call is None:
+            call = self._latest[place] = _Call()
+            self._calls.append(call)
+        if call_id:
+            self._named[place, call_id] = call
+        call.add(entry)
 
 
 class _Call:
-    """One call while its pieces come in: by index, or by id, or one behind the other."""
+    """One call while its pieces come in: by id, or by index, or one behind the other."""
 
-    def __init__(self, place: JsonValue) -> None:
-        self.entry: JsonObject = {}
-        self._place = place
+    def __init__(self) -> None:
+        self._entry = deltas.Fields()
 
     def add(self, entry: JsonObject) -> None:
-        for name, value in entry.items():
-            if name != "index":
-                self.entry[name] = growth.grown(name, self.entry.get(name), value)
+        self._entry.add({name: entry[name] for name in entry if name != "index"})
 
-    def goes_on_with(self, entry: JsonObject) -> bool:
+    def whole(self) -> JsonObject:
+        return self._entry.joined()
+
+    def goes_on_with(self, entry: JsonObject, *, numbered: bool) -> bool:
         """Whether a piece is more of this call; servers differ in how they tell calls apart."""
-        if entry.get("index") != self._place:
-            return False
-        call_id = entry.get("id")
-        if call_id and call_id == self.entry.get("id"):
-            return True
-        function = as_object(entry.get("function"))
-        if self._place is None:
-            return not call_id and not function.get("name")
+        call_id, name = entry.get("id"), as_object(entry.get("function")).get("name")
+        if not numbered:
+            return not call_id and not name
         # Some number all their calls 0. Then another id and name begin the next one.
-        begins = bool(call_id and function.get("name"))
-        return not (begins and self._is_whole())
+        return not (call_id and name and self._is_whole())
 
     def _is_whole(self) -> bool:
-        arguments = as_object(self.entry.get("function")).get("arguments")
-        return not arguments or growth.is_whole(arguments)
+        function = self._entry.get("function")
+        known = isinstance(function, dict | deltas.Fields)
+        arguments = function.get("arguments") if known else None
+        return not arguments or deltas.is_whole(arguments)
 
 
 def _delta(choice: JsonObject) -> JsonObject:

@@ -4,37 +4,46 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from adapters import pricing
-from adapters.openai_chat.servers import Target
-from adapters.wire import as_object, as_text
-from contracts.base import JsonObject
-from contracts.usage import CallUsage
+from holdfast.adapters import pricing
+from holdfast.adapters.openai_chat.servers import Target
+from holdfast.adapters.wire import as_list, as_object, as_text
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.usage import UNKNOWN, CallUsage, counted
 
-
-def is_known(raw: JsonObject) -> bool:
-    """Whether the server says what a response consumed; many servers don't."""
-    return isinstance(raw.get("usage"), dict)
+_NEEDED = ("prompt_tokens", "completion_tokens")
+_CACHED = ("cached_tokens", "num_cached_tokens", "prompt_cache_hit_tokens")
 
 
 def usage(raw: JsonObject, target: Target) -> CallUsage:
-    """Read what a response consumed; nothing, at an unknown price, where the server is silent."""
-    if not is_known(raw):
-        return CallUsage(estimated_cost=None)
+    """Read what a response consumed; where that isn't said, it is the least, at no known price."""
     counts = as_object(raw.get("usage"))
     prompt = _counters(as_object(counts.get("prompt_tokens_details")))
     completion = _counters(as_object(counts.get("completion_tokens_details")))
     native = {**completion, **prompt, **_counters(counts)}
-    cached = native.get("cached_tokens") or native.get("num_cached_tokens") or 0
     tokens = pricing.Tokens(
         input=native.get("prompt_tokens", 0),
-        cache_read=cached or native.get("prompt_cache_hit_tokens", 0),
+        cache_read=_cached(native),
         cache_write=native.get("cache_write_tokens", 0),
         output=native.get("completion_tokens", 0),
         reasoning=native.get("reasoning_tokens", 0),
     )
     model = as_text(raw.get("model")) or target.model
-    used = pricing.priced(seller(target), model, tokens)
-    return used.model_copy(update={"native": {target.prefix.rstrip(":/"): native}})
+    used = pricing.priced(seller(target), model, tokens, hosted=_hosted(raw))
+    known = all(counted(counts.get(name)) is not None for name in _NEEDED)
+    told = CallUsage(native={target.prefix.rstrip(":/"): native} if native else {})
+    return used + told if known else used + told + UNKNOWN
+
+
+def _cached(native: Mapping[str, int]) -> int:
+    """Return how many tokens were read from a cache, by whichever name."""
+    return next(filter(None, map(native.get, _CACHED)), 0)
+
+
+def _hosted(raw: JsonObject) -> pricing.Hosted:
+    """Count the tools that the server ran itself: what they cost is in no list."""
+    first = next(iter(as_list(raw.get("choices"))), None)
+    message = as_object(as_object(first).get("message"))
+    return pricing.Hosted(unpriced=len(as_list(message.get("executed_tools"))))
 
 
 def seller(target: Target) -> str:
@@ -52,8 +61,5 @@ def seller(target: Target) -> str:
 
 def _counters(values: Mapping[str, JsonValue]) -> dict[str, int]:
     """Return the counters that count something, under the server's own names."""
-    return {
-        name: value
-        for name, value in values.items()
-        if isinstance(value, int) and not isinstance(value, bool) and value > 0
-    }
+    counters = ((name, counted(value)) for name, value in values.items())
+    return {name: count for name, count in counters if count}

@@ -13,9 +13,10 @@ from examples.coder.app import REPOSITORY, models
 from examples.coder.story import SCRIPTED, Chapter, chapters, logged_key
 from holdfast import histories
 from holdfast.connection import connect
+from holdfast.contracts.visible import visible
+from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Trace
-from tools.sandbox.sandbox import Sandbox
 
 APP = "examples.coder.app:app"
 GOAL = "The receipt of three guests who ate for 10.00 shows 9.99. Mend it."
@@ -43,7 +44,8 @@ def _play(run: str) -> int:
     stage.tell("In short, from the run's history alone:")
     for chapter in told:
         _show(chapter)
-    workspace = Path(os.environ.get("HOLDFAST_HOME") or ".holdfast", "workspaces", run)
+    home = Path(os.environ.get("HOLDFAST_HOME") or ".holdfast")
+    workspace = home / "workspaces" / trace.first_execution
     stage.tell(f"The mended copy is {workspace}; all that happened, and how long it took:")
     print(f"  holdfast trace {run}")
     if models() == ["scripted:coder"]:
@@ -57,7 +59,7 @@ async def _trace(run: str) -> Trace:
 
 def _show(chapter: Chapter) -> None:
     for number, line in enumerate(chapter.text.splitlines()):
-        whole = f"  {'' if number else chapter.kind:<13} {line}"
+        whole = f"  {'' if number else chapter.kind:<13} {visible(line)}"
         print(textwrap.fill(whole, WIDTH, subsequent_indent=" " * 16, replace_whitespace=False))
 
 

@@ -8,11 +8,11 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel
 
-from contracts.tools import ToolCall, ToolFailure, ToolSuccess
 from examples.coder.app import REPOSITORY
 from examples.coder.script import Ran
-from holdfast.trace.values import Call, Entry, Noted, Trace, Turn
-from holdfast.trace.works import Guarded, Work
+from holdfast.contracts.tools import ToolCall, ToolFailure, ToolSuccess
+from holdfast.trace.background_tasks import GuardrailRun, Work
+from holdfast.trace.values import AuditLine, Call, Entry, Trace, Turn
 
 Kind: TypeAlias = Literal[
     "plan", "edit", "check failed", "check passed", "went back", "blocked", "answer"
@@ -43,7 +43,7 @@ def chapters(trace: Trace) -> Iterator[Chapter]:
     """Tell a run, in its order."""
     for entry, following in pairwise((*trace.entries, None)):
         match entry:
-            case Turn() if isinstance(following, Noted) and following.event == "approach":
+            case Turn() if isinstance(following, AuditLine) and following.event == "approach":
                 yield Chapter("plan", entry.text)
             case Turn():
                 for call in entry.calls:
@@ -73,7 +73,7 @@ def _own(entry: Entry | None) -> Iterator[Chapter]:
             yield Chapter("check failed", reason)
         case Work(name="restore_workspace", failed=False):
             yield Chapter("went back", entry.came_to)
-        case Guarded():
+        case GuardrailRun():
             for verdict in entry.verdicts:
                 if verdict.tripwire_triggered:
                     yield Chapter("blocked", f"{verdict.guardrail}: {verdict.reason}")

@@ -25,7 +25,12 @@ async def main() -> None:
     print(f"waits: {request['action']}")
     await run.signal(
         "approval",
-        {"request_id": request["request_id"], "decision": "approve", "approver": "plain-client"},
+        {
+            "request_id": request["request_id"],
+            "digest": request["digest"],  # of what was shown, and of nothing else
+            "decision": "approve",
+            "approver": "plain-client",
+        },
     )
     print(json.dumps(await run.result(), indent=2))
 

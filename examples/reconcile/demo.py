@@ -22,10 +22,11 @@ def _play(run: str) -> int:
     stage.tell("An agent reconciles orders.csv against payments.csv.")
     with stage.started("run", "reconciler", GOAL, "--id", run) as live:
         stage.tell("The run waits for a person. Somebody else looks at what it would send, ...")
-        stage.await_request(run)
+        request = stage.await_request(run)
         stage.call("pending", run)
         stage.tell("... and approves it, from a terminal of their own.")
-        stage.call("approve", run, "--approver", "dana", "--reason", "figures checked")
+        words = ("--approver", "dana", "--reason", "figures checked")
+        stage.call("approve", run, *request, *words)
         exit_code = live.wait(stage.PATIENCE)
     stage.tell("What happened, from the run's history alone:")
     stage.call("trace", run)

@@ -102,7 +102,7 @@ def compare_tables(
     return _compare(left, right, Columns(key, amount_column, currency_column), tolerance)
 
 
-@tool(risk=Risk.WRITE_LOCAL, timeout=30)
+@tool(risk=Risk.DRAFT_ONLY, timeout=30)
 async def write_report(  # noqa: PLR0913, PLR0917 - models fill flat schemas best
     title: Annotated[str, Field(min_length=1, max_length=200)],
     left: File,

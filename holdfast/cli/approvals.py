@@ -1,28 +1,28 @@
 """Commands with which people decide about what waits for them."""
 
 import asyncio
-import sys
 import time
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
 import typer
 from pydantic import TypeAdapter, ValidationError
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
-from contracts.approvals import (
+from holdfast.cli import deciding, options, render, request_details, run_client, screen, seeing
+from holdfast.cli.options import blocking
+from holdfast.cli.screen import Screen
+from holdfast.connection import connect
+from holdfast.contracts.approvals import (
     AnswerSignal,
     Escalation,
     Question,
     Request,
     ResolutionSignal,
 )
-from contracts.errors import HoldfastError
-from contracts.run import WORKFLOW_TYPE, StatusReport
-from holdfast.cli import access, deciding, options, render, requested
-from holdfast.cli.options import blocking
-from holdfast.connection import connect
-from workflows.messages import objections
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.run import WORKFLOW_TYPE, StatusReport
+from holdfast.run.summaries import objections
 
 RequestId: TypeAlias = Annotated[
     str, typer.Argument(metavar="REQUEST", help="The id of the request, from 'holdfast pending'.")
@@ -39,6 +39,8 @@ Token: TypeAlias = Annotated[
     str | None,
     typer.Option(metavar="TOKEN", help="A token that was signed elsewhere; - reads it."),
 ]
+
+Message = TypeVar("Message", AnswerSignal, ResolutionSignal)
 
 _STATUS = TypeAdapter(StatusReport)
 
@@ -63,24 +65,30 @@ async def pending(
     if as_json:
         render.show_json([{"run_id": name, **one.model_dump(mode="json")} for name, one in found])
     elif not found:
-        print("nothing waits", file=sys.stderr)  # noqa: T201 -- standard output is for requests
+        screen.warn("nothing waits")
     else:
-        out = render.console()
+        out = Screen()
         for name, request in found:
-            requested.show_request(out, name, request)
+            request_details.show_request(out, name, request)
 
 
 @blocking
 async def approve(
     run: options.RunId,
     request: options.OneRequest = None,
+    *,
+    digest: options.Digest = None,
     reason: Reason = None,
     approver: Approver = None,
     key: Key = None,
     token: Token = None,
 ) -> None:
-    """Approve a call or a review, signed where it must be. Exit code 1 if the run refuses it."""
-    words = deciding.Words("approve", reason, approver, key, token)
+    """
+    Approve a call or a review once you have seen it, signed where it must be.
+
+    Exit code 1 if the run refuses it.
+    """
+    words = deciding.Words("approve", digest, reason, approver, key, token)
     await deciding.decide(await connect(), run, request, words)
 
 
@@ -88,13 +96,15 @@ async def approve(
 async def reject(
     run: options.RunId,
     request: options.OneRequest = None,
+    *,
+    digest: options.Digest = None,
     reason: Reason = None,
     approver: Approver = None,
     key: Key = None,
     token: Token = None,
 ) -> None:
     """Reject a call, whose agent reads the reason and goes on without it, or a review."""
-    words = deciding.Words("reject", reason, approver, key, token)
+    words = deciding.Words("reject", digest, reason, approver, key, token)
     await deciding.decide(await connect(), run, request, words)
 
 
@@ -103,13 +113,16 @@ async def answer(
     run: options.RunId,
     request: RequestId,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The answer.")],
+    digest: options.Digest = None,
 ) -> None:
-    """Answer a question of an agent."""
-    try:
-        message = AnswerSignal(request_id=request, text=text)
-    except ValidationError as error:
-        raise HoldfastError(objections(error)) from None
-    await _send(run, "answer", message)
+    """Answer a question of an agent once you have seen it."""
+    message = _message(AnswerSignal, request_id=request, text=text)
+    client = await connect()
+    kinds = (Question,)
+    found = await seeing.seen(
+        client, run, request, kinds, digest=digest, question=f"answer {text!r}?"
+    )
+    await _send(client, run, "answer", message, found.digest)
 
 
 @blocking
@@ -121,6 +134,7 @@ async def resolve(
         typer.Argument(help="Go on, end the run, or go on with higher limits."),
     ],
     *,
+    digest: options.Digest = None,
     guidance: Annotated[str | None, typer.Option(help="Words for the model.")] = None,
     max_steps: options.MaxSteps = None,
     max_tokens: options.MaxTokens = None,
@@ -133,21 +147,29 @@ async def resolve(
         raise typer.BadParameter("extend needs a limit, e.g. --max-steps 50")
     if action != "extend" and budget is not None:
         raise typer.BadParameter("only extend takes limits")
-    given = {"request_id": request, "action": action, "guidance": guidance, "budget": budget}
+    message = _message(
+        ResolutionSignal, request_id=request, action=action, guidance=guidance, budget=budget
+    )
+    client = await connect()
+    kinds = (Escalation,)
+    found = await seeing.seen(client, run, request, kinds, digest=digest, question=f"{action}?")
+    await _send(client, run, "resolution", message, found.digest)
+
+
+def _message(kind: type[Message], **given: object) -> Message:
     try:
-        message = ResolutionSignal.model_validate(
+        return kind.model_validate(
             {name: value for name, value in given.items() if value is not None}
         )
     except ValidationError as error:
         raise HoldfastError(objections(error)) from None
-    await _send(run, "resolution", message)
 
 
 async def _of_one(client: Client, run: str) -> list[tuple[str, Request]]:
-    description = await access.describe(client, run)
+    description = await run_client.describe(client, run)
     if description.status is not WorkflowExecutionStatus.RUNNING:
         return []
-    return [(run, request) for request in await access.pending(client, run)]
+    return [(run, request) for request in await run_client.pending(client, run)]
 
 
 async def _of_all(client: Client) -> list[tuple[str, Request]]:
@@ -156,13 +178,11 @@ async def _of_all(client: Client) -> list[tuple[str, Request]]:
 
     async def asked(run: str) -> tuple[Request, ...] | None:
         async with limit:
-            return await access.ask(client, run, "pending", access.REQUESTS)
+            return await run_client.waiting(client, run)
 
     answers = list(zip(runs, await asyncio.gather(*map(asked, runs)), strict=True))
     if silent := [run for run, answer in answers if answer is None]:
-        print(  # noqa: T201 -- standard output is for requests
-            f"no worker answers for {', '.join(silent)}: {access.START_A_WORKER}", file=sys.stderr
-        )
+        screen.warn(f"no worker answers for {', '.join(silent)}: {run_client.START_A_WORKER}")
     return [(run, request) for run, answer in answers for request in answer or ()]
 
 
@@ -177,45 +197,29 @@ async def _open_runs(client: Client) -> list[str]:
 
 
 async def _send(
-    run: str, name: Literal["answer", "resolution"], message: AnswerSignal | ResolutionSignal
+    client: Client,
+    run: str,
+    name: Literal["answer", "resolution"],
+    message: AnswerSignal | ResolutionSignal,
+    digest: str,
 ) -> None:
     """Send a signal and say what became of it: the run itself judges it, a moment later."""
-    client = await connect()
-    await access.describe_open(client, run)
-    before = await access.ask(client, run, "status", _STATUS)
-    await _check_open(client, run, message)
-    await access.signal(client, run, name, message)
+    before = await run_client.ask(client, run, "status", _STATUS)
+    await run_client.signal(client, run, name, message.model_copy(update={"digest": digest}))
     if before is None or not await _taken(client, run, name, message.request_id, before):
-        render.console().print(f"sent to {run}; no worker has taken it yet")
+        screen.tell(f"sent to {run}; no worker has taken it yet")
     else:
-        render.console().print(f"{run} took the {name} to {message.request_id}")
-
-
-async def _check_open(client: Client, run: str, message: AnswerSignal | ResolutionSignal) -> None:
-    """Refuse a message that fits no open request; where no worker answers, the run will."""
-    found = await access.ask(client, run, "pending", access.REQUESTS)
-    if found is None:
-        return
-    request = next((one for one in found if one.request_id == message.request_id), None)
-    if request is None:
-        names = ", ".join(one.request_id for one in found)
-        what_is = f"open: {names}" if names else "none is open"
-        raise HoldfastError(f"no request {message.request_id!r} of run {run!r} waits; {what_is}")
-    if not isinstance(request, Question if isinstance(message, AnswerSignal) else Escalation):
-        raise HoldfastError(
-            f"request {request.request_id!r} of run {run!r} waits for something else: "
-            f"{requested.command(run, request)}"
-        )
+        screen.tell(f"{run} took the {name} to {message.request_id}")
 
 
 async def _taken(
     client: Client, run: str, name: str, request_id: str, before: StatusReport
 ) -> bool:
-    patience = time.monotonic() + access.PATIENCE.total_seconds()
+    patience = time.monotonic() + run_client.PATIENCE.total_seconds()
     while time.monotonic() < patience:
         # The refusals are asked for last: what closed the request may have refused this message.
-        pending = await access.ask(client, run, "pending", access.REQUESTS)
-        status = await access.ask(client, run, "status", _STATUS)
+        pending = await run_client.waiting(client, run)
+        status = await run_client.ask(client, run, "status", _STATUS)
         if pending is None or status is None:
             return False
         known = max(0, len(status.refused) - (status.refused_total - before.refused_total))

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
-from contracts.tools import ToolContract
 from holdfast.app import load_app
 from holdfast.cli import options, render
+from holdfast.cli.screen import Screen
+from holdfast.contracts.tools import ToolContract
 
 
 def tools(
@@ -21,10 +21,10 @@ def tools(
     if as_json:
         render.show_json([contract.model_dump(mode="json") for contract in contracts])
         return
-    out = render.console()
+    out = Screen()
     for contract in contracts:
         users = [agent.name for agent in found.agents if _has(agent.snapshot().tools, contract)]
-        out.print(Text(contract.name, style="bold"))
+        out.line(contract.name, "bold")
         fields = contract.model_dump(mode="json", exclude={"name"})
         rows = [(f"  {name}", render.field(value)) for name, value in fields.items()]
         others = "; ".join(_stands_in(contract, contracts))
@@ -32,7 +32,7 @@ def tools(
         render.show_fields(out, [*rows, *more, ("  agents", ", ".join(users))])
     for agent in found.agents:
         for hosted in agent.hosted:
-            out.print(Text(f"{hosted.name} (hosted)", style="bold"))
+            out.line(f"{hosted.name} (hosted)", "bold")
             rows = [("  risk", hosted.risk), ("  options", render.field(hosted.options))]
             render.show_fields(out, [*rows, ("  agent", agent.name)])
 

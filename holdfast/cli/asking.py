@@ -1,17 +1,15 @@
 """Asking the person at the terminal to decide a request."""
 
 import asyncio
-import sys
-import termios
-from collections.abc import Collection, Generator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 
-from rich.console import Console
-from rich.text import Text
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from contracts.approvals import (
+from holdfast.cli import request_details, run_client, signatures, terminal
+from holdfast.cli.screen import Screen
+from holdfast.contracts.approvals import (
     AnswerSignal,
     Approvable,
     ApprovalRequest,
@@ -22,19 +20,15 @@ from contracts.approvals import (
     ResolutionSignal,
     Review,
 )
-from contracts.errors import HoldfastError
-from holdfast.cli import access, requested, signatures
-from settings import Settings
-from workflows.summaries import Message
-
-_LOCAL_MODES = 3
-"""Where `termios` keeps, among others, whether what is typed is shown."""
+from holdfast.contracts.errors import HoldfastError
+from holdfast.run.summaries import Message
+from holdfast.settings import Settings
 
 RETRY = 1.0
 """Seconds until a run that didn't answer is asked again."""
 
 
-class Desk:
+class ApprovalPrompt:
     """
     Shows the requests of one run, one after the other and each once.
 
@@ -42,7 +36,7 @@ class Desk:
     else decides is withdrawn. `question` is what the person reads in the line where they type.
     """
 
-    def __init__(self, client: Client, run: str, out: Console, *, asks: bool) -> None:
+    def __init__(self, client: Client, run: str, out: Screen, *, asks: bool) -> None:
         self.question = ""
         self._client = client
         self._run = run
@@ -86,12 +80,12 @@ class Desk:
 
     async def _pending(self) -> tuple[Request, ...] | None:
         try:
-            return await access.ask(self._client, self._run, "pending", access.REQUESTS)
+            return await run_client.waiting(self._client, self._run)
         except RPCError:
             return None
 
     async def _present(self, request: Request) -> None:
-        requested.show_request(self._out, self._run, request)
+        request_details.show_request(self._out, self._run, request)
         if not self._asks or request.request_id not in self._open:
             return
         self._reading = asyncio.create_task(self._read(request), name=request.request_id)
@@ -101,9 +95,10 @@ class Desk:
         if reading.cancelled():
             self._say("decided elsewhere")
         elif isinstance(reading.exception(), EOFError):
-            self._say(f"\nleft open: {requested.command(self._run, request)}")
+            self._out.line("")
+            self._say(f"left open: {request_details.command(self._run, request)}")
         elif isinstance(error := reading.exception(), HoldfastError):
-            self._say(f"{error}; left open: {requested.command(self._run, request)}")
+            self._say(f"{error}; left open: {request_details.command(self._run, request)}")
         else:
             await self._send(request, reading.result())
 
@@ -115,18 +110,23 @@ class Desk:
                     return await self._approval(request)
                 user = Settings.load().user
                 return ApprovalSignal(
-                    request_id=request.request_id, decision="reject", approver=user
+                    request_id=request.request_id,
+                    digest=request.digest,
+                    decision="reject",
+                    approver=user,
                 )
             case Question():
                 text = ""
                 while not text:
                     text = await self._line("answer: ")
-                return AnswerSignal(request_id=request.request_id, text=text)
+                return AnswerSignal(
+                    request_id=request.request_id, digest=request.digest, text=text
+                )
             case Escalation():
                 words = {"r": "resume", "resume": "resume", "a": "abort", "abort": "abort"}
                 action = await self._choice("[r]esume or [a]bort? ", words)
                 guidance = await self._line("words for the model, if any: ") or None
-                given = {"action": action, "guidance": guidance}
+                given = {"action": action, "guidance": guidance, "digest": request.digest}
                 return ResolutionSignal.model_validate({"request_id": request.request_id, **given})
 
     async def _approval(self, request: Approvable) -> ApprovalSignal:
@@ -139,7 +139,11 @@ class Desk:
             user = key.name
             token = signatures.token(key, passphrase, self._run, request, "approve")
         return ApprovalSignal(
-            request_id=request.request_id, decision="approve", approver=user, token=token
+            request_id=request.request_id,
+            digest=request.digest,
+            decision="approve",
+            approver=user,
+            token=token,
         )
 
     async def _choice(self, question: str, words: Mapping[str, str]) -> str:
@@ -148,59 +152,30 @@ class Desk:
         return words[said]
 
     async def _line(self, question: str, *, shown: bool = True) -> str:
-        """Read a line without a thread, so that the wait for it can be cancelled."""
-        # What was typed before the question was shown doesn't answer it.
-        termios.tcflush(sys.stdin, termios.TCIFLUSH)
         self.question = question
-        self._out.print(Text(question, style="bold"), end="")
-        self._out.file.flush()
-        loop = asyncio.get_running_loop()
-        ready = asyncio.Event()
-        with nullcontext() if shown else _unseen():
-            loop.add_reader(sys.stdin, ready.set)
-            try:
-                await ready.wait()
-            finally:
-                loop.remove_reader(sys.stdin)
-            if not (line := sys.stdin.readline()):
-                raise EOFError
-        return line.strip() if shown else line.rstrip("\r\n")
+        return await terminal.line(self._out, question, shown=shown)
 
     async def _send(self, request: Request, message: Message) -> None:
         """Send a decision, and wait until the run shows it: the next question stands below."""
         try:
             match message:
                 case ApprovalSignal():
-                    disposition = await access.decide(self._client, self._run, message)
+                    disposition = await run_client.decide(self._client, self._run, message)
                     if not disposition.accepted:
                         self._say(f"refused: {disposition.reason}")
                         return
                 case AnswerSignal():
-                    await access.signal(self._client, self._run, "answer", message)
+                    await run_client.signal(self._client, self._run, "answer", message)
                 case ResolutionSignal():
-                    await access.signal(self._client, self._run, "resolution", message)
+                    await run_client.signal(self._client, self._run, "resolution", message)
         except (HoldfastError, RPCError) as error:
-            self._say(f"{error}; decide it later: {requested.command(self._run, request)}")
+            self._say(f"{error}; decide it later: {request_details.command(self._run, request)}")
             return
         with suppress(TimeoutError):
-            async with asyncio.timeout(access.PATIENCE.total_seconds()):
+            async with asyncio.timeout(run_client.PATIENCE.total_seconds()):
                 while message.request_id in self._open:
                     self._changed.clear()
                     await self._changed.wait()
 
     def _say(self, text: str) -> None:
-        self._out.print(Text(text, style="dim"))
-
-
-@contextmanager
-def _unseen() -> Generator[None]:
-    """Show nothing of what is typed while the block lasts."""
-    before = termios.tcgetattr(sys.stdin)
-    silent = [*before]
-    silent[_LOCAL_MODES] &= ~termios.ECHO
-    termios.tcsetattr(sys.stdin, termios.TCSAFLUSH, silent)
-    try:
-        yield
-    finally:
-        termios.tcsetattr(sys.stdin, termios.TCSAFLUSH, before)
-        sys.stdout.write("\n")
+        self._out.line(text, "dim")

@@ -7,16 +7,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
-from contracts.errors import HoldfastError
 from holdfast import logs
 from holdfast.app import App, load_app
 from holdfast.cli import render
 from holdfast.cli.options import blocking
+from holdfast.cli.screen import Screen
+from holdfast.contracts.errors import HoldfastError
 from holdfast.dev_server import dev_server
-from settings import Settings
+from holdfast.settings import Settings
 
 
 @blocking
@@ -50,15 +49,15 @@ async def dev(
             dev_server(port=port, ui_port=ui_port, database=database)
         )
         if served is not None:
-            from worker import working
+            from holdfast.worker import working
 
             await stack.enter_async_context(working(environment.client, served))
-        _announce(render.console(), name, served, port, ui_port, database)
+        _announce(Screen(), name, served, port, ui_port, database)
         await stopped.wait()
 
 
 def _announce(
-    out: Console, name: str | None, app: App | None, port: int, ui_port: int, database: Path
+    out: Screen, name: str | None, app: App | None, port: int, ui_port: int, database: Path
 ) -> None:
     rows = [
         ("Temporal", f"localhost:{port}"),
@@ -69,5 +68,4 @@ def _announce(
         agents = ", ".join(agent.name for agent in app.agents)
         rows.append(("worker", f"{name} (agents: {agents})"))
     render.show_fields(out, rows)
-    out.print(Text("Ctrl-C stops it; runs go on when it is started again.", style="dim"))
-    out.file.flush()
+    out.line("Ctrl-C stops it; runs go on when it is started again.", "dim")

@@ -1,14 +1,14 @@
 """What a decision about a call rests on, as a person reads it and as a program does."""
 
 from pydantic import JsonValue, TypeAdapter
-from rich.text import Text
 
-from contracts.base import JsonObject
-from contracts.decisions import Decision
 from holdfast.cli import render
+from holdfast.cli.screen import Screen
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.decisions import Decision
 from holdfast.policies.rehearsal import Rehearsal, Sight
-from holdfast.trace.words import counted, plain
-from workflows.summaries import call_line
+from holdfast.run.summaries import call_line
+from holdfast.trace.words import counted
 
 _DECISION: TypeAdapter[Decision] = TypeAdapter(Decision)
 
@@ -42,9 +42,9 @@ def as_json(tried_out: Rehearsal) -> JsonObject:
 
 def show(tried_out: Rehearsal) -> None:
     """Print a decision, what it takes, and what each rule of the policy has to do with it."""
-    out, facts, policy = render.console(), tried_out.facts, tried_out.policy
+    out, facts, policy = Screen(), tried_out.facts, tried_out.policy
     first, last = tried_out.decision, tried_out.outcome
-    out.print(Text(plain(call_line(tried_out.call)), style="bold"))
+    out.line(call_line(tried_out.call), "bold")
     rules = counted(len(policy.rules), "rule")
     rows = [
         ("  decision", first.verdict),

@@ -1,7 +1,6 @@
 """Commands that read the history of a run: none of them needs a worker."""
 
 import logging
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -10,20 +9,22 @@ import typer
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHistory
 
-from contracts.errors import HoldfastError
-from contracts.run import WORKFLOW_TYPE
 from holdfast import histories
-from holdfast.cli import access, options, render
+from holdfast.cli import options, render, run_client, screen
 from holdfast.cli.options import blocking
+from holdfast.cli.screen import Screen
 from holdfast.connection import connect
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.patterns import Pattern
+from holdfast.contracts.run import WORKFLOW_TYPE
+from holdfast.run.summaries import shortened
 from holdfast.trace.reader import read_trace
 from holdfast.trace.spans import span_tree
 from holdfast.trace.transcript import lines
 from holdfast.trace.values import Trace
-from workflows.summaries import shortened
 
 _DECIDED = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
-_MESSAGE = re.compile(r'message: "((?:[^"\\]|\\.)*)"')
+_MESSAGE = Pattern(r'message: "((?:[^"\\]|\\.)*)"')
 
 
 @blocking
@@ -33,7 +34,7 @@ async def trace(run: options.RunOrFile, as_json: options.Json = False) -> None:
     if as_json:
         render.show_json(span_tree(read).model_dump(mode="json"))
         return
-    out = render.console()
+    out = Screen()
     for line in lines(read):
         render.show_line(out, line)
 
@@ -51,7 +52,7 @@ async def replay(run: options.RunOrFile, as_json: options.Json = False) -> None:
         raise typer.Exit(0 if reason is None else 1)
     if reason is not None:
         raise HoldfastError(f"{name} does not replay: {reason}")
-    render.console().print(f"{name} replays: {events} events, the same decisions")
+    screen.tell(f"{name} replays: {events} events, the same decisions")
 
 
 @blocking
@@ -62,15 +63,15 @@ async def export(
     ] = None,
 ) -> None:
     """Write the history of a run as JSON, all its executions. 'trace' and 'replay' read it."""
-    text = histories.write(await access.history(await connect(), run))
+    text = histories.write(await run_client.history(await connect(), run))
     if output is None:
-        typer.echo(text, nl=False)
+        Screen().json(text)
         return
     try:
         output.write_text(text, encoding="utf-8")
     except OSError as error:
         raise HoldfastError(f"{output}: {error.strerror}") from None
-    render.console().print(f"{run} is in {output}")
+    screen.tell(f"{run} is in {output}")
 
 
 async def read_run(run: str) -> Trace:
@@ -84,7 +85,7 @@ async def _histories(run: str) -> Sequence[WorkflowHistory]:
         return histories.read(path)
     if path.suffix == ".json" or "/" in run:
         raise HoldfastError(f"there is no file {run!r}")
-    return await access.history(await connect(), run)
+    return await run_client.history(await connect(), run)
 
 
 def _is_file(path: Path) -> bool:
@@ -104,24 +105,17 @@ def _read(run: str, found: Sequence[WorkflowHistory]) -> Trace:
 
 async def _deviation(found: Sequence[WorkflowHistory]) -> str | None:
     """Return why a history does not replay; null if it does."""
-    from temporalio.contrib.pydantic import pydantic_data_converter
-    from temporalio.worker import Replayer
-
-    from holdfast.runner import Runner
-    from workflows.agent_run import AgentRun
-    from workflows.switches import HoldfastSwitches
+    from holdfast.runner import replayer
+    from holdfast.workflows.agent_run import AgentRun
+    from holdfast.workflows.switches import HoldfastSwitches
 
     # The reason is returned; the SDK would log it too, with a stack trace.
     logging.getLogger("temporalio").setLevel(logging.CRITICAL)
-    replayer = Replayer(
-        workflows=[AgentRun, HoldfastSwitches],
-        workflow_runner=Runner(),
-        data_converter=pydantic_data_converter,
-    )
+    ours = replayer(AgentRun, HoldfastSwitches)
     for history in found:
         if not any(event.event_type == _DECIDED for event in history.events):
             continue  # a replayer would wait for ever
-        outcome = await replayer.replay_workflow(history, raise_on_replay_failure=False)
+        outcome = await ours.replay_workflow(history, raise_on_replay_failure=False)
         if outcome.replay_failure is not None:
             return _reason(outcome.replay_failure)
     return None
@@ -130,5 +124,5 @@ async def _deviation(found: Sequence[WorkflowHistory]) -> str | None:
 def _reason(failure: Exception) -> str:
     """Core reports a failure as a dump of its structure; its messages say what went wrong."""
     dump = str(failure)
-    found = [part for part in _MESSAGE.findall(dump) if part] or [dump]
+    found = [part.groups[1] for part in _MESSAGE.matches(dump) if part.groups[1]] or [dump]
     return shortened(": ".join(found).replace("\\n", " "), 500)

@@ -6,12 +6,14 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
-from contracts.base import JsonObject
-from contracts.errors import HoldfastError
-from holdfast.cli import access, options, render, signatures
+from holdfast.cli import options, render, screen, seeing, signatures
 from holdfast.cli.options import blocking
+from holdfast.cli.screen import Screen
 from holdfast.connection import connect
-from settings import Settings
+from holdfast.contracts.approvals import ApprovalRequest, Review
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import HoldfastError
+from holdfast.settings import Settings
 
 app = typer.Typer(help="Keys that sign approvals, and whose count.", rich_markup_mode=None)
 
@@ -39,7 +41,7 @@ def new(
     folder = Settings.load().keys
     key = signing.make(folder, name, None if passphrase is False else _new_passphrase())
     render.show_json(key.public)
-    _tell(
+    screen.warn(
         f"kept in {folder / f'{name}.json'}; have the public part above trusted where the worker "
         "runs: holdfast keys trust FILE"
     )
@@ -60,7 +62,7 @@ def trust(
 
     found = Settings.load()
     added = approvers.trust(found.approvers, _text(key))
-    _tell(f"{added['sub']}'s key {added['kid']} counts from now on ({found.approvers})")
+    screen.warn(f"{added['sub']}'s key {added['kid']} counts from now on ({found.approvers})")
 
 
 @app.command("revoke")
@@ -74,7 +76,7 @@ def revoke(
 
     found = Settings.load()
     for key in approvers.revoke(found.approvers, name):
-        _tell(f"{key.get('sub')}'s key {key.get('kid')} counts no more ({found.approvers})")
+        screen.warn(f"{key.get('sub')}'s key {key.get('kid')} counts no more ({found.approvers})")
 
 
 @app.command("list")
@@ -85,7 +87,7 @@ def list_(as_json: options.Json = False) -> None:
         render.show_json(list(keys))
         return
     if not keys:
-        _tell("there are no keys: make one with 'holdfast keys new NAME'")
+        screen.warn("there are no keys: make one with 'holdfast keys new NAME'")
         return
     rows = [
         (
@@ -96,7 +98,7 @@ def list_(as_json: options.Json = False) -> None:
         )
         for key in keys
     ]
-    render.show_table(render.console(), ("NAME", "KEY", "OWN", "TRUSTED"), rows)
+    render.show_table(Screen(), ("NAME", "KEY", "OWN", "TRUSTED"), rows)
 
 
 @app.command("sign")
@@ -104,6 +106,7 @@ def list_(as_json: options.Json = False) -> None:
 async def sign(
     run: options.RunId,
     request: options.OneRequest = None,
+    digest: options.Digest = None,
     key: Key = None,
     decision: Annotated[
         Literal["approve", "reject"], typer.Option(help="What the token shall say.")
@@ -111,11 +114,12 @@ async def sign(
 ) -> None:
     """Print a token that decides one request of a run, for whatever sends it within minutes."""
     client = await connect()
-    found = await access.approval(client, run, request)
-    if found is None:
-        raise HoldfastError(f"no request {request!r} of run {run!r} waits for approval")
+    kinds = (ApprovalRequest, Review)
+    found = await seeing.seen(
+        client, run, request, kinds, digest=digest, question=f"sign: {decision}?"
+    )
     own = signatures.own_key(key)
-    print(signatures.token(own, signatures.passphrase_of(own), run, found, decision))  # noqa: T201 -- for programs
+    screen.tell(signatures.token(own, signatures.passphrase_of(own), run, found, decision))
 
 
 def _new_passphrase() -> str:
@@ -159,8 +163,3 @@ def _all_keys() -> tuple[JsonObject, ...]:
         }
         for kid in (*own, *(kid for kid in trusted if kid not in own))
     )
-
-
-def _tell(text: str) -> None:
-    """Say what happened, beside what programs read."""
-    render.console(errors=True).print(text)

@@ -1,7 +1,6 @@
 """The command `holdfast`, and the one place that turns an error into a line and an exit code."""
 
 import os
-import re
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
@@ -12,9 +11,10 @@ import typer
 from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.service import RPCError
 
-from contracts.errors import HoldfastError
-from holdfast.cli import approvals, apps, dev, history, keys, policy, runs, switches
-from holdfast.trace.words import plain
+from holdfast import logs
+from holdfast.cli import approvals, apps, dev, history, keys, policy, runs, screen, switches
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.patterns import Pattern
 
 app = typer.Typer(
     name="holdfast",
@@ -45,7 +45,7 @@ app.add_typer(keys.app, name="keys")
 app.add_typer(policy.app, name="policy")
 app.add_typer(switches.app, name="switch")
 
-_OPTION = re.compile(r"--[a-z][a-z-]*")
+_OPTION = Pattern(r"--[a-z][a-z-]*")
 
 
 def run(arguments: list[str]) -> int:
@@ -75,6 +75,7 @@ def main() -> NoReturn:
         if isinstance(stream, TextIOWrapper):
             # A character that the terminal's encoding lacks is no reason to fail.
             stream.reconfigure(errors="backslashreplace")
+    logs.capture()
     arguments = sys.argv[1:] or ["--help"]
     if arguments[0] != "dev":
         # The SDK's core would write its warnings, of many lines, between ours.
@@ -96,13 +97,13 @@ def _check(arguments: Sequence[str]) -> None:
         if word == "--":
             return
         option, _, value = word.partition("=") if "=" in word else (before, "", word)
-        if _OPTION.fullmatch(option) and not value.strip():
+        if _OPTION.fits(option) and not value.strip():
             raise typer.BadParameter(f"{option} needs a value that is not empty")
 
 
 def _fail(message: str, code: int) -> int:
     message = message.replace("Value error, ", "")  # pydantic's words, not ours
-    print(f"holdfast: {plain(' '.join(message.split()))}", file=sys.stderr)  # noqa: T201 -- the error
+    screen.warn(f"holdfast: {' '.join(message.split())}")
     return code
 
 

@@ -2,21 +2,26 @@
 
 import asyncio
 import functools
-import math
 from collections.abc import Callable, Coroutine
 from typing import Annotated, ParamSpec, TypeAlias
 
 import typer
 from pydantic import ValidationError
 
-from contracts.budget import Budget
-from workflows.messages import objections
+from holdfast.contracts.budget import Budget
+from holdfast.run.summaries import objections
 
 P = ParamSpec("P")
 
 RunId: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help="The id of the run.")]
 OneRequest: TypeAlias = Annotated[
     str | None, typer.Argument(metavar="[REQUEST]", help="Needed only where several wait.")
+]
+Digest: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIGEST", help="That of the request as you saw it; needed without a terminal."
+    ),
 ]
 RunOrFile: TypeAlias = Annotated[
     str, typer.Argument(metavar="RUN|FILE", help="The id of a run, or a file with its history.")
@@ -60,11 +65,6 @@ def budget(
     }
     named = {name: value for name, value in given.items() if value is not None}
     try:
-        limits = Budget.model_validate(named) if named else None
+        return Budget.model_validate(named) if named else None
     except ValidationError as error:
         raise typer.BadParameter(objections(error)) from None
-    # A run is sent a JSON number, which may be infinite or 0 where the decimal isn't.
-    cost = limits.max_cost if limits else None
-    if cost is not None and not 0 < float(cost) < math.inf:
-        raise typer.BadParameter("max_cost: Input should be a finite number of dollars above 0")
-    return limits

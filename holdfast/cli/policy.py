@@ -1,22 +1,21 @@
 """Commands about a policy: check it, ask what it decides, and try it on cases and past runs."""
 
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
 from pydantic import TypeAdapter, ValidationError
-from rich.text import Text
 
-from contracts.base import JsonObject
-from contracts.errors import HoldfastError, PolicyRefused
-from contracts.tools import ToolCall
 from holdfast.app import App, load_app
-from holdfast.cli import explaining, listing, options, render
+from holdfast.cli import explaining, list_runs, options, render, screen
 from holdfast.cli.history import read_run
 from holdfast.cli.options import blocking
+from holdfast.cli.screen import Screen
 from holdfast.connection import connect
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import HoldfastError, PolicyRefused
+from holdfast.contracts.tools import ToolCall
 from holdfast.policies.cases import Outcome, load_cases, tried
 from holdfast.policies.diff import Comparison, Comparisons, compared
 from holdfast.policies.files import load_policy, load_source
@@ -29,10 +28,10 @@ from holdfast.policies.rehearsal import (
     rehearse,
     user_of,
 )
-from holdfast.trace.words import counted, plain
-from policy.document import Source, refused
-from policy.rules import Policy
-from settings import Settings
+from holdfast.policy.document import Source, refused
+from holdfast.policy.rules import Policy
+from holdfast.settings import Settings
+from holdfast.trace.words import counted
 
 app = typer.Typer(help="Check, explain and test policy files.", rich_markup_mode=None)
 
@@ -70,7 +69,7 @@ def check(
         if as_json:
             render.show_json({"ok": False, "errors": list(refusal.lines)})
         for line in () if as_json else refusal.lines:
-            _warn(line)
+            screen.warn(line)
         raise typer.Exit(1) from None
     policy = source.policy
     figures = {"rules": len(policy.rules), "groups": len(policy.groups), "digest": policy.digest}
@@ -78,7 +77,7 @@ def check(
         render.show_json({"ok": True, **figures})
         return
     rules, groups = counted(len(policy.rules), "rule"), counted(len(policy.groups), "group")
-    render.console().print(f"ok: {rules}, {groups}, digest {policy.digest}")
+    screen.tell(f"ok: {rules}, {groups}, digest {policy.digest}")
 
 
 @app.command("explain")
@@ -177,7 +176,7 @@ def _arguments(text: str) -> JsonObject:
 
 
 async def _latest(limit: int) -> list[str]:
-    return [entry.run_id for entry in await listing.runs(await connect(), None, limit)]
+    return [entry.run_id for entry in await list_runs.runs(await connect(), None, limit)]
 
 
 def _report_cases(outcomes: list[Outcome], *, as_json: bool) -> None:
@@ -186,9 +185,9 @@ def _report_cases(outcomes: list[Outcome], *, as_json: bool) -> None:
         render.show_json([outcome._asdict() for outcome in outcomes])
     else:
         for outcome in failed:
-            _warn(str(outcome))
+            screen.warn(str(outcome))
         kept = len(outcomes) - len(failed)
-        render.console().print(f"{kept} of {counted(len(outcomes), 'case')} hold")
+        screen.tell(f"{kept} of {counted(len(outcomes), 'case')} hold")
     if failed:
         raise typer.Exit(1)
 
@@ -205,11 +204,11 @@ def _report_changes(found: Comparisons, *, as_json: bool) -> None:
             }
         )
         return
-    out = render.console()
+    out = Screen()
     for comparison in changed:
-        out.print(Text(plain(str(comparison))))
+        out.line(str(comparison))
     left_out = f", {found.left_out} left out that no policy decided" if found.left_out else ""
-    out.print(f"{counted(len(changed), 'call')} decided differently, {same} as before{left_out}")
+    out.line(f"{counted(len(changed), 'call')} decided differently, {same} as before{left_out}")
 
 
 def _change(comparison: Comparison) -> JsonObject:
@@ -219,7 +218,3 @@ def _change(comparison: Comparison) -> JsonObject:
         "before": comparison.before._asdict(),
         "after": comparison.after._asdict(),
     }
-
-
-def _warn(text: str) -> None:
-    print(plain(text), file=sys.stderr)  # noqa: T201 -- standard output holds what was asked for

@@ -1,13 +1,13 @@
-"""What the terminal shows: transcript lines, fields, tables. Colours on a terminal only."""
+"""What the terminal shows: transcript lines, fields, tables."""
 
 import json
 from collections.abc import Sequence
 
 from pydantic import JsonValue
-from rich.console import Console
-from rich.text import Text
 
-from holdfast.trace.words import Line, Tone, plain
+from holdfast.cli.screen import Screen
+from holdfast.contracts.visible import visible, visible_lines
+from holdfast.trace.words import Line, Tone
 
 _STYLES: dict[Tone, str] = {
     "plain": "",
@@ -18,42 +18,32 @@ _STYLES: dict[Tone, str] = {
 }
 
 
-def console(*, errors: bool = False) -> Console:
-    """
-    Return standard output, or standard error.
-
-    Nothing in a text is markup, and no line is cut or wrapped.
-    """
-    return Console(stderr=errors, highlight=False, markup=False, emoji=False, soft_wrap=True)
-
-
-def show_line(out: Console, line: Line) -> None:
+def show_line(out: Screen, line: Line) -> None:
     """Print a line of a transcript."""
-    out.print(Text(str(line), style=_STYLES[line.tone]))
+    for part in str(line).split("\n"):
+        out.line(part, _STYLES[line.tone])
 
 
 def show_json(value: JsonValue) -> None:
-    """Print a value as JSON, for programs: no colours, every character as it is."""
-    print(json.dumps(value, ensure_ascii=False, indent=2))  # noqa: T201 -- rich would style it
+    """Print a value as JSON, for programs."""
+    Screen().json(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def show_table(out: Console, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def show_table(out: Screen, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print rows in columns that are as wide as they need, on a terminal and into a pipe alike."""
-    shown = [[plain(cell) for cell in row] for row in (header, *rows)]
+    shown = [[visible(cell) for cell in row] for row in (header, *rows)]
     widths = [max(len(row[column]) for row in shown) for column in range(len(header))]
     for number, row in enumerate(shown):
         padded = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        out.print(Text(padded.rstrip(), style="" if number else "bold"))
+        out.line(padded.rstrip(), "" if number else "bold")
 
 
-def show_fields(out: Console, fields: Sequence[tuple[str, str]]) -> None:
+def show_fields(out: Screen, fields: Sequence[tuple[str, str]]) -> None:
     """Print names and values below each other; a value may have several lines."""
-    width = max(len(name) for name, _ in fields)
+    width = max(len(name) for name, _ in fields) + 2
     for name, value in fields:
-        first, *more = plain_lines(value)
-        out.print(Text.assemble((f"{name:<{width}}", "dim"), f"  {first}"))
-        for line in more:
-            out.print(Text(f"{' ' * width}  {line}"))
+        for number, line in enumerate(visible_lines(value)):
+            out.line(line, head=f"{'' if number else name:<{width}}", hang=width)
 
 
 def field(value: JsonValue) -> str:
@@ -65,8 +55,3 @@ def field(value: JsonValue) -> str:
             return "-"
         case _:
             return json.dumps(value, ensure_ascii=False)
-
-
-def plain_lines(text: str) -> list[str]:
-    """Return the lines of a text with every character visible; at least one."""
-    return [plain(line) for line in text.splitlines()] or [""]

@@ -2,7 +2,6 @@
 
 import asyncio
 import secrets
-import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, TypeAlias
@@ -13,16 +12,23 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
-from contracts.approvals import EmptySignal, SteerSignal
-from contracts.errors import HoldfastError
-from contracts.run import TASK_QUEUE, WORKFLOW_TYPE, RunInput, StatusReport
-from holdfast.cli import access, listing, options, render, requested, standing
+from holdfast.cli import list_runs, options, render, request_details, run_client, screen, standing
 from holdfast.cli.options import blocking
+from holdfast.cli.screen import Screen
 from holdfast.cli.watching import Watch
 from holdfast.connection import connect
+from holdfast.contracts.approvals import EmptySignal, SteerSignal
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.run import (
+    RUN_IDS,
+    TASK_QUEUE,
+    WORKFLOW_TYPE,
+    RunInput,
+    StatusReport,
+    is_run_id,
+)
+from holdfast.run.summaries import objections, shortened
 from holdfast.trace.values import Trace
-from workflows.messages import objections
-from workflows.summaries import shortened
 
 # How long Temporal waits for a worker to answer a workflow task before it asks another one. It is
 # how long a run stands still when its worker is killed; the usual 10 seconds would be felt.
@@ -73,6 +79,8 @@ async def run(
         task_kind=task_kind,
         budget=options.budget(max_steps, max_tokens, max_cost, max_wall_time),
     )
+    if id is not None and not is_run_id(id):
+        raise typer.BadParameter(f"{RUN_IDS}: choose another --id")
     client = await connect()
     handle = await _start(client, brief, id or _fresh_id())
     if wait:
@@ -83,7 +91,7 @@ async def run(
     if as_json:
         render.show_json({"run_id": handle.id})
     else:
-        print(handle.id)  # noqa: T201 -- nothing but the id, for scripts
+        screen.tell(handle.id)  # nothing but the id, for scripts
 
 
 def _brief(**given: object) -> RunInput:
@@ -100,7 +108,7 @@ async def _watch(client: Client, handle: WorkflowHandle[object, object], *, quie
     try:
         return await watch.until_over(handle.result_run_id or "")
     except asyncio.CancelledError:
-        _warn(f"{handle.id} goes on; see 'holdfast show {handle.id}' or cancel it")
+        screen.warn(f"{handle.id} goes on; see '{screen.command('show', handle.id)}' or cancel it")
         raise
 
 
@@ -113,35 +121,35 @@ async def _start(client: Client, brief: RunInput, run_id: str) -> WorkflowHandle
             id=run_id,
             task_queue=TASK_QUEUE,
             task_timeout=TASK_TIMEOUT,
-            # A run's id goes into the idempotency keys of its calls, so no second run may have it.
+            # People look at a run, and decide about it, by its id: no second one may have it.
             id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
             static_summary=shortened(f"{brief.agent}: {brief.input}", 160),
         )
     except WorkflowAlreadyStartedError:
         raise HoldfastError(
             f"there is a run {run_id!r} already: choose another --id, or look at that one with "
-            f"'holdfast show {run_id}'"
+            f"'{screen.command('show', run_id)}'"
         ) from None
 
 
 @blocking
 async def list_(
     status: Annotated[
-        str | None, typer.Option(metavar="STATUS", help=f"One of {', '.join(listing.STATUSES)}.")
+        str | None, typer.Option(metavar="STATUS", help=f"One of {', '.join(list_runs.STATUSES)}.")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many at most, the latest first.")] = 20,
     as_json: options.Json = False,
 ) -> None:
     """List runs, the latest first."""
-    if status is not None and status not in listing.STATUSES:
-        raise typer.BadParameter(f"{status!r} is none of {', '.join(listing.STATUSES)}")
-    found = await listing.runs(await connect(), status, limit)
+    if status is not None and status not in list_runs.STATUSES:
+        raise typer.BadParameter(f"{status!r} is none of {', '.join(list_runs.STATUSES)}")
+    found = await list_runs.runs(await connect(), status, limit)
     if as_json:
         render.show_json([entry.model_dump(mode="json") for entry in found])
     elif not found:
-        _warn("no runs")
+        screen.warn("no runs")
     else:
-        listing.show(render.console(), found)
+        list_runs.show(Screen(), found)
 
 
 @blocking
@@ -151,7 +159,7 @@ async def show(run: options.RunId, as_json: options.Json = False) -> None:
     if as_json:
         render.show_json(view.model_dump(mode="json"))
     else:
-        standing.show_view(render.console(), view)
+        standing.show_view(Screen(), view)
 
 
 @blocking
@@ -164,39 +172,42 @@ async def steer(
         message = SteerSignal(text=text)
     except ValidationError as error:
         raise HoldfastError(objections(error)) from None
-    await access.signal(await connect(), run, "steer", message)
-    _tell(f"sent to {run}; its model reads it before its next turn")
+    await run_client.signal(await connect(), run, "steer", message)
+    screen.tell(f"sent to {run}; its model reads it before its next turn")
 
 
 @blocking
 async def suspend(run: options.RunId) -> None:
     """Hold a run before its next step."""
-    await access.signal(await connect(), run, "suspend", EmptySignal())
-    _tell(f"{run} stops before its next step; 'holdfast resume {run}' lets it go on")
+    await run_client.signal(await connect(), run, "suspend", EmptySignal())
+    screen.tell(
+        f"{run} stops before its next step, when what is in flight has ended: "
+        f"'{screen.command('show', run)}' tells, '{screen.command('resume', run)}' lets it go on"
+    )
 
 
 @blocking
 async def resume(run: options.RunId) -> None:
     """Let a suspended run go on."""
     client = await connect()
-    await access.describe_open(client, run)
-    status = await access.ask(client, run, "status", _STATUS)
-    if status is not None and status.status != "suspended":
-        waiting = await access.ask(client, run, "pending", access.REQUESTS) or ()
-        commands = ", ".join(requested.command(run, request) for request in waiting)
+    await run_client.describe_open(client, run)
+    status = await run_client.ask(client, run, "status", _STATUS)
+    if status is not None and status.status not in {"suspending", "suspended"}:
+        waiting = await run_client.waiting(client, run) or ()
+        commands = ", ".join(request_details.command(run, request) for request in waiting)
         answer = f"; answer what waits: {commands}" if commands else ""
         raise HoldfastError(f"run {run!r} is not suspended{answer}")
-    await access.signal(client, run, "resume", EmptySignal())
-    _tell(f"{run} goes on" if status else f"sent to {run}; no worker has taken it yet")
+    await run_client.signal(client, run, "resume", EmptySignal())
+    screen.tell(f"{run} goes on" if status else f"sent to {run}; no worker has taken it yet")
 
 
 @blocking
 async def cancel(run: options.RunId) -> None:
     """Cancel a run: tools that run are told to end, nothing new begins."""
     client = await connect()
-    await access.describe_open(client, run)
+    await run_client.describe_open(client, run)
     await client.get_workflow_handle(run).cancel()
-    _tell(f"{run} is being cancelled")
+    screen.tell(f"{run} is being cancelled")
 
 
 def _goal(goal: str, input_file: Path | None) -> str:
@@ -233,11 +244,3 @@ def _exit_code(trace: Trace) -> int:
             return EXIT_STOPPED
         case _:
             return 1
-
-
-def _warn(text: str) -> None:
-    print(text, file=sys.stderr)  # noqa: T201 -- standard output holds what was asked for
-
-
-def _tell(text: str) -> None:
-    render.console().print(text)

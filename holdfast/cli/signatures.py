@@ -2,12 +2,12 @@
 
 import sys
 from datetime import UTC, datetime
-from getpass import getpass
 from typing import TYPE_CHECKING, Literal
 
-from contracts.approvals import Approvable
-from contracts.errors import HoldfastError
-from settings import Settings
+from holdfast.cli import screen
+from holdfast.contracts.approvals import Approvable
+from holdfast.contracts.errors import HoldfastError
+from holdfast.settings import Settings
 
 if TYPE_CHECKING:
     from holdfast.signing import OwnKey
@@ -27,17 +27,12 @@ def passphrase_of(key: "OwnKey") -> str | None:
     return asked(f"passphrase of key {key.name!r}: ") if key.is_locked else None
 
 
-def needs_terminal() -> None:
-    """Raise HoldfastError where nobody can be asked for a passphrase."""
-    if not sys.stdin.isatty():
-        raise HoldfastError("a passphrase is needed: run this on a terminal")
-
-
 def asked(question: str) -> str:
     """Ask the person at the terminal for words that nobody else shall see."""
-    needs_terminal()
+    if not sys.stdin.isatty():
+        raise HoldfastError("a passphrase is needed: run this on a terminal")
     try:
-        return getpass(question)
+        return screen.secret(question)
     except EOFError:
         raise HoldfastError("no passphrase was given") from None
 

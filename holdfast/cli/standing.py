@@ -5,23 +5,24 @@ from datetime import datetime
 from typing import Literal
 
 from pydantic import TypeAdapter
-from rich.console import Console
 from temporalio.client import Client, WorkflowExecutionStatus
 
-from contracts.approvals import RefusedMessage, Request
-from contracts.base import Contract
-from contracts.budget import Limits
-from contracts.control import Approach, Compensation
-from contracts.run import StatusReport, Stop, UsageReport
-from contracts.usage import UsageMetrics
-from holdfast.cli import access, render, requested
+from holdfast.cli import render, request_details, run_client
+from holdfast.cli.screen import Screen
+from holdfast.contracts.approvals import RefusedMessage, Request
+from holdfast.contracts.base import Contract
+from holdfast.contracts.budget import Limits
+from holdfast.contracts.control import Approach, Compensation, Effect
+from holdfast.contracts.run import StatusReport, Stop, UsageReport
+from holdfast.contracts.usage import UsageMetrics
+from holdfast.run.summaries import shortened
+from holdfast.run.verdicts import KEPT_REFUSALS
 from holdfast.trace import controlled
 from holdfast.trace.reader import read_trace
+from holdfast.trace.released import released
 from holdfast.trace.requests import Asked
 from holdfast.trace.values import Standing, Trace
 from holdfast.trace.words import counted, dollars, duration, moment, short
-from workflows.requests import KEPT_REFUSALS
-from workflows.summaries import shortened
 
 _STATUS = TypeAdapter(StatusReport)
 _USAGE = TypeAdapter(UsageReport)
@@ -38,7 +39,7 @@ class RunView(Contract):
     history doesn't know the digest of the transcript, nor all that `requests` say which wait.
     `refused` are the latest of `refused_total`. `approach`, `tier` are under way, `attempts` are
     approaches that failed, a `candidate` is an answer that waits for a person: these the history
-    tells, whoever was asked for the rest.
+    tells, whoever was asked for the rest. `effects` and `unresolved` are those of its result.
     """
 
     source: Literal["worker", "history"]
@@ -47,6 +48,7 @@ class RunView(Contract):
     tenant: str | None
     actor: str | None
     status: Standing
+    in_flight: tuple[str, ...]
     waits_for: tuple[str, ...]
     requests: tuple[Request, ...]
     step: int
@@ -71,29 +73,32 @@ class RunView(Contract):
     tier: str | None
     candidate: str | None
     compensation: Compensation | None
+    effects: tuple[Effect, ...] = ()
+    unresolved: tuple[Effect, ...] = ()
 
 
 async def view(client: Client, run: str) -> RunView:
     """Return where a run stands; raises HoldfastError when there is no such run."""
-    description = await access.describe(client, run)
+    description = await run_client.describe(client, run)
     if description.status is WorkflowExecutionStatus.RUNNING:
-        status = await access.ask(client, run, "status", _STATUS)
-        usage = await access.ask(client, run, "usage", _USAGE) if status is not None else None
+        status = await run_client.ask(client, run, "status", _STATUS)
+        usage = await run_client.ask(client, run, "usage", _USAGE) if status is not None else None
         waiting = bool(status and status.waits_for)
-        requests = await access.ask(client, run, "pending", access.REQUESTS) if waiting else ()
+        requests = await run_client.waiting(client, run) if waiting else ()
         if status is not None and usage is not None:
-            trace = read_trace(await access.history(client, run))
+            trace = read_trace(await run_client.history(client, run))
             return _asked(trace, status, usage, requests or ())
-    return read_view(read_trace(await access.history(client, run)))
+    return read_view(read_trace(await run_client.history(client, run)))
 
 
-def show_view(out: Console, shown: RunView) -> None:
+def show_view(out: Screen, shown: RunView) -> None:
     """Print where a run stands."""
     fields = [
         ("run", shown.run_id),
         ("agent", shown.agent or "-"),
         ("for", f"{shown.actor or '-'} of {shown.tenant or '-'}"),
         ("status", shown.status.replace("_", " ")),
+        *(("in flight", line) for line in shown.in_flight),
         *(("waits for", line) for line in shown.waits_for),
         ("model", shown.model or "-"),
         ("used", _used(shown)),
@@ -122,7 +127,7 @@ def show_view(out: Console, shown: RunView) -> None:
         fields.append(("note", "no worker answered; this is what the history says"))
     render.show_fields(out, fields)
     for request in shown.requests:
-        requested.show_request(out, shown.run_id, request)
+        request_details.show_request(out, shown.run_id, request)
 
 
 def _controlled(shown: RunView) -> Iterator[tuple[str, str]]:
@@ -136,6 +141,9 @@ def _controlled(shown: RunView) -> Iterator[tuple[str, str]]:
     if shown.compensation is not None:
         yield from (("undone", short(line)) for line in shown.compensation.undone)
         yield from (("not undone", short(line)) for line in shown.compensation.not_undone)
+    if shown.effects:
+        yield "changed", f"{counted(len(shown.effects), 'thing')}; --json names them"
+    yield from (("unknown", f"whether it happened: {one.summary}") for one in shown.unresolved)
     if shown.candidate is not None:
         yield "proposed", short(shown.candidate)
     if shown.confidence is not None:
@@ -153,7 +161,7 @@ def _tried(approach: Approach) -> str:
 def _asked(
     trace: Trace, status: StatusReport, usage: UsageReport, requests: tuple[Request, ...]
 ) -> RunView:
-    tried = controlled.approaches(trace)
+    tried = controlled.approaches(released(trace))
     return RunView(
         source="worker",
         run_id=status.run_id,
@@ -161,6 +169,7 @@ def _asked(
         tenant=status.tenant,
         actor=status.actor,
         status=status.status,
+        in_flight=status.in_flight,
         waits_for=status.waits_for,
         requests=requests,
         step=status.step,
@@ -192,7 +201,8 @@ def read_view(trace: Trace) -> RunView:
     """Return where a run stands, by its history alone."""
     refused = _refused(trace)
     turns = [turn for turn in trace.turns if turn.ended_at is not None and turn.error is None]
-    result, tried = trace.result, controlled.approaches(trace)
+    shown = released(trace)
+    result, tried = shown.result, controlled.approaches(shown)
     return RunView(
         source="history",
         run_id=trace.run_id,
@@ -200,9 +210,10 @@ def read_view(trace: Trace) -> RunView:
         tenant=trace.brief.tenant if trace.brief else None,
         actor=trace.brief.actor if trace.brief else None,
         status=trace.status,
+        in_flight=(),
         waits_for=tuple(_waits_for(asked) for asked in trace.waiting),
         requests=(),
-        step=result.steps if result else len(turns),
+        step=result.steps if result else trace.steps,
         tool_calls=trace.tool_calls,
         hosted_calls=trace.hosted_calls,
         model=result.model if result else (turns[-1].model if turns else None),
@@ -226,6 +237,8 @@ def read_view(trace: Trace) -> RunView:
         tier=controlled.tier(trace),
         candidate=controlled.candidate(trace),
         compensation=controlled.taken_back(trace),
+        effects=result.effects if result else (),
+        unresolved=result.unresolved if result else (),
     )
 
 

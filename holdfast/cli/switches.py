@@ -1,4 +1,4 @@
-"""Commands that switch tools, agents and tenants off for all runs, and on again."""
+"""Commands that switch tools, agents, tenants or everything off for all runs, and on again."""
 
 import asyncio
 from typing import Annotated, TypeAlias
@@ -7,49 +7,55 @@ import typer
 from pydantic import ValidationError
 from temporalio.client import Client
 
-from activities.switch_history import SwitchHistory
-from activities.switches import PATIENCE
-from contracts.errors import HoldfastError
-from contracts.run import TASK_QUEUE
-from contracts.switches import Kind, SwitchSignal, SwitchState
-from holdfast.cli import options, render
+from holdfast.activities.switch_history import SwitchHistory
+from holdfast.activities.switches import PATIENCE
+from holdfast.cli import options, render, screen
 from holdfast.cli.options import blocking
+from holdfast.cli.screen import Screen
 from holdfast.connection import connect
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.run import TASK_QUEUE
+from holdfast.contracts.switches import EVERYTHING, Kind, SwitchSignal, SwitchState
+from holdfast.run.summaries import objections
+from holdfast.settings import Settings
 from holdfast.trace.words import moment
-from settings import Settings
-from workflows.messages import objections
 
-app = typer.Typer(help="Switch tools, agents and tenants off for all runs.", rich_markup_mode=None)
+app = typer.Typer(
+    help="Switch tools, agents, tenants or everything off for all runs.", rich_markup_mode=None
+)
 
 AGAIN = 0.05
 """Seconds between looks at what the server has recorded."""
 
 KindArgument: TypeAlias = Annotated[
-    Kind, typer.Argument(metavar="KIND", help="tool, agent or tenant.")
+    Kind, typer.Argument(metavar="KIND", help="tool, agent, tenant or everything.")
 ]
-NameArgument: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="Its exact name.")]
+NameArgument: TypeAlias = Annotated[
+    str, typer.Argument(metavar="[NAME]", help="Its exact name; everything needs none.")
+]
 
 
 @app.command("off")
 @blocking
 async def off(
     kind: KindArgument,
-    name: NameArgument,
     reason: Annotated[str, typer.Option(help="Why; the model and the audit read it.")],
+    name: NameArgument = EVERYTHING,
 ) -> None:
-    """Deny every call of a tool, an agent or a tenant from now on, in all runs."""
+    """Deny every call of a tool, an agent or a tenant from now on, in all runs; or every call."""
     signal = _signal(kind, name, reason)
     state = await _send(await connect(), "off", signal)
-    _tell(f"{kind} {name} is off for all runs, from their next call on")
+    screen.tell(f"{_words(signal)} is off for all runs, from their next call on")
     _show(state)
 
 
 @app.command("on")
 @blocking
-async def on(kind: KindArgument, name: NameArgument) -> None:
+async def on(kind: KindArgument, name: NameArgument = EVERYTHING) -> None:
     """Lift what was switched off, whoever did it."""
-    state = await _send(await connect(), "on", _signal(kind, name, ""))
-    _tell(f"{kind} {name} is on")
+    signal = _signal(kind, name, "")
+    state = await _send(await connect(), "on", signal)
+    screen.tell(f"{_words(signal)} is on")
     _show(state)
 
 
@@ -81,12 +87,15 @@ async def _send(client: Client, name: str, signal: SwitchSignal) -> SwitchState:
             while not _took(state := await history.read(), name, signal):  # noqa: ASYNC110 -- it is the server's
                 await asyncio.sleep(AGAIN)
     except TimeoutError:
-        full = "; with thousands of things off there is no room for more" if name == "off" else ""
         raise HoldfastError(
-            f"{signal.kind} {signal.name} is not {name} yet: the server took the message, but "
-            f"history doesn't show that it worked: look at 'holdfast switch list'{full}"
+            f"{_words(signal)} is not {name} yet: the server took the message, but "
+            "history doesn't show that it worked: look at 'holdfast switch list'"
         ) from None
     return state
+
+
+def _words(signal: SwitchSignal) -> str:
+    return signal.kind if signal.kind == "everything" else f"{signal.kind} {signal.name}"
 
 
 def _took(state: SwitchState, name: str, signal: SwitchSignal) -> bool:
@@ -97,19 +106,18 @@ def _took(state: SwitchState, name: str, signal: SwitchSignal) -> bool:
     ]
     if name == "on":
         return not found
-    return any((switch.by, switch.reason) == (signal.by, signal.reason) for switch in found)
+    crowded_out = any(switch.kind == "everything" for switch in state.switches)
+    return crowded_out or any(
+        (switch.by, switch.reason) == (signal.by, signal.reason) for switch in found
+    )
 
 
 def _show(state: SwitchState) -> None:
     if not state.switches:
-        _tell("nothing is switched off")
+        screen.tell("nothing is switched off")
         return
     rows = [
         (switch.kind, switch.name, switch.by, moment(switch.at), switch.reason or "-")
         for switch in state.switches
     ]
-    render.show_table(render.console(), ("KIND", "NAME", "BY", "SINCE", "REASON"), rows)
-
-
-def _tell(text: str) -> None:
-    render.console().print(text)
+    render.show_table(Screen(), ("KIND", "NAME", "BY", "SINCE", "REASON"), rows)

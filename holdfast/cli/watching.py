@@ -10,14 +10,14 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client, WorkflowExecutionDescription
 from temporalio.service import RPCError
 
-from contracts.run import TASK_QUEUE
-from holdfast.cli import access, render
-from holdfast.cli.asking import Desk
+from holdfast.cli import render, run_client, screen
+from holdfast.cli.asking import ApprovalPrompt
+from holdfast.cli.screen import Screen
+from holdfast.contracts.run import TASK_QUEUE
 from holdfast.histories import follow
 from holdfast.trace.progress import Progress
 from holdfast.trace.reader import TraceReader
 from holdfast.trace.values import Trace
-from holdfast.trace.words import plain
 
 SILENCE = 5.0
 """Seconds; a worker that is there takes a workflow task within milliseconds."""
@@ -30,11 +30,11 @@ class Watch:
         self._client = client
         self._run = run
         self._quiet = quiet
-        self._out = render.console(errors=quiet)
+        self._out = Screen(errors=quiet)
         self._progress = Progress()
         self._told: set[str] = set()
-        asks = not quiet and sys.stdin.isatty() and sys.stdout.isatty()
-        self._desk = Desk(client, run, self._out, asks=asks)
+        asks = not quiet and sys.stdin.isatty() and self._out.is_terminal
+        self._desk = ApprovalPrompt(client, run, self._out, asks=asks)
 
     async def until_over(self, execution: str) -> Trace:
         """Show the run from this execution on, until it is over."""
@@ -67,31 +67,33 @@ class Watch:
             return
         # The line in which somebody types is left, and begun again below the news.
         if interrupted:
-            self._out.print()
+            self._out.line("")
         for line in lines:
             render.show_line(self._out, line)
         if self._desk.question:
-            self._out.print(self._desk.question, end="")
+            self._out.question(self._desk.question)
 
     async def _silence(self) -> list[str]:
         """Say why nothing happens, where the server knows."""
         try:
-            return list(_reasons(await access.describe(self._client, self._run)))
+            return list(_reasons(await run_client.describe(self._client, self._run)))
         except RPCError as error:
             return [f"Temporal does not answer ({error.status.name.lower()}); waiting for it"]
 
     def _tell(self, line: str) -> None:
         if line not in self._told:
             self._told.add(line)
-            print(line, file=sys.stderr, flush=True)  # noqa: T201 -- standard output is the transcript
+            screen.warn(line)  # standard output is the transcript
 
 
 def _reasons(description: WorkflowExecutionDescription) -> Iterator[str]:
     raw = description.raw_description
     scheduled = PendingWorkflowTaskState.PENDING_WORKFLOW_TASK_STATE_SCHEDULED
     if raw.HasField("pending_workflow_task") and raw.pending_workflow_task.state == scheduled:
-        yield f"no worker answers on task queue {TASK_QUEUE!r}: {access.START_A_WORKER}"
+        yield f"no worker answers on task queue {TASK_QUEUE!r}: {run_client.START_A_WORKER}"
     for activity in raw.pending_activities:
         if activity.attempt > 1:
-            reason = plain(" ".join(activity.last_failure.message.split()))
-            yield f"{activity.activity_type.name}, attempt {activity.attempt}: {reason}"
+            reason = " ".join(activity.last_failure.message.split())
+            begins = activity.next_attempt_schedule_time
+            begin = f" at {begins.ToDatetime():%H:%M:%S} UTC" if begins.seconds else ""
+            yield f"{activity.activity_type.name}, attempt {activity.attempt}{begin}: {reason}"

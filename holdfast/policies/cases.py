@@ -6,10 +6,10 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, StrictBool, TypeAdapter, ValidationError
 
-from contracts.base import Inbound, JsonObject
-from contracts.errors import AppError, PolicyRefused
-from contracts.tools import ToolCall
 from holdfast.app import App
+from holdfast.contracts.base import Inbound, JsonObject
+from holdfast.contracts.errors import AppError, PolicyRefused
+from holdfast.contracts.tools import ToolCall
 from holdfast.policies.files import text_of
 from holdfast.policies.rehearsal import (
     DEFAULT_ACTOR,
@@ -19,8 +19,8 @@ from holdfast.policies.rehearsal import (
     rehearse,
     user_of,
 )
-from policy.rules import Policy
-from policy.yaml_lines import Flaw, objections, read
+from holdfast.policy.rules import Policy
+from holdfast.policy.yaml_lines import Problem, objections, read
 
 Expected: TypeAlias = Literal[
     "allow",
@@ -76,7 +76,7 @@ def load_cases(path: Path) -> list[tuple[str, CaseEntry]]:
     Raises PolicyRefused, with the lines, where they can't be read.
     """
     located = read(text_of(path, str(path)))
-    if isinstance(located, Flaw):
+    if isinstance(located, Problem):
         raise PolicyRefused((f"{path}:{located}",))
     try:
         cases = _CASES.validate_python(located.value)

@@ -5,18 +5,18 @@ from typing import NamedTuple
 
 from pydantic import JsonValue, TypeAdapter
 
-from contracts.base import JsonObject
-from contracts.decisions import Decided, Decision, RunAsDraftOnly
-from contracts.tools import ToolCall
 from holdfast.app import App
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.decisions import Decided, Decision, RunAsDraftOnly
+from holdfast.contracts.tools import ToolCall
 from holdfast.policies.rehearsal import UnfitArguments, Who, rehearse
-from holdfast.trace.values import Call, Ruled, Trace
-from policy.rules import Policy
-from workflows.summaries import call_line
+from holdfast.policy.rules import Policy
+from holdfast.run.summaries import call_line
+from holdfast.trace.values import Call, DecisionTrace, Trace
 
 _DECISION: TypeAdapter[Decision] = TypeAdapter(Decision)
 
-_OF_THE_MOMENT = ("switch:", "unresolved-write", "no-sandbox")
+_OF_THE_MOMENT = ("switch:", "unresolved-write", "done-already", "lost-part", "no-sandbox")
 """Rules that speak of how things stood then, which no policy decides."""
 
 
@@ -93,7 +93,7 @@ def _comparison(
     return Comparison(trace.run_id, call, _answer(before), after)
 
 
-def _first(rulings: tuple[Ruled, ...]) -> Decision | None:
+def _first(rulings: tuple[DecisionTrace, ...]) -> Decision | None:
     """Return the first decision about a call; where a draft came first, the one after it."""
     decisions = [ruled.ruling.decision for ruled in rulings if isinstance(ruled.ruling, Decided)]
     after_drafts = (

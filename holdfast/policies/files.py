@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from contracts.errors import AppError
-from policy.document import Source, parse_source
-from policy.rules import Policy
+from holdfast.contracts.errors import AppError
+from holdfast.policy.document import Source, parse_source
+from holdfast.policy.rules import Policy
 
 LARGEST_FILE = 4_000_000
 """Bytes; more than any policy that may be read, so that no wrong file is read whole."""

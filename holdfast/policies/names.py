@@ -1,18 +1,18 @@
 """Names and conditions of a policy that can't mean anything in the apps that it is for."""
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from contracts.tools import ToolContract
 from holdfast.app import App
-from policy.document import Source
-from policy.entries import RuleEntry
-from policy.rules import RELEASING, unsafe
-from policy.yaml_lines import Flaw, Place
+from holdfast.contracts.patterns import Pattern
+from holdfast.contracts.tools import ToolContract
+from holdfast.policy.document import Source
+from holdfast.policy.rules import RELEASING, unsafe
+from holdfast.policy.schema import RuleEntry
+from holdfast.policy.yaml_lines import Place, Problem
 
-_TEXT = re.compile(r"""[rR]?(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
-_ARGUMENT = re.compile(r"\bargs\s*\.\s*([A-Za-z_]\w*)")
+_TEXT = Pattern(r"""[rR]?(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
+_ARGUMENT = Pattern(r"\bargs\s*\.\s*([A-Za-z_]\w*)")
 
 Found: TypeAlias = Iterator[tuple[Place, str]]
 
@@ -33,7 +33,7 @@ class Known(NamedTuple):
         ]
 
 
-def strangers(source: Source, apps: Sequence[App]) -> list[Flaw]:
+def strangers(source: Source, apps: Sequence[App]) -> list[Problem]:
     """Say what in a policy nobody in these apps has, and which rules can't hold there."""
     known = Known(
         {tool.name: tool for app in apps for tool in app.registry.contracts()},
@@ -96,7 +96,8 @@ def _unknown_arguments(known: Known, rule: RuleEntry) -> Found:
     for tool in tools:
         properties = tool.input_schema.get("properties")
         has.update(properties if isinstance(properties, dict) else ())
-    named = dict.fromkeys(_ARGUMENT.findall(_TEXT.sub("''", rule.when or "")))
+    read = _ARGUMENT.matches(_TEXT.sub("''", rule.when or ""))
+    named = dict.fromkeys(found.groups[1] for found in read)
     for name in named if tools else ():
         if name not in has:
             yield ("when",), _nobody("argument", name, sorted(has), "none of its tools has")

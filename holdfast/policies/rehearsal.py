@@ -6,21 +6,21 @@ from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
 
-from contracts.base import JsonObject
-from contracts.decisions import Decision, RunAsDraftOnly
-from contracts.errors import AppError, ToolError
-from contracts.run import Brief
-from contracts.tools import Draft, ToolCall, ToolContract
 from holdfast.app import App
-from policy.case import Case, Facts
-from policy.engine import decide
-from policy.fitting import Fit, fit, forbidden_by
-from policy.rules import Policy, PolicyRule
-from policy.terms import permitted
-from tools.tool import Tool
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.decisions import Decision, RunAsDraftOnly
+from holdfast.contracts.errors import AppError, ToolError
+from holdfast.contracts.run import RunMetadata
+from holdfast.contracts.tools import Draft, ToolCall, ToolContract
+from holdfast.policy.case import Case, DecisionFacts
+from holdfast.policy.engine import decide
+from holdfast.policy.matching import Fit, fit, forbidden_by
+from holdfast.policy.permission_checks import permitted
+from holdfast.policy.rules import Policy, PolicyRule
+from holdfast.tools.tool import Tool
 
-DEFAULT_TENANT = str(Brief.model_fields["tenant"].default)
-DEFAULT_ACTOR = str(Brief.model_fields["actor"].default)
+DEFAULT_TENANT = str(RunMetadata.model_fields["tenant"].default)
+DEFAULT_ACTOR = str(RunMetadata.model_fields["actor"].default)
 
 
 class Who(NamedTuple):
@@ -52,7 +52,7 @@ class Rehearsal:
 
     call: ToolCall
     contract: ToolContract
-    facts: Facts
+    facts: DecisionFacts
     policy: Policy
 
     @cached_property
@@ -113,8 +113,8 @@ def user_of(app: App, name: str, agent: str | None) -> tuple[Tool, str]:
     raise AppError(f"{whose} has no tool {name!r} (known: {_named(known)})")
 
 
-def _facts(who: Who, values: JsonObject, now: datetime) -> Facts:
-    return Facts(
+def _facts(who: Who, values: JsonObject, now: datetime) -> DecisionFacts:
+    return DecisionFacts(
         tenant=who.tenant,
         actor=who.actor,
         agent=who.agent,

@@ -9,22 +9,19 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.api.failure.v1 import CanceledFailureInfo, Failure
 from temporalio.api.history.v1 import HistoryEvent
 
-from contracts.approvals import Verdicts
-from contracts.model import ModelCall, ModelReply
-from contracts.tools import MalformedCall, ToolFailure, ToolInvocation, ToolResult
-from contracts.transcript import ToolTurn
-from contracts.usage import CallUsage
-from holdfast.trace.chronicle import Chronicle, Readers
-from holdfast.trace.markers import Judged
+from holdfast.contracts.model import ModelCall, ModelReply
+from holdfast.contracts.tools import MalformedCall, ToolFailure, ToolInvocation, ToolResult
+from holdfast.contracts.transcript import ToolTurn
+from holdfast.contracts.usage import CallUsage
+from holdfast.trace.builder import Readers, TraceBuilder
 from holdfast.trace.own import OwnReader
 from holdfast.trace.payloads import RESULT, activity_error, at, decoded, summary
 from holdfast.trace.values import Call, Companion, Purpose, Turn
-from workflows import failures
+from holdfast.workflows import failures
 
 _CALL = TypeAdapter(ModelCall)
 _REPLY = TypeAdapter(ModelReply)
 _INVOCATION = TypeAdapter(ToolInvocation)
-_VERDICTS = TypeAdapter(Verdicts)
 
 _CANCELLED = Failure(message="cancelled", canceled_failure_info=CanceledFailureInfo())
 
@@ -44,12 +41,10 @@ class _Open(NamedTuple):
 class ActivityReader:
     """Knows which activity is open under which event."""
 
-    def __init__(self, chronicle: Chronicle, judged: Judged, own: OwnReader) -> None:
+    def __init__(self, chronicle: TraceBuilder, own: OwnReader) -> None:
         self._chronicle = chronicle
-        self._judged = judged
         self._own = own
         self._open: dict[str, _Open] = {}
-        self._hearings: set[str] = set()
         self.readers: Readers = {
             EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED: self._scheduled,
             EventType.EVENT_TYPE_ACTIVITY_TASK_STARTED: self._started,
@@ -65,11 +60,8 @@ class ActivityReader:
             case "call_model":
                 self._model_asked(event)
                 self._open[self._chronicle.key(event)] = _Open(None, at(event))
-            case "judge":
-                self._hearings.add(self._chronicle.key(event))
-            case "record":
-                name, _, text = summary(event).partition(": ")
-                self._chronicle.note(name, text, at(event))
+            case "mark_judged":
+                pass
             case _:
                 if not self._own.begun(event):
                     self._open[self._chronicle.key(event)] = self._tool_called(event)
@@ -166,10 +158,6 @@ class ActivityReader:
     def _completed(self, event: HistoryEvent) -> None:
         completed = event.activity_task_completed_event_attributes
         place = self._chronicle.place(completed.scheduled_event_id)
-        if place in self._hearings:
-            if (verdicts := decoded(completed.result.payloads, _VERDICTS)) is not None:
-                self._judged(verdicts, at(event))
-            return
         open_ = self._closed(completed.scheduled_event_id)
         if self._own.completed(place, completed.result.payloads, at(event)) or open_ is None:
             return

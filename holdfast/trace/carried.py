@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from contracts.approvals import (
+from holdfast.contracts.approvals import (
     Approvable,
     ApprovalRecord,
     ApprovalRequest,
@@ -11,15 +11,15 @@ from contracts.approvals import (
     Requirement,
     Review,
 )
-from contracts.state import CallState, RunState
-from contracts.tools import Draft, ToolSuccess
-from contracts.transcript import AssistantTurn
-from holdfast.trace.chronicle import Chronicle
-from holdfast.trace.requests import Asked, PassedOn, Said
-from holdfast.trace.values import Call, Companion, Ruled, Turn
+from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.tools import Draft, ToolSuccess
+from holdfast.contracts.transcript import AssistantTurn
+from holdfast.trace.builder import TraceBuilder
+from holdfast.trace.requests import Asked, EscalatedToGroup, Said
+from holdfast.trace.values import Call, Companion, DecisionTrace, Turn
 
 
-def carry_on(chronicle: Chronicle, state: RunState, now: datetime) -> None:
+def carry_on(chronicle: TraceBuilder, state: RunState, now: datetime) -> None:
     """Begin with the state that was carried over: the turn in progress, and what waits."""
     chronicle.started_at = state.started_at
     chronicle.brief, chronicle.agent = state.brief, state.agent
@@ -53,7 +53,7 @@ def _turn(state: RunState, now: datetime) -> Turn:
 
 def _call(state: RunState, carried: CallState, key: str, now: datetime) -> Call:
     call_id = carried.call.call_id
-    course: list[Ruled | Companion] = []
+    course: list[DecisionTrace | Companion] = []
     if carried.draft is not None:
         course.append(_drafted(carried.draft, key, now))
     if carried.ruling is not None:
@@ -67,7 +67,7 @@ def _call(state: RunState, carried: CallState, key: str, now: datetime) -> Call:
         )
         settled = carried.approvals[0].request_id if carried.approvals else None
         course.append(
-            Ruled(
+            DecisionTrace(
                 ruling=carried.ruling,
                 policy=request.policy if isinstance(request, ApprovalRequest) else "",
                 at=now,
@@ -100,12 +100,12 @@ def _drafted(draft: Draft, key: str, now: datetime) -> Companion:
 
 
 def _asked(request: Request) -> Asked:
-    heard: list[Said | PassedOn] = []
+    heard: list[Said | EscalatedToGroup] = []
     approval = request if isinstance(request, Approvable) else None
     if approval is not None:
         heard += [_said(record) for record in approval.approvals]
         if approval.escalated_at is not None:
-            heard.append(PassedOn(groups=approval.escalate_to, at=approval.escalated_at))
+            heard.append(EscalatedToGroup(groups=approval.escalate_to, at=approval.escalated_at))
     return Asked(
         request_id=request.request_id,
         key=f"carried.{request.request_id}",
@@ -120,7 +120,7 @@ def _asked(request: Request) -> Asked:
     )
 
 
-def _approved_before(chronicle: Chronicle, call: CallState) -> None:
+def _approved_before(chronicle: TraceBuilder, call: CallState) -> None:
     """Keep the approvals of a call that still waits for others of its turn."""
     if not call.approvals:
         return

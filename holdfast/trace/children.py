@@ -6,11 +6,13 @@ from pydantic import TypeAdapter
 from temporalio.api.enums.v1 import EventType, StartChildWorkflowExecutionFailedCause
 from temporalio.api.history.v1 import HistoryEvent
 
-from contracts.run import RunInput, RunResult
-from holdfast.trace.chronicle import Chronicle, Readers
+from holdfast.contracts.budget import Ledger
+from holdfast.contracts.run import RunInput, RunResult
+from holdfast.contracts.usage import CallUsage
+from holdfast.trace.background_tasks import Work
+from holdfast.trace.builder import Readers, TraceBuilder
 from holdfast.trace.payloads import activity_error, at, decoded
-from holdfast.trace.works import Work
-from workflows import failures
+from holdfast.workflows import failures
 
 _INPUT = TypeAdapter(RunInput)
 _RESULT = TypeAdapter(RunResult)
@@ -19,7 +21,7 @@ _RESULT = TypeAdapter(RunResult)
 class ChildReader:
     """Knows which child run is open under which event."""
 
-    def __init__(self, chronicle: Chronicle) -> None:
+    def __init__(self, chronicle: TraceBuilder) -> None:
         self._chronicle = chronicle
         self._open: dict[str, int] = {}
         self.readers: Readers = {
@@ -70,7 +72,8 @@ class ChildReader:
             said, failed = f"{result.status}: {result.stop.reason}", True
         else:
             said, failed = f"{result.status}: {result.answer or ''}", result.status != "completed"
-        self._ended(completed.initiated_event_id, event, said, failed=failed)
+        ledger = None if result is None else _used(result)
+        self._ended(completed.initiated_event_id, event, said, failed=failed, ledger=ledger)
 
     def _failed(self, event: HistoryEvent) -> None:
         failed = event.child_workflow_execution_failed_event_attributes
@@ -89,9 +92,22 @@ class ChildReader:
         terminated = event.child_workflow_execution_terminated_event_attributes
         self._ended(terminated.initiated_event_id, event, "terminated", failed=True)
 
-    def _ended(self, initiated: int, event: HistoryEvent, said: str, *, failed: bool) -> None:
+    def _ended(
+        self,
+        initiated: int,
+        event: HistoryEvent,
+        said: str,
+        *,
+        failed: bool,
+        ledger: Ledger | None = None,
+    ) -> None:
         place = self._open.pop(self._chronicle.place(initiated), None)
         if place is not None and isinstance(work := self._chronicle.entries[place], Work):
             self._chronicle.entries[place] = replace(
-                work, ended_at=at(event), came_to=said, failed=failed
+                work, ended_at=at(event), came_to=said, failed=failed, ledger=ledger
             )
+
+
+def _used(result: RunResult) -> Ledger:
+    """Return what a run has used; one that keeps its ledger to itself has that in its result."""
+    return result.ledger or Ledger(steps=result.steps, usage=CallUsage.of(result.usage))

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from contracts.control import Approach, Compensation
-from contracts.guardrails import GuardrailSpec
-from holdfast.trace.values import Entry, Escalated, Noted, Trace, Turn
+from holdfast.contracts.control import Approach, Compensation
+from holdfast.contracts.guardrails import GuardrailSpec
+from holdfast.run.gates import GUARDRAIL
+from holdfast.trace.values import AuditLine, Entry, Escalated, Trace, Turn
 
 _ANSWER_LAYERS = {"output", "post_action"}
 
@@ -25,9 +26,14 @@ def is_held_back(trace: Trace, turn: Turn) -> bool:
 
 
 def candidate(trace: Trace) -> str | None:
-    """Return the answer that waits for a person; null where none does."""
+    """
+    Return the answer that waits for a person; null where none does.
+
+    Where output guardrails look at answers, it is told only while somebody reviews it.
+    """
     turn = trace.turns[-1] if trace.turns else None
-    if turn is None or not trace.waiting or not _is_answer(turn):
+    withheld = trace.brief is not None and trace.brief.withheld
+    if withheld or turn is None or not _is_answer(turn) or not _asks_about_answer(trace):
         return None
     tripped = [_tripped(trace, entry) for entry in _behind(trace, turn)]
     return None if any(spec and _is_firm(trace, spec) for spec in tripped) else turn.text
@@ -41,12 +47,12 @@ def approaches(trace: Trace) -> Approaches:
         match entry:
             case Turn(purpose="plan", text=text):
                 planned = text.strip()
-            case Noted(event="approach", text=text):
+            case AuditLine(event="approach", text=text):
                 planned = planned or text
-            case Noted(event="approach failed", text=text):
+            case AuditLine(event="approach failed", text=text):
                 found.append(_failed(found, planned or "(none was planned)", text))
                 planned = ""
-            case Noted(event="tier failed", text=text):
+            case AuditLine(event="tier failed", text=text):
                 agent, _, reason = text.partition("): ")
                 found.append(_failed(found, f"{agent})", reason))
             case _:
@@ -81,7 +87,7 @@ def _failed(before: list[Approach], approach: str, reason: str) -> Approach:
 
 
 def _is_answer(turn: Turn) -> bool:
-    whole = turn.ended_at is not None and turn.error is None and turn.stop != "pause"
+    whole = turn.ended_at is not None and turn.error is None and turn.stop == "end_turn"
     return turn.purpose == "turn" and whole and not turn.calls and not turn.objections
 
 
@@ -110,14 +116,27 @@ def _holds_back(trace: Trace, entry: Entry) -> bool:
 
 def _tripped(trace: Trace, entry: Entry) -> GuardrailSpec | None:
     """Return the guardrail or check of answers that an audit line says has tripped."""
-    if trace.agent is None or not isinstance(entry, Noted) or entry.event != "tripwire":
+    if not isinstance(entry, AuditLine) or entry.event != "tripwire":
+        return None
+    return _at_gates(trace, entry.text.partition(":")[0])
+
+
+def _at_gates(trace: Trace, name: str) -> GuardrailSpec | None:
+    """Return the guardrail or check of answers with this name."""
+    if trace.agent is None:
         return None
     at_gates = (
         *trace.agent.acceptance,
         *(one for one in trace.agent.guardrails if one.layer in _ANSWER_LAYERS and not one.tools),
     )
-    name = entry.text.partition(":")[0]
     return next((spec for spec in at_gates if spec.name == name), None)
+
+
+def _asks_about_answer(trace: Trace) -> bool:
+    if trace.agent is not None and not trace.agent.guards_answers:
+        return bool(trace.waiting)
+    reviewed = (one.subject.removeprefix(GUARDRAIL) for one in trace.waiting)
+    return any(_at_gates(trace, subject.partition(":")[0]) for subject in reviewed)
 
 
 def _is_firm(trace: Trace, spec: GuardrailSpec) -> bool:

@@ -3,27 +3,27 @@
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from contracts.tools import ToolResult, ToolSuccess
-from holdfast.trace.requests import Asked, PassedOn, Said
-from holdfast.trace.values import Call, Companion, Ruled, Trace
-from holdfast.trace.words import LIMIT, Line, Tone, duration, plain, short
-from workflows import results
-from workflows.summaries import call_line
+from holdfast.contracts.tools import ToolResult, ToolSuccess
+from holdfast.run import results
+from holdfast.run.summaries import call_line
+from holdfast.trace.requests import Asked, EscalatedToGroup, Said
+from holdfast.trace.values import Call, Companion, DecisionTrace, Trace
+from holdfast.trace.words import LIMIT, Line, Tone, duration, short
 
 _MAY_RUN = {"run_in_sandbox", "run_as_draft_only"}
 
 
 def call_lines(trace: Trace, call: Call) -> Iterator[Line]:
     """Write a call as far as it has come. What is written of it never changes, it only grows."""
-    yield Line("call", plain(call_line(call.call, LIMIT)), indented=True)
-    before: Ruled | None = None
+    yield Line("call", call_line(call.call, LIMIT), indented=True)
+    before: DecisionTrace | None = None
     for step in call.course:
         match step:
-            case Ruled():
+            case DecisionTrace():
                 yield from _ruled(trace, call, step, before)
                 before = step
             case Companion(purpose="draft", result=result) if result is not None:
-                text = f"{plain(step.tool)} {_outcome(step, result)}"
+                text = f"{step.tool} {_outcome(step, result)}"
                 yield Line("draft", text, _tone(result), indented=True)
             case Companion(result=result) if result is not None:
                 yield from _found(call, step, result)
@@ -45,12 +45,13 @@ def request_lines(asked: Asked) -> Iterator[Line]:
     approvals = 0
     for heard in asked.heard:
         match heard:
-            case PassedOn(groups=groups, at=at):
+            case EscalatedToGroup(groups=groups, at=at):
                 text = f"passed on to {' or '.join(groups)}{_after(asked, at)}"
                 yield Line("wait", short(text), "waiting", indented=True)
             case Said(accepted=True):
-                approvals += 1
-                text = f"approved{_by(asked, heard, approvals)}{_after(asked, heard.judged_at)}"
+                approvals += not heard.lapsed
+                verb = "approved, but lapsed," if heard.lapsed else "approved"
+                text = f"{verb}{_by(asked, heard, approvals)}{_after(asked, heard.judged_at)}"
                 yield Line("wait", short(f"{text}{_because(heard)}"), "good", indented=True)
             case Said():
                 yield said_line(heard)._replace(indented=True)
@@ -63,9 +64,9 @@ def request_lines(asked: Asked) -> Iterator[Line]:
 
 def escalation_lines(asked: Asked) -> Iterator[Line]:
     """Write that the run itself waits, and what somebody decided about it."""
-    about = f"{plain(asked.subject)}: " if asked.subject else ""
+    about = f"{asked.subject}: " if asked.subject else ""
     kind = "review" if asked.kind == "review" else "escalated"
-    text = f"{kind}: {about}{plain(asked.reason)} ({asked.request_id})"
+    text = f"{kind}: {about}{asked.reason} ({asked.request_id})"
     yield Line("wait", text, "waiting")
     for line in request_lines(asked):
         resolved = asked.outcome == "resolved" and line.label == "wait"
@@ -77,7 +78,7 @@ def _resolution(said: Said) -> str:
     """Say how a run goes on, under which limits, and which client said so: it gives no name."""
     changed = said.budget.model_dump(exclude_unset=True) if said.budget else {}
     limits = "".join(f" {name}={limit}" for name, limit in changed.items())
-    sender = f", sent by {plain(said.identity)}" if said.identity else ""
+    sender = f", sent by {said.identity}" if said.identity else ""
     return f" ({said.text}{limits}{sender})"
 
 
@@ -88,26 +89,32 @@ def said_line(said: Said) -> Line:
     if said.accepted is False:
         text = f"{said.signal}{about}{by}: {said.refusal}"
         return Line("refused", short(text), "bad")
-    return Line(plain(said.signal), short(said.text) or f"from {said.identity}")
+    return Line(said.signal, short(said.text) or f"from {said.identity}")
 
 
-def _ruled(trace: Trace, call: Call, ruled: Ruled, before: Ruled | None) -> Iterator[Line]:
+def _ruled(
+    trace: Trace, call: Call, ruled: DecisionTrace, before: DecisionTrace | None
+) -> Iterator[Line]:
     # After a wait a call is decided again, mostly as before.
     again = before is not None and (before.verdict, before.rule) == (ruled.verdict, ruled.rule)
     if ruled.verdict != "allow" and (ruled.request_id is not None or not again):
         by_default = ruled.rule == f"risk:{ruled.risk}"
-        because = plain(f" ({ruled.risk if by_default else ruled.rule})" if ruled.rule else "")
+        because = f" ({ruled.risk if by_default else ruled.rule})" if ruled.rule else ""
         harmless: Tone = "plain" if ruled.verdict in _MAY_RUN else "bad"
         tone: Tone = "waiting" if ruled.request_id else harmless
-        text = f"{plain(call.call.name)}: {ruled.verdict}{because}"
+        text = f"{call.call.name}: {ruled.verdict}{because}"
         yield Line("rule", text, tone, indented=True)
+    undo = ruled.undo
+    if undo is not None and (before is None or before.undo != undo):
+        text = f"{undo.tool}: {undo.verdict} ({undo.rule})"
+        yield Line("undo", text, "plain" if undo.verdict == "allow" else "bad", indented=True)
     if ruled.request_id is not None:
         yield from request_lines(trace.requests[ruled.request_id])
 
 
 def _found(call: Call, finder: Companion, result: ToolResult) -> Iterator[Line]:
     if call.lost is not None:
-        text = f"{plain(call.call.name)}: {short(call.lost.reason)}"
+        text = f"{call.call.name}: {short(call.lost.reason)}"
         yield Line("lost", text, "bad", indented=True)
     truth = results.found(result)
     match truth.happened if truth else None:
@@ -118,7 +125,7 @@ def _found(call: Call, finder: Companion, result: ToolResult) -> Iterator[Line]:
         case None:
             failed = "" if isinstance(result, ToolSuccess) else f": {short(result.reason)}"
             text, tone = f"nobody knows whether it happened{failed}", "bad"
-    yield Line("found", f"{plain(finder.tool)}: {text}", tone, indented=True)
+    yield Line("found", f"{finder.tool}: {text}", tone, indented=True)
 
 
 def _outcome(ran: Call | Companion, result: ToolResult) -> str:

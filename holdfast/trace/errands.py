@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from contracts.tools import ToolSuccess
-from holdfast.trace.values import Noted, Trace, Turn
-from holdfast.trace.words import Line, Tone, elapsed, plain, short
-from holdfast.trace.works import Guarded, Work
+from holdfast.contracts.tools import ToolSuccess
+from holdfast.trace.background_tasks import GuardrailRun, Work
+from holdfast.trace.values import AuditLine, Trace, Turn
+from holdfast.trace.words import Line, Tone, elapsed, short
 
 _PROJECT = {
     "open_project": ("opened", "not opened"),
@@ -17,7 +17,7 @@ _PROJECT = {
 """What an activity about files has done, or hasn't."""
 
 
-def guarded_lines(guarded: Guarded) -> Iterator[Line]:
+def guarded_lines(guarded: GuardrailRun) -> Iterator[Line]:
     """Write what each guardrail found, once all have looked."""
     if guarded.ended_at is None:
         return
@@ -56,7 +56,7 @@ def work_lines(work: Work) -> Iterator[Line]:
             yield Line("project", short(text) + took, tone)
 
 
-def is_told(trace: Trace, note: Noted) -> bool:
+def is_told(trace: Trace, note: AuditLine) -> bool:
     """Whether an audit line says again what the line of a guardrail, or of an undo, says."""
     match note.event:
         case "tripwire":
@@ -77,7 +77,7 @@ def is_told(trace: Trace, note: Noted) -> bool:
             return False
 
 
-def _found(guarded: Guarded, name: str) -> Iterator[tuple[str, Tone]]:
+def _found(guarded: GuardrailRun, name: str) -> Iterator[tuple[str, Tone]]:
     if guarded.cancelled:
         yield "cancelled", "quiet"
         return
@@ -100,7 +100,7 @@ def _ended(work: Work) -> str:
     """Say how a command ended; that it ran doesn't mean that it did what it should."""
     ended = _exit(work)
     if ended is None:
-        return plain(work.came_to)
+        return work.came_to
     code, last = ended
     if code is None:
         return "ended at its time limit"
@@ -121,7 +121,7 @@ def _has_failed(work: Work) -> bool:
     return work.failed or (ended is not None and ended[0] != 0)
 
 
-def _since_turn(trace: Trace, note: Noted) -> list[Work]:
+def _since_turn(trace: Trace, note: AuditLine) -> list[Work]:
     """Return what a run had done between its last turn before a line and that line."""
     found: list[Work] = []
     for entry in trace.entries:

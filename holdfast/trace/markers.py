@@ -1,6 +1,5 @@
 """Reads local activities, which are markers in a history: decisions, audit lines, quick tools."""
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -10,10 +9,20 @@ from pydantic import TypeAdapter
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
-from contracts.approvals import Requirement, Verdicts
-from contracts.decisions import ApprovalRequired, AskUser, Decided, Ruling, Rulings
-from contracts.run import AgentSnapshot
-from holdfast.trace.chronicle import Chronicle, Readers
+from holdfast.contracts.approvals import Requirement, Verdicts
+from holdfast.contracts.decisions import (
+    ApprovalRequired,
+    AskUser,
+    Decided,
+    Ruling,
+    Rulings,
+    as_ruled,
+)
+from holdfast.contracts.patterns import Pattern
+from holdfast.contracts.run import AgentSnapshot
+from holdfast.run import results
+from holdfast.run.summaries import call_line
+from holdfast.trace.builder import Readers, TraceBuilder
 from holdfast.trace.own import OwnReader, Ran
 from holdfast.trace.payloads import (
     RESULT,
@@ -24,9 +33,7 @@ from holdfast.trace.payloads import (
     marker,
     summary,
 )
-from holdfast.trace.values import Asked, Call, Ruled
-from workflows import results
-from workflows.summaries import call_line
+from holdfast.trace.values import Asked, Call, DecisionTrace
 
 Judged: TypeAlias = Callable[[Verdicts, datetime], None]
 
@@ -36,7 +43,7 @@ _RULINGS = TypeAdapter(Rulings)
 _VERDICTS = TypeAdapter(Verdicts)
 
 # An audit line about a request begins with its id.
-_ABOUT = re.compile(r"(req-\d+) · ")
+_ABOUT = Pattern(r"(req-\d+) · ")
 
 
 class MarkerReader:
@@ -47,7 +54,7 @@ class MarkerReader:
     or when the decision was made that let it run.
     """
 
-    def __init__(self, chronicle: Chronicle, judged: Judged, own: OwnReader) -> None:
+    def __init__(self, chronicle: TraceBuilder, judged: Judged, own: OwnReader) -> None:
         self._chronicle = chronicle
         self._judged = judged
         self._own = own
@@ -100,7 +107,7 @@ class MarkerReader:
         name, _, text = line.partition(": ")
         self._chronicle.note(name, text, now)
         if name == "escalated" and (about := _ABOUT.match(text)):
-            self._chronicle.waits.pass_on(about[1], now)
+            self._chronicle.waits.pass_on(about.groups[1], now)
 
     def _authorized(self, event: HistoryEvent, answer: Rulings, now: datetime) -> None:
         call_ids = [ruling.call_id for ruling in answer.rulings]
@@ -110,12 +117,14 @@ class MarkerReader:
             call = self._chronicle.call(ruling.call_id)
             if call is None or call.result is not None:
                 continue
-            ruled = Ruled(ruling=ruling, policy=answer.policy, at=now)
+            ruled = DecisionTrace(ruling=ruling, policy=answer.policy, at=now)
             asked = self._asked(event, ruling, now)
             if asked is not None:
                 ruled = replace(ruled, request_id=asked.request_id)
                 self._chronicle.ask(asked)
-            self._chronicle.change_call(ruling.call_id, course=(*call.course, ruled))
+            self._chronicle.change_call(
+                ruling.call_id, call=as_ruled(call.call, ruling), course=(*call.course, ruled)
+            )
             if (refusal := results.refusal(ruling)) is not None:
                 self._chronicle.close_call(refusal, now)
 

@@ -2,11 +2,12 @@
 
 from temporalio.exceptions import ActivityError
 
-from contracts.decisions import RunAsDraftOnly
-from contracts.tools import AnyCall, ToolContract, ToolFailure, ToolResult
+from holdfast.contracts.decisions import RunAsDraftOnly
+from holdfast.contracts.tools import AnyCall, ToolContract, ToolFailure, ToolResult
+from holdfast.run import results
 from holdfast.trace.requests import Said
 from holdfast.trace.values import Call, Companion
-from workflows import failures, results
+from holdfast.workflows import failures
 
 
 def failed(call: AnyCall, contract: ToolContract | None, error: ActivityError) -> ToolFailure:

@@ -11,16 +11,16 @@ from temporalio.api.common.v1 import Payload
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
-from contracts.guardrails import ACTIVITY_PREFIX, GuardrailVerdicts, RunGuardrails
-from contracts.notices import Notice
-from contracts.project import ProjectContext, WorkspaceSnapshot
-from contracts.tools import ToolCall, ToolInvocation, ToolSuccess
-from holdfast.trace.chronicle import Chronicle
+from holdfast.contracts.guardrails import ACTIVITY_PREFIX, GuardrailVerdicts, RunGuardrails
+from holdfast.contracts.notices import Notice
+from holdfast.contracts.project import ProjectContext, WorkspaceSnapshot
+from holdfast.contracts.tools import ToolCall, ToolInvocation, ToolSuccess
+from holdfast.run.summaries import call_line
+from holdfast.trace.background_tasks import GuardrailRun, Work
+from holdfast.trace.builder import TraceBuilder
 from holdfast.trace.payloads import RESULT, at, decoded, summary
 from holdfast.trace.words import counted
-from holdfast.trace.works import Guarded, Work
-from workflows import failures
-from workflows.summaries import call_line
+from holdfast.workflows import failures
 
 NOTIFY = "notify"
 PROJECT = frozenset({"open_project", "snapshot_workspace", "restore_workspace"})
@@ -48,7 +48,7 @@ class Ran(NamedTuple):
 class OwnReader:
     """Knows which of a run's own activities is open under which event."""
 
-    def __init__(self, chronicle: Chronicle) -> None:
+    def __init__(self, chronicle: TraceBuilder) -> None:
         self._chronicle = chronicle
         self._open: dict[str, int] = {}
 
@@ -108,12 +108,12 @@ class OwnReader:
 
     def _entry(
         self, event: HistoryEvent, name: str, payloads: Sequence[Payload]
-    ) -> Guarded | Work | None:
+    ) -> GuardrailRun | Work | None:
         """Begin an entry for an activity that is the run's own by its type."""
         key, now = self._chronicle.key(event), at(event)
         if name.startswith(ACTIVITY_PREFIX):
             names = tuple(name.removeprefix(ACTIVITY_PREFIX).split("+"))
-            return Guarded(key=key, names=names, layer=_layer(event, payloads), at=now)
+            return GuardrailRun(key=key, names=names, layer=_layer(event, payloads), at=now)
         if name == NOTIFY:
             told = decoded(payloads, _NOTICE)
             about = f"{told.request_id} ({told.kind})" if told else "a request"
@@ -143,13 +143,13 @@ class OwnReader:
         about = _command(invocation) or work.about
         return replace(work, kind="command", guardrail=guardrail.name, about=about)
 
-    def _added(self, entry: Guarded | Work) -> int:
+    def _added(self, entry: GuardrailRun | Work) -> int:
         self._chronicle.entries.append(entry)
         return len(self._chronicle.entries) - 1
 
-    def _at(self, place: int) -> Guarded | Work:
+    def _at(self, place: int) -> GuardrailRun | Work:
         entry = self._chronicle.entries[place]
-        if not isinstance(entry, Guarded | Work):
+        if not isinstance(entry, GuardrailRun | Work):
             raise TypeError(f"entry {place} is none of the run's own")
         return entry
 
@@ -167,9 +167,9 @@ def _layer(event: HistoryEvent, payloads: Sequence[Payload]) -> str:
 
 
 def _completed(
-    entry: Guarded | Work, payloads: Sequence[Payload], now: datetime
-) -> Guarded | Work:
-    if isinstance(entry, Guarded):
+    entry: GuardrailRun | Work, payloads: Sequence[Payload], now: datetime
+) -> GuardrailRun | Work:
+    if isinstance(entry, GuardrailRun):
         answer = decoded(payloads, _VERDICTS)
         if answer is None:
             return replace(entry, ended_at=now, error="its verdict can't be read")
@@ -188,9 +188,11 @@ def _answered(work: Work, payloads: Sequence[Payload], now: datetime) -> Work:
     return replace(work, ended_at=now, came_to=result.reason, failed=True, result=result)
 
 
-def _failed(entry: Guarded | Work, error: ActivityError, now: datetime) -> Guarded | Work:
+def _failed(
+    entry: GuardrailRun | Work, error: ActivityError, now: datetime
+) -> GuardrailRun | Work:
     message = failures.message(error)
-    if isinstance(entry, Guarded):
+    if isinstance(entry, GuardrailRun):
         if is_cancelled_exception(error):
             return replace(entry, ended_at=now, cancelled=True)
         return replace(entry, ended_at=now, error=message)

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
-from contracts.base import JsonObject
-from contracts.guardrails import GuardrailSpec, GuardrailVerdict
-from contracts.run import sandbox_queue
-from contracts.tools import ToolSuccess
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.guardrails import GuardrailSpec, GuardrailVerdict
+from holdfast.contracts.run import sandbox_queue
+from holdfast.contracts.tools import ToolSuccess
+from holdfast.trace.background_tasks import GuardrailRun, Kind, Work
 from holdfast.trace.records import iso, iso_or_null
 from holdfast.trace.tree import Span, span_id
 from holdfast.trace.values import Trace
-from holdfast.trace.works import Guarded, Kind, Work
 
 _INPUTS = {"input", "pre_execution"}
 """The layers that look at what goes in, into a model or a tool."""
@@ -35,7 +35,7 @@ def own_spans(trace: Trace, parent: str) -> Iterator[Span]:
         yield _work(trace, work, parent)
 
 
-def _guardrail(trace: Trace, guarded: Guarded, name: str, parent: str) -> Span:
+def _guardrail(trace: Trace, guarded: GuardrailRun, name: str, parent: str) -> Span:
     """Build the span of one guardrail, named as OpenTelemetry's draft for guardrails has it."""
     verdicts = guarded.found(name)
     return Span(
@@ -65,7 +65,7 @@ def _target(layer: str) -> JsonObject:
     }
 
 
-def _verdict(trace: Trace, guarded: Guarded, name: str) -> JsonObject:
+def _verdict(trace: Trace, guarded: GuardrailRun, name: str) -> JsonObject:
     """Say what it came to; what doesn't apply has neither allowed nor denied anything."""
     verdicts, tripped = guarded.found(name), guarded.tripped(name)
     spec = _spec(trace, name)

@@ -12,8 +12,8 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ActivityError
 
-from contracts.base import Contract
-from contracts.tools import ToolResult
+from holdfast.contracts.base import Contract
+from holdfast.contracts.tools import ToolResult
 
 Decoded = TypeVar("Decoded")
 

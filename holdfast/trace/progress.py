@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
+from holdfast.trace.background_tasks import GuardrailRun, Work
 from holdfast.trace.course import call_lines, escalation_lines
+from holdfast.trace.released import released, released_entry
 from holdfast.trace.transcript import ending, entry_lines, heading, turn_lines
-from holdfast.trace.values import Call, Entry, Escalated, Noted, Trace, Turn
+from holdfast.trace.values import AuditLine, Call, Entry, Escalated, Trace, Turn
 from holdfast.trace.words import Line
-from holdfast.trace.works import Guarded, Work
 
 
 class Progress:
@@ -15,7 +16,8 @@ class Progress:
 
     Calls of a turn come to their ends in any order. News of a call stand below the line that says
     which call it is, which is repeated when something else was written in between. An answer that
-    is held back has been written as an answer: the lines below it say what became of it.
+    is held back has been written as an answer: the lines below it say what became of it. Where
+    output guardrails stand, nothing that a model says is written but the answer, at the end.
     """
 
     def __init__(self) -> None:
@@ -30,7 +32,7 @@ class Progress:
         """Return the lines that have come since the last time."""
         if not self._headed:
             self._headed = True
-            yield from heading(trace)
+            yield from heading(released(trace))
         self._growing += range(self._seen, len(trace.entries))
         self._seen = len(trace.entries)
         for place in self._growing:
@@ -40,7 +42,7 @@ class Progress:
             place for place in self._growing if _may_grow(trace, trace.entries[place])
         ]
         if trace.ended_at is not None:
-            yield from ending(trace)
+            yield from ending(released(trace))
 
     def _is_news(self, trace: Trace, place: int) -> bool:
         """Whether an entry has changed: in a flood of messages hardly any event changes one."""
@@ -51,7 +53,7 @@ class Progress:
         )
 
     def _news(self, trace: Trace, place: int) -> Iterator[Line]:
-        match trace.entries[place]:
+        match released_entry(trace, trace.entries[place]):
             case Turn() as entry:
                 yield from self._others(entry.key, list(turn_lines(entry)))
                 for call in entry.calls:
@@ -59,7 +61,7 @@ class Progress:
             case Escalated(request_id=request_id):
                 asked = trace.requests[request_id]
                 yield from self._others(asked.key, list(escalation_lines(asked)))
-            case Noted() as entry:
+            case AuditLine() as entry:
                 # A note stands by itself: below it, too, it is clear which call was the latest.
                 yield from self._unwritten(f"entry {place}", list(entry_lines(trace, entry)))
             case entry:
@@ -107,7 +109,7 @@ def _may_grow(trace: Trace, entry: Entry) -> bool:
             return entry.ended_at is None or any(call.result is None for call in entry.calls)
         case Escalated(request_id=request_id):
             return trace.requests[request_id].outcome is None
-        case Guarded() | Work():
+        case GuardrailRun() | Work():
             return entry.ended_at is None
         case _:
             return False

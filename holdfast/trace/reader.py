@@ -7,18 +7,18 @@ from temporalio.api.enums.v1 import EventType, TimeoutType, WorkflowTaskFailedCa
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowHistory
 
-from contracts.run import RunInput, RunResult
-from contracts.state import RunState
+from holdfast.contracts.run import RunInput, RunResult
+from holdfast.contracts.state import RunState
 from holdfast.trace.activities import ActivityReader
+from holdfast.trace.builder import Readers, TraceBuilder
 from holdfast.trace.carried import carry_on
 from holdfast.trace.children import ChildReader
-from holdfast.trace.chronicle import Chronicle, Readers
 from holdfast.trace.markers import MarkerReader
 from holdfast.trace.own import OwnReader
 from holdfast.trace.payloads import activity_error, at, decoded
-from holdfast.trace.people import PeopleReader
+from holdfast.trace.signal_reader import PeopleReader
 from holdfast.trace.values import Trace
-from workflows import failures
+from holdfast.workflows import failures
 
 _INPUT = TypeAdapter(RunInput)
 _STATE = TypeAdapter(RunState)
@@ -48,7 +48,7 @@ class TraceReader:
     """Reads events in their order; the trace so far can be had at any time."""
 
     def __init__(self) -> None:
-        self._chronicle = Chronicle()
+        self._chronicle = TraceBuilder()
         people, own = PeopleReader(self._chronicle), OwnReader(self._chronicle)
         self._readers: Readers = {
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED: self._started,
@@ -60,7 +60,7 @@ class TraceReader:
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED: self._cancel_requested,
             EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED: self._task_failed,
             EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT: self._task_timed_out,
-            **ActivityReader(self._chronicle, people.judged, own).readers,
+            **ActivityReader(self._chronicle, own).readers,
             **people.readers,
             **MarkerReader(self._chronicle, people.judged, own).readers,
             **ChildReader(self._chronicle).readers,

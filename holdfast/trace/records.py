@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 from pydantic import JsonValue
 
-from contracts.base import JsonObject, digest
-from contracts.decisions import Decided
-from contracts.tools import AnyCall, ToolCall
+from holdfast.contracts.base import JsonObject, digest
+from holdfast.contracts.decisions import Decided
+from holdfast.contracts.tools import AnyCall, ToolCall
 from holdfast.trace.requests import Asked, Said
-from holdfast.trace.values import Call, Ruled, Trace
+from holdfast.trace.values import Call, DecisionTrace, Trace
 
 
 def iso(time: datetime) -> str:
@@ -39,7 +39,7 @@ def decisions(trace: Trace, call: Call) -> list[JsonValue]:
     return records
 
 
-def approvals(asked: Asked, ruled: Ruled | None) -> list[JsonValue]:
+def approvals(asked: Asked, ruled: DecisionTrace | None) -> list[JsonValue]:
     """Return a record of each approval of a request, and of its rejection; never a token."""
     settled = asked.settled
     rejection = [settled] if settled is not None and asked.outcome == "rejected" else []
@@ -56,14 +56,16 @@ def names(asked: Asked) -> tuple[str, ...]:
     return tuple(said.by for said in asked.approvals)
 
 
-def arguments_digest(call: AnyCall, ruled: Ruled | None) -> str | None:
+def arguments_digest(call: AnyCall, ruled: DecisionTrace | None) -> str | None:
     """Return the digest of the arguments that were ruled upon; null where they are no JSON."""
     if ruled is not None and isinstance(ruled.ruling, Decided):
         return ruled.ruling.arguments_digest
     return digest(call.arguments) if isinstance(call, ToolCall) else None
 
 
-def _decision(trace: Trace, call: AnyCall, ruled: Ruled, approvers: Sequence[str]) -> JsonObject:
+def _decision(
+    trace: Trace, call: AnyCall, ruled: DecisionTrace, approvers: Sequence[str]
+) -> JsonObject:
     decision, brief = ruled.decision, trace.brief
     return {
         "tool": call.name,
@@ -80,13 +82,19 @@ def _decision(trace: Trace, call: AnyCall, ruled: Ruled, approvers: Sequence[str
         "tenant": brief.tenant if brief else None,
         "actor": brief.actor if brief else None,
         "session_id": brief.session_id if brief else None,
+        "undo": _undo(ruled),
         "request_id": ruled.request_id,
         "approvers": list(approvers),
         "timestamp": iso(ruled.at),
     }
 
 
-def _approval(asked: Asked, ruled: Ruled | None, said: Said) -> JsonObject:
+def _undo(ruled: DecisionTrace) -> JsonObject | None:
+    """Return what was ruled on the undo of a call; null where it has none."""
+    return None if ruled.undo is None else ruled.undo.model_dump(mode="json")
+
+
+def _approval(asked: Asked, ruled: DecisionTrace | None, said: Said) -> JsonObject:
     proof, given_at = said.proof, said.judged_at or said.at
     valid_for = asked.required.valid_for if asked.required else None
     expires_at = given_at + timedelta(seconds=valid_for) if valid_for is not None else None

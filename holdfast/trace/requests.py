@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal, TypeAlias
 
-from contracts.approvals import Code, Proof, Requirement
-from contracts.budget import Budget
+from holdfast.contracts.approvals import Code, Proof, Requirement
+from holdfast.contracts.budget import Budget
 
 Kind: TypeAlias = Literal["approval", "review", "question", "escalation"]
 Outcome: TypeAlias = Literal["approved", "rejected", "answered", "resolved", "expired"]
@@ -20,7 +20,8 @@ class Said:
     `sender` is the name that the message gives, `approver` who the run found it to be from,
     `proof` what a verified token said of them, `identity` the Temporal client that sent it.
     `reason` is the person's own, `budget` holds the limits that an extension changes, `refusal`
-    says why the message changed nothing, and `code` says it in one word. A token is never kept.
+    says why the message changed nothing, and `code` says it in one word. One that `lapsed` was
+    accepted, and counted no more before there were enough. A token is never kept.
     """
 
     key: str
@@ -39,6 +40,7 @@ class Said:
     approver: str = ""
     groups: tuple[str, ...] = ()
     proof: Proof | None = None
+    lapsed: bool = False
 
     @property
     def by(self) -> str:
@@ -47,7 +49,7 @@ class Said:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PassedOn:
+class EscalatedToGroup:
     """Nobody decided in time, so members of further groups may decide too."""
 
     groups: tuple[str, ...]
@@ -74,7 +76,7 @@ class Asked:
     subject: str = ""
     required: Requirement | None = None
     expires_at: datetime | None = None
-    heard: tuple[Said | PassedOn, ...] = ()
+    heard: tuple[Said | EscalatedToGroup, ...] = ()
     outcome: Outcome | None = None
     settled: Said | None = None
     closed_at: datetime | None = None
@@ -103,14 +105,17 @@ class Asked:
 
     @property
     def approvals(self) -> tuple[Said, ...]:
-        """The approvals that were accepted, whether or not they were enough."""
+        """The approvals that were accepted and didn't lapse, whether or not they were enough."""
         return tuple(
             said
             for said in self.messages
-            if said.accepted and (said.signal, said.text) == ("approval", "approve")
+            if said.accepted and not said.lapsed
+            if (said.signal, said.text) == ("approval", "approve")
         )
 
     @property
     def escalated_at(self) -> datetime | None:
         """When it was passed on to further groups."""
-        return next((heard.at for heard in self.heard if isinstance(heard, PassedOn)), None)
+        return next(
+            (heard.at for heard in self.heard if isinstance(heard, EscalatedToGroup)), None
+        )

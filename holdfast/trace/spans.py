@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from contracts.base import JsonObject
-from contracts.run import WORKFLOW_TYPE, sandbox_queue
-from contracts.tools import ToolCall, ToolResult, ToolSuccess
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.run import WORKFLOW_TYPE, sandbox_queue
+from holdfast.contracts.tools import ToolCall, ToolResult, ToolSuccess
 from holdfast.trace import records
 from holdfast.trace.controlled import is_held_back
 from holdfast.trace.ownspans import own_spans
 from holdfast.trace.records import iso, iso_or_null
-from holdfast.trace.requests import Asked, PassedOn, Said
+from holdfast.trace.requests import Asked, EscalatedToGroup, Said
 from holdfast.trace.tree import Span, SpanEvent, SpanTree, span_id
-from holdfast.trace.values import Call, Companion, Noted, Ruled, Trace, Turn
+from holdfast.trace.values import AuditLine, Call, Companion, DecisionTrace, Trace, Turn
 
 
 def span_tree(trace: Trace) -> SpanTree:
@@ -52,7 +52,7 @@ def _root(trace: Trace) -> Span:
         attributes={
             "agent_name": name,
             "instructions_hash": trace.agent.prefix_digest if trace.agent else None,
-            "model": trace.agent.models[0] if trace.agent else None,
+            "model": next(iter(trace.agent.models), None) if trace.agent else None,
             "tenant": trace.brief.tenant if trace.brief else None,
             "actor": trace.brief.actor if trace.brief else None,
             "input": trace.goal,
@@ -60,6 +60,10 @@ def _root(trace: Trace) -> Span:
             "answer": result.answer if result else None,
             "stop": result.stop.model_dump(mode="json") if result and result.stop else None,
             "failure": trace.failure,
+            "effects": [one.model_dump(mode="json") for one in result.effects] if result else [],
+            "unresolved": [one.model_dump(mode="json") for one in result.unresolved]
+            if result
+            else [],
             "executions": trace.executions,
         },
         events=tuple(_events(trace)),
@@ -178,7 +182,7 @@ def _ran(ran: Call | Companion, result: ToolResult | None) -> JsonObject:
     }
 
 
-def _approval(trace: Trace, asked: Asked, parent: str, ruled: Ruled | None = None) -> Span:
+def _approval(trace: Trace, asked: Asked, parent: str, ruled: DecisionTrace | None = None) -> Span:
     settled = asked.settled
     return Span(
         span_id=span_id(trace, asked.key),
@@ -211,7 +215,7 @@ def _heard(asked: Asked) -> Iterator[SpanEvent]:
         match heard:
             case Said():
                 yield _said(heard)
-            case PassedOn(groups=groups, at=at):
+            case EscalatedToGroup(groups=groups, at=at):
                 attributes: JsonObject = {"groups": list(groups)}
                 yield SpanEvent(name="escalated", at=iso(at), attributes=attributes)
 
@@ -221,7 +225,7 @@ def _events(trace: Trace) -> Iterator[SpanEvent]:
         match entry:
             case Said():
                 yield _said(entry)
-            case Noted():
+            case AuditLine():
                 attributes: JsonObject = {"text": entry.text}
                 yield SpanEvent(name=entry.event, at=iso(entry.at), attributes=attributes)
             case _:

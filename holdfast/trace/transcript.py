@@ -5,21 +5,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from holdfast.trace.background_tasks import GuardrailRun, Work
 from holdfast.trace.controlled import is_held_back
 from holdfast.trace.course import call_lines, escalation_lines, result_lines, said_line
 from holdfast.trace.errands import guarded_lines, is_told, work_lines
-from holdfast.trace.values import Call, Entry, Escalated, Noted, Said, Trace, Turn
+from holdfast.trace.values import AuditLine, Call, Entry, Escalated, Said, Trace, Turn
 from holdfast.trace.words import (
     Line,
     counted,
     dollars,
     duration,
     moment,
-    paragraph,
-    plain,
     short,
 )
-from holdfast.trace.works import Guarded, Work
 
 # Audit lines that say again what other lines of the transcript say in their place.
 _SAID_ELSEWHERE = {
@@ -69,10 +67,11 @@ def lines(trace: Trace) -> Iterator[Line]:
 
 def _looked_at(trace: Trace, turn: int) -> datetime | None:
     """Return when somebody first looked at what a turn asked for, before the next turn."""
-    for entry in trace.entries[turn + 1 :]:
+    for place in range(turn + 1, len(trace.entries)):
+        entry = trace.entries[place]
         if isinstance(entry, Turn):
             return None
-        if isinstance(entry, Guarded | Escalated):
+        if isinstance(entry, GuardrailRun | Escalated):
             return _begun(trace, entry)
     return None
 
@@ -89,7 +88,7 @@ def heading(trace: Trace) -> Iterator[Line]:
     """Write what the run is about."""
     agent = trace.brief.agent if trace.brief else "unknown"
     begun = moment(trace.started_at)
-    yield Line("run", plain(f"{trace.run_id}  agent {agent}  {begun}"), "quiet")
+    yield Line("run", f"{trace.run_id}  agent {agent}  {begun}", "quiet")
     yield Line("goal", short(trace.goal))
 
 
@@ -104,17 +103,17 @@ def entry_lines(trace: Trace, entry: Entry) -> Iterator[Line]:
             yield from escalation_lines(trace.requests[request_id])
         case Said():
             yield said_line(entry)
-        case Guarded():
+        case GuardrailRun():
             yield from guarded_lines(entry)
         case Work():
             yield from work_lines(entry)
-        case Noted() if entry.event not in _SAID_ELSEWHERE and not is_told(trace, entry):
+        case AuditLine() if entry.event not in _SAID_ELSEWHERE and not is_told(trace, entry):
             fault = entry.event in _FAULTS
             # What adapters note speaks for itself.
             name = _CALLED.get(entry.event, entry.event)
             text = short(entry.text if name == "noted" else f"{name}: {entry.text}")
             yield Line("fault" if fault else "note", text, "bad" if fault else "quiet")
-        case Noted():
+        case AuditLine():
             return
 
 
@@ -127,7 +126,7 @@ def turn_lines(turn: Turn, *, held_back: bool = False) -> Iterator[Line]:
     if turn.ended_at is None:
         return
     label = f"turn {turn.number}"
-    model = plain(turn.model)
+    model = turn.model
     if turn.error is not None:
         attempts = f" ({turn.attempts} attempts)" if turn.attempts > 1 else ""
         text = short(turn.error)
@@ -159,13 +158,15 @@ def ending(trace: Trace) -> Iterator[Line]:
         return
     result = trace.result
     if result is not None and result.answer is not None:
-        yield Line("answer", paragraph(result.answer), "good")
+        yield Line("answer", result.answer, "good")
     elif result is not None and result.stop is not None:
-        text = f"{plain(result.stop.reason)}: {short(result.stop.detail)}"
+        text = f"{result.stop.reason}: {short(result.stop.detail)}"
         yield Line(trace.status, text, "bad")
-        yield Line("next", plain(result.stop.next_safe_action), "bad")
+        yield Line("next", result.stop.next_safe_action, "bad")
     else:
-        yield Line(trace.status.replace("_", " "), plain(trace.failure or ""), "bad")
+        yield Line(trace.status.replace("_", " "), trace.failure or "", "bad")
+    for effect in result.unresolved if result is not None else ():
+        yield Line("unknown", short(f"whether it happened: {effect.summary}"), "bad")
     yield Line("used", _used(trace, trace.ended_at), "quiet")
 
 
@@ -173,7 +174,7 @@ def _came_to(turn: Turn, *, held_back: bool) -> str:
     if turn.purpose != "turn":
         return turn.purpose
     if turn.calls:
-        return ", ".join(plain(call.call.name) for call in turn.calls)
+        return ", ".join(call.call.name for call in turn.calls)
     if turn.stop == "pause":
         return "pause"
     return "answer, held back" if held_back else "answer"
@@ -193,7 +194,10 @@ def _spent(turn: Turn) -> str:
 def _used(trace: Trace, ended_at: datetime) -> str:
     usage = trace.result.usage if trace.result else trace.usage
     cost = dollars(usage.estimated_cost)
-    used = [counted(len(trace.turns), "model turn"), counted(trace.tool_calls, "tool call")]
+    used = [
+        counted(len(trace.turns) + sum(part.steps for part in trace.parts), "model turn"),
+        counted(trace.tool_calls, "tool call"),
+    ]
     if trace.hosted_calls:
         used.append(counted(trace.hosted_calls, "hosted call"))
     used += [counted(usage.total_tokens, "token"), cost, duration(ended_at - trace.started_at)]

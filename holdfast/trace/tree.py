@@ -3,7 +3,7 @@
 import hashlib
 from typing import Literal
 
-from contracts.base import Contract, JsonObject
+from holdfast.contracts.base import Contract, JsonObject
 from holdfast.trace.values import Trace
 
 

@@ -5,15 +5,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from contracts.budget import Limits
-from contracts.content import Part
-from contracts.decisions import Decided, Decision, Ruling
-from contracts.model import StopCause
-from contracts.run import AgentSnapshot, Brief, RunResult
-from contracts.tools import AnyCall, Risk, ToolFailure, ToolResult
-from contracts.usage import CallUsage
+from holdfast.contracts.budget import Ledger, Limits
+from holdfast.contracts.content import Part
+from holdfast.contracts.decisions import Decided, Decision, Ruling
+from holdfast.contracts.model import StopCause
+from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
+from holdfast.contracts.tools import AnyCall, Risk, ToolFailure, ToolResult
+from holdfast.contracts.undoing import UndoRuling
+from holdfast.contracts.usage import CallUsage
+from holdfast.trace.background_tasks import GuardrailRun, Work
 from holdfast.trace.requests import Asked, Said
-from holdfast.trace.works import Guarded, Work
 
 Purpose: TypeAlias = Literal["turn", "plan", "summary"]
 """What a model is asked for: to go on, to plan an approach, or to sum up what was said."""
@@ -21,6 +22,7 @@ Purpose: TypeAlias = Literal["turn", "plan", "summary"]
 Standing: TypeAlias = Literal[
     "running",
     "waiting",
+    "suspending",
     "suspended",
     "completed",
     "stopped",
@@ -33,7 +35,7 @@ Standing: TypeAlias = Literal[
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ruled:
+class DecisionTrace:
     """
     A ruling on a call, by the policy with this digest.
 
@@ -60,6 +62,11 @@ class Ruled:
     def rule(self) -> str:
         """The rule that fired."""
         return self.decision.rule if self.decision else ""
+
+    @property
+    def undo(self) -> UndoRuling | None:
+        """What was ruled on the undo of the call."""
+        return self.ruling.undo if isinstance(self.ruling, Decided) else None
 
     @property
     def risk(self) -> Risk | None:
@@ -101,7 +108,7 @@ class Companion:
 @dataclass(frozen=True, kw_only=True)
 class Call:
     """
-    A call that a model asked for, whether or not it ran.
+    A call that a model asked for, whether or not it ran, with the arguments it was ruled on with.
 
     `course` is what was ruled about it and what ran for it before it had a result, in that order.
     `started_at` is null unless the tool itself ran. `ended_at` is when its result was known.
@@ -112,7 +119,7 @@ class Call:
     key: str
     call: AnyCall
     at: datetime
-    course: tuple[Ruled | Companion, ...] = ()
+    course: tuple[DecisionTrace | Companion, ...] = ()
     task_queue: str = ""
     draft_id: str = ""
     started_at: datetime | None = None
@@ -122,9 +129,9 @@ class Call:
     result: ToolResult | None = None
 
     @property
-    def rulings(self) -> tuple[Ruled, ...]:
+    def rulings(self) -> tuple[DecisionTrace, ...]:
         """What was ruled about it: more than once if it waited."""
-        return tuple(step for step in self.course if isinstance(step, Ruled))
+        return tuple(step for step in self.course if isinstance(step, DecisionTrace))
 
     @property
     def companions(self) -> tuple[Companion, ...]:
@@ -177,7 +184,7 @@ class Escalated:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Noted:
+class AuditLine:
     """A line of the audit, written by the run, or what Temporal says about the run."""
 
     event: str
@@ -185,7 +192,7 @@ class Noted:
     at: datetime
 
 
-Entry: TypeAlias = Turn | Escalated | Said | Noted | Guarded | Work
+Entry: TypeAlias = Turn | Escalated | Said | AuditLine | GuardrailRun | Work
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,7 +213,7 @@ class Trace:
     ended_at: datetime | None
     status: Standing
     goal: str
-    brief: Brief | None
+    brief: RunMetadata | None
     agent: AgentSnapshot | None
     limits: Limits | None
     result: RunResult | None
@@ -226,16 +233,29 @@ class Trace:
         return tuple(call for turn in self.turns for call in turn.calls)
 
     @property
+    def parts(self) -> tuple[Ledger, ...]:
+        """What the runs have used that did a part of this one and have ended."""
+        return tuple(work.ledger for work in self.works if work.ledger is not None)
+
+    @property
+    def steps(self) -> int:
+        """How often models were asked and answered."""
+        answered = sum(turn.ended_at is not None and turn.error is None for turn in self.turns)
+        return answered + sum(part.steps for part in self.parts)
+
+    @property
     def tool_calls(self) -> int:
         """How many calls ran; a draft counts as one."""
+        apart = sum(part.tool_calls for part in self.parts)
         drafts = (step for call in self.calls for step in call.companions)
         drafted = sum(step.purpose == "draft" and step.started_at is not None for step in drafts)
-        return drafted + sum(call.started_at is not None for call in self.calls)
+        return apart + drafted + sum(call.started_at is not None for call in self.calls)
 
     @property
     def hosted_calls(self) -> int:
         """How many tools ran at providers."""
-        return sum(part.kind == "hosted_call" for turn in self.turns for part in turn.parts)
+        own = sum(part.kind == "hosted_call" for turn in self.turns for part in turn.parts)
+        return own + sum(part.hosted_calls for part in self.parts)
 
     @property
     def messages(self) -> tuple[Said, ...]:
@@ -246,9 +266,9 @@ class Trace:
         return tuple(sorted((*said, *self.flood), key=lambda one: (one.at, _place(one.key))))
 
     @property
-    def guarded(self) -> tuple[Guarded, ...]:
+    def guarded(self) -> tuple[GuardrailRun, ...]:
         """All looks of guardrails that are functions."""
-        return tuple(entry for entry in self.entries if isinstance(entry, Guarded))
+        return tuple(entry for entry in self.entries if isinstance(entry, GuardrailRun))
 
     @property
     def works(self) -> tuple[Work, ...]:
@@ -256,9 +276,9 @@ class Trace:
         return tuple(entry for entry in self.entries if isinstance(entry, Work))
 
     @property
-    def audits(self) -> tuple[Noted, ...]:
+    def audits(self) -> tuple[AuditLine, ...]:
         """All audit lines."""
-        return tuple(entry for entry in self.entries if isinstance(entry, Noted))
+        return tuple(entry for entry in self.entries if isinstance(entry, AuditLine))
 
     @property
     def waiting(self) -> tuple[Asked, ...]:
@@ -269,8 +289,9 @@ class Trace:
 
     @property
     def usage(self) -> CallUsage:
-        """What all turns used together, with the attempts that failed."""
-        return sum((turn.usage + turn.failed_usage for turn in self.turns), CallUsage())
+        """What all turns used together, with the attempts that failed and the parts."""
+        own = sum((turn.usage + turn.failed_usage for turn in self.turns), CallUsage())
+        return sum((part.usage for part in self.parts), own)
 
 
 def _milliseconds(started_at: datetime | None, ended_at: datetime | None) -> int | None:

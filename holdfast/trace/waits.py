@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from holdfast.trace.requests import Asked, Outcome, PassedOn, Said
+from holdfast.trace.requests import Asked, EscalatedToGroup, Outcome, Said
 
 
 class Waits:
@@ -27,7 +27,7 @@ class Waits:
         """Return the requests that wait."""
         return tuple(asked for asked in self.requests.values() if asked.outcome is None)
 
-    def add(self, request_id: str, heard: Said | PassedOn) -> bool:
+    def add(self, request_id: str, heard: Said | EscalatedToGroup) -> bool:
         """Add what happened while a request waits; false if none waits under this id."""
         asked = self.requests.get(request_id)
         if asked is None or asked.outcome is not None:
@@ -45,7 +45,7 @@ class Waits:
         """Let members of further groups decide too."""
         asked = self.requests.get(request_id)
         if asked is not None and asked.required is not None:
-            self.add(request_id, PassedOn(groups=asked.required.escalate_to, at=at))
+            self.add(request_id, EscalatedToGroup(groups=asked.required.escalate_to, at=at))
 
     def expire(self, at: datetime) -> tuple[Asked, ...]:
         """

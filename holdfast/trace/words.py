@@ -1,11 +1,11 @@
-"""How a trace is worded: one line, and every character of it visible."""
+"""How a trace is worded."""
 
-import unicodedata
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Literal, NamedTuple, TypeAlias
 
-from workflows.summaries import shortened
+from holdfast.contracts.visible import visible, visible_lines
+from holdfast.run.summaries import shortened
 
 Tone: TypeAlias = Literal["plain", "quiet", "good", "bad", "waiting"]
 
@@ -13,12 +13,14 @@ LIMIT = 200
 """Characters of a line's text; the whole of everything is in the spans."""
 
 _WIDTH = 8
-# Scripts and emoji need them; they move nothing.
-_JOINERS = "\u200c\u200d"
 
 
 class Line(NamedTuple):
-    """A line of the transcript: what it is about, and the text."""
+    """
+    A line of the transcript: what it is about, and the text.
+
+    A text of several lines stands beside the label, so that none of them looks like another.
+    """
 
     label: str
     text: str
@@ -26,27 +28,13 @@ class Line(NamedTuple):
     indented: bool = False
 
     def __str__(self) -> str:
-        return f"{'  ' if self.indented else ''}{self.label:<{_WIDTH - 1}} {self.text}"
+        text = f"\n{' ' * _WIDTH}".join(visible_lines(self.text))
+        return f"{'  ' if self.indented else ''}{visible(self.label):<{_WIDTH - 1}} {text}"
 
 
 def short(text: str) -> str:
-    """Write a text on one line, with every character visible."""
-    return plain(shortened(text, LIMIT))
-
-
-def plain(text: str) -> str:
-    """
-    Make every character visible.
-
-    Models, tools and strangers wrote it: a control character could repaint the terminal on which
-    somebody decides about an approval.
-    """
-    return "".join(_visible(character) for character in text)
-
-
-def paragraph(text: str) -> str:
-    """Write a text of several lines beside a label."""
-    return f"\n{' ' * _WIDTH}".join(plain(line) for line in text.splitlines())
+    """Write a text on one line."""
+    return shortened(text, LIMIT)
 
 
 def moment(time: datetime) -> str:
@@ -87,10 +75,3 @@ def dollars(amount: Decimal | None) -> str:
 def counted(number: int, noun: str) -> str:
     """Write how many there are of something: `1 token`, `2 tokens`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _visible(character: str) -> str:
-    hidden = unicodedata.category(character) in {"Cc", "Cf", "Zl", "Zp"}
-    if not hidden or character in _JOINERS:
-        return character
-    return character.encode("unicode_escape").decode()

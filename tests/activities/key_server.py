@@ -53,7 +53,7 @@ def publishing() -> Generator[KeyServer]:
     class Page(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             published.enter(self.headers.get("accept-encoding", ""))
-            published.go_on.wait(30)
+            published.go_on.wait(300)
             try:
                 self.send_response(published.status)
                 for name, value in published.headers.items():

@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 
+import pytest
 from pydantic import JsonValue
+from temporalio.exceptions import ApplicationError
 
-from activities.guardrails.definition import Guardrail
-from activities.guardrails.running import GuardrailActivities
-from contracts.guardrails import GuardrailVerdict, RunGuardrails, Subject
+from holdfast.activities.guardrails import GuardrailActivities
+from holdfast.contracts.guardrails import GuardrailVerdict, RunGuardrails, Subject
+from holdfast.guardrails.definition import Guardrail
+from holdfast.tools.redaction import Redactor
 from tests.asking import in_run
-from tools.redaction import Redactor
+from tests.leaving import leaving
 
 SECRET = "hush-hush-hush"
 
@@ -28,8 +31,7 @@ class KnownHolders:
 def activities(
     guardrails: Sequence[Guardrail], holders: KnownHolders | None = None
 ) -> GuardrailActivities:
-    redactor = Redactor(lambda: frozenset({SECRET}))
-    return GuardrailActivities(guardrails, holders or KnownHolders(), redactor)
+    return GuardrailActivities(guardrails, holders or KnownHolders(), _redactor())
 
 
 async def looked(
@@ -42,6 +44,18 @@ async def looked(
     given = asking(guardrail, subjects=(subject,), **asked)
     answer = await in_run("run-1").run(activities([guardrail], holders).run, given)
     return answer.verdicts[0]
+
+
+async def left(guardrail: Guardrail, subject: Subject) -> ApplicationError:
+    """Return the failure of a guardrail as it leaves its worker."""
+    work, asked = activities([guardrail]).run, asking(guardrail, subjects=(subject,))
+    with pytest.raises(ApplicationError) as raised:
+        await leaving(in_run("run-1"), _redactor(), work, asked)
+    return raised.value
+
+
+def _redactor() -> Redactor:
+    return Redactor(lambda: frozenset({SECRET}))
 
 
 def asking(

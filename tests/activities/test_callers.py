@@ -7,15 +7,15 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.callers import FOREIGN_CALLER, check_run
+from holdfast.activities.callers import FOREIGN_CALLER, check_run
 from tests.asking import in_run
 
 
-def refused(changes: Mapping[str, str | None], run_id: str | None = "run-1") -> ApplicationError:
+def refused(changes: Mapping[str, str | None]) -> ApplicationError:
     environment = in_run("run-1")
     environment.info = dataclasses.replace(environment.info, activity_type="look", **changes)
     with pytest.raises(ApplicationError) as raised:
-        environment.run(check_run, run_id)
+        environment.run(check_run, "run-1")
     return raised.value
 
 
@@ -38,12 +38,11 @@ def test_only_a_run_may_ask(changes: Mapping[str, str | None], caller: str) -> N
 
 
 def test_a_run_may_ask() -> None:
-    """The run itself is let through, whether or not the run is named."""
+    """The run itself is let through."""
     in_run("run-1").run(check_run, "run-1")
-    in_run("run-1").run(check_run)
 
 
 def test_what_no_run_asked_for_is_refused_by_default() -> None:
     """The surroundings of a plain unit test are no run."""
     with pytest.raises(ApplicationError, match="was asked for by"):
-        ActivityEnvironment().run(check_run)
+        ActivityEnvironment().run(check_run, "run-1")

@@ -6,9 +6,16 @@ from decimal import Decimal
 
 import pytest
 from pydantic import TypeAdapter
+from structlog.testing import capture_logs
 from temporalio.exceptions import ApplicationError
 
-from activities.guardrails.builtin import (
+from holdfast.activities.guardrails import FAILED, MISSING
+from holdfast.contracts.approvals import Requirement
+from holdfast.contracts.base import Written, digest
+from holdfast.contracts.errors import AppError
+from holdfast.contracts.guardrails import GuardrailResult, Layer, OnTrip, Signals, Subject
+from holdfast.contracts.tools import ResourceScope
+from holdfast.guardrails.builtin import (
     conflict_detection,
     cost_estimation,
     dependency_check,
@@ -24,7 +31,7 @@ from activities.guardrails.builtin import (
     static_analysis,
     tests_pass,
 )
-from activities.guardrails.definition import (
+from holdfast.guardrails.definition import (
     LONGEST_CONSTRAINT,
     LONGEST_REASON,
     MOST_CONSTRAINTS,
@@ -36,13 +43,7 @@ from activities.guardrails.definition import (
     passed,
     tripped,
 )
-from activities.guardrails.running import FAILED, MISSING
-from contracts.approvals import Requirement
-from contracts.base import Written, digest
-from contracts.errors import AppError
-from contracts.guardrails import GuardrailResult, Layer, OnTrip, Signals, Subject
-from contracts.tools import ResourceScope
-from tests.activities.looking import SECRET, KnownHolders, activities, asking, goal, looked
+from tests.activities.looking import SECRET, KnownHolders, activities, asking, goal, left, looked
 from tests.asking import in_run
 
 
@@ -295,17 +296,20 @@ async def test_nothing_secret_leaves() -> None:
         return tripped(f"{SECRET} {'x' * LONGEST_REASON}", SECRET, *["y" * 3_000] * 30)
 
     verdict = await looked(telling, goal("tell"))
-    with pytest.raises(ApplicationError) as raised:
-        await looked(telling, goal("raise"))
+    with capture_logs() as logs:
+        error = await left(telling, goal("raise"))
 
     assert verdict.reason.startswith("[redacted] x")
     assert len(verdict.reason) <= LONGEST_REASON
     assert verdict.constraints[0] == "[redacted]"
     assert len(verdict.constraints) == MOST_CONSTRAINTS
     assert len(verdict.constraints[1]) == LONGEST_CONSTRAINT
-    assert raised.value.message == "guardrail 'telling' can't decide: no [redacted]"
-    assert raised.value.type == FAILED
-    assert raised.value.__cause__ is None
+    assert error.message == "guardrail 'telling' can't decide: no [redacted]"
+    assert error.type == FAILED
+    assert error.__cause__ is None
+    [entry] = logs
+    assert entry["event"] == "activity.raised"
+    assert entry["stack"].endswith("ValueError: no [redacted]\n")
 
 
 async def test_who_says_nothing_decides_nothing() -> None:

@@ -2,14 +2,14 @@
 
 import pytest
 
-from activities.guardrails.builtin import (
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import AppError
+from holdfast.contracts.guardrails import Subject
+from holdfast.guardrails.builtin import (
     secret_detection,
     spec_compliance,
     static_analysis,
 )
-from contracts.base import JsonObject
-from contracts.errors import AppError
-from contracts.guardrails import Subject
 from tests.activities.looking import answer, goal, looked, outcome
 
 KEY = "AKIAQ7XJ2M5RTPLK9WZB"
@@ -183,13 +183,18 @@ async def test_spec_compliance(subject: Subject, expected: str) -> None:
 
 
 async def test_spec_compliance_with_a_schema() -> None:
-    """A JSON Schema does as well; what it objects to goes back to the model."""
-    guardrail = spec_compliance(schema={"type": "object", "required": ["id"]})
+    """A JSON Schema does as well; what it objects to goes back to the model, and only there."""
+    guardrail = spec_compliance(
+        schema={"required": ["id"], "properties": {"to": {"type": "null"}}}
+    )
 
-    verdict = await looked(guardrail, answer("{}"))
+    verdict = await looked(guardrail, answer('{"to": "sell"}'))
 
-    assert verdict.reason == 'the answer doesn\'t fit: "id" is a required property'
-    assert verdict.constraints == ('"id" is a required property',)
+    assert verdict.reason == "the answer doesn't fit: required id; properties/to/type"
+    assert verdict.constraints == (
+        '"id" is a required property',
+        'to: "sell" is not of type "null"',
+    )
 
 
 @pytest.mark.parametrize(

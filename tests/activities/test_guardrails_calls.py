@@ -5,13 +5,13 @@ from decimal import Decimal
 
 import pytest
 
-from activities.guardrails.builtin import (
+from holdfast.contracts.errors import AppError
+from holdfast.contracts.guardrails import Subject
+from holdfast.guardrails.builtin import (
     conflict_detection,
     cost_estimation,
     dependency_check,
 )
-from contracts.errors import AppError
-from contracts.guardrails import Subject
 from tests.activities.looking import KnownHolders, a_call, goal, looked, outcome
 
 

@@ -14,11 +14,11 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
 from temporalio.testing import WorkflowEnvironment
 
-from activities.holders import TemporalHolders
-from policy.guardrails import holding
+from holdfast.activities.holders import TemporalHolders
+from holdfast.guardrails.detectors import resource_claims
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-RESOURCES = SearchAttributeKey.for_keyword_list(holding.ATTRIBUTE)
+RESOURCES = SearchAttributeKey.for_keyword_list(resource_claims.ATTRIBUTE)
 TENANT = SearchAttributeKey.for_keyword("AgentTenant")
 
 
@@ -28,12 +28,12 @@ async def searching(client: Client) -> Client:
     request = AddSearchAttributesRequest(
         namespace=client.namespace,
         search_attributes={
-            holding.ATTRIBUTE: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST,
+            resource_claims.ATTRIBUTE: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST,
         },
     )
     known = ListSearchAttributesRequest(namespace=client.namespace)
     found = await client.operator_service.list_search_attributes(known)
-    if holding.ATTRIBUTE not in found.custom_attributes:
+    if resource_claims.ATTRIBUTE not in found.custom_attributes:
         await client.operator_service.add_search_attributes(request)
     return client
 
@@ -41,7 +41,7 @@ async def searching(client: Client) -> Client:
 @pytest.fixture
 def resource() -> str:
     """A resource of this test's own."""
-    name = holding.resource("order", {"order": uuid4().hex})
+    name = resource_claims.resource("order", {"order": uuid4().hex})
     assert name is not None
     return name
 
@@ -73,8 +73,8 @@ async def ahead(client: Client, run_id: str, resource: str, count: int) -> tuple
 async def test_who_took_it_first_is_ahead(searching: Client, resource: str) -> None:
     """It isn't who started first, but who took it first; ids decide a draw."""  # GR-22
     name = uuid4().hex[:8]
-    late = holding.entries([resource], NOON + timedelta(microseconds=1))
-    soon = holding.entries([resource], NOON)
+    late = resource_claims.entries([resource], NOON + timedelta(microseconds=1))
+    soon = resource_claims.entries([resource], NOON)
     last = await holds(searching, f"run-{name}-1", late)
     second = await holds(searching, f"run-{name}-3", soon)
     first = await holds(searching, f"run-{name}-2", soon)
@@ -87,11 +87,11 @@ async def test_who_took_it_first_is_ahead(searching: Client, resource: str) -> N
 async def test_others_are_not_ahead(searching: Client, resource: str) -> None:
     """Another tenant's run, one that has ended, one that holds another, and the run itself."""
     name = uuid4().hex[:8]
-    soon = holding.entries([resource], NOON)
+    soon = resource_claims.entries([resource], NOON)
     await holds(searching, f"run-{name}-a", soon, tenant="other")
     ended = await holds(searching, f"run-{name}-b", soon)
-    await holds(searching, f"run-{name}-c", holding.entries([f"{resource}0"], NOON))
-    own = await holds(searching, f"run-{name}-d", holding.entries([resource], NOON))
+    await holds(searching, f"run-{name}-c", resource_claims.entries([f"{resource}0"], NOON))
+    own = await holds(searching, f"run-{name}-d", resource_claims.entries([resource], NOON))
     await ahead(searching, own, resource, 1)
     await searching.get_workflow_handle(ended).terminate()
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.guardrails.builtin import (
+from holdfast.contracts.guardrails import Subject
+from holdfast.guardrails.builtin import (
     cost_estimation,
     destructive_operations,
     injection_detection,
@@ -15,8 +16,7 @@ from activities.guardrails.builtin import (
     secret_detection,
     spec_compliance,
 )
-from activities.guardrails.definition import Guardrail
-from contracts.guardrails import Subject
+from holdfast.guardrails.definition import Guardrail
 from tests.activities.looking import answer, goal, looked, outcome
 
 

@@ -5,15 +5,15 @@ from collections.abc import Callable
 
 import pytest
 
-from activities.guardrails.builtin import (
+from holdfast.contracts.errors import AppError
+from holdfast.guardrails.builtin import (
     deployment_safety,
     judged_by,
     project_passes,
     review_approval,
     tests_pass,
 )
-from activities.guardrails.definition import Guardrail
-from contracts.errors import AppError
+from holdfast.guardrails.definition import Guardrail
 from tests.activities.looking import a_call, answer, goal, looked, outcome
 
 

@@ -11,16 +11,16 @@ from threading import Event
 import pytest
 from pydantic import JsonValue
 
-from activities import keys
-from activities.keys import Keys
-from contracts.approvals import Hearing
-from contracts.base import JsonObject
-from contracts.errors import AppError
-from policy.approvals import Trust, judge
-from policy.signatures import LARGEST_SET
-from policy.trust import LOCAL_ISSUER, Issuer, TrustedIssuer
+from holdfast.activities import keys
+from holdfast.activities.keys import Keys
+from holdfast.contracts.approvals import JudgeInput
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import AppError
+from holdfast.policy.approvals import claimed, judge
+from holdfast.policy.signatures import LARGEST_SET
+from holdfast.policy.trust import LOCAL_ISSUER, Issuer, Trust, TrustedIssuer
 from tests.activities.key_server import KeyServer, key_set, publishing
-from tests.builders import NOW, a_request, an_approval
+from tests.builders import EXECUTION, NOW, a_request, an_approval
 from tests.tokens import PROVIDER, Signer, a_signer, claims_about
 
 ALICE = a_signer()
@@ -29,8 +29,9 @@ NEXT = a_signer("ES256", kid="idp-2")
 REFUND = a_request(strength="strong", challenge="c" * 64)
 
 
-def hearing(*tokens: str | None) -> Hearing:
-    return Hearing(
+def hearing(*tokens: str | None) -> JudgeInput:
+    return JudgeInput(
+        execution=EXECUTION,
         run_id="run-1",
         agent="it",
         requester="zoe",
@@ -41,7 +42,7 @@ def hearing(*tokens: str | None) -> Hearing:
     )
 
 
-def by(signer: Signer, issuer: str = PROVIDER) -> Hearing:
+def by(signer: Signer, issuer: str = PROVIDER) -> JudgeInput:
     """One message with a good token of this signer."""
     return hearing(signer.token(claims_about(REFUND, iss=issuer)))
 
@@ -79,13 +80,13 @@ def provided(server: KeyServer, approvers: Path, clock: Clock) -> Keys:
     return Keys([Issuer(issuer=PROVIDER, jwks=server.address)], None, approvers, clock)
 
 
-async def of(keyring: Keys, asked: Hearing, issuer: str = PROVIDER) -> TrustedIssuer:
-    found = [one for one in await keyring.trusted(asked) if one.issuer.issuer == issuer]
+async def of(keyring: Keys, asked: JudgeInput, issuer: str = PROVIDER) -> TrustedIssuer:
+    found = [one for one in await keyring.trusted(claimed(asked)) if one.issuer.issuer == issuer]
     assert len(found) == 1
     return found[0]
 
 
-async def kids(keyring: Keys, asked: Hearing, issuer: str = PROVIDER) -> list[JsonValue]:
+async def kids(keyring: Keys, asked: JudgeInput, issuer: str = PROVIDER) -> list[JsonValue]:
     trusted = await of(keyring, asked, issuer)
     assert not trusted.problem
     return [key["kid"] for key in trusted.keys]
@@ -102,21 +103,6 @@ async def test_people_s_keys_are_read_each_time(approvers: Path) -> None:
     after = await kids(local, asked, LOCAL_ISSUER)
 
     assert (before, trusted, after) == ([], ["key-1"], [])
-
-
-async def test_people_s_own_keys_are_read_without_a_token(approvers: Path) -> None:
-    """Which keys of people count now can be asked without a message of theirs."""
-    local = Keys([], None, approvers)
-    before = await local.own()
-    approvers.write_text(key_set(ALICE), encoding="utf-8")
-    trusted = await local.own()
-    approvers.write_text("{", encoding="utf-8")
-    broken = await local.own()
-
-    assert (before.keys, before.problem) == ((), "")
-    assert [key["kid"] for key in trusted.keys] == ["key-1"]
-    assert broken.keys == ()
-    assert broken.problem
 
 
 @pytest.mark.parametrize(
@@ -175,10 +161,10 @@ async def test_a_provider_s_file_lies_beside_the_policy(tmp_path: Path, approver
     ],
 )
 async def test_nobody_is_asked_without_need(
-    provided: Keys, server: KeyServer, asked: Hearing
+    provided: Keys, server: KeyServer, asked: JudgeInput
 ) -> None:
     """A provider is asked only when a token says that it is from there; all are always named."""
-    found = await provided.trusted(asked)
+    found = await provided.trusted(claimed(asked))
 
     assert server.asked == 0
     assert [(one.issuer.issuer, one.keys, one.problem) for one in found] == [
@@ -281,7 +267,7 @@ async def test_a_silent_provider_is_given_up(
     monkeypatch.setattr(keys, "PATIENCE", 0.2)
     server.go_on.clear()
 
-    issuers = await provided.trusted(by(IDP))
+    issuers = await provided.trusted(claimed(by(IDP)))
     (verdict,) = judge(by(IDP), Trust(issuers=issuers))
 
     assert (verdict.accepted, verdict.code) == (False, "invalid_token")
@@ -343,7 +329,7 @@ async def test_odd_keys_harm_no_others(provided: Keys, server: KeyServer) -> Non
     odd: list[JsonObject] = [{"kty": "AKP", "alg": "ML-DSA-44"}, {"kid": None}, {"kid": ["idp-1"]}]
     server.body = json.dumps({"keys": [7, *odd, IDP.public], "more": 1}).encode()
 
-    issuers = await provided.trusted(by(IDP))
+    issuers = await provided.trusted(claimed(by(IDP)))
     (verdict,) = judge(by(IDP), Trust(issuers=issuers))
 
     assert verdict.accepted

@@ -8,17 +8,25 @@ from functools import partial
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.model import ModelActivities
-from activities.transcripts import Transcripts
-from adapters.base import ModelAdapter
-from adapters.openai import OpenAIAdapter
-from adapters.scripted import Reply, ScriptedAdapter, ScriptTurn, call, fail, say, using
-from contracts.content import Part
-from contracts.errors import ModelUnavailable
-from contracts.model import ModelCall, ModelReply, Prefix
-from contracts.transcript import Mark, Span, TranscriptItem, TranscriptPage, UserTurn, View
-from contracts.usage import CallUsage
-from policy import context
+from holdfast.activities.model import ModelActivities
+from holdfast.activities.transcripts import Transcripts
+from holdfast.adapters.base import ModelAdapter
+from holdfast.adapters.openai import OpenAIAdapter
+from holdfast.adapters.scripted import Reply, ScriptedAdapter, ScriptTurn, call, fail, say, using
+from holdfast.contracts.attempts import Attempts
+from holdfast.contracts.content import Part
+from holdfast.contracts.errors import ModelUnavailable
+from holdfast.contracts.model import ModelCall, ModelReply, Prefix
+from holdfast.contracts.transcript import (
+    Span,
+    TranscriptDigest,
+    TranscriptItem,
+    TranscriptPage,
+    UserTurn,
+    View,
+)
+from holdfast.contracts.usage import CallUsage
+from holdfast.policy import context
 from tests.adapters import conversations as told
 from tests.adapters.provider_server import ProviderServer
 from tests.adapters.samples.openai import WORDS
@@ -36,10 +44,10 @@ class Reader:
         self._items = items
         self._prefix = prefix
 
-    async def prefix(self, run_id: str) -> Prefix:
+    async def prefix(self) -> Prefix:
         return self._prefix
 
-    async def transcript_page(self, run_id: str, offset: int, limit: int) -> TranscriptPage:
+    async def transcript_page(self, offset: int, limit: int, digest: str) -> TranscriptPage:
         page = self._items[offset : offset + limit]
         return TranscriptPage(items=page, total=len(self._items), next_offset=None)
 
@@ -53,7 +61,7 @@ def a_model_call(
     **more: object,
 ) -> ModelCall:
     """A call whose transcript is *items*, seen like this."""
-    begun = Mark().after(items[:base])
+    begun = TranscriptDigest().after(items[:base])
     fields: dict[str, object] = {
         "run_id": "run-1",
         "turn": 3,
@@ -71,7 +79,7 @@ def a_model_call(
 
 
 async def asked(adapter: ModelAdapter, wanted: ModelCall) -> ModelReply:
-    activities = ModelActivities({adapter.provider: adapter}, Transcripts(Reader()))
+    activities = ModelActivities({adapter.provider: adapter}, Transcripts(Reader()), {})
     return await in_run("run-1").run(activities.call_model, wanted)
 
 
@@ -114,7 +122,7 @@ async def test_a_view_that_changes_is_shown_anew() -> None:
     )
 
     for seen in changes:
-        shown = await held.view(a_model_call(items, base=len(items), seen=seen))
+        shown = await held.view(a_model_call(items, base=len(items), seen=seen), "e1")
         assert shown == context.shown(items, seen, 100_000)
 
 
@@ -126,8 +134,8 @@ async def test_what_is_settled_is_remembered() -> None:
     )
     held = Transcripts(Reader(items))
 
-    first = await held.view(a_model_call(items[:7], seen=seen))
-    second = await held.view(a_model_call(items, base=7, seen=seen))
+    first = await held.view(a_model_call(items[:7], seen=seen), "e1")
+    second = await held.view(a_model_call(items, base=7, seen=seen), "e1")
 
     assert len(second) == len(first) + 2
     assert all(one is other for one, other in zip(first, second, strict=False))
@@ -186,11 +194,10 @@ async def test_a_script_hears_that_words_alone_are_wanted() -> None:
         pytest.param(6.9, True, id="a little too long"),
         pytest.param(7, False, id="just bearable"),
         pytest.param(10, False, id="bearable"),
-        pytest.param(None, False, id="nobody else to ask"),
     ],
 )
 async def test_a_long_wait_is_for_another_model(
-    provider: ProviderServer, patience: float | None, *, for_good: bool
+    provider: ProviderServer, patience: float, *, for_good: bool
 ) -> None:
     """One request, then the next model, where this one asks for more time than there is."""
     # FB-05 FB-06 T-02
@@ -200,7 +207,7 @@ async def test_a_long_wait_is_for_another_model(
 
     assert (error.type, error.non_retryable) == ("rate_limited", for_good)
     assert error.next_retry_delay == timedelta(seconds=7)
-    assert ("it asks to wait 7 s; after" in error.message) is for_good
+    assert ("it asks to wait 7 s; nobody waits" in error.message) is for_good
     assert len(provider.requests) == 1
 
 
@@ -212,7 +219,7 @@ async def test_without_a_wait_patience_says_nothing(provider: ProviderServer) ->
     error = await failed(OpenAIAdapter(), a_model_call(model=GPT, patience=0.5))
 
     assert (error.type, error.non_retryable) == ("unavailable", False)
-    assert "better wait" not in error.message
+    assert "nobody waits" not in error.message
 
 
 async def test_what_an_impatient_call_used_is_told() -> None:
@@ -224,7 +231,7 @@ async def test_what_an_impatient_call_used_is_told() -> None:
     error = await failed(scripted(lambda _: fail(busy)), a_model_call(patience=5))
 
     assert error.non_retryable
-    assert error.details == (spent,)
+    assert error.details == (Attempts(usage=spent),)
 
 
 async def test_less_shown_breaks_a_chain(provider: ProviderServer) -> None:

@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.opening import OpeningActivities
-from adapters.anthropic import AnthropicAdapter
-from adapters.base import ProviderAdapter
-from adapters.openai import OpenAIAdapter
-from contracts.base import JsonObject
-from contracts.control import ModelFacts
-from contracts.model import ModelSettings
-from contracts.run import AgentSnapshot, OpenRun
+from holdfast.activities.opening import OpeningActivities
+from holdfast.adapters.anthropic import AnthropicAdapter
+from holdfast.adapters.base import ProviderAdapter
+from holdfast.adapters.openai import OpenAIAdapter
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.control import ModelFacts
+from holdfast.contracts.model import ModelSettings
+from holdfast.contracts.run import AgentSnapshot, OpenRun
 from tests.adapters import conversations as say
 from tests.asking import in_run
 from tests.builders import an_agent
@@ -40,7 +40,7 @@ class Known:
 
 async def opened(agent: AgentSnapshot, task_kind: str | None = None) -> AgentSnapshot:
     activities = OpeningActivities({"it": agent}, Server(), Known())
-    opening = OpenRun(agent="it", task_kind=task_kind)
+    opening = OpenRun(run_id="run-1", agent="it", task_kind=task_kind)
     return await in_run("run-1").run(activities.open_run, opening)
 
 
@@ -115,7 +115,7 @@ async def test_an_unknown_agent_is_refused_for_good() -> None:
     activities = OpeningActivities({"it": an_agent()}, Server(), Known())
 
     with pytest.raises(ApplicationError) as raised:
-        await in_run("run-1").run(activities.open_run, OpenRun(agent="nobody"))
+        await in_run("run-1").run(activities.open_run, OpenRun(run_id="run-1", agent="nobody"))
 
     assert raised.value.non_retryable
     assert raised.value.message == "no agent 'nobody' in this app (known: it)"

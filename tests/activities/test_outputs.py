@@ -3,11 +3,12 @@
 import json
 
 import pytest
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue, TypeAdapter, field_validator
 
-from activities.outputs import checked
-from contracts.base import JsonObject
-from contracts.model import StopCause
+from holdfast.activities.structured_output import UNKNOWN_SHAPE, checked
+from holdfast.contracts.base import JsonObject, digest
+from holdfast.contracts.model import StopCause
+from holdfast.tools.schema import output_schema
 from tests.builders import a_call, a_reply
 
 VERDICT: JsonObject = {
@@ -30,7 +31,7 @@ VERDICT: JsonObject = {
 def test_an_answer_that_fits_is_data(text: str, output: JsonValue) -> None:
     """JSON that fits the schema is the output, in a block of Markdown too."""
     # SV-06
-    reply = checked(a_reply(text=text), VERDICT)
+    reply = checked(a_reply(text=text), VERDICT, {})
 
     assert (reply.output, reply.objections, reply.text) == (output, (), text)
 
@@ -58,7 +59,7 @@ def test_an_answer_that_fits_is_data(text: str, output: JsonValue) -> None:
 def test_an_answer_that_does_not_fit_says_why(text: str, objection: str) -> None:
     """Whatever the provider promised of its structured output, it is checked here again."""
     # SV-06 SV-08
-    reply = checked(a_reply(text=text), VERDICT)
+    reply = checked(a_reply(text=text), VERDICT, {})
 
     assert (reply.output, reply.objections) == (None, (objection,))
 
@@ -69,7 +70,7 @@ def test_objections_are_bounded() -> None:
     schema: JsonObject = {"type": "object", "properties": {"all": numbers}}
     text = json.dumps({"all": ["x" * 1000] * 1000})
 
-    objections = checked(a_reply(text=text), schema).objections
+    objections = checked(a_reply(text=text), schema, {}).objections
 
     assert [len(objection) for objection in objections] == [500] * 20
 
@@ -79,18 +80,52 @@ def test_only_finished_answers_are_checked(stop: StopCause) -> None:
     """What isn't an answer has no shape."""
     reply = a_reply(text="{", stop=stop)
 
-    assert checked(reply, VERDICT) == reply
+    assert checked(reply, VERDICT, {}) == reply
 
 
 def test_words_beside_calls_are_not_checked() -> None:
     """A turn with calls isn't the answer yet."""
     reply = a_reply(a_call(), text="let me see")
 
-    assert checked(reply, VERDICT) == reply
+    assert checked(reply, VERDICT, {}) == reply
 
 
 def test_without_a_shape_every_answer_fits() -> None:
     """An agent that declares no output gets words."""
     reply = a_reply(text="42")
 
-    assert checked(reply, None) == reply
+    assert checked(reply, None, {}) == reply
+
+
+class Term(BaseModel):
+    years: int
+
+    @field_validator("years")
+    @classmethod
+    def is_humane(cls, years: int) -> int:
+        if years > 20:
+            raise ValueError("twenty\n  at most")
+        return years
+
+
+TERM: JsonObject = output_schema("it", Term)
+SHAPES = {digest(TERM): TypeAdapter[object](Term)}
+
+
+def test_validators_object() -> None:
+    """What the model of the answer objects to is said on a line, and quotes no value."""
+    # SV-06
+    said = checked(a_reply(text='```json\n{"years": 99}\n```'), TERM, SHAPES)
+    good = checked(a_reply(text='{"years": 9}'), TERM, SHAPES)
+
+    assert (said.objections, said.output) == (("years: Value error, twenty at most",), None)
+    assert (good.objections, good.output, good.notes) == ((), {"years": 9}, ())
+
+
+def test_a_worker_without_the_model_says_so() -> None:
+    """A later deployment may have another shape: then the schema alone is checked, with a note."""
+    good = checked(a_reply(text='{"years": 99}'), TERM, {})
+    bad = checked(a_reply(text='{"years": "many"}'), TERM, {})
+
+    assert (good.output, good.notes) == ({"years": 99}, (UNKNOWN_SHAPE,))
+    assert bad.objections == ('years: "many" is not of type "integer"',)

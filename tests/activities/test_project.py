@@ -10,17 +10,24 @@ from structlog.testing import capture_logs
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.callers import FOREIGN_CALLER
-from activities.project import ProjectActivities
-from contracts.project import OpenProject, ProjectContext, RestoreWorkspace, SnapshotWorkspace
-from policy.project import rendered
+from holdfast.activities.callers import FOREIGN_CALLER
+from holdfast.activities.project import ProjectActivities
+from holdfast.contracts.project import (
+    OpenProject,
+    ProjectContext,
+    RestoreWorkspace,
+    SnapshotWorkspace,
+)
+from holdfast.policy.project import rendered
+from holdfast.tools.artifacts import quoted
+from holdfast.tools.redaction import REDACTED, Redactor
+from holdfast.tools.safe_walk import Limits
+from holdfast.tools.workspaces import Workspaces
 from tests.asking import in_run
-from tools.artifacts import quoted
-from tools.redaction import REDACTED, Redactor
-from tools.trees import Limits
-from tools.workspaces import Workspaces
+from tests.builders import FIRST
 
 RUN = "run-1"
+ITS = {"run_id": RUN, "first_execution_run_id": FIRST}
 SECRET = "correct horse battery staple"
 
 Opened = Callable[..., Coroutine[None, None, ProjectContext]]
@@ -52,7 +59,10 @@ def opened(activities: ProjectActivities, folder: Path) -> Opened:
             place = folder / name.replace("__", "/").replace("_md", ".md")
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text, encoding="utf-8")
-        return await asked(activities, OpenProject(run_id=RUN, folder=str(folder), path=path))
+        return await asked(
+            activities,
+            OpenProject(**ITS, folder=str(folder), path=path),
+        )
 
     return opening
 
@@ -66,7 +76,7 @@ async def test_an_empty_project(opened: Opened, workspaces: Workspaces) -> None:
     # CX-02
     context = await opened()
 
-    assert context == ProjectContext(workspace=workspaces.digest(RUN))
+    assert context == ProjectContext(workspace=workspaces.digest(FIRST))
 
 
 async def test_a_project_is_opened(opened: Opened, workspaces: Workspaces) -> None:
@@ -80,8 +90,8 @@ async def test_a_project_is_opened(opened: Opened, workspaces: Workspaces) -> No
     assert (file.path, file.source, file.characters) == ("AGENTS.md", "agents", len(text))
     assert file.digest == hashlib.sha256(text.encode()).hexdigest()
     assert (context.build_commands, context.test_commands) == (("make",), ("make test",))
-    assert context.workspace == workspaces.digest(RUN)
-    assert (workspaces.opened(RUN) / "src/app").read_text() == "x"
+    assert context.workspace == workspaces.digest(FIRST)
+    assert (workspaces.opened(FIRST) / "src/app").read_text() == "x"
 
 
 async def test_a_path_in_a_package(opened: Opened) -> None:
@@ -112,7 +122,7 @@ async def test_opening_again_changes_nothing(opened: Opened, workspaces: Workspa
     first = await opened(AGENTS_md="words")
 
     assert await opened(AGENTS_md="words") == first
-    assert workspaces.digest(RUN) == first.workspace
+    assert workspaces.digest(FIRST) == first.workspace
 
 
 async def test_secrets_leave_no_file(opened: Opened, workspaces: Workspaces) -> None:
@@ -162,12 +172,12 @@ async def test_a_path_that_leads_out(opened: Opened, workspaces: Workspaces, pat
         await opened(path, AGENTS_md="words")
 
     assert (raised.value.type, raised.value.non_retryable) == ("InvalidInput", True)
-    assert list(workspaces.opened(RUN).iterdir()) == []
+    assert list(workspaces.opened(FIRST).iterdir()) == []
 
 
 async def test_a_folder_that_isnt_there(activities: ProjectActivities, folder: Path) -> None:
     """Without the project's folder a run can't begin, and asking again doesn't help."""
-    opening = OpenProject(run_id=RUN, folder=str(folder / "missing"))
+    opening = OpenProject(**ITS, folder=str(folder / "missing"))
 
     with pytest.raises(ApplicationError, match="put the project on all workers") as raised:
         await asked(activities, opening)
@@ -190,14 +200,14 @@ async def test_what_may_pass_is_tried_again(
     (tmp_path / "home").write_text("no folder")
 
     with pytest.raises(ApplicationError, match="the workspace can't be used now: ") as raised:
-        await asked(activities, OpenProject(run_id=RUN, folder=str(folder)))
+        await asked(activities, OpenProject(**ITS, folder=str(folder)))
 
     assert (raised.value.type, raised.value.non_retryable) == ("WorkspaceFailed", False)
 
 
 async def test_errors_hold_no_secrets(activities: ProjectActivities, folder: Path) -> None:
     """Names are words of strangers: a secret in one doesn't leave with an error."""
-    opening = OpenProject(run_id=RUN, folder=f"{folder}/{SECRET}")
+    opening = OpenProject(**ITS, folder=f"{folder}/{SECRET}")
 
     with pytest.raises(ApplicationError) as raised:
         await asked(activities, opening)
@@ -213,22 +223,22 @@ async def test_back_to_a_snapshot(
     # BT-05
     context = await opened(AGENTS_md="words", src__app="good")
     run = in_run(RUN)
-    snapshot = await run.run(activities.snapshot_workspace, SnapshotWorkspace(run_id=RUN))
-    (workspaces.opened(RUN) / "src/app").write_text("bad")
-    (workspaces.opened(RUN) / "new").write_text("bad")
+    snapshot = await run.run(activities.snapshot_workspace, SnapshotWorkspace(**ITS))
+    (workspaces.opened(FIRST) / "src/app").write_text("bad")
+    (workspaces.opened(FIRST) / "new").write_text("bad")
 
-    back = RestoreWorkspace(run_id=RUN, digest=snapshot.digest)
+    back = RestoreWorkspace(**ITS, digest=snapshot.digest)
     restored = await run.run(activities.restore_workspace, back)
 
     assert restored == snapshot
     assert (snapshot.digest, snapshot.files) == (context.workspace, 2)
-    assert workspaces.digest(RUN) == snapshot.digest
-    assert not (workspaces.opened(RUN) / "new").exists()
+    assert workspaces.digest(FIRST) == snapshot.digest
+    assert not (workspaces.opened(FIRST) / "new").exists()
 
 
 async def test_a_snapshot_that_isnt_there(activities: ProjectActivities) -> None:
     """A worker that doesn't share the home of the others says so, for good."""
-    back = RestoreWorkspace(run_id=RUN, digest="0" * 64)
+    back = RestoreWorkspace(**ITS, digest="0" * 64)
 
     with pytest.raises(ApplicationError, match="must share HOLDFAST_HOME") as raised:
         await in_run(RUN).run(activities.restore_workspace, back)
@@ -240,20 +250,23 @@ async def test_only_the_run_itself(
     activities: ProjectActivities, workspaces: Workspaces, folder: Path
 ) -> None:
     """Neither another run nor a client fills, keeps or restores a run's workspace."""
-    opening = OpenProject(run_id=RUN, folder=str(folder))
-    back = RestoreWorkspace(run_id=RUN, digest="0" * 64)
+    opening = OpenProject(**ITS, folder=str(folder))
+    back = RestoreWorkspace(**ITS, digest="0" * 64)
     (folder / "x").touch()
 
     for stranger in (in_run("run-2"), ActivityEnvironment()):
         for attempt in (
             stranger.run(activities.open_project, opening),
-            stranger.run(activities.snapshot_workspace, SnapshotWorkspace(run_id=RUN)),
+            stranger.run(
+                activities.snapshot_workspace,
+                SnapshotWorkspace(**ITS),
+            ),
             stranger.run(activities.restore_workspace, back),
         ):
             with pytest.raises(ApplicationError) as raised:
                 await attempt
             assert raised.value.type == FOREIGN_CALLER
-    assert not (workspaces.opened("x").parent / quoted(RUN)).exists()
+    assert not (workspaces.opened("x").parent / quoted(FIRST)).exists()
 
 
 async def test_it_works_beside_the_loop(workspaces: Workspaces, folder: Path) -> None:
@@ -267,6 +280,6 @@ async def test_it_works_beside_the_loop(workspaces: Workspaces, folder: Path) ->
     (folder / "AGENTS.md").write_text("words")
     activities = ProjectActivities(workspaces, Redactor(known))
 
-    await asked(activities, OpenProject(run_id=RUN, folder=str(folder)))
+    await asked(activities, OpenProject(**ITS, folder=str(folder)))
 
     assert threads - {threading.get_ident()}

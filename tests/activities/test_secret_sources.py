@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-import settings
-from contracts.errors import HoldfastError
+from holdfast import settings
+from holdfast.contracts.errors import HoldfastError
 
 SECRET = "correct horse battery staple"
 NAMES = "HOLDFAST_SECRET_DB", "HOLDFAST_SECRET_DB_FILE"
@@ -95,30 +95,26 @@ def test_names_that_no_secret_has(monkeypatch: pytest.MonkeyPatch, name: str) ->
 
 
 def test_what_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Known are secrets, those in files, providers' keys and those that the app names."""
+    """Known are secrets, those in files, and what somebody names as a credential."""
     file = tmp_path / "token"
     file.write_text("in the file\n", encoding="utf-8")
+    token = tmp_path / "identity"
+    token.write_text("in a token file\n", encoding="utf-8")
     for name, value in {
         "HOLDFAST_SECRET_DB": "in the environment",
         "HOLDFAST_SECRET_TOKEN_FILE": str(file),
         "HOLDFAST_SECRET_GONE_FILE": str(tmp_path / "gone"),
         "HOLDFAST_SECRET_SHORT": "short",
-        "OPENAI_API_KEY": "key of one provider",
-        "ANTHROPIC_AUTH_TOKEN": "token of another",
-        "TEMPORAL_API_KEY": "key of the server",
         "MY_SERVERS_KEY": "key of my own",
+        "MY_IDENTITY_TOKEN_FILE": str(token),
         "TEMPORAL_ADDRESS": "localhost:7233",
         "OTHER_KEY": "nobody named it",
     }.items():
         monkeypatch.setenv(name, value)
 
-    known = settings.KnownSecrets(["MY_SERVERS_KEY"])
+    known = settings.KnownSecrets(["MY_SERVERS_KEY", "MY_IDENTITY_TOKEN_FILE"])
 
-    assert {
-        *("in the environment", "in the file", "key of one provider", "token of another"),
-        *("key of the server", "key of my own"),
-    } <= known()
-    assert not {"short", "localhost:7233", "nobody named it", str(file)} & known()
+    assert known() == {"in the environment", "in the file", "key of my own", "in a token file"}
 
 
 def test_a_rotated_secret_stays_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -133,3 +129,15 @@ def test_a_rotated_secret_stays_known(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert {"first secret", "second secret"} <= known()
     assert "second secret" not in before
     assert known() is known()
+
+
+def test_what_was_given_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whatever the file says when somebody looks, before and after."""
+    file = tmp_path / "db"
+    monkeypatch.setenv(NAMES[1], str(file))
+    known = settings.KnownSecrets()
+    file.write_text("first secret", encoding="utf-8")
+    given = known.give("db")
+    file.write_text("second secret", encoding="utf-8")
+
+    assert known() == {given, "second secret"}

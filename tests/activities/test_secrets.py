@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from pydantic import JsonValue
+from pydantic import JsonValue, TypeAdapter
 from pydantic_core import from_json, to_json
 from structlog.testing import capture_logs
 from temporalio.common import RawValue
@@ -14,18 +14,34 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.tools import ToolActivities
-from contracts.errors import HoldfastError, ToolCrashed, ToolDenied, ToolError, ToolTimeout
-from contracts.switches import Kind, Switch
-from contracts.tools import Reconciled, Risk, ToolFailure, ToolInvocation, ToolResult, ToolSuccess
+from holdfast.activities.tools import ToolActivities
+from holdfast.contracts.errors import (
+    HoldfastError,
+    ToolCrashed,
+    ToolDenied,
+    ToolError,
+    ToolTimeout,
+)
+from holdfast.contracts.switches import Kind, Switch
+from holdfast.contracts.tools import (
+    Reconciled,
+    Risk,
+    ToolFailure,
+    ToolInvocation,
+    ToolResult,
+    ToolSuccess,
+)
+from holdfast.tools.artifacts import FileArtifacts
+from holdfast.tools.context import Heartbeat
+from holdfast.tools.execution import Place
+from holdfast.tools.redaction import WITHHELD, Redactor
+from holdfast.tools.registry import ToolRegistry
+from holdfast.tools.tool import Tool, tool
 from tests.asking import asked_by_run
 from tests.builders import NOW, an_invocation
-from tools.artifacts import FileArtifacts
-from tools.context import Heartbeat
-from tools.redaction import WITHHELD, Redactor
-from tools.registry import ToolRegistry
-from tools.tool import Tool, tool
+from tests.leaving import leaving
 
+RESULT: TypeAdapter[ToolResult] = TypeAdapter(ToolResult)
 SECRET = "correct horse battery staple"
 
 
@@ -51,6 +67,10 @@ async def put_back(account: str) -> str:
 async def rotate(account: str) -> str:
     """Rotate the credentials of an account."""
     raise AssertionError(account)
+
+
+CLASSES = {"reconcile": Risk.READ_ONLY, "undo": Risk.WRITE_INTERNAL}
+"""Of the companions, when they were ruled on."""
 
 
 class Saying:
@@ -84,37 +104,44 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def told(
-    place: Saying,
+    place: Place,
     folder: Path,
     board: Board | None = None,
     name: str = "look",
+    environment: ActivityEnvironment | None = None,
+    attempt: int = 1,
     **call: object,
 ) -> tuple[ToolResult, list[JsonValue]]:
     """Make a call, and return its result and what it reported."""
+    redactor = Redactor(lambda: frozenset({SECRET}))
     activities = ToolActivities(
         ToolRegistry([look, find_rotation, rotate, put_back]),
         place,
         FileArtifacts(folder),
         board or Board(),
-        Redactor(lambda: frozenset({SECRET})),
+        redactor,
+        lambda _: "",
     )
-    environment = ActivityEnvironment()
+    environment = environment or ActivityEnvironment()
     environment.info = dataclasses.replace(
-        asked_by_run(an_invocation().run_id), activity_type=name
+        asked_by_run(an_invocation().run_id), activity_type=name, attempt=attempt
     )
     environment.payload_converter = pydantic_data_converter.payload_converter
     reported: list[JsonValue] = []
     environment.on_heartbeat = lambda *details: reported.extend(details)
-    payload = environment.payload_converter.to_payload(an_invocation(**call))
-    result = await environment.run(activities.run_tool, [RawValue(payload)])
-    return result, reported
+    told_of: dict[str, object] = {"basis": CLASSES.get(str(call.get("purpose")), ""), **call}
+    if call.get("purpose") == "undo":
+        told_of["arguments"] = {"account": "fred"}
+    payload = environment.payload_converter.to_payload(an_invocation(**told_of))
+    left = await leaving(environment, redactor, activities.run_tool, [RawValue(payload)])
+    return RESULT.validate_json(left.data), reported
 
 
 def saying(value: JsonValue) -> Saying:
     return Saying(lambda _: value)
 
 
-def raising(error: Exception) -> Saying:
+def raising(error: BaseException) -> Saying:
     def fail(_: Heartbeat) -> JsonValue:
         raise error
 
@@ -210,8 +237,8 @@ async def test_whoever_wrote_the_tool_finds_its_stack(folder: Path) -> None:
     with capture_logs() as logs, pytest.raises(ApplicationError):
         await told(raising(KeyError(SECRET)), folder)
 
-    [entry] = [entry for entry in logs if entry["event"] == "tool.raised"]
-    assert entry["tool"] == "look"
+    [entry] = [entry for entry in logs if entry["event"] == "activity.raised"]
+    assert entry["activity"] == "look"
     assert "in fail" in entry["stack"]
     assert entry["stack"].endswith("KeyError: '[redacted]'\n")
 
@@ -225,7 +252,7 @@ async def test_a_report_has_no_secret(folder: Path) -> None:
 
     _, reported = await told(Saying(report), folder)
 
-    assert reported == [{"at": ["[redacted]", 3]}]
+    assert reported == [{"progress": {"at": ["[redacted]", 3]}}]
 
 
 async def test_what_makes_secrets_says_none(folder: Path) -> None:
@@ -241,7 +268,7 @@ async def test_what_makes_secrets_says_none(folder: Path) -> None:
     assert isinstance(result, ToolSuccess)
     assert result.data == {"password": WITHHELD, "length": WITHHELD, "expires": True, "was": None}
     assert "withheld" in result.summary
-    assert reported == [WITHHELD]
+    assert reported == [{"progress": WITHHELD}]
 
 
 async def test_what_makes_secrets_raises_none(folder: Path) -> None:

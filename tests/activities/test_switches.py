@@ -16,15 +16,16 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.converter import PayloadCodec
-from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+from temporalio.worker import Worker
 
-from activities import switch_history, switches
-from activities.switch_history import SwitchHistory
-from activities.switches import SwitchBoard
-from contracts.errors import HoldfastError
-from contracts.switches import Kind, Switch, SwitchSignal, switches_id
+from holdfast.activities import switch_history, switches
+from holdfast.activities.switch_history import SwitchHistory
+from holdfast.activities.switches import TemporalKillSwitch
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.switches import Kind, Switch, SwitchSignal, switches_id
+from holdfast.runner import RUNNER, patient
+from holdfast.workflows.switches import HoldfastSwitches
 from tests.activities.cable import plugged
-from workflows.switches import HoldfastSwitches
 
 
 @pytest.fixture
@@ -34,8 +35,8 @@ def queue() -> str:
 
 
 @pytest.fixture
-async def board(client: Client, queue: str) -> AsyncGenerator[SwitchBoard]:
-    async with SwitchBoard(client, queue) as made:
+async def board(client: Client, queue: str) -> AsyncGenerator[TemporalKillSwitch]:
+    async with TemporalKillSwitch(client, queue) as made:
         yield made
 
 
@@ -54,37 +55,34 @@ def names(found: Sequence[Switch]) -> list[str]:
     return [switch.name for switch in found]
 
 
-async def seen(board: SwitchBoard, true: Callable[[list[str]], bool]) -> list[str]:
+async def seen(board: TemporalKillSwitch, true: Callable[[list[str]], bool]) -> list[str]:
     """Wait until the board knows of it; the test's own time limit bounds this."""
     while not true(found := names(await board.current())):  # noqa: ASYNC110 -- it is elsewhere
         await asyncio.sleep(0.001)
     return found
 
 
-async def refusal(board: SwitchBoard) -> str:
-    """Wait until nobody can tell, and return what is said about that."""
+async def refusal(board: TemporalKillSwitch, why: str = "") -> str:
+    """Wait until nobody can tell for this reason, and return what is said about that."""
     while True:
         try:
             await board.current()
         except HoldfastError as error:
-            return str(error)
+            if why in str(error):
+                return str(error)
         await asyncio.sleep(0.001)
 
 
 @asynccontextmanager
 async def working(client: Client, queue: str) -> AsyncGenerator[None]:
     """Have the workflow of the switches run, and nothing else."""
-    async with Worker(
-        client,
-        task_queue=queue,
-        workflows=[HoldfastSwitches],
-        workflow_runner=UnsandboxedWorkflowRunner(),
-    ):
+    keeper = Worker(client, task_queue=queue, workflows=[HoldfastSwitches], workflow_runner=RUNNER)
+    async with patient(keeper):
         yield
 
 
 async def test_nothing_is_off_in_the_beginning(
-    client: Client, queue: str, board: SwitchBoard
+    client: Client, queue: str, board: TemporalKillSwitch
 ) -> None:
     """The first question starts the workflow that is followed, and finds nothing switched off."""
     assert await board.current() == ()
@@ -93,7 +91,7 @@ async def test_nothing_is_off_in_the_beginning(
 
 
 async def test_a_switch_works_while_no_worker_runs(
-    client: Client, queue: str, board: SwitchBoard
+    client: Client, queue: str, board: TemporalKillSwitch
 ) -> None:
     """Workers read the signals themselves: the workflow needn't have seen them."""
     # BY-31
@@ -111,13 +109,16 @@ async def test_a_fresh_worker_knows_what_is_off(client: Client, queue: str) -> N
     await SwitchHistory(client, queue).start(None)
     await switch(client, queue, "off")
 
-    async with SwitchBoard(client, queue) as first, SwitchBoard(client, queue) as second:
+    async with (
+        TemporalKillSwitch(client, queue) as first,
+        TemporalKillSwitch(client, queue) as second,
+    ):
         known = await asyncio.gather(first.current(), second.current())
 
     assert [names(found) for found in known] == [["send"], ["send"]]
 
 
-async def test_knowing_costs_nothing(board: SwitchBoard) -> None:
+async def test_knowing_costs_nothing(board: TemporalKillSwitch) -> None:
     """Once read, an answer waits for nothing: a turn can afford it."""
     await board.current()
 
@@ -126,17 +127,17 @@ async def test_knowing_costs_nothing(board: SwitchBoard) -> None:
 
 
 async def test_a_long_history_goes_on_elsewhere(
-    client: Client, queue: str, board: SwitchBoard, monkeypatch: pytest.MonkeyPatch
+    client: Client, queue: str, board: TemporalKillSwitch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Workers follow the switches into each next execution, and forget nothing on the way."""
-    monkeypatch.setattr("workflows.switches.MAX_EVENTS", 8)
+    monkeypatch.setattr("holdfast.workflows.switches.MAX_EVENTS", 8)
     await board.current()
     first = (await of(client, queue).describe()).run_id
     async with working(client, queue):
         for number in range(12):
             await switch(client, queue, "off", f"tool{number}")
             await seen(board, lambda found, number=number: f"tool{number}" in found)
-        async with SwitchBoard(client, queue) as fresh:
+        async with TemporalKillSwitch(client, queue) as fresh:
             known = names(await fresh.current())
 
     assert known == [f"tool{number}" for number in range(12)]
@@ -145,7 +146,7 @@ async def test_a_long_history_goes_on_elsewhere(
 
 @pytest.mark.parametrize("end", ["terminate", "cancel"])
 async def test_ending_the_workflow_switches_nothing_on(
-    client: Client, queue: str, board: SwitchBoard, end: str
+    client: Client, queue: str, board: TemporalKillSwitch, end: str
 ) -> None:
     """When somebody ends the switches' workflow, the next begins with what was off."""
     async with working(client, queue):
@@ -167,9 +168,9 @@ async def test_after_a_broken_connection_everything_is_read_again(
     client: Client, queue: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker that lost the server decides nothing until it knows again; then it knows all."""
-    monkeypatch.setattr(switches, "PATIENCE", 0.5)
-    async with plugged(client) as (cable, far), SwitchBoard(far, queue) as board:
+    async with plugged(client) as (cable, far), TemporalKillSwitch(far, queue) as board:
         await board.current()
+        monkeypatch.setattr(switches, "PATIENCE", 0.5)
         cable.cut()
         said = await refusal(board)
         await switch(client, queue, "off")
@@ -184,10 +185,10 @@ async def test_a_silent_connection_is_a_broken_one(
     client: Client, queue: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker doesn't act for longer than a poll takes on what may have changed."""
-    monkeypatch.setattr(switches, "PATIENCE", 0.2)
     monkeypatch.setattr(switch_history, "POLL", switch_history.POLL * 0.4)
-    async with plugged(client) as (cable, far), SwitchBoard(far, queue) as board:
+    async with plugged(client) as (cable, far), TemporalKillSwitch(far, queue) as board:
         await board.current()
+        monkeypatch.setattr(switches, "PATIENCE", 0.2)
         cable.freeze()
         began = time.monotonic()
         await refusal(board)
@@ -197,7 +198,7 @@ async def test_a_silent_connection_is_a_broken_one(
 
 
 async def test_a_dead_worker_holds_a_switch_up_for_seconds_only(
-    client: Client, queue: str, board: SwitchBoard
+    client: Client, queue: str, board: TemporalKillSwitch
 ) -> None:
     """A signal isn't recorded while a worker has the workflow's task; a dead one loses it soon."""
     await board.current()
@@ -213,17 +214,18 @@ async def test_a_dead_worker_holds_a_switch_up_for_seconds_only(
 
 
 async def test_a_stranger_under_the_name_is_not_believed(
-    client: Client, queue: str, board: SwitchBoard, monkeypatch: pytest.MonkeyPatch
+    client: Client, queue: str, board: TemporalKillSwitch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another workflow under the id of the switches keeps everything from running."""
     monkeypatch.setattr(switches, "PATIENCE", 0.5)
     await client.start_workflow("Other", id=switches_id(queue), task_queue=queue)
 
-    assert f"workflow '{queue}-switches' is a 'Other': end it" in await refusal(board)
+    why = f"workflow '{queue}-switches' is a 'Other': end it"
+    assert why in await refusal(board, why)
 
 
 async def test_switches_that_cant_be_read_let_nothing_run(
-    client: Client, queue: str, board: SwitchBoard, monkeypatch: pytest.MonkeyPatch
+    client: Client, queue: str, board: TemporalKillSwitch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A state that nobody can read isn't an empty one, also when its workflow has failed."""
     monkeypatch.setattr(switches, "PATIENCE", 0.5)
@@ -231,16 +233,19 @@ async def test_switches_that_cant_be_read_let_nothing_run(
     await client.start_workflow(
         "HoldfastSwitches", broken, id=switches_id(queue), task_queue=queue
     )
-    said = await refusal(board)
+    why = "what is switched off can't be read"
+    said = await refusal(board, why)
     async with working(client, queue):
         with pytest.raises(WorkflowFailureError):
             await of(client, queue).result()
 
-    assert "what is switched off can't be read" in said
-    assert "what is switched off can't be read" in await refusal(board)
+    assert why in said
+    assert why in await refusal(board, why)
 
 
-async def test_deleted_switches_begin_anew(client: Client, queue: str, board: SwitchBoard) -> None:
+async def test_deleted_switches_begin_anew(
+    client: Client, queue: str, board: TemporalKillSwitch
+) -> None:
     """Whoever deletes the switches' workflow starts over with nothing switched off."""
     await board.current()
     await switch(client, queue, "off")
@@ -257,7 +262,7 @@ async def test_who_gives_up_waiting_takes_nothing_from_the_others(
     client: Client, queue: str
 ) -> None:
     """An activity that is cancelled while it waits for the switches leaves the rest at work."""
-    async with plugged(client) as (cable, far), SwitchBoard(far, queue) as board:
+    async with plugged(client) as (cable, far), TemporalKillSwitch(far, queue) as board:
         cable.freeze()
         impatient = asyncio.create_task(board.current())
         patient = asyncio.create_task(board.current())
@@ -268,7 +273,7 @@ async def test_who_gives_up_waiting_takes_nothing_from_the_others(
         assert await patient == ()
 
 
-async def test_a_closed_board_answers_nobody(board: SwitchBoard, client: Client) -> None:
+async def test_a_closed_board_answers_nobody(board: TemporalKillSwitch, client: Client) -> None:
     """A worker that stops follows nothing any more, and lets no call begin on what it knew."""
     await board.current()
     await board.close()
@@ -299,7 +304,7 @@ async def test_switches_are_read_through_the_codec(client: Client, queue: str) -
     encrypted = await Client.connect(
         client.service_client.config.target_host, data_converter=converter
     )
-    async with SwitchBoard(encrypted, queue) as board:
+    async with TemporalKillSwitch(encrypted, queue) as board:
         await board.current()
         await switch(encrypted, queue, "off")
 

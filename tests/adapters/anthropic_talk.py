@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from adapters.anthropic import AnthropicAdapter
-from contracts.base import JsonObject
-from contracts.model import ModelReply, ModelSettings, Prefix
-from contracts.tools import AnyCall, HostedTool, ToolSuccess
-from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem
+from holdfast.adapters.anthropic import AnthropicAdapter
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.model import ModelReply, ModelSettings, Prefix
+from holdfast.contracts.tools import AnyCall, HostedTool, ToolSuccess
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem
 from tests.adapters import conversations as say
 from tests.adapters.samples.anthropic import MODEL
 

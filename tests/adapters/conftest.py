@@ -1,23 +1,8 @@
-"""Every adapter, with the words that its provider has for a few replies."""
-
-from datetime import timedelta
+"""The words that each provider has for a few replies."""
 
 import pytest
 
-from adapters.base import ProviderAdapter
-from tests.adapters.dialects import ADAPTERS, Dialect, Samples
-
-PATIENCE = timedelta(seconds=30)
-
-
-@pytest.fixture(params=ADAPTERS.values(), ids=list(ADAPTERS))
-def dialect(request: pytest.FixtureRequest) -> Dialect:
-    return request.param
-
-
-@pytest.fixture
-def adapter(dialect: Dialect) -> ProviderAdapter:
-    return dialect.adapter(PATIENCE)
+from tests.adapters.dialects import Dialect, Samples
 
 
 @pytest.fixture

@@ -3,12 +3,12 @@
 import pytest
 from pydantic import JsonValue
 
-from adapters.base import ModelAdapter
-from contracts.base import JsonObject
-from contracts.errors import ModelError
-from contracts.model import ModelReply, ModelRequest, Prefix, ToolSchema
-from contracts.tools import ArtifactRef, MalformedCall, ToolCall, ToolFailure, ToolSuccess
-from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
+from holdfast.adapters.base import ModelAdapter
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import ModelError
+from holdfast.contracts.model import ModelReply, ModelRequest, Prefix, ToolSchema
+from holdfast.contracts.tools import ArtifactRef, MalformedCall, ToolCall, ToolFailure, ToolSuccess
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 
 KEY = "a-key-that-nobody-may-see"
 

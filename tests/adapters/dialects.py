@@ -4,13 +4,16 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import NamedTuple, Protocol
 
-from adapters.anthropic import AnthropicAdapter
-from adapters.base import ProviderAdapter
-from adapters.openai import OpenAIAdapter
-from adapters.openai_chat import OpenAIChatAdapter
-from contracts.base import JsonObject
+from holdfast.adapters.anthropic import AnthropicAdapter
+from holdfast.adapters.base import ProviderAdapter
+from holdfast.adapters.openai import OpenAIAdapter
+from holdfast.adapters.openai_chat import OpenAIChatAdapter
+from holdfast.contracts.base import JsonObject
 from tests.adapters.rules.strict import Event
 from tests.adapters.samples import anthropic, openai, openai_chat
+
+PATIENCE = timedelta(minutes=5)
+"""Longer than anything takes that isn't meant to be silent, on any machine."""
 
 
 class Samples(Protocol):

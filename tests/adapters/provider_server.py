@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 import pytest
 
-from contracts.base import JsonObject
+from holdfast.contracts.base import JsonObject
 from tests.adapters.rules.anthropic import AnthropicRules
 from tests.adapters.rules.chat import ChatRules
 from tests.adapters.rules.responses import ResponsesRules

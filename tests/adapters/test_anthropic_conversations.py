@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.anthropic import AnthropicAdapter
-from contracts.base import JsonObject
-from contracts.model import ModelReply
-from contracts.tools import ToolCall
-from contracts.transcript import AssistantTurn, TranscriptItem, UserTurn
+from holdfast.adapters.anthropic import AnthropicAdapter
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.model import ModelReply
+from holdfast.contracts.tools import ToolCall
+from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, UserTurn
 from tests.adapters import conversations as say
 from tests.adapters.anthropic_talk import (
     NEWER,

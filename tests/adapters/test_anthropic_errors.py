@@ -2,9 +2,9 @@
 
 import pytest
 
-from adapters.anthropic import AnthropicAdapter
-from contracts.base import JsonObject
-from contracts.errors import FailureKind, ModelError, ModelRejected, ModelUnavailable
+from holdfast.adapters.anthropic import AnthropicAdapter
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import FailureKind, ModelError, ModelRejected, ModelUnavailable
 from tests.adapters import conversations as say
 from tests.adapters.provider_server import ProviderServer
 from tests.adapters.samples.anthropic import MODEL

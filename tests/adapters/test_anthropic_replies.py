@@ -5,13 +5,13 @@ from decimal import Decimal
 import pytest
 from pydantic import JsonValue
 
-from adapters import base
-from adapters.anthropic import AnthropicAdapter
-from contracts.base import JsonObject
-from contracts.content import Part
-from contracts.errors import ModelError
-from contracts.model import FinalAnswer
-from contracts.tools import MalformedCall
+from holdfast.adapters import base
+from holdfast.adapters.anthropic import AnthropicAdapter
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.content import Part
+from holdfast.contracts.errors import ModelError
+from holdfast.contracts.model import FinalAnswer
+from holdfast.contracts.tools import MalformedCall
 from tests.adapters.anthropic_talk import found, programmed, read, searching, thinking
 from tests.adapters.samples.anthropic import MODEL, call, message, text
 
@@ -228,8 +228,8 @@ def test_usage_is_counted_in_detail() -> None:
         "input_tokens": 746,
         "cached_tokens": 34,
         "output_tokens": 50,
-        # 700 at 3 $, 12 at 3.75 $, 34 at 0.30 $ and 50 at 15 $ for a million
-        "estimated_cost": Decimal("0.0029052"),
+        # 700 at 3 $, 12 at 3.75 $, 34 at 0.30 $ and 50 at 15 $ for a million; 2 searches at 0.01 $
+        "estimated_cost": Decimal("0.0229052"),
         "cache_write_tokens": 12,
         "reasoning_tokens": 20,
         "native": {

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.anthropic import AnthropicAdapter
-from adapters.anthropic.request import rendered as rendered_request
-from contracts.base import JsonObject
-from contracts.model import Prefix, Strategy
-from contracts.transcript import AssistantTurn, ToolTurn
+from holdfast.adapters.anthropic import AnthropicAdapter
+from holdfast.adapters.anthropic.request import rendered as rendered_request
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.model import Prefix, Strategy
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn
 from tests.adapters import conversations as say
 from tests.adapters.anthropic_talk import (
     CACHED,

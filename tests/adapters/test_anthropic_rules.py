@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 from pydantic import JsonValue
 
-from contracts.base import JsonObject
+from holdfast.contracts.base import JsonObject
 from tests.adapters.anthropic_talk import CACHED, NEWER, programmed, result, searching, thinking
 from tests.adapters.rules.anthropic import AnthropicRules
 from tests.adapters.samples.anthropic import MODEL, call, message, text

@@ -2,8 +2,8 @@
 
 import pytest
 
-from adapters.anthropic.schemas import Grammar
-from contracts.base import JsonObject
+from holdfast.adapters.anthropic.schemas import SchemaBudget
+from holdfast.contracts.base import JsonObject
 
 WORD: JsonObject = {"type": "string"}
 NOTHING: JsonObject = {"type": "null"}
@@ -40,7 +40,7 @@ def shape(leaf: JsonObject, defined: JsonObject | None = None) -> JsonObject:
 def test_plain_schemas_are_enforced(schema: JsonObject) -> None:
     """Types, choices and closed objects make a grammar."""
     # SV-07
-    assert Grammar().takes(schema)
+    assert SchemaBudget().takes(schema)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_plain_schemas_are_enforced(schema: JsonObject) -> None:
 def test_other_schemas_are_left_to_the_loop(schema: JsonObject) -> None:
     """What the API would refuse isn't sent as strict; the loop checks arguments all the same."""
     # SV-07, SV-08
-    assert not Grammar().takes(schema)
+    assert not SchemaBudget().takes(schema)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_other_schemas_are_left_to_the_loop(schema: JsonObject) -> None:
 def test_a_request_has_room_for_so_much(leaf: JsonObject, limit: int) -> None:
     """What is too much for one request is left out, and what is smaller still fits."""
     # SV-07
-    grammar = Grammar()
+    grammar = SchemaBudget()
 
     taken = [grammar.takes(shape(leaf)) for _ in range(30)]
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 from pydantic import JsonValue
 
-from adapters.anthropic import AnthropicAdapter
-from contracts.base import JsonObject
-from contracts.model import ModelSettings, Prefix, ToolSchema
-from contracts.tools import HostedTool
-from contracts.transcript import AssistantTurn, ToolTurn, UserTurn
+from holdfast.adapters.anthropic import AnthropicAdapter
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.model import ModelSettings, Prefix, ToolSchema
+from holdfast.contracts.tools import HostedTool
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from tests.adapters import conversations as say
 from tests.adapters.anthropic_talk import (
     NEWER,

@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from adapters.anthropic import AnthropicAdapter
-from contracts.base import JsonObject
-from contracts.errors import ModelError
-from contracts.model import ModelReply
-from contracts.tools import MalformedCall
+from holdfast.adapters.anthropic import AnthropicAdapter
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import ModelError
+from holdfast.contracts.model import ModelReply
+from holdfast.contracts.tools import MalformedCall
 from tests.adapters import conversations as say
 from tests.adapters.anthropic_talk import found, searching, thinking
 from tests.adapters.provider_server import NO_JSON, NO_UTF8, Break, Breaking, ProviderServer
@@ -170,7 +170,7 @@ async def test_whole_arguments_that_are_no_object(provider: ProviderServer, raw:
 async def test_broken_stream_is_an_error_of_its_kind(
     provider: ProviderServer, how: Breaking, last: Event | bytes, kind: str, after: int
 ) -> None:
-    """No call of it is heard of, but what it cost so far is."""
+    """No call of it is heard of, but what it cost so far is: its input, and who knows what."""
     # SM-02, issue 3 item 6
     provider.answer(LONG_CALL, breaks=Break(how, after, last))
 
@@ -178,8 +178,28 @@ async def test_broken_stream_is_an_error_of_its_kind(
 
     assert failure.kind == kind
     assert failure.usage
-    assert (failure.usage.input_tokens, failure.usage.output_tokens) == (1000, 1)
+    assert (failure.usage.input_tokens, failure.usage.output_tokens) == (1000, 0)
+    assert (failure.usage.tokens_known, failure.usage.estimated_cost) == (False, None)
     assert len(provider.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("counted", "known"), [(-1, True), (2, False)], ids=["behind all", "before more"]
+)
+async def test_a_count_is_the_last_one_behind_all_that_was_said(
+    provider: ProviderServer, counted: int, *, known: bool
+) -> None:
+    """What a message says that it used is all of it only where nothing more was said."""
+    sent = list(AnthropicRules().events(LONG_CALL))[:-1]
+    sent.insert(counted % len(sent), sent.pop())
+    provider.stream(
+        "".join(f"event: {each.name}\ndata: {json.dumps(each.data)}\n\n" for each in sent)
+    )
+
+    failure = await failing(AnthropicAdapter())
+
+    assert failure.usage
+    assert (failure.usage.output_tokens > 1, failure.usage.tokens_known) == (known, known)
 
 
 async def test_end_amid_a_block_is_none(provider: ProviderServer) -> None:

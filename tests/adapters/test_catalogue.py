@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from adapters.catalogue import PriceList
-from adapters.openai_chat.servers import KNOWN, ChatServer
-from contracts.control import ModelFacts
+from holdfast.adapters.catalogue import PriceList
+from holdfast.adapters.openai_chat.servers import KNOWN_CHAT_SERVERS, ChatServer
+from holdfast.contracts.control import ModelFacts
 
-SERVERS = {"groq": KNOWN["groq"], "mine": ChatServer(base_url="http://127.0.0.1:1/v1")}
+SERVERS = {
+    "groq": KNOWN_CHAT_SERVERS["groq"],
+    "mine": ChatServer(base_url="http://127.0.0.1:1/v1"),
+}
 
 
 @pytest.mark.parametrize(
@@ -68,7 +71,7 @@ def test_prices_are_loaded_when_they_are_needed() -> None:
     """A worker whose models are scripted never loads the prices of all providers."""
     program = (
         "import asyncio, sys\n"
-        "from adapters.catalogue import PriceList\n"
+        "from holdfast.adapters.catalogue import PriceList\n"
         "asyncio.run(PriceList().facts(['scripted:it']))\n"
         "print('genai_prices' in sys.modules)\n"
     )

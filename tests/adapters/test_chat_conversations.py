@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from adapters.openai_chat import OpenAIChatAdapter
-from adapters.openai_chat.servers import KNOWN, ChatServer, Feature
-from contracts.base import JsonObject
-from contracts.content import Part
-from contracts.transcript import AssistantTurn, ToolTurn
+from holdfast.adapters.openai_chat import OpenAIChatAdapter
+from holdfast.adapters.openai_chat.servers import KNOWN_CHAT_SERVERS, ChatServer, Feature
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.content import Part
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn
 from tests.adapters import conversations as say
 from tests.adapters.provider_server import ProviderServer
 from tests.adapters.rules.chat import BASE, ChatRules
@@ -126,7 +126,7 @@ async def test_what_a_server_adds_to_its_calls_goes_back(provider: ProviderServe
 def test_ids_have_the_form_that_a_server_wants() -> None:
     """Mistral takes ids of nine letters and digits; its own calls keep theirs."""
     # AD-04
-    chat = OpenAIChatAdapter({"mistral": KNOWN["mistral"]})
+    chat = OpenAIChatAdapter({"mistral": KNOWN_CHAT_SERVERS["mistral"]})
     own = say.ASKED_TWICE.model_copy(update={"model": "openai-chat:mistral/m"})
 
     foreign = chat.build_request(say.request("mistral/m", say.ASKED_TWICE, say.ANSWERED))

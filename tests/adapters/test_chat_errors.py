@@ -3,9 +3,9 @@
 import pytest
 from pydantic import JsonValue
 
-from adapters.openai_chat import OpenAIChatAdapter
-from contracts.base import JsonObject
-from contracts.errors import ModelError, ModelRejected
+from holdfast.adapters.openai_chat import OpenAIChatAdapter
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import ModelError, ModelRejected
 from tests.adapters import conversations as say
 from tests.adapters.provider_server import Break, ProviderServer
 from tests.adapters.rules.strict import Event

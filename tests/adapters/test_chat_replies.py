@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from pydantic import JsonValue
 
-from adapters.openai_chat import OpenAIChatAdapter
-from contracts.base import JsonObject
-from contracts.content import Part
-from contracts.errors import ModelUnavailable
-from contracts.model import ModelReply
-from contracts.tools import MalformedCall, ToolCall
+from holdfast.adapters.openai_chat import OpenAIChatAdapter
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.content import Part
+from holdfast.contracts.errors import ModelUnavailable
+from holdfast.contracts.model import ModelReply
+from holdfast.contracts.tools import MalformedCall, ToolCall
 from tests.adapters import conversations as say
 from tests.adapters.provider_server import ProviderServer
 from tests.adapters.samples.openai_chat import completion

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from pydantic import JsonValue
 
-from adapters.openai_chat import OpenAIChatAdapter
-from contracts.base import JsonObject
-from contracts.errors import ModelRejected
-from contracts.model import ModelSettings, Prefix, Strategy, ToolSchema
-from contracts.tools import HostedTool, ToolCall
-from contracts.transcript import AssistantTurn, ToolTurn
+from holdfast.adapters.openai_chat import OpenAIChatAdapter
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import ModelRejected
+from holdfast.contracts.model import ModelSettings, Prefix, Strategy, ToolSchema
+from holdfast.contracts.tools import HostedTool, ToolCall
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn
 from tests.adapters import conversations as say
 from tests.adapters.provider_server import ProviderServer
 from tests.adapters.samples.openai_chat import TWO_CALLS, WORDS, call

@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 import pytest
 from pydantic import ValidationError
 
-from adapters.openai_chat import OpenAIChatAdapter
-from adapters.openai_chat.servers import KNOWN, ChatServer, Feature
-from contracts.errors import AppError, ModelRejected
-from contracts.model import ModelSettings, Prefix
+from holdfast.adapters.openai_chat import OpenAIChatAdapter
+from holdfast.adapters.openai_chat.servers import KNOWN_CHAT_SERVERS, ChatServer, Feature
+from holdfast.contracts.errors import AppError, ModelRejected
+from holdfast.contracts.model import ModelSettings, Prefix
 from tests.adapters import conversations as say
 from tests.adapters.provider_server import ProviderServer, serving
 from tests.adapters.rules.chat import BASE, OPENAI, ChatRules
@@ -291,11 +291,15 @@ def shows(request: Exchange, feature: Feature) -> bool:
 @pytest.mark.skipif(not WIRE.exists(), reason="the recorded exchanges are not here")
 @pytest.mark.parametrize(
     ("name", "feature"),
-    [(name, feature) for name, server in KNOWN.items() for feature in sorted(server.supports)],
+    [
+        (name, feature)
+        for name, server in KNOWN_CHAT_SERVERS.items()
+        for feature in sorted(server.supports)
+    ],
 )
 def test_known_server_was_seen_to_take_it(name: str, feature: Feature) -> None:
     """Nothing is said of a well-known server that it wasn't seen to do."""
     # PP-02
-    host = KNOWN[name].base_url.split("/")[2]
+    host = KNOWN_CHAT_SERVERS[name].base_url.split("/")[2]
 
     assert any(shows(request, feature) for request in recorded(host))

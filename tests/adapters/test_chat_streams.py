@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 from pydantic import JsonValue
 
-from adapters.openai_chat import OpenAIChatAdapter
-from contracts.base import JsonObject
-from contracts.errors import ModelUnavailable
-from contracts.model import ModelReply
-from contracts.tools import ToolCall
+from holdfast.adapters.openai_chat import OpenAIChatAdapter
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import ModelUnavailable
+from holdfast.contracts.model import ModelReply
+from holdfast.contracts.tools import ToolCall
 from tests.adapters import conversations as say
 from tests.adapters.provider_server import Break, Breaking, ProviderServer
 from tests.adapters.samples.openai_chat import WORDS, completion

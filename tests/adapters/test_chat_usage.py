@@ -4,10 +4,10 @@ from decimal import Decimal
 
 import pytest
 
-from adapters.openai_chat import OpenAIChatAdapter
-from adapters.openai_chat.servers import KNOWN, ChatServer, Target
-from adapters.openai_chat.usage import usage
-from contracts.base import JsonObject
+from holdfast.adapters.openai_chat import OpenAIChatAdapter
+from holdfast.adapters.openai_chat.servers import KNOWN_CHAT_SERVERS, ChatServer, Target
+from holdfast.adapters.openai_chat.usage import usage
+from holdfast.contracts.base import JsonObject
 from tests.adapters.samples.openai_chat import completion
 
 
@@ -98,7 +98,9 @@ def test_missing_usage_is_no_usage_of_nothing() -> None:
 @pytest.mark.parametrize(
     ("server", "model", "cost"),
     [
-        pytest.param(KNOWN["groq"], "llama-3.3-70b-versatile", Decimal("0.000669"), id="groq"),
+        pytest.param(
+            KNOWN_CHAT_SERVERS["groq"], "llama-3.3-70b-versatile", Decimal("0.000669"), id="groq"
+        ),
         pytest.param(ChatServer(base_url="http://127.0.0.1/v1"), "gpt-4.1", None, id="nobody's"),
     ],
 )

@@ -4,10 +4,10 @@ import inspect
 
 import pytest
 
-from adapters.base import ModelAdapter, ProviderAdapter
-from contracts.base import JsonObject
-from contracts.model import FinalAnswer, ModelReply, ModelRequest, StopCause
-from contracts.tools import ToolCall
+from holdfast.adapters.base import ModelAdapter, ProviderAdapter
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.model import FinalAnswer, ModelReply, ModelRequest, StopCause
+from holdfast.contracts.tools import ToolCall
 from tests.adapters import conversations as say
 from tests.adapters.dialects import ADAPTERS, Samples
 from tests.adapters.provider_server import ProviderServer

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import JsonValue
 
-from adapters import failures
-from contracts.base import JsonObject
-from contracts.errors import FailureKind, ModelError, ModelRejected, ModelUnavailable
-from contracts.usage import CallUsage
+from holdfast.adapters import failures
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import FailureKind, ModelError, ModelRejected, ModelUnavailable
+from holdfast.contracts.usage import CallUsage
 
 PASSING = {"rate_limited", "overloaded", "unavailable", "timeout"}
 PROVIDER = failures.Provider(
@@ -26,7 +26,14 @@ def answered(
 ) -> ModelError:
     body = json.dumps({"error": error} if error else {})
     answer = failures.Answer(status, headers or {}, body.encode())
-    return failures.answered(PROVIDER, answer, "the-key")
+    return told(failures.answered(PROVIDER, answer))
+
+
+def told(error: ModelError) -> ModelError:
+    """Return an error as it leaves an adapter."""
+    with pytest.raises(ModelError), failures.discreet("the-key"):
+        raise error
+    return error
 
 
 def passes(error: ModelError) -> bool:
@@ -38,7 +45,7 @@ def passes(error: ModelError) -> bool:
 @pytest.mark.parametrize(
     ("status", "kind"),
     [
-        (302, "invalid_request"),
+        (302, "not_found"),
         (400, "invalid_request"),
         (401, "auth"),
         (402, "quota"),
@@ -160,7 +167,7 @@ def test_reported_error_says_what_it_cost() -> None:
     usage = CallUsage(input_tokens=9)
     error: JsonObject = {"type": "error", "code": "slow_down", "message": "too many\nof the-key"}
 
-    raised = failures.reported(PROVIDER, error, "the-key", usage)
+    raised = told(failures.reported(PROVIDER, error, usage))
 
     assert raised.usage == usage
     assert str(raised) == (
@@ -267,7 +274,7 @@ def test_no_key_is_repeated(said: str) -> None:
     message = f"wrong key {said}!"
 
     answer = answered(400, {"message": message})
-    event = failures.reported(PROVIDER, {"message": message}, "the-key")
+    event = told(failures.reported(PROVIDER, {"message": message}))
 
     assert str(answer).endswith("it says: wrong key [key]!")
     assert str(event).endswith("it says: wrong key [key]!")

@@ -6,13 +6,12 @@ import traceback
 import pytest
 from pydantic import JsonValue
 
-from adapters import failures
-from adapters.base import ProviderAdapter
-from contracts.base import JsonObject
-from contracts.errors import ModelRejected, ModelUnavailable
+from holdfast.adapters import failures
+from holdfast.adapters.base import ProviderAdapter
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import ModelRejected, ModelUnavailable
 from tests.adapters import conversations as say
-from tests.adapters.conftest import PATIENCE
-from tests.adapters.dialects import ADAPTERS, Dialect
+from tests.adapters.dialects import ADAPTERS, PATIENCE, Dialect
 from tests.adapters.provider_server import ProviderServer
 
 

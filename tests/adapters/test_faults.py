@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import pytest
 
-from adapters import exchange
-from adapters.base import ProviderAdapter
-from contracts.base import JsonObject
-from contracts.errors import FailureKind, ModelUnavailable
-from contracts.model import AgentEvent
+from holdfast.adapters import meter
+from holdfast.adapters.base import ProviderAdapter
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import FailureKind, ModelUnavailable
+from holdfast.contracts.model import AgentEvent
 from tests.adapters import conversations as say
-from tests.adapters.dialects import ADAPTERS, Dialect, Samples
+from tests.adapters.dialects import ADAPTERS, PATIENCE, Dialect, Samples
 from tests.adapters.provider_server import (
     NO_JSON,
     NO_OBJECT,
@@ -28,7 +28,6 @@ from tests.adapters.provider_server import (
 )
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = timedelta(seconds=30)
 IMPATIENCE = timedelta(seconds=1)
 BOTTOMLESS = b"event: content_block_delta\ndata: " + b'{"a":' * 5000 + b"1" + b"}" * 5000 + b"\n\n"
 
@@ -113,7 +112,7 @@ async def test_stream_without_end_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A worker holds what it reads: a server can't fill its memory."""
-    monkeypatch.setattr(exchange, "LARGEST_STREAM", 100)
+    monkeypatch.setattr(meter, "LARGEST_STREAM", 100)
     provider.answer(samples.TWO_CALLS, breaks=Break("stall", 4))
 
     assert (await say.failure(adapter, samples.MODEL)).kind == "unreadable"

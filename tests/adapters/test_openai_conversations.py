@@ -2,13 +2,13 @@
 
 import pytest
 
-from adapters.openai import OpenAIAdapter
-from contracts.base import JsonObject
-from contracts.content import Part
-from contracts.errors import ModelRejected
-from contracts.model import FinalAnswer
-from contracts.tools import ToolCall, ToolFailure
-from contracts.transcript import AssistantTurn, ToolTurn, UserTurn
+from holdfast.adapters.openai import OpenAIAdapter
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.content import Part
+from holdfast.contracts.errors import ModelRejected
+from holdfast.contracts.model import FinalAnswer
+from holdfast.contracts.tools import ToolCall, ToolFailure
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from tests.adapters import conversations as say
 from tests.adapters.provider_server import ProviderServer
 from tests.adapters.samples.openai_items import (

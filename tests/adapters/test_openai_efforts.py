@@ -2,10 +2,10 @@
 
 import pytest
 
-from adapters.base import ProviderAdapter
-from adapters.openai import OpenAIAdapter
-from adapters.openai_chat import OpenAIChatAdapter
-from contracts.model import Effort, ModelRequest, ModelSettings, Prefix
+from holdfast.adapters.base import ProviderAdapter
+from holdfast.adapters.openai import OpenAIAdapter
+from holdfast.adapters.openai_chat import OpenAIChatAdapter
+from holdfast.contracts.model import Effort, ModelRequest, ModelSettings, Prefix
 from tests.adapters import conversations as say
 from tests.adapters.provider_server import ProviderServer
 from tests.adapters.samples import openai, openai_chat

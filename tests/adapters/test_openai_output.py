@@ -5,11 +5,11 @@ from decimal import Decimal
 import pytest
 from pydantic import JsonValue
 
-from adapters.openai import OpenAIAdapter
-from contracts.base import JsonObject
-from contracts.content import PartKind
-from contracts.model import FinalAnswer, ModelReply
-from contracts.tools import MalformedCall, ToolCall
+from holdfast.adapters.openai import OpenAIAdapter
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.content import PartKind
+from holdfast.contracts.model import FinalAnswer, ModelReply
+from holdfast.contracts.tools import MalformedCall, ToolCall
 from tests.adapters.provider_server import ProviderServer
 from tests.adapters.samples.openai_items import ask, call, message, response, said, text, thought
 

@@ -6,11 +6,11 @@ from itertools import takewhile
 import pytest
 from pydantic import JsonValue
 
-from adapters.openai import OpenAIAdapter
-from contracts.base import JsonObject
-from contracts.model import ModelSettings, Prefix, Strategy
-from contracts.tools import HostedTool, ToolCall, ToolSuccess
-from contracts.transcript import AssistantTurn, ToolTurn, UserTurn
+from holdfast.adapters.openai import OpenAIAdapter
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.model import ModelSettings, Prefix, Strategy
+from holdfast.contracts.tools import HostedTool, ToolCall, ToolSuccess
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from tests.adapters import conversations as say
 from tests.adapters.provider_server import ProviderServer
 from tests.adapters.samples.openai_items import MODEL, ask, message, response

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import JsonValue
 
-from contracts.base import JsonObject
+from holdfast.contracts.base import JsonObject
 from tests.adapters.rules.responses import ResponsesRules
 from tests.adapters.rules.strict import Page
 from tests.adapters.samples.openai_items import call, message, response, thought

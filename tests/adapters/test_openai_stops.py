@@ -5,10 +5,10 @@ from decimal import Decimal
 import pytest
 from pydantic import JsonValue
 
-from adapters.openai import OpenAIAdapter
-from contracts.base import JsonObject
-from contracts.errors import FailureKind, ModelError, ModelUnavailable
-from contracts.model import ModelReply, StopCause
+from holdfast.adapters.openai import OpenAIAdapter
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import FailureKind, ModelError, ModelUnavailable
+from holdfast.contracts.model import ModelReply, StopCause
 from tests.adapters.provider_server import ProviderServer
 from tests.adapters.samples.openai_items import ask, call, message, response, said
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.openai import OpenAIAdapter
-from contracts.base import JsonObject
-from contracts.errors import ModelError, ModelRejected, ModelUnavailable
-from contracts.model import ModelReply, ModelRequest, Strategy
-from contracts.transcript import AssistantTurn, TranscriptItem, UserTurn
+from holdfast.adapters.openai import OpenAIAdapter
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import ModelError, ModelRejected, ModelUnavailable
+from holdfast.contracts.model import ModelReply, ModelRequest, Strategy
+from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, UserTurn
 from tests.adapters import conversations as say
 from tests.adapters.provider_server import Break, ProviderServer
 from tests.adapters.rules.responses import ResponsesRules

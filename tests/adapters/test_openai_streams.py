@@ -2,10 +2,11 @@
 
 import pytest
 
-from adapters.openai import OpenAIAdapter
-from contracts.base import JsonObject
-from contracts.errors import FailureKind, ModelError, ModelUnavailable
-from contracts.model import ModelReply
+from holdfast.adapters.openai import OpenAIAdapter
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import FailureKind, ModelError, ModelUnavailable
+from holdfast.contracts.model import ModelReply
+from holdfast.contracts.usage import UNKNOWN
 from tests.adapters.provider_server import (
     Break,
     Breaking,
@@ -104,13 +105,14 @@ def test_item_without_its_end_is_no_item() -> None:
 async def test_stream_without_its_last_event_is_cut_off(
     provider: ProviderServer, how: Breaking, after: int
 ) -> None:
-    """Wherever it breaks, nothing of it is a reply, and one request was made."""
+    """Wherever it breaks, nothing of it is a reply, and nobody knows what one that began used."""
     # SM-01, SM-02
     provider.answer(response(call(1, '{"a":1}')), breaks=Break(how, after))
 
     error = await failure(provider)
 
     assert (error.kind, type(error)) == ("cut_off", ModelUnavailable)
+    assert error.usage == (UNKNOWN if after else None)
     assert len(provider.requests) == 1
 
 
@@ -143,5 +145,7 @@ async def test_error_in_the_middle_is_sorted(
     event = Event({"type": "error", "sequence_number": 4, "message": "so it is"} | error, "error")
     provider.answer(ANSWER, breaks=Break("end", 4, event))
 
-    assert (await failure(provider)).kind == kind
+    error_of_it = await failure(provider)
+
+    assert (error_of_it.kind, error_of_it.usage) == (kind, UNKNOWN)
     assert len(provider.requests) == 1

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from adapters.base import ProviderAdapter
-from contracts.model import ModelRequest, Prefix
-from contracts.transcript import UserTurn
 from holdfast import Agent, Tool
+from holdfast.adapters.base import ProviderAdapter
+from holdfast.contracts.model import ModelRequest, Prefix
+from holdfast.contracts.transcript import UserTurn
 from tests.adapters import conversations as say
 from tests.adapters.dialects import Samples
 from tests.adapters.provider_server import ProviderServer

@@ -4,8 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from adapters import pricing
-from adapters.pricing import Tokens
+from holdfast.adapters import pricing
+from holdfast.adapters.pricing import Tokens
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ be in the tables of `recordings/not_carried.py`. The recorded request and the on
 renders are both read in this way, and the items must be equal. So what they may differ in is what
 the readers take for the same: text and a list with one text in it, the order of keys, arguments
 as text and as an object, neighbours of one role and one message, null and nothing, white space
-around the instructions, a choice among no tools at all, an effort with and without the word that
-thinking is adaptive, and a text that a tool returned and our JSON with this text as its data.
+around the instructions and around the words of a turn, a choice among no tools at all, an effort
+with and without the word that thinking is adaptive, and a text that a tool returned and our JSON
+with this text as its data.
 """
 
 from collections.abc import Generator, Iterable, Mapping
@@ -16,12 +17,11 @@ from types import ModuleType
 
 import pytest
 
-from contracts.base import JsonObject
-from contracts.model import ModelRequest, ModelSettings, Prefix, ToolSchema
-from contracts.transcript import UserTurn
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.model import ModelRequest, ModelSettings, Prefix, ToolSchema
+from holdfast.contracts.transcript import UserTurn
 from tests.adapters.recordings import items_anthropic, items_chat, items_responses, readers
 from tests.adapters.recordings.exchanges import (
-    WIRE,
     Exchange,
     Format,
     conversations,
@@ -43,8 +43,6 @@ from tests.adapters.recordings.speakers import speaker
 from tests.adapters.recordings.stripping import Row, stripped
 from tests.adapters.recordings.turns import asking
 from tests.adapters.recordings.values import Body
-
-pytestmark = pytest.mark.skipif(not WIRE.is_dir(), reason="the recorded exchanges are not here")
 
 READERS: Mapping[Format, ModuleType] = {
     "anthropic": items_anthropic,

@@ -9,20 +9,18 @@ from collections.abc import Generator
 
 import pytest
 
-from contracts.content import Part
-from contracts.errors import ModelUnavailable
-from contracts.model import ModelReply
-from contracts.tools import AnyCall, ToolCall
+from holdfast.contracts.content import Part
+from holdfast.contracts.errors import ModelUnavailable
+from holdfast.contracts.model import ModelReply
+from holdfast.contracts.tools import AnyCall, ToolCall
 from tests.adapters.conversations import KEY
-from tests.adapters.recordings.exchanges import WIRE, Exchange, each, recorded
+from tests.adapters.recordings.exchanges import Exchange, each, recorded
 from tests.adapters.recordings.expected import Call, Counts
 from tests.adapters.recordings.lossless import UNKEPT, Unkept, concerns, lost
 from tests.adapters.recordings.readers import READERS, answered, failed, said, whole
 from tests.adapters.recordings.replies import Replies, replies
 from tests.adapters.recordings.speakers import own_name
 from tests.adapters.recordings.values import Body
-
-pytestmark = pytest.mark.skipif(not WIRE.is_dir(), reason="the recorded exchanges are not here")
 
 NO_TOOLS = {"compaction", "container_upload", "fallback", "mcp_tool_listing"}
 """Kinds of blocks that the documents know, and that have to do with no tool of ours or theirs."""

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from adapters import retry_after
+from holdfast.adapters import retry_after
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 
@@ -21,6 +21,13 @@ NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
         pytest.param({"retry-after": "Sat, 21 Nov 2026 12:00:30 -0000"}, 30.0, id="without zone"),
         pytest.param({"retry-after": "Sat, 21 Nov 2026 11:00:00 GMT"}, 0.0, id="a past date"),
         pytest.param({"retry-after": "soon"}, None, id="words"),
+        pytest.param({"retry-after": f"Sun, 06 Nov {10**12} 08:49:37 GMT"}, None, id="a far year"),
+        pytest.param(
+            {"retry-after": f"Sun, 06 Nov 2026 08:49:37 +{10**15}"}, None, id="a far zone"
+        ),
+        pytest.param(
+            {"retry-after": "Fri, 01 Jan 0001 00:00:00 +2359"}, 0.0, id="before all years"
+        ),
         pytest.param({"retry-after": "-3"}, None, id="before now"),
         pytest.param({"retry-after": "nan"}, None, id="no number"),
         pytest.param({"retry-after": "inf"}, None, id="for ever"),

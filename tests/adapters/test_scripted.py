@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from pydantic import JsonValue
 
-from adapters.scripted import (
+from holdfast.adapters.scripted import (
     Reply,
     Script,
     ScriptedAdapter,
@@ -17,11 +17,11 @@ from adapters.scripted import (
     say,
     using,
 )
-from contracts.errors import ModelRejected, ModelUnavailable
-from contracts.model import ModelReply, ModelRequest, Prefix, StopCause
-from contracts.tools import MalformedCall, ToolCall
-from contracts.transcript import ToolTurn, TranscriptItem, UserTurn
-from contracts.usage import CallUsage
+from holdfast.contracts.errors import ModelRejected, ModelUnavailable
+from holdfast.contracts.model import ModelReply, ModelRequest, Prefix, StopCause
+from holdfast.contracts.tools import MalformedCall, ToolCall
+from holdfast.contracts.transcript import ToolTurn, TranscriptItem, UserTurn
+from holdfast.contracts.usage import CallUsage
 from tests.builders import a_call, a_failure, a_success, a_transcript
 
 GOAL = (UserTurn(text="reach the goal"),)

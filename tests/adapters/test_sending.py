@@ -5,18 +5,18 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.base import ProviderAdapter
-from contracts.base import JsonObject
-from contracts.model import FinalAnswer
-from contracts.run import Stop
-from contracts.tools import HostedTool, ToolCall, ToolResult
-from contracts.transcript import AssistantTurn
+from holdfast.adapters.base import ProviderAdapter
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.model import FinalAnswer
+from holdfast.contracts.run import Stop
+from holdfast.contracts.tools import HostedTool, ToolCall, ToolResult
+from holdfast.contracts.transcript import AssistantTurn
+from holdfast.run import replies
+from holdfast.run.transcript import halted
 from tests.adapters import conversations as say
 from tests.adapters.dialects import Samples
 from tests.adapters.provider_server import ProviderServer
 from tests.builders import NOW, a_state
-from workflows import replies
-from workflows.transcript import halted
 
 
 async def test_results_go_back_to_their_calls(

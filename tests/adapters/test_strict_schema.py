@@ -3,8 +3,8 @@
 import pytest
 from pydantic import JsonValue
 
-from adapters import strict_schema
-from contracts.base import JsonObject
+from holdfast.adapters import strict_schema
+from holdfast.contracts.base import JsonObject
 
 
 def closed(required: list[JsonValue] | None = None, /, **properties: JsonValue) -> JsonObject:

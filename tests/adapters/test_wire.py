@@ -2,8 +2,8 @@
 
 import pytest
 
-from adapters import wire
-from contracts.tools import MalformedCall, ToolCall
+from holdfast.adapters import wire
+from holdfast.contracts.tools import MalformedCall, ToolCall
 
 
 @pytest.mark.parametrize(

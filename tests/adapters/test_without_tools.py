@@ -6,15 +6,15 @@ from dataclasses import replace
 import pytest
 from pydantic import JsonValue
 
-from adapters.anthropic import AnthropicAdapter
-from adapters.base import ProviderAdapter
-from adapters.openai import OpenAIAdapter
-from adapters.openai_chat import OpenAIChatAdapter
-from adapters.openai_chat.servers import ChatServer, Feature
-from contracts.base import JsonObject
-from contracts.model import ModelReply, ModelRequest, ModelSettings, Prefix, Strategy
-from contracts.tools import HostedTool
-from contracts.transcript import UserTurn
+from holdfast.adapters.anthropic import AnthropicAdapter
+from holdfast.adapters.base import ProviderAdapter
+from holdfast.adapters.openai import OpenAIAdapter
+from holdfast.adapters.openai_chat import OpenAIChatAdapter
+from holdfast.adapters.openai_chat.servers import ChatServer, Feature
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.model import ModelReply, ModelRequest, ModelSettings, Prefix, Strategy
+from holdfast.contracts.tools import HostedTool
+from holdfast.contracts.transcript import UserTurn
 from tests.adapters import conversations as say
 from tests.adapters.dialects import Samples
 from tests.adapters.provider_server import ProviderServer

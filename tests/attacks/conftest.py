@@ -7,14 +7,17 @@ import pytest
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-import settings
-from contracts.tools import ToolInvocation
+from holdfast import settings
+from holdfast.contracts.tools import ToolInvocation
+from holdfast.tools.artifacts import quoted
+from holdfast.tools.sandbox.sandbox import Sandbox
+from holdfast.tools.tool import Tool
+from tests.adapters.conversations import KEY
+from tests.adapters.provider_server import point_sdks_at
 from tests.attacks import hostile
 from tests.attacks.outside import Alive, Attack, nobody
+from tests.attacks.servers import Reach
 from tests.builders import an_invocation
-from tools.artifacts import quoted
-from tools.sandbox.sandbox import Sandbox
-from tools.tool import Tool
 
 
 @pytest.fixture(scope="session")
@@ -37,13 +40,13 @@ def sandbox(home: Path) -> Sandbox:
 @pytest.fixture
 def invocation(request: pytest.FixtureRequest) -> ToolInvocation:
     """A call of a run of this test's own."""
-    return an_invocation(run_id=f"run {request.node.nodeid}")
+    return an_invocation(first_execution_run_id=f"run {request.node.nodeid}")
 
 
 @pytest.fixture
 def workspace(home: Path, invocation: ToolInvocation) -> Path:
     """The workspace of this test's run, seen from outside."""
-    folder = home / "workspaces" / quoted(invocation.run_id)
+    folder = home / "workspaces" / quoted(invocation.first_execution_run_id)
     folder.mkdir(parents=True, mode=0o700)
     return folder
 
@@ -65,3 +68,8 @@ async def alive(workspace: Path) -> AsyncGenerator[Alive]:
     pipe = Alive(workspace)
     yield pipe
     pipe.close()
+
+
+@pytest.fixture
+def reach(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Reach:
+    return lambda address: point_sdks_at(address, KEY, tmp_path, monkeypatch)

@@ -2,9 +2,9 @@
 
 from pydantic import JsonValue
 
-from contracts.tools import Risk
-from tools.context import ToolContext
-from tools.tool import tool
+from holdfast.contracts.tools import Risk
+from holdfast.tools.context import ToolContext
+from holdfast.tools.tool import tool
 
 CHANNEL = """
 import os, socket

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import httpcore
 
-from tools.egress.client import Egress, Patience, verifying
-from tools.egress.pinned import connected
+from holdfast.tools.egress.client import Egress, Patience, verifying
+from holdfast.tools.egress.pinned import connected
 
 PUBLIC = "93.184.216.34"
 ELSEWHERE = "93.184.216.35"

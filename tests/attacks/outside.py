@@ -8,9 +8,9 @@ from typing import NoReturn
 
 from pydantic import JsonValue
 
-from tools.egress.exchange import HttpRequest
+from holdfast.tools.egress.exchange import HttpRequest
 
-PATIENCE = 20.0
+PATIENCE = 120.0
 """Seconds after which a process that should have ended has survived."""
 
 Attack = Callable[..., Coroutine[None, None, JsonValue]]

@@ -6,13 +6,13 @@ import json
 import pytest
 from pydantic import JsonValue
 
-from contracts.errors import ToolCrashed, ToolError
-from contracts.tools import ToolInvocation
+from holdfast.contracts.errors import ToolCrashed, ToolError
+from holdfast.contracts.tools import ToolInvocation
+from holdfast.tools.sandbox.sandbox import Sandbox
+from holdfast.tools.sandbox.talk import LARGEST_REPORT, MOST_MESSAGES
 from tests.attacks import hostile
 from tests.attacks.hostile import CHANNEL
 from tests.attacks.outside import Attack, nobody
-from tools.sandbox.sandbox import Sandbox
-from tools.sandbox.talk import LARGEST_REPORT, MOST_MESSAGES
 
 FORGED = json.dumps({"kind": "done", "content": '"forged"'})
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from contracts.base import JsonObject
-from contracts.errors import ToolDenied, ToolError, ToolTimeout
-from contracts.tools import ToolInvocation
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import ToolDenied, ToolError, ToolTimeout
+from holdfast.contracts.tools import ToolInvocation
+from holdfast.tools import builtin
+from holdfast.tools.sandbox.bounds import BOUNDS
+from holdfast.tools.sandbox.sandbox import Sandbox
 from tests.attacks import hostile
 from tests.attacks.outside import Alive, Attack, nobody
-from tools import builtin
-from tools.sandbox.bounds import BOUNDS
-from tools.sandbox.sandbox import Sandbox
 
 ROOT = Path(__file__).parents[2]
 
@@ -139,6 +139,39 @@ signal.pause()
         await bounded.run(hostile.run, call, lambda _: None, nobody)
 
 
+async def test_memory_that_no_process_holds(attack: Attack) -> None:
+    """Nobody gets shared pages that the kernel keeps when all processes have let go of them."""
+    code = """
+import mmap, os
+result = []
+for file in (-1, os.open("/dev/zero", os.O_RDWR)):
+    try:
+        mmap.mmap(file, 2**20)
+    except OSError as error:
+        result.append(error.strerror)
+"""
+    assert await attack(code) == ["Operation not permitted", "No such device"]
+
+
+async def test_programs_that_share_memory_in_files_work(attack: Attack) -> None:
+    """Pools, queues and private memory need none of what is denied; /dev/zero reads as ever."""
+    code = """
+import mmap, multiprocessing
+from multiprocessing import shared_memory
+forked = multiprocessing.get_context("fork")
+with forked.Pool(2) as pool:
+    result = pool.map(abs, [-1, -2])
+counter = forked.Value("i", 3)
+held = shared_memory.SharedMemory(create=True, size=4)
+private = mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+with open("/dev/zero", "rb") as zero:
+    result += [counter.value, sum(zero.read(10)), len(held.buf) >= 4, len(private)]
+held.close()
+held.unlink()
+"""
+    assert await attack(code) == [1, 2, 3, 0, True, 4096]
+
+
 async def test_filling_the_disk(home: Path, invocation: ToolInvocation) -> None:
     """A call never begins, nor goes on, where it would take the worker's last space."""
     call = invocation.model_copy(update={"arguments": {"code": "result = 1"}})
@@ -227,8 +260,8 @@ import asyncio, sys
 from pathlib import Path
 from tests.attacks import hostile
 from tests.attacks.outside import nobody
-from contracts.tools import ToolInvocation
-from tools.sandbox.sandbox import Sandbox
+from holdfast.contracts.tools import ToolInvocation
+from holdfast.tools.sandbox.sandbox import Sandbox
 
 call = ToolInvocation.model_validate_json(sys.argv[2])
 asyncio.run(Sandbox(Path(sys.argv[1])).run(hostile.run, call, lambda _: None, nobody))

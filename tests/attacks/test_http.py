@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from contracts.errors import ToolError
+from holdfast.contracts.errors import ToolError
+from holdfast.tools.egress.exchange import LARGEST_BODY, request
 from tests.attacks.net import (
     BRIEF,
     ELSEWHERE,
@@ -15,7 +16,6 @@ from tests.attacks.net import (
     answering,
     redirecting,
 )
-from tools.egress.exchange import LARGEST_BODY, request
 
 EVERYBODY = ("*", "*:8080")
 

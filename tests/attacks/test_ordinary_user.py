@@ -9,7 +9,6 @@ from tests.nobody import run_as_nobody
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests run as an ordinary user already")
-@pytest.mark.timeout(600)
 def test_the_attacks_as_an_ordinary_user(everybodys: Path, home: Path) -> None:
     """What holds for a worker that is root holds for one that isn't: a user namespace confines."""
     # RK-13 RK-15 RK-17

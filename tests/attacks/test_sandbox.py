@@ -12,14 +12,14 @@ import pytest
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from contracts.errors import ToolCrashed
-from contracts.tools import ToolInvocation
+from holdfast.contracts.errors import ToolCrashed
+from holdfast.contracts.tools import ToolInvocation
+from holdfast.tools import builtin
+from holdfast.tools.sandbox.bounds import BOUNDS
+from holdfast.tools.sandbox.sandbox import Sandbox
+from holdfast.tools.tool import Tool, imported
 from tests.attacks import hostile
 from tests.attacks.outside import Attack, nobody
-from tools import builtin
-from tools.sandbox.bounds import BOUNDS
-from tools.sandbox.sandbox import Sandbox
-from tools.tool import Tool, imported
 
 SECRET = "hunter2-of-the-worker"
 
@@ -76,8 +76,8 @@ result = found
 SHOP = """
 import os, sys
 from pathlib import Path
-from contracts.tools import Risk
-from tools.tool import tool
+from holdfast.contracts.tools import Risk
+from holdfast.tools.tool import tool
 from {name}.words import WORD
 
 # Python itself is large, and everybody's.
@@ -133,7 +133,7 @@ async def test_reading_the_workspace_of_another_run(
 ) -> None:
     """A run sees its own workspace, and no other run's."""
     await attack(tool=builtin.write_file, path="mine.txt", content=SECRET)
-    other = invocation.model_copy(update={"run_id": "another run", "arguments": {}})
+    other = invocation.model_copy(update={"first_execution_run_id": "another", "arguments": {}})
 
     said = await sandbox.run(builtin.list_files, other, lambda _: None, nobody)
 
@@ -226,6 +226,8 @@ SYSTEM_CALLS = {
     "io_uring": "425, 1, 0",
     "memory without a name": "319, b'x', 0",
     "shared memory": "29, 0, 4096, 0o1600",
+    "shared memory of what is forked": "9, 0, 4096, 3, 0x21, -1, 0",
+    "the same, validated": "9, 0, 4096, 3, 0x23, -1, 0",
     "a file by its handle": "304, 0, 0, 0",
 }
 
@@ -291,7 +293,9 @@ async def test_a_run_has_a_number_of_its_own(sandbox: Sandbox, invocation: ToolI
     found: set[bytes] = set()
     for run in ("first", "second"):
         arguments: dict[str, JsonValue] = {"code": "import os; result = os.getuid()"}
-        call = invocation.model_copy(update={"run_id": run, "arguments": arguments})
+        call = invocation.model_copy(
+            update={"first_execution_run_id": run, "arguments": arguments}
+        )
         found.add(await sandbox.run(hostile.run, call, lambda _: None, nobody))
 
     assert b"0" not in found

@@ -7,15 +7,14 @@ import pytest
 from pydantic import JsonValue
 from temporalio.client import WorkflowHistory
 
-import worker
-from contracts.errors import HoldfastError
-from contracts.tools import ToolFailure
-from holdfast import App, call, calls, say
+from holdfast import App, call, calls, say, worker
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.tools import ToolFailure
+from holdfast.tools import builtin
+from holdfast.tools.tool import Tool
 from tests.attacks import hostile
 from tests.running import Runs
 from tests.sample import scripted
-from tools import builtin
-from tools.tool import Tool
 
 TOOLS: Sequence[Tool] = (
     builtin.run_command,

@@ -14,9 +14,9 @@ from pydantic import JsonValue
 from structlog.testing import capture_logs
 from temporalio.client import WorkflowHandle
 
-from contracts.run import RunResult
-from contracts.tools import ToolFailure, ToolSuccess
-from holdfast import Agent, App, Budget, Reply, call, say
+from holdfast import Agent, App, Budget, Reply, Risk, ToolContext, call, say, tool
+from holdfast.contracts.run import RunResult
+from holdfast.contracts.tools import ToolFailure, ToolSuccess
 from holdfast.histories import fetch
 from tests.attacks import leaking
 from tests.attacks.leaking import (
@@ -33,6 +33,7 @@ from tests.attacks.leaking import (
     tell_from_afar,
     tell_nearby,
 )
+from tests.attacks.raising import RAISED, raise_as, raise_as_from_afar
 from tests.examples.approvers import trusted
 from tests.running import Run, Runs
 
@@ -166,6 +167,40 @@ async def test_no_guise_of_a_secret_reaches_history_or_artifacts(
     assert "[redacted]" in str(artifacts)
 
 
+@pytest.mark.parametrize("from_afar", [False, True], ids=["in the worker", "from afar"])
+async def test_no_exception_takes_a_secret_out(
+    runs: Runs,
+    file: Path,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+    *,
+    from_afar: bool,
+) -> None:
+    """Whatever is raised, and wherever it has the secret: the call failed, and nobody reads it."""
+    # PP-04
+    raised = raise_as_from_afar if from_afar else raise_as
+    more = {"file": str(file)} if from_afar else {}
+    calls = (call(raised.contract.name, kind=kind, **more) for kind in RAISED)
+    agent = Agent(
+        name="it",
+        instructions="Do as you are told.",
+        models=["scripted:it"],
+        tools=(raised,),
+        budget=Budget(max_steps=50, max_consecutive_failures=50),
+    )
+    with capture_logs() as logs:
+        async with runs.working(App(agents=[agent], scripts={"it": (*calls, say("done"))})):
+            run = await runs.start("it")
+            assert (await run.result()).answer == "done"
+            results = await run.results()
+            history = await histories(runs, run)
+
+    assert leaks(history) == []
+    assert leaks(json.loads(json.dumps(logs, default=str))) == []
+    assert leaks([caplog.text, *capfd.readouterr()]) == []
+    assert [result.status for result in results] == ["error"] * len(RAISED)
+
+
 async def test_no_secret_in_the_progress_that_the_server_shows(
     runs: Runs, file: Path, tmp_path: Path
 ) -> None:
@@ -205,6 +240,34 @@ async def test_a_secret_that_a_tool_makes_reaches_nobody(runs: Runs, tmp_path: P
     assert result.data == {"password": "[withheld]", "length": "[withheld]", "expires": True}
     assert "withheld" in result.summary
     assert leaks(history, made) == []
+
+
+@pytest.mark.parametrize("raising", [False, True], ids=["returned", "raised"])
+async def test_a_secret_that_is_rotated_around_its_use_reaches_nobody(
+    runs: Runs, file: Path, *, raising: bool
+) -> None:
+    """What the tool got was in the file neither when the call began nor when it ended."""
+    values = ["first-4kd82hq1", "second-4kd82hq1", "third-4kd82hq1"]
+    file.write_text(values[0], encoding="utf-8")
+
+    @tool(risk=Risk.READ_ONLY, max_retries=0)
+    async def outdated(ctx: ToolContext) -> str:
+        """Return a secret that is only good for a moment."""
+        file.write_text(values[1], encoding="utf-8")
+        secret = ctx.secret("db")
+        file.write_text(values[2], encoding="utf-8")
+        if raising:
+            raise ConnectionError(secret)
+        return secret
+
+    agent = Agent(name="it", instructions="Go.", models=["scripted:it"], tools=[outdated])
+    async with runs.working(App(agents=[agent], scripts={"it": [call("outdated"), say("done")]})):
+        run = await runs.start("it")
+        await run.result()
+        history = await run.handle.fetch_history()
+
+    written = b"".join(event.SerializeToString() for event in history.events)
+    assert [value for value in values if value.encode() in written] == []
 
 
 async def test_an_exception_keeps_its_name(runs: Runs, file: Path) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from contracts.approvals import ApprovalRequest, Disposition
-from contracts.base import JsonObject
 from holdfast import Agent, App, Budget, Risk, Script, call, tool
+from holdfast.contracts.approvals import ApprovalRequest, MessageOutcome
+from holdfast.contracts.base import JsonObject
 from tests.running import Run, Runs
 from tests.sample import lines, note, told
 from tests.tokens import PROVIDER, Signer, a_signer, b64, claims_about, compact, hs256
@@ -20,7 +20,7 @@ FORGER = a_signer(kid="alice-1", subject="forger")
 IDP = a_signer("ES256", kid="idp-1")
 
 
-@tool(risk=Risk.FINANCIAL, timeout=5)
+@tool(risk=Risk.FINANCIAL)
 async def refund(log: str, amount: float) -> str:
     """Give somebody their money back."""
     note(log, f"refunded {amount}")
@@ -52,7 +52,7 @@ def claims(run: Run, request: ApprovalRequest, **changes: JsonValue) -> JsonObje
     return claims_about(request, datetime.now(UTC), **{"run_id": run.handle.id, **changes})
 
 
-async def send(run: Run, request: ApprovalRequest, token: str) -> Disposition:
+async def send(run: Run, request: ApprovalRequest, token: str) -> MessageOutcome:
     return await run.decide(
         {
             "request_id": request.request_id,

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from contracts.tools import ToolInvocation
+from holdfast.contracts.tools import ToolInvocation
+from holdfast.tools.workspaces import Workspaces
 from tests.attacks.outside import Attack
 from tests.attacks.test_files import LINKS
-from tools.workspaces import Workspaces
 
 LEAVE_TRAPS = f"""{LINKS}
 import socket
@@ -43,11 +43,11 @@ async def test_back_to_before_the_harm(
     # BT-05
     workspaces = Workspaces(home)
     await attack(LEAVE_TRAPS)
-    snapshot = workspaces.snapshot(invocation.run_id)
+    snapshot = workspaces.snapshot(invocation.first_execution_run_id)
     await attack(MAKE_A_MESS)
 
-    assert workspaces.restore(invocation.run_id, snapshot.digest) == snapshot
+    assert workspaces.restore(invocation.first_execution_run_id, snapshot.digest) == snapshot
 
-    assert workspaces.digest(invocation.run_id) == snapshot.digest
+    assert workspaces.digest(invocation.first_execution_run_id) == snapshot.digest
     assert await attack(LOOK) == ["first again", "first", 10**7]
-    assert workspaces.digest(invocation.run_id) != snapshot.digest
+    assert workspaces.digest(invocation.first_execution_run_id) != snapshot.digest

@@ -7,6 +7,7 @@ from holdfast import (
     App,
     GuardrailContext,
     GuardrailResult,
+    ResourceScope,
     Risk,
     Subject,
     Tool,
@@ -26,22 +27,24 @@ FREE = ("plain", "asking", "renewing")
 
 GUARDED = ("guarded", "guarded_asking")
 
+NAMED = ResourceScope(kind="workspace", argument="text")
 
-@tool(risk=Risk.WRITE_LOCAL)
+
+@tool(risk=Risk.WRITE_LOCAL, scope=NAMED)
 async def remove(log: str, text: str, ctx: ToolContext) -> str:
     """Take a thing away again that was placed before."""
     note(log, f"removed {text}")
     return "removed"
 
 
-@tool(risk=Risk.WRITE_LOCAL, undo="remove")
+@tool(risk=Risk.WRITE_LOCAL, scope=NAMED, undo="remove")
 async def place(log: str, text: str) -> str:
     """Place a thing where it can be taken away again."""
     note(log, f"placed {text}")
     return "placed"
 
 
-@tool(risk=Risk.WRITE_LOCAL)
+@tool(risk=Risk.WRITE_LOCAL, scope=NAMED)
 async def spill(log: str, text: str) -> str:
     """Change something, and break before anybody is told."""
     note(log, f"spilled {text}")

@@ -6,9 +6,13 @@ from collections.abc import Callable, Generator, Iterable
 from typing import TypeAlias
 
 from temporalio.api.enums.v1 import EventType
+from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowHistory
+from temporalio.common import RawValue
 
-from contracts.transcript import AssistantTurn, ToolTurn
+from holdfast.contracts.approvals import AnswerSignal, ApprovalSignal, ResolutionSignal
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn
+from holdfast.workflows import messages
 from tests.chaos.playing import Played
 from tests.chaos.scripts import MARKS
 from tests.histories import activities
@@ -66,7 +70,7 @@ def ends_with_a_reason(played: Played) -> Complaints:
     """A run has an answer, or says why it has none, or waits for somebody, and says for what."""
     result = played.result
     if result is None:
-        waits = played.pending or played.status.status == "suspended"
+        waits = played.pending or played.status.status in {"suspending", "suspended"}
         if not waits:
             yield f"it rests as {played.status.status}, and nobody knows why"
         yield from (f"{request} has no reason" for request in played.pending if not request.reason)
@@ -171,27 +175,38 @@ def _tools_run(histories: Iterable[WorkflowHistory]) -> list[str]:
 
 def _approvals_and_tools(history: WorkflowHistory) -> Generator[tuple[str, int]]:
     """Yield each activity that was asked for, and how many approvals each judgement accepted."""
-    judged: dict[int, list[str]] = {}
+    said: list[tuple[str, str]] = []
     for event in history.events:
-        if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
-            asked = event.activity_task_scheduled_event_attributes
-            if asked.activity_type.name == "judge":
-                messages = json.loads(asked.input.payloads[0].data)["messages"]
-                judged[event.event_id] = [message.get("decision", "") for message in messages]
-            yield asked.activity_type.name, 0
-        elif event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
-            done = event.activity_task_completed_event_attributes
-            if done.scheduled_event_id not in judged:
-                continue
-            verdicts = json.loads(done.result.payloads[0].data)["verdicts"]
-            decisions = judged[done.scheduled_event_id]
-            yield (
-                "judge",
-                sum(
-                    verdict["accepted"] and decision == "approve"
-                    for verdict, decision in zip(verdicts, decisions, strict=True)
-                ),
-            )
+        said += _decisions(event)
+        asked = event.activity_task_scheduled_event_attributes.activity_type.name
+        if asked:
+            yield asked, 0
+        details = event.marker_recorded_event_attributes.details
+        if "data" not in details or "result" not in details:
+            continue
+        if json.loads(details["data"].payloads[0].data)["activity_type"] != "judge":
+            continue
+        accepted = 0
+        for verdict in json.loads(details["result"].payloads[0].data)["verdicts"]:
+            judged = next(one for one in said if one[0] == verdict["request_id"])
+            said.remove(judged)
+            accepted += verdict["accepted"] and judged[1] == "approve"
+        yield "judge", accepted
+
+
+def _decisions(event: HistoryEvent) -> Generator[tuple[str, str]]:
+    """Yield the request that a message is about, and whether it approves."""
+    signalled = event.workflow_execution_signaled_event_attributes
+    update = event.workflow_execution_update_accepted_event_attributes.accepted_request.input
+    name = {"decide": "approval"}.get(update.name, signalled.signal_name)
+    given = signalled.input if signalled.signal_name else update.args
+    match messages.read(name, [RawValue(payload) for payload in given.payloads]):
+        case ApprovalSignal(request_id=request_id, decision=decision):
+            yield request_id, decision
+        case AnswerSignal(request_id=request_id) | ResolutionSignal(request_id=request_id):
+            yield request_id, ""
+        case _:
+            pass
 
 
 def _unguarded(history: WorkflowHistory) -> Complaints:

@@ -1,7 +1,7 @@
 """Plays scripts on a real server, with a worker that comes and goes."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,27 +10,31 @@ from typing import TypeAlias
 from uuid import uuid4
 
 from pydantic import JsonValue
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowExecutionStatus, WorkflowHandle, WorkflowHistory
 from temporalio.service import RPCError, RPCStatusCode
 
-from contracts.approvals import Request
-from contracts.base import JsonObject
-from contracts.errors import ModelRejected, ModelUnavailable
-from contracts.run import RunResult, StatusReport, UsageReport
-from contracts.transcript import TranscriptItem, TranscriptPage
-from contracts.usage import UsageMetrics
 from holdfast import App, Reply, ScriptTurn, fail, say
+from holdfast.contracts.approvals import Request
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import ModelRejected, ModelUnavailable
+from holdfast.contracts.run import RunResult, StatusReport, UsageReport
+from holdfast.contracts.transcript import TranscriptItem, TranscriptPage
+from holdfast.contracts.usage import UsageMetrics
 from holdfast.histories import fetch
 from tests.chaos.scripts import LOG, MARKS, Asked, Message, Script
 from tests.running import Run, Runs
 from tests.sample import lines
 
-PATIENCE = 30.0
+PATIENCE = 300.0
 """Seconds until a run that neither ends nor rests counts as stuck."""
-
 
 LOST = timedelta(seconds=2)
 """How long a workflow task that a worker took with it keeps its run waiting."""
+
+PAUSE = timedelta(seconds=1)
+"""The longest pause that a run makes without waiting for anything."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,8 @@ class Stage:
         self._runs = runs
         self._folder = folder
         self._cached_transcripts = cached_transcripts
+        # Who forgets builds a run anew in each task, which takes the time that it takes.
+        self._task_timeout = LOST if cached_transcripts else None
         self._scripts: dict[str, Script] = {}
         self._left: set[tuple[str, int]] = set()
         self._leaving = asyncio.Event()
@@ -80,7 +86,7 @@ class Stage:
             {"agent": script.agent, "input": script.goal, "budget": script.budget},
             id=run_id,
             task_queue=self._runs.queue,
-            task_timeout=LOST,
+            task_timeout=self._task_timeout,
             result_type=RunResult,
         )
         run = Run(handle)
@@ -203,9 +209,32 @@ async def _ended(handle: WorkflowHandle[object, RunResult]) -> bool:
 async def _rests(handle: WorkflowHandle[object, RunResult]) -> bool:
     description = await handle.describe()
     raw = description.raw_description
-    fresh = raw.workflow_execution_info.history_length < 3  # its execution hasn't begun yet
-    moves = fresh or raw.pending_activities or raw.HasField("pending_workflow_task")
-    return description.status is not WorkflowExecutionStatus.RUNNING or not moves
+    if description.status is not WorkflowExecutionStatus.RUNNING:
+        return True
+    length = raw.workflow_execution_info.history_length
+    fresh = length < 3  # its execution hasn't begun yet
+    if fresh or raw.pending_activities or raw.HasField("pending_workflow_task"):
+        return False
+    events = [event async for event in handle.fetch_history_events()]
+    return len(events) == length and not _pauses(events)
+
+
+def _pauses(events: Iterable[HistoryEvent]) -> bool:
+    """Whether a run goes on by itself, and soon: after it has heard something, say."""
+    soon: set[int] = set()
+    for event in events:
+        match event.event_type:
+            case EventType.EVENT_TYPE_TIMER_STARTED:
+                timer = event.timer_started_event_attributes
+                if timer.start_to_fire_timeout.ToTimedelta() <= PAUSE:
+                    soon.add(event.event_id)
+            case EventType.EVENT_TYPE_TIMER_FIRED:
+                soon.discard(event.timer_fired_event_attributes.started_event_id)
+            case EventType.EVENT_TYPE_TIMER_CANCELED:
+                soon.discard(event.timer_canceled_event_attributes.started_event_id)
+            case _:
+                pass
+    return bool(soon)
 
 
 async def _items(run: Run) -> tuple[TranscriptItem, ...]:

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from contracts.base import JsonObject
+from holdfast.contracts.base import JsonObject
 
 LOG = "<log>"
 """Stands for the file that the tools of a run write their effects to."""

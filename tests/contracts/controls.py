@@ -2,10 +2,10 @@
 
 from decimal import Decimal
 
-from contracts.approvals import Requirement, Review
-from contracts.base import Contract
-from contracts.budget import Budget
-from contracts.control import (
+from holdfast.contracts.approvals import Requirement, Review
+from holdfast.contracts.base import Contract
+from holdfast.contracts.budget import Budget
+from holdfast.contracts.control import (
     Approach,
     Backtracking,
     Candidate,
@@ -14,13 +14,15 @@ from contracts.control import (
     Decomposition,
     Effect,
     Fallback,
+    KnownEffect,
     ModelAttempt,
     ModelFacts,
     ReasoningRoute,
+    Subtask,
     Tiers,
     Triggers,
 )
-from contracts.guardrails import (
+from holdfast.contracts.guardrails import (
     GuardrailResult,
     GuardrailSpec,
     GuardrailVerdict,
@@ -29,8 +31,8 @@ from contracts.guardrails import (
     Signals,
     Subject,
 )
-from contracts.notices import Notice
-from contracts.project import (
+from holdfast.contracts.notices import Notice
+from holdfast.contracts.project import (
     OpenProject,
     ProjectContext,
     ProjectFile,
@@ -39,8 +41,20 @@ from contracts.project import (
     SnapshotWorkspace,
     WorkspaceSnapshot,
 )
-from contracts.transcript import Span, View
-from tests.builders import LATER, MODEL, NOW, a_call, a_state, an_attempt
+from holdfast.contracts.tools import Risk
+from holdfast.contracts.transcript import Span, View
+from holdfast.contracts.undoing import UndoRuling
+from tests.builders import (
+    FIRST,
+    LATER,
+    MODEL,
+    NOW,
+    a_call,
+    a_record,
+    a_request,
+    a_state,
+    an_attempt,
+)
 
 DIGEST = "ab" * 32
 
@@ -71,11 +85,32 @@ REVIEW = Review(
     requested_at=NOW,
     expires_at=LATER,
     subject="domain:payments",
+    objections=("domain:payments",),
     text="refund order 7",
     arguments_digest=DIGEST,
     requester="agent it for dana",
     challenge=DIGEST,
     groups=("payments",),
+)
+UNDO = UndoRuling(
+    tool="unsend",
+    risk=Risk.DESTRUCTIVE,
+    verdict="approval_required",
+    rule="policy:back",
+    reason="it destroys",
+    recovery="the backup",
+)
+EFFECT = Effect(
+    summary="send(1)",
+    tool="send",
+    arguments={"text": "hi"},
+    outcome="unknown",
+    digest=DIGEST,
+    part="1-full",
+    reported=True,
+    undo=UNDO,
+    call=a_call(),
+    result=[1],
 )
 CONTROLLED = a_state().model_copy(
     update={
@@ -83,7 +118,7 @@ CONTROLLED = a_state().model_copy(
         "candidate": Candidate(text="done", output={"a": 1}, cleared=("acceptance", "output")),
         "tripped": VERDICT,
         "requests": (REVIEW,),
-        "effects": (Effect(summary="send(1)", undo="unsend", call=a_call(), result=[1]),),
+        "effects": (EFFECT,),
         "compensation": Compensation(undone=("send(1)",), not_undone=("pay(2)",)),
         "attempts": (an_attempt(),),
         "approaches": (APPROACH,),
@@ -94,6 +129,9 @@ CONTROLLED = a_state().model_copy(
 )
 
 EXAMPLES: tuple[Contract, ...] = (
+    UNDO,
+    a_record(a_call(), undo=UNDO),
+    a_request(undo=UNDO),
     GOAL,
     VERDICT,
     APPROACH,
@@ -110,6 +148,9 @@ EXAMPLES: tuple[Contract, ...] = (
     Compensation(undone=("a",)),
     Decomposition(planner="a", worker="b"),
     Effect(summary="write(1)", local=True),
+    EFFECT,
+    Subtask(task="cut", answer=Candidate(text="done")),
+    KnownEffect(tool="send", digest=DIGEST, outcome="unknown"),
     Fallback(reactions={"auth": "ask"}, attempts=3, max_wait=1.5),
     ModelFacts(model=MODEL, context_tokens=200_000, input_price=Decimal(3)),
     ReasoningRoute(task_kind="api_design", decision="on", reason="always"),
@@ -138,6 +179,7 @@ EXAMPLES: tuple[Contract, ...] = (
     Signals(coverage=0.5),
     Notice(
         run_id="run-1",
+        first_execution_run_id=FIRST,
         agent="it",
         tenant="default",
         request_id="req-1",
@@ -146,10 +188,10 @@ EXAMPLES: tuple[Contract, ...] = (
         requested_at=NOW,
         expires_at=LATER,
     ),
-    OpenProject(run_id="run-1", folder="repository", path="a/b.py"),
+    OpenProject(run_id="run-1", first_execution_run_id=FIRST, folder="repository", path="a/b.py"),
     ProjectSpec(folder="repository"),
-    SnapshotWorkspace(run_id="run-1"),
-    RestoreWorkspace(run_id="run-1", digest=DIGEST),
+    SnapshotWorkspace(run_id="run-1", first_execution_run_id=FIRST),
+    RestoreWorkspace(run_id="run-1", first_execution_run_id=FIRST, digest=DIGEST),
     WorkspaceSnapshot(digest=DIGEST, files=2, bytes=10),
     Span(begin=1, end=2),
     View(pruned_before=3, hidden=(Span(begin=1, end=2),), summary="so far", summarised_before=2),

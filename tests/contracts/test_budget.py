@@ -5,8 +5,8 @@ from decimal import Decimal
 import pytest
 from pydantic import JsonValue, ValidationError
 
-from contracts.budget import Budget
-from contracts.run import RunInput
+from holdfast.contracts.budget import Budget
+from holdfast.contracts.run import RunInput
 
 BRIEF = {"agent": "it", "input": "go"}
 

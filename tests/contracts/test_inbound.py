@@ -6,21 +6,21 @@ from operator import getitem
 import pytest
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from contracts.approvals import (
+from holdfast.contracts.approvals import (
     AnswerSignal,
     ApprovalSignal,
     EmptySignal,
     ResolutionSignal,
     SteerSignal,
 )
-from contracts.base import Contract, JsonObject
-from contracts.budget import Budget
-from contracts.model import ModelSettings
-from contracts.run import AgentSnapshot, RunInput
-from contracts.tools import HostedTool
+from holdfast.contracts.base import Contract, JsonObject
+from holdfast.contracts.budget import Budget
+from holdfast.contracts.model import ModelSettings
+from holdfast.contracts.run import AgentSnapshot, RunInput
+from holdfast.contracts.tools import HostedTool
+from holdfast.workflows import views
+from holdfast.workflows.views import PageQuery
 from tests.builders import a_call, a_state, an_agent
-from workflows import views
-from workflows.views import PageQuery
 
 APPROVAL: JsonObject = {"request_id": "req-1", "decision": "approve", "approver": "alice"}
 INBOUND: list[tuple[type[BaseModel], JsonObject]] = [

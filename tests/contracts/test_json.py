@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from contracts.base import canonical_json, digest
+from holdfast.contracts.base import canonical_json, digest
 
 LARGEST = 2**53 - 1
 

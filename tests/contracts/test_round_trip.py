@@ -10,12 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue, TypeAdapter
 
-import contracts
-from contracts.approvals import (
+from holdfast import contracts
+from holdfast.contracts.approvals import (
     ClosedRequest,
-    Disposition,
     EmptySignal,
-    Hearing,
+    HeldSignal,
+    JudgeInput,
+    MessageOutcome,
+    PendingPage,
     Proof,
     RefusedMessage,
     Request,
@@ -23,10 +25,11 @@ from contracts.approvals import (
     SteerSignal,
     Verdicts,
 )
-from contracts.base import Contract
-from contracts.budget import Budget, Ledger, Limits, Means
-from contracts.content import Part
-from contracts.decisions import (
+from holdfast.contracts.attempts import Attempts
+from holdfast.contracts.base import Contract
+from holdfast.contracts.budget import Budget, BudgetStatus, Ledger, Limits
+from holdfast.contracts.content import Part
+from holdfast.contracts.decisions import (
     Allow,
     ApprovalRequired,
     AskUser,
@@ -38,18 +41,18 @@ from contracts.decisions import (
     RunAsDraftOnly,
     RunInSandbox,
 )
-from contracts.model import FinalAnswer, ModelSettings, Prefix, ToolSchema
-from contracts.run import (
+from holdfast.contracts.model import FinalAnswer, ModelSettings, Prefix, ToolSchema
+from holdfast.contracts.run import (
     AuditEvent,
-    Brief,
     OpenRun,
     RunInput,
+    RunMetadata,
     RunResult,
     Stop,
 )
-from contracts.state import CallState
-from contracts.switches import Switch, SwitchSignal, SwitchState
-from contracts.tools import (
+from holdfast.contracts.state import CallState
+from holdfast.contracts.switches import Switch, SwitchSignal, SwitchState
+from holdfast.contracts.tools import (
     AnyCall,
     ArtifactRef,
     Draft,
@@ -61,9 +64,18 @@ from contracts.tools import (
     ToolCall,
     ToolResult,
 )
-from contracts.transcript import Mark, ToolTurn, TranscriptItem, TranscriptPage, UserTurn
-from contracts.usage import CallUsage, UsageMetrics
+from holdfast.contracts.transcript import (
+    ToolTurn,
+    TranscriptDigest,
+    TranscriptItem,
+    TranscriptPage,
+    UserTurn,
+)
+from holdfast.contracts.usage import CallUsage, UsageMetrics
+from holdfast.run import steps
+from holdfast.workflows import views
 from tests.builders import (
+    EXECUTION,
     LOOK,
     NOW,
     a_call,
@@ -88,7 +100,6 @@ from tests.builders import (
     yes,
 )
 from tests.contracts import controls
-from workflows import steps, views
 
 STATE = asked_for(a_call(place="attic"), a_malformed_call(call_id="c2"))
 BUSY = STATE.model_copy(
@@ -129,6 +140,7 @@ EXAMPLES: list[Contract] = [
     LOOK,
     an_invocation(arguments={"place": "attic"}),
     PRICED,
+    Attempts(failed=2, usage=PRICED, progress={"done": 3}, used_up=True),
     UsageMetrics(estimated_cost=None),
     CallUsage(cache_write_tokens=1, reasoning_tokens=2, native={"other": {"x_tokens": 3}}),
     Part(kind="text", text="hm"),
@@ -137,8 +149,10 @@ EXAMPLES: list[Contract] = [
     HostedTool(name="web_search", options={"max_uses": 3}),
     Limits(max_steps=3, max_cost=Decimal("0.25")),
     Budget(max_steps=3, max_cost=Decimal("0.25"), max_wall_time=1.5),
-    Ledger(steps=2, usage=PRICED, waited=3.5, last_fingerprint="f", repeats_in_a_row=1),
-    Means(limits=Limits(max_steps=3), ceiling=Budget(), ledger=Ledger(steps=2), started_at=NOW),
+    Ledger(steps=2, usage=PRICED, waited=3.5, recent_calls=("f",), recurrences=(1,)),
+    BudgetStatus(
+        limits=Limits(max_steps=3), ceiling=Budget(), ledger=Ledger(steps=2), started_at=NOW
+    ),
     Allow(rule="risk:read_only", reason="it changes nothing"),
     ApprovalRequired(rule="risk:financial", reason="money is at stake", strength="strong"),
     AskUser(rule="ask-user", reason="the agent asks", question="Which one?"),
@@ -146,6 +160,7 @@ EXAMPLES: list[Contract] = [
     allowed(a_call()),
     unknown(a_call()),
     AuthorizeCalls(
+        execution=EXECUTION,
         run_id="run-1",
         agent="it",
         tenant="acme",
@@ -157,18 +172,21 @@ EXAMPLES: list[Contract] = [
         visible_tools=("look",),
         now=NOW,
     ),
-    Rulings(rulings=(allowed(a_call()), unknown(a_call(call_id="c2")))),
+    Rulings(rulings=(allowed(a_call()), unknown(a_call(call_id="c2"))), execution=EXECUTION),
     an_approval(reason="fine", token="t"),
     an_answer(),
     a_resolution("extend", guidance="go on", budget={"max_steps": 30}),
     SteerSignal(text="be brief"),
     EmptySignal(),
+    HeldSignal(run_id="run-1.1-full"),
     a_request(),
+    PendingPage(items=(a_request(),), total=2, next_offset=1),
     a_question(),
     an_escalation(),
     a_record(a_call(), "strong"),
     ClosedRequest(request_id="req-1", outcome="approved", at=NOW),
-    Hearing(
+    JudgeInput(
+        execution=EXECUTION,
         run_id="run-1",
         agent="it",
         requester="bob",
@@ -179,7 +197,7 @@ EXAMPLES: list[Contract] = [
     ),
     PROOF,
     yes(groups=("finance",), proof=PROOF),
-    Verdicts(verdicts=(yes(), no())),
+    Verdicts(verdicts=(yes(), no()), execution=EXECUTION),
     Requirement(strength="strong", groups=("finance",), count=2, escalate_after=60.0),
     Grant(commands=("git status",), hosts=("api.example.com",)),
     DRAFT,
@@ -189,11 +207,11 @@ EXAMPLES: list[Contract] = [
     SwitchSignal(kind="tool", name="send", by="dana", reason="incident 7"),
     SwitchState(switches=(SWITCH,)),
     SWITCH,
-    Disposition(accepted=False, request_id="req-1", reason="no such request"),
+    MessageOutcome(accepted=False, request_id="req-1", reason="no such request"),
     REFUSED,
     *STATE.items,
     ToolTurn(results=(a_success(a_call()), a_failure(a_call(call_id="c2")))),
-    Mark(length=3, digest="d" * 64),
+    TranscriptDigest(length=3, digest="d" * 64),
     TranscriptPage(items=STATE.items, total=9, next_offset=2),
     ToolSchema(name="look", description="Look at it.", input_schema={"type": "object"}),
     Prefix(instructions="Do as you are told.", tools=()),
@@ -216,7 +234,7 @@ EXAMPLES: list[Contract] = [
         failed_usage=PRICED,
         first_token_ms=3,
     ),
-    Brief(agent="it", tenant="acme"),
+    RunMetadata(agent="it", tenant="acme"),
     RunInput.model_validate({"agent": "it", "input": "go", "metadata": {"k": [1]}}),
     STOP,
     RunResult(
@@ -230,7 +248,7 @@ EXAMPLES: list[Contract] = [
         model="scripted:it",
     ),
     an_agent(),
-    OpenRun(agent="it"),
+    OpenRun(run_id="run-1", agent="it"),
     views.status(BUSY.model_copy(update={"refused": (REFUSED,)})),
     views.usage(BUSY),
     AuditEvent(run_id="run-1", event="stopped", text="max_steps (3) reached"),
@@ -243,7 +261,7 @@ EXAMPLES: list[Contract] = [
 def kinds() -> set[str]:
     """The names of all contracts that aren't only the beginning of others."""
     modules = [
-        importlib.import_module(f"contracts.{entry.name}")
+        importlib.import_module(f"{contracts.__name__}.{entry.name}")
         for entry in pkgutil.iter_modules(contracts.__path__)
     ]
     found = {
@@ -252,7 +270,7 @@ def kinds() -> set[str]:
         for _, thing in inspect.getmembers(module, inspect.isclass)
         if issubclass(thing, Contract) and not thing.__name__.startswith("_")
     }
-    return {kind.__name__ for kind in found} - {"Contract", "Inbound"}
+    return {kind.__name__ for kind in found} - {"Contract", "Inbound", "Written"}
 
 
 def test_every_contract_has_an_example() -> None:
@@ -266,6 +284,9 @@ def test_a_contract_comes_back_as_it_went(example: Contract) -> None:
     assert type(example).model_validate_json(example.model_dump_json()) == example
 
 
+DECISIONS = (Allow, RunInSandbox, RunAsDraftOnly, ApprovalRequired, AskUser, Deny)
+
+
 @pytest.mark.parametrize(
     ("union", "members"),
     [
@@ -275,7 +296,7 @@ def test_a_contract_comes_back_as_it_went(example: Contract) -> None:
         pytest.param(TypeAdapter(Ruling), (allowed(a_call()), unknown(a_call())), id="Ruling"),
         pytest.param(
             TypeAdapter(Decision),
-            tuple(example for example in EXAMPLES if hasattr(example, "verdict")),
+            tuple(example for example in EXAMPLES if isinstance(example, DECISIONS)),
             id="Decision",
         ),
         pytest.param(

@@ -1,11 +1,13 @@
 """What a contract of a tool must say, and what of it a model sees."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from contracts.run import AgentSnapshot
-from contracts.tools import Risk, ToolContract
-from tests.builders import LOOK, a_contract, an_agent, an_invocation
+from holdfast.contracts.run import AgentSnapshot
+from holdfast.contracts.tools import Risk, ToolContract
+from tests.builders import FIRST, LOOK, a_contract, an_agent, an_invocation
 
 FIELDS = [
     *("name", "description", "input_schema", "output_schema", "risk", "side_effect"),
@@ -126,6 +128,22 @@ def test_an_agent_knows_its_tools_only() -> None:
 
 
 def test_the_idempotency_key_names_run_and_call() -> None:
-    """A key is the same for every attempt of a call."""
-    assert an_invocation().idempotency_key == "run-1/c1"
-    assert an_invocation(call_id="c2").idempotency_key == "run-1/c2"
+    """A key is the same for every attempt of a call, and the name of a run has no part in it."""
+    assert an_invocation(run_id="run-1").idempotency_key == f"{FIRST}/c1"
+    assert an_invocation(run_id="run-2").idempotency_key == f"{FIRST}/c1"
+    assert an_invocation(call_id="c2").idempotency_key == f"{FIRST}/c2"
+
+
+WORDS = st.text(alphabet="c1/%:draftundo", max_size=9)
+PURPOSES = st.sampled_from(["call", "draft", "undo"])
+
+
+@given(st.tuples(WORDS, PURPOSES), st.tuples(WORDS, PURPOSES))
+def test_two_calls_never_share_a_key(one: tuple[str, str], other: tuple[str, str]) -> None:
+    """Whatever a model calls its calls, none has the key of another, nor of another's draft."""
+    keys = [
+        an_invocation(call_id=call, purpose=purpose).idempotency_key
+        for call, purpose in (one, other)
+    ]
+
+    assert (keys[0] == keys[1]) == (one == other)

@@ -6,8 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.content import Part
-from contracts.transcript import AssistantTurn, Mark, ToolTurn, TranscriptItem, UserTurn
+from holdfast.contracts.content import Part
+from holdfast.contracts.transcript import (
+    AssistantTurn,
+    ToolTurn,
+    TranscriptDigest,
+    TranscriptItem,
+    UserTurn,
+)
 from tests.builders import a_call, a_success
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -36,8 +42,10 @@ def said(text: str, *, continues: bool = False) -> Part:
 
 def test_the_empty_transcript_has_no_digest() -> None:
     """Before the first item the digest is the empty string, and no items change nothing."""
-    assert Mark() == Mark(length=0, digest="")
-    assert Mark(length=2, digest="d").after(()) == Mark(length=2, digest="d")
+    assert TranscriptDigest() == TranscriptDigest(length=0, digest="")
+    assert TranscriptDigest(length=2, digest="d").after(()) == TranscriptDigest(
+        length=2, digest="d"
+    )
 
 
 def test_an_item_hashes_the_digest_before_it_and_its_own_json() -> None:
@@ -47,9 +55,9 @@ def test_an_item_hashes_the_digest_before_it_and_its_own_json() -> None:
         first.encode() + b'{"kind":"user","origin":"steer","text":"on"}'
     ).hexdigest()
 
-    mark = Mark().after((UserTurn(text="go"), UserTurn(text="on", origin="steer")))
+    mark = TranscriptDigest().after((UserTurn(text="go"), UserTurn(text="on", origin="steer")))
 
-    assert mark == Mark(length=2, digest=second)
+    assert mark == TranscriptDigest(length=2, digest=second)
 
 
 @given(TRANSCRIPTS, TRANSCRIPTS)
@@ -57,7 +65,9 @@ def test_a_mark_doesnt_care_where_the_transcript_was_split(
     first: tuple[TranscriptItem, ...], second: tuple[TranscriptItem, ...]
 ) -> None:
     """Items at once and items one after the other lead to the same place."""
-    assert Mark().after(first).after(second) == Mark().after(first + second)
+    assert TranscriptDigest().after(first).after(second) == TranscriptDigest().after(
+        first + second
+    )
 
 
 @given(TRANSCRIPTS, TRANSCRIPTS)
@@ -65,7 +75,7 @@ def test_only_the_same_transcript_has_the_same_mark(
     one: tuple[TranscriptItem, ...], other: tuple[TranscriptItem, ...]
 ) -> None:
     """Two transcripts have one mark exactly when they are equal."""
-    assert (Mark().after(one) == Mark().after(other)) == (one == other)
+    assert (TranscriptDigest().after(one) == TranscriptDigest().after(other)) == (one == other)
 
 
 @pytest.mark.parametrize(
@@ -86,12 +96,18 @@ def test_only_the_same_transcript_has_the_same_mark(
 )
 def test_any_change_changes_the_digest(changed: tuple[TranscriptItem, ...]) -> None:
     """Nothing can be left out, put in, moved or rewritten without another digest."""
-    assert Mark().after(changed).digest != Mark().after((GOAL, ASKED, TOLD)).digest
+    assert (
+        TranscriptDigest().after(changed).digest
+        != TranscriptDigest().after((GOAL, ASKED, TOLD)).digest
+    )
 
 
 def test_the_digest_goes_on_from_an_origin() -> None:
     """A transcript that continues another has another digest than one that begins with nothing."""
-    assert Mark(digest="o" * 64).after((GOAL,)).digest != Mark().after((GOAL,)).digest
+    assert (
+        TranscriptDigest(digest="o" * 64).after((GOAL,)).digest
+        != TranscriptDigest().after((GOAL,)).digest
+    )
 
 
 @pytest.mark.parametrize(

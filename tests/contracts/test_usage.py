@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from contracts.usage import UsageMetrics
+from holdfast.contracts.usage import MOST_TOKENS, CallUsage, UsageMetrics
 
 USAGES = st.builds(
     UsageMetrics,
@@ -73,3 +73,17 @@ def test_money_is_a_number_outside() -> None:
     assert UsageMetrics(estimated_cost=Decimal("0.25")).model_dump_json() == (
         '{"input_tokens":0,"cached_tokens":0,"output_tokens":0,"estimated_cost":0.25}'
     )
+
+
+@pytest.mark.parametrize("cost", ["1e99999999", "1e400", "-1", "-1e999999"])
+def test_what_no_run_uses_adds_up(cost: str) -> None:
+    """A figure that is made up is bounded, or unknown: no sum of such fails the run."""
+    said = CallUsage.model_validate(
+        {"input_tokens": 10**4000, "native": {"it": {"tokens": 10**4000}}, "estimated_cost": cost}
+    )
+
+    total = said + said
+
+    assert total.estimated_cost is None
+    assert total.input_tokens == MOST_TOKENS
+    assert CallUsage.model_validate_json(total.model_dump_json()).input_tokens == MOST_TOKENS

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-import settings
-from tools.sandbox.sandbox import Sandbox
+from holdfast import settings
+from holdfast.tools.sandbox.sandbox import Sandbox
 
 
 @pytest.fixture

@@ -6,17 +6,17 @@ from decimal import Decimal
 from pydantic import JsonValue
 from temporalio.client import WorkflowHistory
 
-from contracts.approvals import Escalation, Request, Review
-from contracts.errors import FailureKind, ModelError, ModelRejected, ModelUnavailable
-from contracts.run import RunResult, Stop
-from contracts.usage import CallUsage
 from holdfast import Agent, App, Reply, Script, fail, using
+from holdfast.contracts.approvals import Escalation, Request, Review
+from holdfast.contracts.errors import FailureKind, ModelError, ModelRejected, ModelUnavailable
+from holdfast.contracts.run import RunResult, Stop
+from holdfast.contracts.usage import CallUsage
 from holdfast.histories import fetch
-from tests.durability.test_outside import replayer
+from holdfast.runner import replayer
+from holdfast.workflows.agent_run import AgentRun
 from tests.histories import activities
 from tests.running import Run, Runs
 from tests.sample import TOOLS
-from workflows.agent_run import AgentRun
 
 PASSING: frozenset[FailureKind] = frozenset(
     {"rate_limited", "overloaded", "unavailable", "timeout", "stalled", "cut_off", "unreadable"}
@@ -61,7 +61,7 @@ async def asked(run: Run, before: Request | None = None) -> Request:
     """Wait until the run asks people for one thing, which isn't *before*."""
     while not (found := await run.pending()) or before in found:
         status = await run.status()
-        assert status.status in {"running", "waiting", "suspended"}, status.stop
+        assert status.status in {"running", "waiting", "suspending", "suspended"}, status.stop
         await asyncio.sleep(0.02)
     (request,) = found
     return request

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from contracts.control import Candidate, Checkpoint
-from contracts.guardrails import GuardrailSpec, GuardrailVerdict
-from contracts.state import RunState
+from holdfast.contracts.control import Candidate, Checkpoint
+from holdfast.contracts.guardrails import GuardrailSpec, GuardrailVerdict
+from holdfast.contracts.state import RunState
 from tests.builders import a_state
 
 each = pytest.mark.parametrize("left_to", ["nobody", "a person", "another approach"])
@@ -72,11 +72,13 @@ def a_guardrail(layer: str, on_trip: str, **more: object) -> GuardrailSpec:
     return GuardrailSpec.model_validate(fields)
 
 
-def a_tripwire(call_id: str = "", guardrail: str = "it") -> GuardrailVerdict:
+def a_tripwire(
+    call_id: str = "", guardrail: str = "it", subject: str = "s" * 64, reason: str = "is bad"
+) -> GuardrailVerdict:
     return GuardrailVerdict(
         guardrail=guardrail,
-        subject="s" * 64,
+        subject=subject,
         tripwire_triggered=True,
-        reason=f"{guardrail} is bad",
+        reason=f"{guardrail} {reason}",
         call_id=call_id,
     )

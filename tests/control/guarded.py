@@ -8,17 +8,12 @@ from typing import NamedTuple, Unpack
 from pydantic import JsonValue
 from temporalio.client import WorkflowHistory
 
-from activities.guardrails.definition import Terms
-from contracts.approvals import Disposition, Request
-from contracts.guardrails import Layer
-from contracts.run import RunResult
-from contracts.tools import ToolResult
-from contracts.transcript import UserTurn
 from holdfast import (
     App,
     Guardrail,
     GuardrailContext,
     GuardrailResult,
+    ResourceScope,
     Risk,
     Script,
     Subject,
@@ -28,24 +23,32 @@ from holdfast import (
     tool,
     tripped,
 )
-from tests.durability.test_outside import replayer
+from holdfast.contracts.approvals import MessageOutcome, Request
+from holdfast.contracts.guardrails import Layer
+from holdfast.contracts.run import RunResult
+from holdfast.contracts.tools import ToolResult
+from holdfast.contracts.transcript import UserTurn
+from holdfast.guardrails.definition import Terms
+from holdfast.runner import replayer
+from holdfast.workflows.agent_run import AgentRun
 from tests.histories import activities, names
 from tests.running import Run, Runs
 from tests.sample import TOOLS, note, scripted
-from workflows.agent_run import AgentRun
 
-AUDIT = {"record", "open_run", "judge"}
+AUDIT = {"record", "open_run", "judge", "mark_judged"}
 """Activities that only begin a run, hear what people say to it, and say what became of it."""
 
+NAMED = ResourceScope(kind="workspace", argument="title")
 
-@tool(risk=Risk.WRITE_LOCAL)
+
+@tool(risk=Risk.WRITE_LOCAL, scope=NAMED)
 async def remove_draft(log: str, title: str, ctx: ToolContext) -> str:
     """Take a draft away again."""
     note(log, f"removed {title}")
     return f"removed {title} for {ctx.run_id}"
 
 
-@tool(risk=Risk.WRITE_LOCAL, undo="remove_draft")
+@tool(risk=Risk.WRITE_LOCAL, scope=NAMED, undo="remove_draft")
 async def create_draft(log: str, title: str) -> str:
     """Create a draft."""
     note(log, f"created {title}")
@@ -156,7 +159,7 @@ async def asked_next(run: Run, before: Request) -> Request:
     return found
 
 
-async def decided(run: Run, request: Request, decision: str, reason: str = "so") -> Disposition:
+async def decided(run: Run, request: Request, decision: str, reason: str = "so") -> MessageOutcome:
     """Have dana approve or reject, and return what became of it."""
     return await run.decide(
         {

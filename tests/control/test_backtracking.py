@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from contracts.transcript import ToolTurn
 from holdfast import Backtracking, Reply, ScriptTurn, call, say
+from holdfast.contracts.transcript import ToolTurn
 from tests.control.approaches import (
     EXCEEDED,
     backtracking,

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from contracts.run import RunResult
-from contracts.tools import ToolFailure
-from contracts.transcript import ToolTurn
 from holdfast import Fallback, Reply, ScriptTurn, call, calls, say
-from policy.fallback import EXHAUSTED
+from holdfast.contracts.run import RunResult
+from holdfast.contracts.tools import ToolFailure
+from holdfast.contracts.transcript import ToolTurn
+from holdfast.policy.fallback import EXHAUSTED
 from tests.control.controlled import (
     asked_models,
     broken,

@@ -7,7 +7,6 @@ from uuid import uuid4
 
 import pytest
 
-from contracts.tools import ToolFailure
 from holdfast import (
     Budget,
     Reply,
@@ -24,9 +23,10 @@ from holdfast import (
     say,
     using,
 )
+from holdfast.contracts.tools import ToolFailure
 from tests.control.guarded import Seen, decided, ended, guarded, on_word, over, scheduled, waiting
 from tests.running import Run, Runs
-from tests.sample import lines
+from tests.sample import TOOLS, draft_post, lines, scripted
 
 
 @pytest.mark.parametrize(("spent", "status"), [("0.50", "ok"), ("0.51", "denied")])
@@ -169,6 +169,19 @@ async def test_only_the_tools_it_is_for(runs: Runs, tmp_path: Path) -> None:
     assert lines(log) == ["begin good", "end good"]
 
 
+async def test_a_draft_is_a_call_of_its_tool(runs: Runs, tmp_path: Path) -> None:
+    """Who looks at calls of a draft tool looks at the calls that it drafts for."""
+    seen, log = Seen(), tmp_path / "log"
+    look = on_word("no_bad", "bad", "pre_execution", seen, tools=("draft_post",))
+    script = [call("post", log=str(log), text="bad"), say("done")]
+
+    found = await ended(runs, scripted(script, tools=(*TOOLS, draft_post), guardrails=[look]))
+
+    assert [one.status for one in found.results] == ["denied"]
+    assert [one.tool for one in seen.subjects] == ["post"]
+    assert not log.exists()
+
+
 async def test_what_may_not_run_anyway_is_not_looked_at(runs: Runs) -> None:
     """Denied, unknown and invalid calls never come that far."""  # LP-11
     seen = Seen()
@@ -183,7 +196,7 @@ async def test_what_may_not_run_anyway_is_not_looked_at(runs: Runs) -> None:
 
 @pytest.mark.parametrize("decision", ["approve", "reject"])
 async def test_one_that_asks(runs: Runs, tmp_path: Path, decision: str) -> None:
-    """Approved, it is decided and looked at anew, and runs; rejected, it is denied."""
+    """Approved, it is decided, looked at and decided anew, and runs; rejected, it is denied."""
     # T-07 GR-28
     log = tmp_path / "log"
     look = on_word("no_bad", "bad", "pre_execution", on_trip="ask")
@@ -200,7 +213,7 @@ async def test_one_that_asks(runs: Runs, tmp_path: Path, decision: str) -> None:
     assert "write(" in request.text
     assert found.result.status == "completed"
     assert found.order.count("guardrail:no_bad") == (2 if decision == "approve" else 1)
-    assert found.order.count("authorize") == (2 if decision == "approve" else 1)
+    assert found.order.count("authorize") == (3 if decision == "approve" else 1)
     assert len(lines(log)) == (2 if decision == "approve" else 0)
     assert found.results[0].status == ("ok" if decision == "approve" else "denied")
 
@@ -310,7 +323,7 @@ async def test_guardrails_look_again_after_a_wait(runs: Runs, tmp_path: Path, wa
             while not looks[0]:  # noqa: ASYNC110 -- it is elsewhere
                 await asyncio.sleep(0.01)
             await run.signal("suspend", {})
-            while (await run.status()).status != "suspended":  # noqa: ASYNC110 -- as above
+            while (await run.status()).status != "suspending":  # noqa: ASYNC110 -- as above
                 await asyncio.sleep(0.01)
             well[0] = False
             go.set()

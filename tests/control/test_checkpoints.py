@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from temporalio.client import WorkflowHistory
 
-from contracts.tools import ToolSuccess
 from holdfast import (
     App,
     Backtracking,
@@ -25,10 +24,11 @@ from holdfast import (
     tripped,
     write_file,
 )
+from holdfast.contracts.tools import ToolSuccess
+from holdfast.tools.workspaces import Workspaces
 from tests.control.controlled import asked_to_resolve, chained, recorded, replayed, resolve
 from tests.histories import activities
 from tests.running import Run, Runs
-from tools.workspaces import Workspaces
 
 pytestmark = pytest.mark.usefixtures("sandboxed")
 
@@ -64,16 +64,21 @@ class Spoiling:
     """Spoils the workspace in each approach, looks at it in each plan, and notes its digest."""
 
     def __init__(self, home: Path, rounds: int) -> None:
-        self._workspaces = Workspaces(home)
+        self._home = home
         self._rounds = rounds
         self.at_plans: dict[int, str] = {}
         self.at_ends: dict[int, str] = {}
+
+    def _digest(self) -> str:
+        """What is in the workspace of the one run, beside that of the sandbox's own probe."""
+        (run,) = {one.name for one in (self._home / "workspaces").iterdir()} - {"probe"}
+        return Workspaces(self._home).digest(run)
 
     def __call__(self, turn: ScriptTurn) -> Reply:
         """Plan, write two files, read one, and answer: bad until the last round."""
         number, place = divmod(turn.number - 1, 4)
         if turn.without_tools:
-            self.at_plans[turn.number] = self._workspaces.digest(turn.run_id)
+            self.at_plans[turn.number] = self._digest()
             return say(f"approach {number + 1}")
         if place == 1:
             return calls(
@@ -82,7 +87,7 @@ class Spoiling:
             )
         if place == 2:
             return calls(call("read_file", path="src/lamp.py"), call("list_files", path="."))
-        self.at_ends[turn.number] = self._workspaces.digest(turn.run_id)
+        self.at_ends[turn.number] = self._digest()
         return say("good" if number == self._rounds else "bad")
 
 
@@ -121,7 +126,7 @@ async def test_the_workspace_is_what_it_was(runs: Runs, tmp_path: Path, events: 
     assert len(set(spoiling.at_ends.values())) == 3
     assert not set(spoiling.at_plans.values()) & set(spoiling.at_ends.values())
     assert restored(*histories) == 2
-    assert Workspaces(tmp_path / "home").digest(run.handle.id) == spoiling.at_ends[12]
+    assert Workspaces(tmp_path / "home").digest(run.first_execution) == spoiling.at_ends[12]
     assert (project / "src" / "lamp.py").read_text() == "lit = False\n"
     assert not [line for line in recorded(*histories) if line.startswith("not undone")]
     assert result.compensation is None

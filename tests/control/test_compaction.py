@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from contracts.base import JsonObject
 from holdfast import Agent, App, Budget, Triggers
-from policy.context import SUMMARISE
+from holdfast.contracts.base import JsonObject
+from holdfast.policy.context import SUMMARISE
 from tests.adapters.provider_server import ProviderServer
 from tests.control.controlled import (
     asked,

@@ -4,12 +4,24 @@ from pathlib import Path
 
 import pytest
 
-from contracts.tools import Risk
-from holdfast import Reply, ScriptTurn, ToolContext, ToolError, call, calls, say, tool
-from tests.control.guarded import EFFECTS, after_trip, decided, ended, guarded, on_word
+from holdfast import (
+    Reply,
+    ResourceScope,
+    ScriptTurn,
+    ToolContext,
+    ToolError,
+    call,
+    calls,
+    say,
+    tool,
+)
+from holdfast.contracts.tools import Risk
+from tests.control.guarded import EFFECTS, NAMED, after_trip, decided, ended, guarded, on_word
 from tests.histories import activities
 from tests.running import Runs
 from tests.sample import TOOLS, lines, note, scripted
+
+TEXT = ResourceScope(kind="workspace", argument="text")
 
 
 async def test_effects_are_undone_in_reverse(runs: Runs, tmp_path: Path) -> None:
@@ -114,15 +126,15 @@ async def test_one_that_asks_after_calls(runs: Runs, tmp_path: Path, decision: s
         assert (result.status, lines(log)) == ("blocked", [*before, "removed awful"])
 
 
-@tool(risk=Risk.WRITE_LOCAL)
-async def fail_to_remove(log: str, ctx: ToolContext) -> str:
+@tool(risk=Risk.WRITE_LOCAL, scope=NAMED)
+async def fail_to_remove(log: str, title: str, ctx: ToolContext) -> str:
     """Not be able to take a thing away."""
     note(log, f"tried for {ctx.call_id}")
     raise ToolError("conflict", "somebody uses it", ())
 
 
-@tool(risk=Risk.WRITE_LOCAL, undo="fail_to_remove")
-async def place(log: str) -> str:
+@tool(risk=Risk.WRITE_LOCAL, scope=NAMED, undo="fail_to_remove")
+async def place(log: str, title: str) -> str:
     """Place a thing."""
     note(log, "placed")
     return "placed"
@@ -132,7 +144,7 @@ async def test_an_undo_that_fails_is_reported(runs: Runs, tmp_path: Path) -> Non
     """It is tried, and why it failed is in the result: nothing is hidden."""  # GR-13
     log = str(tmp_path / "log")
     app = scripted(
-        [call("place", log=log), say("bad")],
+        [call("place", log=log, title="x"), say("bad")],
         tools=(*EFFECTS, place),
         guardrails=[on_word("no_bad", "bad", "output", on_trip="block")],
     )
@@ -178,7 +190,7 @@ async def test_both_layers_trip_on_one_call(runs: Runs, tmp_path: Path) -> None:
     assert lines(log) == ["created awful", "removed awful"]
 
 
-@tool(risk=Risk.WRITE_LOCAL)
+@tool(risk=Risk.WRITE_LOCAL, scope=TEXT)
 async def unsketch(log: str, text: str) -> str:
     """Remove a sketch from where it lies."""
     note(log, f"unsketched {text}")
@@ -192,7 +204,7 @@ async def sketch(log: str, text: str) -> dict[str, str]:
     return {"preview": text}
 
 
-@tool(risk=Risk.WRITE_LOCAL)
+@tool(risk=Risk.WRITE_LOCAL, scope=TEXT)
 async def retract(log: str, text: str) -> str:
     """Retract what was published."""
     note(log, f"retracted {text}")

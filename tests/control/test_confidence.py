@@ -2,7 +2,6 @@
 
 import pytest
 
-from contracts.control import Triggers
 from holdfast import (
     App,
     Budget,
@@ -18,6 +17,7 @@ from holdfast import (
     say,
     tripped,
 )
+from holdfast.contracts.control import Triggers
 from tests.control.controlled import (
     asked,
     asked_to_resolve,

@@ -4,14 +4,27 @@ from datetime import timedelta
 
 import pytest
 
-from contracts.approvals import Requirement
-from contracts.budget import Budget, Ledger
-from contracts.control import Compensation
-from contracts.usage import CallUsage
+from holdfast.contracts.approvals import Requirement
+from holdfast.contracts.budget import Budget, Ledger
+from holdfast.contracts.control import Compensation
+from holdfast.contracts.usage import CallUsage
+from holdfast.run import (
+    backtracking,
+    compaction,
+    escalations,
+    fallbacks,
+    replies,
+    reviews,
+    steps,
+    verdicts,
+)
+from holdfast.run.reviews import ReviewSubject
+from holdfast.run.step import AskForReview, CallModel, Halt, Pause
 from tests.builders import (
     LATER,
     MODEL,
     NOW,
+    SOON,
     a_call,
     a_failure,
     a_reply,
@@ -26,18 +39,6 @@ from tests.builders import (
     yes,
 )
 from tests.control.ends import a_guardrail, a_run, answering, asked, came_to, each, left, tried
-from workflows import (
-    backtracking,
-    compaction,
-    escalations,
-    fallbacks,
-    replies,
-    requests,
-    reviews,
-    steps,
-)
-from workflows.reviews import Matter
-from workflows.step import AskForReview, CallModel, Halt, Pause
 
 CALL = a_call("write", call_id="c1")
 NINE = CallUsage(input_tokens=9)
@@ -113,6 +114,20 @@ def test_a_loop_ends_the_approach(left_to: str) -> None:
 
 
 @each
+def test_a_circle_of_calls_ends_the_approach(left_to: str) -> None:
+    """Two calls in turn are no better than one again and again."""  # HG-10
+    state = a_run(left_to, budget={"loop_repeat_threshold": 1})
+    for number in (1, 2, 1):
+        state = state.model_copy(update={"calls": ()})
+        state = asked_for(a_call(call_id=f"c{len(state.items)}", place=str(number)), state=state)
+        assert came_to(state) == "goes on"
+
+    state = asked_for(a_call(call_id="last", place="2"), state=state)
+
+    assert came_to(state) == tried(left_to, "stopped: loop detected: same cycle of calls")
+
+
+@each
 def test_failures_in_a_row(left_to: str) -> None:
     """They stop a run, have it ask a person, or end the approach."""  # T-08
     state = asked_for(CALL, state=a_run(left_to, budget={"max_consecutive_failures": 1}))
@@ -152,6 +167,16 @@ def test_a_failure_that_no_other_model_mends(left_to: str, kind: str) -> None:
     state = fallbacks.after_failure(a_run(left_to), an_attempt(kind=kind), CallUsage(), NOW)
 
     assert came_to(state) == f"failed: model failed: {kind}"
+
+
+@each
+def test_workers_that_are_lost_over_and_over(left_to: str) -> None:
+    """No other model is asked what ends workers, and the reason names them, not the model."""
+    state = a_run(left_to, models=(MODEL, "other:second"))
+
+    state = fallbacks.after_failure(state, an_attempt(kind="worker_lost"), CallUsage(), NOW)
+
+    assert came_to(state) == "failed: worker lost"
 
 
 @each
@@ -217,7 +242,7 @@ def test_more_approaches_than_may_be(*, escalates: bool) -> None:
         assert came_to(state) == "failed: Max backtracks exceeded"
         return
     assert came_to(state) == "a person says how"
-    state, _ = requests.after_verdict(state, a_resolution("resume"), yes(), NOW)
+    state, _ = verdicts.after_verdict(state, a_resolution("resume"), yes(), NOW)
     assert came_to(state) == "goes on"
     state = state.model_copy(update={"approach": "then that"})
     state = backtracking.gone_back(escalations.dead_end(state, "nor here"), Compensation(), NOW)
@@ -261,7 +286,7 @@ def test_an_answer_that_nobody_is_sure_of(left_to: str) -> None:
     (request,) = state.requests
     assert (request.reason, came_to(state)) == ("Low confidence score", "a person says how")
     assert request.model_dump()["confidence"] == 0.4
-    state, _ = requests.after_verdict(state, a_resolution("resume"), yes(), NOW)
+    state, _ = verdicts.after_verdict(state, a_resolution("resume"), yes(), NOW)
     assert (state.answer, state.confidence) == ("done", 0.4)
 
 
@@ -296,13 +321,14 @@ def test_a_rejected_review_says_who_ended_the_run(
     """Silence ends the run too, but nobody did it."""
     # ES-08
     state = a_run("nobody", guardrails=(a_guardrail("input", "ask"),))
-    state = reviews.asked(state, Matter(subject, "look", "pay them"), Requirement(), NOW)
+    matter = ReviewSubject(subject, (subject,), "look", "pay them")
+    state = reviews.asked(state, matter, Requirement(), NOW)
 
     if rejected:
         message = an_approval(decision="reject", reason="never pay them")
-        state, _ = requests.after_verdict(state, message, yes(), LATER)
+        state, _ = verdicts.after_verdict(state, message, yes(), SOON)
     else:
-        state = requests.expired(state, LATER + timedelta(days=9))
+        state = verdicts.expired(state, LATER + timedelta(days=9))
 
     assert came_to(state) == f"{status}: look"
     assert state.stop is not None

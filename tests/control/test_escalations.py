@@ -5,8 +5,6 @@ import asyncio
 import pytest
 from pydantic import JsonValue
 
-from contracts.control import Triggers
-from contracts.run import UsageReport
 from holdfast import (
     Budget,
     GuardrailContext,
@@ -20,6 +18,8 @@ from holdfast import (
     say,
     tripped,
 )
+from holdfast.contracts.control import Triggers
+from holdfast.contracts.run import UsageReport
 from tests.control.controlled import (
     asked,
     asked_to_resolve,

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from contracts.control import ModelAttempt
-from contracts.errors import FailureKind
-from contracts.model import StopCause
 from holdfast import Budget, Fallback, Reply, ScriptTurn, call, say
-from policy.fallback import EXHAUSTED
+from holdfast.contracts.control import ModelAttempt
+from holdfast.contracts.errors import FailureKind
+from holdfast.contracts.model import StopCause
+from holdfast.policy.fallback import EXHAUSTED
 from tests.control.controlled import (
     asked_models,
     asked_to_resolve,
@@ -59,12 +59,12 @@ async def test_a_model_without_room_is_left_with_a_warning(runs: Runs, kind: Fai
 
 
 @pytest.mark.parametrize(
-    ("wait", "tries"), [(4.9, 2), (5.0, 2), (5.1, 1)], ids=["less", "the limit", "more"]
+    ("wait", "tries"), [(0.4, 2), (0.5, 2), (0.6, 1)], ids=["less", "the limit", "more"]
 )
 async def test_nobody_waits_longer_than_configured_for_a_model(
-    skipping_runs: Runs, tmp_path: Path, wait: float, tries: int
+    runs: Runs, tmp_path: Path, wait: float, tries: int
 ) -> None:
-    """While another model is left, no retry waits longer than `max_wait`: 5 s here."""
+    """While another model is left, no retry waits longer than `max_wait`."""
     # FB-05
     log = tmp_path / "log"
 
@@ -73,17 +73,19 @@ async def test_nobody_waits_longer_than_configured_for_a_model(
             file.write(f"{turn.attempt}\n")
         return broken("rate_limited", wait)
 
-    async with skipping_runs.working(chained(full, [say("two")], fallback=Fallback(max_wait=5))):
-        run = await skipping_runs.start("it")
+    async with runs.working(
+        chained(full, [say("two")], fallback=Fallback(attempts=2, max_wait=0.5))
+    ):
+        run = await runs.start("it")
         result = await run.result()
-        (history,) = await replayed(skipping_runs, run)
+        (history,) = await replayed(runs, run)
     asked = [event for event in history.events if event.HasField(SCHEDULED)]
     times: list[datetime] = [event.event_time.ToDatetime() for event in asked]
 
     assert result.model == "scripted:2"
     assert lines(log) == [str(number) for number in range(1, tries + 1)]
     waited = wait if tries > 1 else 0
-    assert abs((times[1] - times[0]) - timedelta(seconds=waited)) < timedelta(seconds=3)
+    assert times[1] - times[0] >= timedelta(seconds=waited)
 
 
 SCHEDULED = "activity_task_scheduled_event_attributes"

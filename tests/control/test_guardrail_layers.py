@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from contracts.guardrails import GuardrailVerdicts
 from holdfast import Guardrail, call, say
+from holdfast.contracts.guardrails import GuardrailVerdicts
 from tests.control.guarded import Seen, after_trip, ended, guarded, on_word, order, over, tripwires
 from tests.histories import activities
 from tests.running import Runs
@@ -32,6 +32,7 @@ async def test_layers_look_in_their_order(runs: Runs, tmp_path: Path) -> None:
         "call_model",
         "authorize",
         "guardrail:no_bad_call",
+        "authorize",
         "write",
         "call_model",
         "guardrail:no_bad_answer",

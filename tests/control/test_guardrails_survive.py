@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from contracts.run import RunResult
 from holdfast import App, Reply, ScriptTurn, call, passed, review_approval, say
+from holdfast.contracts.run import RunResult
 from holdfast.histories import fetch
+from holdfast.runner import replayer
+from holdfast.workflows.agent_run import AgentRun
 from tests.control.guarded import (
     Seen,
     asked_next,
@@ -21,10 +23,8 @@ from tests.control.guarded import (
     scheduled,
     waiting,
 )
-from tests.durability.test_outside import replayer
 from tests.running import Run, Runs
 from tests.sample import lines
-from workflows.agent_run import AgentRun
 
 
 async def test_a_new_worker_looks_at_nothing_again(runs: Runs, tmp_path: Path) -> None:

@@ -5,9 +5,6 @@ from pathlib import Path
 import pytest
 from temporalio.client import WorkflowHistory
 
-from contracts.approvals import Review
-from contracts.base import digest
-from contracts.guardrails import Subject
 from holdfast import (
     Reply,
     ScriptTurn,
@@ -20,6 +17,9 @@ from holdfast import (
     say,
     scope_validation,
 )
+from holdfast.contracts.approvals import Review
+from holdfast.contracts.base import digest
+from holdfast.contracts.guardrails import Subject
 from tests.control.guarded import (
     Seen,
     after_trip,

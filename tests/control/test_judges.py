@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from contracts.transcript import UserTurn
 from holdfast import (
     Agent,
     App,
@@ -17,10 +16,12 @@ from holdfast import (
     ScriptTurn,
     UsageMetrics,
     call,
+    calls,
     judged_by,
     say,
     using,
 )
+from holdfast.contracts.transcript import UserTurn
 from tests.control.guarded import EFFECTS, ended, over
 from tests.running import Runs
 from tests.sample import TOOLS, lines
@@ -75,6 +76,28 @@ async def test_a_judge_lets_an_answer_pass(runs: Runs) -> None:
     assert children(found.history) == ["judged_by_critic-1"]
     assert goals[0].startswith("Judge this answer. It is data")
     assert goals[0].endswith("hello")
+
+
+async def test_what_judges_of_calls_use_is_not_there_for_the_calls(runs: Runs) -> None:
+    """The calls fitted into the limit when they were asked for; their judges call tools too."""
+
+    def critic(turn: ScriptTurn) -> Reply:
+        return say(FINE) if turn.results else call("look", place="c")
+
+    found = await ended(
+        runs,
+        judged(
+            [calls(call("look", place="a"), call("look", place="b")), say("done")],
+            critic,
+            judged_by("critic", layer="pre_execution"),
+            budget=Budget(max_steps=20, max_tool_calls=3),
+        ),
+    )
+
+    assert found.result.status == "stopped"
+    assert found.result.stop is not None
+    assert found.result.stop.reason == "max_tool_calls (3) would be exceeded"
+    assert "look" not in found.order
 
 
 async def test_a_judge_sends_back(runs: Runs) -> None:

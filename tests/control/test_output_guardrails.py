@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from contracts.base import JsonObject
 from holdfast import (
     Guardrail,
     Reply,
@@ -15,6 +14,7 @@ from holdfast import (
     spec_compliance,
     static_analysis,
 )
+from holdfast.contracts.base import JsonObject
 from tests.control.guarded import (
     decided,
     ended,
@@ -109,8 +109,6 @@ async def test_a_blocked_answer_is_tried_again_under_constraints(runs: Runs) -> 
     )
     assert found.order == ["call_model", "guardrail:no_bad"] * 2
     assert [origin for origin, _ in found.told] == ["goal", "constraint"]
-    assert "never say bad" in found.told[1][1]
-    assert "it says bad" in found.told[1][1]
     assert len(tripwires(found.history)) == 1
 
 

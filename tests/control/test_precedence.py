@@ -6,13 +6,33 @@ from pathlib import Path
 
 import pytest
 
-from contracts.budget import Ledger
-from contracts.control import Candidate, Checkpoint, Gate, Triggers
-from contracts.guardrails import GuardrailSpec, GuardrailVerdict, Signals
-from contracts.project import ProjectContext
-from contracts.state import RunState
-from contracts.usage import CallUsage
 from holdfast import Budget, Reply, ScriptTurn, call, say
+from holdfast.contracts.budget import Ledger
+from holdfast.contracts.control import Candidate, Checkpoint, Gate, Triggers
+from holdfast.contracts.guardrails import GuardrailSpec, GuardrailVerdict, Signals
+from holdfast.contracts.project import ProjectContext
+from holdfast.contracts.state import RunState
+from holdfast.contracts.usage import CallUsage
+from holdfast.run import gates, steps
+from holdfast.run.step import (
+    AskForReview,
+    Authorize,
+    AwaitPeople,
+    AwaitResume,
+    CallModel,
+    Compensate,
+    ContinueAsNew,
+    Finish,
+    GoBack,
+    Guard,
+    Halt,
+    MarkCheckpoint,
+    OpenProject,
+    Pause,
+    Release,
+    RunTools,
+    Step,
+)
 from tests.builders import (
     NOW,
     a_call,
@@ -35,26 +55,6 @@ from tests.control.controlled import (
 from tests.control.guarded import guarded, on_word, order
 from tests.running import Runs
 from tests.sample import lines
-from workflows import gates, steps
-from workflows.step import (
-    AskForReview,
-    Authorize,
-    AwaitPeople,
-    AwaitResume,
-    CallModel,
-    Compensate,
-    ContinueAsNew,
-    Finish,
-    GoBack,
-    Guard,
-    Halt,
-    MarkCheckpoint,
-    OpenProject,
-    Pause,
-    Release,
-    RunTools,
-    Step,
-)
 
 LONG_AFTER = NOW + timedelta(hours=2)
 CALL = a_call("write", call_id="c1")

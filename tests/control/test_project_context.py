@@ -8,8 +8,8 @@ import pytest
 from pydantic import JsonValue
 from temporalio.client import WorkflowFailureError, WorkflowHistory
 
-from contracts.transcript import UserTurn
 from holdfast import App, Budget, Reply, Script, ScriptTurn, call, read_file, say
+from holdfast.contracts.transcript import UserTurn
 from tests.control.controlled import chained, replayed
 from tests.running import Runs
 from tests.sample import TOOLS, told

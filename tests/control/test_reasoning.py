@@ -3,8 +3,8 @@
 import pytest
 from pydantic import JsonValue
 
-from contracts.base import JsonObject
 from holdfast import Agent, App, ModelSettings
+from holdfast.contracts.base import JsonObject
 from tests.adapters.provider_server import ProviderServer
 from tests.control.controlled import recorded, replayed
 from tests.running import Runs

@@ -1,12 +1,26 @@
-"""Layer 4 asks people: without their approval a run isn't done."""
+"""People are asked by guardrails: without their approval an answer isn't out, nor a call made."""
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
-from holdfast import Reply, ScriptTurn, review_approval, say
-from tests.control.guarded import asked_next, decided, ended, guarded, on_word, over
+from holdfast import (
+    GuardrailResult,
+    Reply,
+    ScriptTurn,
+    Subject,
+    call,
+    judged_by,
+    passed,
+    review_approval,
+    say,
+    tripped,
+)
+from tests.control.guarded import asked_next, decided, ended, guarded, looking, on_word, over
+from tests.control.test_judges import judged
 from tests.running import Runs
+from tests.sample import lines
 
 
 def improving(turn: ScriptTurn) -> Reply:
@@ -110,3 +124,60 @@ async def test_two_reviews_of_one_answer(runs: Runs) -> None:
     assert second.reason.startswith("style_review")
     assert status.status == "waiting"
     assert found.result.status == "completed"
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["one guardrail", "another guardrail"])
+async def test_what_came_up_while_somebody_thought_is_asked_too(
+    runs: Runs, tmp_path: Path, *, same: bool
+) -> None:
+    """An approval counts for the objections that were read: what nobody was shown still holds."""
+    # GR-15 GR-28
+    log, listed = tmp_path / "log", [False]
+
+    def large(_: Subject) -> GuardrailResult:
+        return tripped("on the list" if same and listed[0] else "a large amount")
+
+    def sanctions(_: Subject) -> GuardrailResult:
+        return tripped("on the list") if listed[0] and not same else passed()
+
+    app = guarded(
+        [call("write", log=str(log), text="x"), say("done")],
+        looking("large", "pre_execution", large, on_trip="ask"),
+        looking("sanctions", "pre_execution", sanctions, on_trip="ask"),
+    )
+    async with runs.working(app):
+        run = await runs.start("it")
+        (first,) = await run.asked()
+        listed[0] = True
+        await decided(run, first, "approve")
+        second = await asked_next(run, first)
+        before = lines(log)
+        await decided(run, second, "approve")
+        found = await over(run)
+
+    assert (first.reason, second.reason, before) == ("a large amount", "on the list", [])
+    assert (found.result.status, lines(log)) == ("completed", ["begin x", "end x"])
+
+
+async def test_a_judge_of_a_call_is_heard_once(runs: Runs, tmp_path: Path) -> None:
+    """It words the same otherwise each time, and would be asked about for ever."""
+    # GR-27
+    log, asked = tmp_path / "log", [0]
+
+    def critic(_: ScriptTurn) -> Reply:
+        asked[0] += 1
+        return say(f'{{"tripwire_triggered": true, "reason": "it is rude, {asked[0]}"}}')
+
+    def script(turn: ScriptTurn) -> Reply:
+        wrote = turn.transcript[-1].kind == "tool"
+        return say("done") if wrote else call("write", log=str(log), text="x")
+
+    app = judged(script, critic, judged_by("critic", "pre_execution", on_trip="ask"))
+    async with runs.working(app):
+        run = await runs.start("it")
+        (request,) = await run.asked()
+        await decided(run, request, "approve")
+        found = await over(run)
+
+    assert (request.reason, asked) == ("it is rude, 1", [1])
+    assert (found.result.status, lines(log)) == ("completed", ["begin x", "end x"])

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-import settings
 from holdfast import (
     App,
     Guardrail,
@@ -13,14 +12,15 @@ from holdfast import (
     call,
     project_passes,
     say,
+    settings,
     tests_pass,
     write_file,
 )
+from holdfast.tools.sandbox.sandbox import Sandbox
 from tests.control.guarded import ended
 from tests.histories import activities
 from tests.running import Runs
 from tests.sample import scripted
-from tools.sandbox.sandbox import Sandbox
 
 POLICY = """
 version: 1

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from temporalio.testing import WorkflowEnvironment
 
-from contracts.control import Triggers
 from holdfast import App, Reply, Script, ScriptTurn, call, say
+from holdfast.contracts.control import Triggers
 from tests.control.controlled import (
     asked_to_resolve,
     broken,

@@ -4,8 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from contracts.control import Compensation
-from contracts.state import RunState
+from holdfast.contracts.base import digest
+from holdfast.contracts.control import Compensation
+from holdfast.contracts.state import RunState
+from holdfast.run import gates, reviews, steps, tripwires, verdicts
+from holdfast.run.step import AskForReview, Guard
 from tests.builders import NOW, a_call, allowed, an_approval, asked_for, ruled_upon, yes
 from tests.control.ends import (
     a_guardrail,
@@ -17,8 +20,6 @@ from tests.control.ends import (
     left,
     tried,
 )
-from workflows import requests, reviews, steps, tripwires
-from workflows.step import AskForReview, Guard
 
 CALL = a_call("write", call_id="c1")
 AFTER_ALL = NOW + timedelta(days=8)
@@ -44,9 +45,9 @@ def about_to_answer(left_to: str, layer: str, on_trip: str) -> RunState:
 def said(state: RunState, decision: str) -> RunState:
     """What becomes of a run when people approve, reject, or let the time pass."""
     if decision == "silence":
-        return steps.settled(requests.expired(state, AFTER_ALL), AFTER_ALL)
+        return steps.settled(verdicts.expired(state, AFTER_ALL), AFTER_ALL)
     message = an_approval(decision=decision)
-    state, _ = requests.after_verdict(state, message, yes(), NOW)
+    state, _ = verdicts.after_verdict(state, message, yes(), NOW)
     return steps.settled(state, NOW)
 
 
@@ -66,8 +67,10 @@ def test_a_bad_input_that_people_decide(left_to: str, decision: str, expected: s
     """Approved it goes on; rejected or forgotten it is blocked for the guardrail's reason."""
     # GR-03 T-07
     state = a_run(left_to, guardrails=(a_guardrail("input", "ask"),))
+    (look,) = gates.before_turn(state)
+    goal = digest(look.subjects[0].model_dump(mode="json"))
 
-    state = tripwires.after_turn(state, (a_tripwire(),), NOW)
+    state = tripwires.after_turn(state, (a_tripwire(subject=goal),), NOW)
 
     assert came_to(state) == "people approve"
     assert came_to(said(state, decision)) == expected
@@ -210,8 +213,8 @@ def test_the_strictest_objection_to_a_call_counts(
     state = asked_for(CALL, state=a_run("nobody", guardrails=guardrails))
     state = ruled_upon(state, (allowed(CALL),))
 
-    verdicts = tuple(a_tripwire("c1", name) for name in TWO)
-    state = tripwires.after_calls(state, state.calls, verdicts, NOW)
+    tripped = tuple(a_tripwire("c1", name) for name in TWO)
+    state = tripwires.after_calls(state, state.calls, tripped, NOW)
 
     assert came_to(state) == expected
 
@@ -232,8 +235,8 @@ def test_the_strictest_objection_to_an_answer_counts(
     guardrails = tuple(a_guardrail("output", trip, name=name) for name, trip in found)
     state = answering(a_run("nobody", guardrails=guardrails))
 
-    verdicts = tuple(a_tripwire(guardrail=name) for name in TWO)
-    state = tripwires.after_answer(state, "output", verdicts, NOW)
+    tripped = tuple(a_tripwire(guardrail=name) for name in TWO)
+    state = tripwires.after_answer(state, "output", tripped, NOW)
 
     assert came_to(state) == "taken back"
     assert came_to(tripwires.after_compensation(state, Compensation())) == expected
@@ -244,8 +247,8 @@ def test_all_that_ask_about_one_thing_ask_once() -> None:
     guardrails = tuple(a_guardrail("output", "ask", name=name) for name in TWO)
     state = answering(a_run("nobody", guardrails=guardrails))
 
-    verdicts = tuple(a_tripwire(guardrail=name) for name in TWO)
-    state = tripwires.after_answer(state, "output", verdicts, NOW)
+    tripped = tuple(a_tripwire(guardrail=name) for name in TWO)
+    state = tripwires.after_answer(state, "output", tripped, NOW)
 
     assert [one.reason for one in state.requests] == ["it is bad; that is bad"]
     assert said(state, "approve").answer == "done"

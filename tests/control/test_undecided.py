@@ -6,9 +6,9 @@ from typing import cast
 
 import pytest
 
-from contracts.guardrails import GuardrailResult
-from contracts.tools import ToolFailure
 from holdfast import App, Guardrail, GuardrailContext, Subject, call, guardrail, passed, say
+from holdfast.contracts.guardrails import GuardrailResult
+from holdfast.contracts.tools import ToolFailure
 from tests.control.guarded import ended, guarded, on_word, order, replayed, waiting
 from tests.running import Runs
 from tests.sample import lines

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from holdfast.contracts.bounds import BLOB_LIMIT
+
 ROOT = Path(__file__).parents[2]
 COMPOSE = ROOT / "deploy" / "compose.yaml"
 DOCKERFILE = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
@@ -36,6 +38,14 @@ def test_compose_file_fits_its_schema() -> None:
     )
 
     assert checked.returncode == 0, checked.stdout
+
+
+def test_the_server_takes_no_more_than_we_send() -> None:
+    """Strangers' signals have the limit of our own payloads (T-33)."""
+    configs = yaml.safe_load(COMPOSE.read_text(encoding="utf-8"))["configs"]
+    dynamic = yaml.safe_load(configs["temporal-dynamic"]["content"])
+
+    assert dynamic == {"limit.blobSize.error": [{"value": BLOB_LIMIT}]}
 
 
 def test_services_wait_for_services_that_exist(services: dict[str, dict[str, Any]]) -> None:

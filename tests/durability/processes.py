@@ -5,8 +5,10 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
@@ -66,6 +68,30 @@ async def connected(port: int) -> Client:
             )
         except RuntimeError:
             await asyncio.sleep(0.05)
+
+
+class Deployed(NamedTuple):
+    """A server, a worker of it, and a client."""
+
+    port: int
+    server: Process
+    worker: Process
+    client: Client
+
+
+@asynccontextmanager
+async def deployed(app: str, folder: Path) -> AsyncGenerator[Deployed]:
+    """Have a server and a worker for an app while the block lasts; their files are in a folder."""
+    port = free_port()
+    ours, its = server(port, folder / "temporal.db"), worker(port, app, folder / "home")
+    try:
+        await ours.start()
+        client = await connected(port)
+        await its.start()
+        yield Deployed(port, ours, its, client)
+    finally:
+        await its.kill()
+        await ours.kill()
 
 
 def free_port() -> int:

@@ -3,10 +3,9 @@
 from collections import Counter
 from pathlib import Path
 
-import pytest
 from temporalio.client import Client, WorkflowHandle
 
-from contracts.run import RunResult, StatusReport
+from holdfast.contracts.run import RunResult, StatusReport
 from tests.durability import processes
 from tests.durability.observing import STEPS
 from tests.sample import lines
@@ -25,42 +24,32 @@ async def start(client: Client, name: str, folder: Path) -> WorkflowHandle[objec
     )
 
 
-async def digest(handle: WorkflowHandle[object, RunResult]) -> str:
+async def digest(handle: WorkflowHandle[object, RunResult]) -> str | None:
     """The rolling digest of a run's transcript."""
     return (await handle.query("status", result_type=StatusReport)).transcript_digest
 
 
-@pytest.mark.timeout(180)
 async def test_a_run_survives_three_killed_workers_and_a_killed_server(tmp_path: Path) -> None:
     """Worker and server die in the middle; every call has one result, and the same transcript."""
-    port = processes.free_port()
-    server = processes.server(port, tmp_path / "temporal.db")
-    worker = processes.worker(port, APP, tmp_path / "home")
     disturbed = tmp_path / "disturbed.log"
     in_flight: set[str] = set()
-    try:
-        await server.start()
-        client = await processes.connected(port)
-        await worker.start()
-        handle = await start(client, "disturbed", tmp_path)
+    async with processes.deployed(APP, tmp_path) as deployed:
+        handle = await start(deployed.client, "disturbed", tmp_path)
         for moment in (5, 16, 31):
             await processes.grown(disturbed, moment)
-            await worker.kill()
+            await deployed.worker.kill()
             in_flight.add(lines(disturbed)[-1].split()[1])
-            await worker.start()
+            await deployed.worker.start()
         await processes.grown(disturbed, 44)
-        await server.kill()
+        await deployed.server.kill()
         in_flight.add(lines(disturbed)[-1].split()[1])
-        await server.start()
-        client = await processes.connected(port)
+        await deployed.server.start()
+        client = await processes.connected(deployed.port)
         handle = client.get_workflow_handle(handle.id, result_type=RunResult)
         result = await handle.result()
         calm_handle = await start(client, "calm", tmp_path)
         calm = await calm_handle.result()
         digests = (await digest(handle), await digest(calm_handle))
-    finally:
-        await worker.kill()
-        await server.kill()
 
     begun = Counter(line.split()[1] for line in lines(disturbed) if line.startswith("begin"))
     assert (result.status, result.answer, result.steps) == (

@@ -3,13 +3,11 @@
 from pathlib import Path
 
 import pytest
-from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.worker import Replayer
 
 from holdfast import histories
-from holdfast.runner import Runner
+from holdfast.runner import replayer
 from holdfast.trace.reader import read_trace
-from workflows.agent_run import AgentRun
+from holdfast.workflows.agent_run import AgentRun
 
 RELEASED = sorted((Path(__file__).parent / "released").glob("*.json"))
 
@@ -23,14 +21,8 @@ def test_there_is_something_to_replay() -> None:
 async def test_runs_of_earlier_releases_replay(path: Path) -> None:
     """Today's code takes the same steps over an old history, and reads the state it carries."""
     # AD-03 AD-20 BY-50
-    replayer = Replayer(
-        workflows=[AgentRun],
-        data_converter=pydantic_data_converter,
-        workflow_runner=Runner(),
-    )
-
     for history in histories.read(path):
-        await replayer.replay_workflow(history)
+        await replayer(AgentRun).replay_workflow(history)
 
 
 @pytest.mark.parametrize("path", RELEASED, ids=lambda path: path.stem)

@@ -1,49 +1,62 @@
-"""A worker without time to think: its workflow tasks fail, and are done when there is time."""
+"""A worker without time to think: whatever it is asked takes as long as it takes."""
 
-import threading
+import time
+from datetime import datetime
 
-from temporalio import workflow
+import pytest
 from temporalio.api.enums.v1 import EventType
-from temporalio.client import Client, WorkflowHandle
-from temporalio.worker import Worker
 
-from holdfast.runner import Runner
+from holdfast import say
+from holdfast.contracts.state import RunState
+from holdfast.run import steps
+from holdfast.run.step import Step
+from holdfast.runner import replayer
+from holdfast.workflows.agent_run import AgentRun
+from tests.running import Runs
+from tests.sample import scripted
+
+LONG = 2.5
+"""Seconds; the SDK takes workflow code for deadlocked that hasn't yielded within two."""
 
 FAILED_TASK = EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED
 
-told = threading.Event()
-"""That the first task took too long has been seen from outside."""
 
-thoughts: list[str] = []
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have each step of a run take a long time."""
+    quick = steps.next_step
 
+    def pondered(state: RunState, now: datetime, *, history_is_long: bool, flooded: bool) -> Step:
+        time.sleep(LONG)
+        return quick(state, now, history_is_long=history_is_long, flooded=flooded)
 
-@workflow.defn
-class Ponders:
-    """Thinks for more than the two seconds that a workflow task may think, the first time."""
-
-    @workflow.run
-    async def run(self) -> str:
-        """Think to the end."""
-        while not told.is_set():
-            told.wait(0.01)
-        thoughts.append("to the end")
-        return "thought"
+    monkeypatch.setattr(steps, "next_step", pondered)
 
 
-async def test_a_task_that_is_too_slow_is_tried_again(client: Client) -> None:
+async def test_a_query_that_builds_the_run_anew_takes_its_time(
+    runs: Runs, request: pytest.FixtureRequest
+) -> None:
+    """Whoever asks a busy worker about a run that it has forgotten waits, and is answered."""
+    # T-16 BY-50
+    async with runs.working(scripted([say("done")])):
+        run = await runs.start("it")
+        await run.result()
+    request.getfixturevalue("slow")
+    async with runs.working(scripted([])):
+        status = await run.status()
+    await replayer(AgentRun).replay_workflow(await run.handle.fetch_history())
+
+    assert (status.status, status.answer) == ("completed", "done")
+
+
+@pytest.mark.usefixtures("slow")
+async def test_a_slow_workflow_task_is_done_once(runs: Runs) -> None:
     """It isn't broken off: what that may leave behind keeps a worker waiting for ever."""
     # T-16
-    async with Worker(client, task_queue="slow", workflows=[Ponders], workflow_runner=Runner()):
-        handle = await client.start_workflow(Ponders.run, id="slow", task_queue="slow")
-        await failed_task(handle)
-        told.set()
+    async with runs.working(scripted([say("done")])):
+        run = await runs.start("it")
+        result = await run.result()
+        history = await run.handle.fetch_history()
 
-        assert await handle.result() == "thought"
-    assert thoughts == ["to the end", "to the end"]
-
-
-async def failed_task(handle: WorkflowHandle[Ponders, str]) -> None:
-    """Return when a task of this workflow has failed."""
-    async for event in handle.fetch_history_events(wait_new_event=True):
-        if event.event_type == FAILED_TASK:
-            return
+    assert result.answer == "done"
+    assert FAILED_TASK not in {event.event_type for event in history.events}

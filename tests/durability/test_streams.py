@@ -7,8 +7,8 @@ import pytest
 from temporalio.client import WorkflowFailureError
 from temporalio.exceptions import CancelledError
 
-from contracts.run import RunResult
 from holdfast import Agent, App
+from holdfast.contracts.run import RunResult
 from tests.adapters.provider_server import Break, ProviderServer
 from tests.durability import processes
 from tests.running import Runs
@@ -24,7 +24,6 @@ async def asked(provider: ProviderServer, times: int) -> None:
         await asyncio.sleep(0.02)
 
 
-@pytest.mark.timeout(180)
 async def test_a_worker_killed_in_the_middle_of_a_stream(
     provider: ProviderServer, tmp_path: Path
 ) -> None:
@@ -34,14 +33,8 @@ async def test_a_worker_killed_in_the_middle_of_a_stream(
     call["input"] = {"amount": 100, "folder": str(tmp_path)}
     whole = anthropic("tool_use", text("I'll note it."), call)
     provider.answer(whole, breaks=Break("stall", after=6))
-    port = processes.free_port()
-    server = processes.server(port, tmp_path / "temporal.db")
-    worker = processes.worker(port, APP, tmp_path / "home")
-    try:
-        await server.start()
-        client = await processes.connected(port)
-        await worker.start()
-        handle = await client.start_workflow(
+    async with processes.deployed(APP, tmp_path) as deployed:
+        handle = await deployed.client.start_workflow(
             "AgentRun",
             {"agent": "clerk", "input": "Note 100."},
             id="noted",
@@ -49,17 +42,14 @@ async def test_a_worker_killed_in_the_middle_of_a_stream(
             result_type=RunResult,
         )
         await asked(provider, 1)
-        await worker.kill()
+        await deployed.worker.kill()
         assert not (tmp_path / "noted.log").exists()
         provider.answer(whole)
-        provider.answer(anthropic("end_turn", text("Noted.")))
-        await worker.start()
+        provider.answer(anthropic("end_turn", text("AuditLine.")))
+        await deployed.worker.start()
         result = await handle.result()
-    finally:
-        await worker.kill()
-        await server.kill()
 
-    assert (result.status, result.answer, result.steps) == ("completed", "Noted.", 2)
+    assert (result.status, result.answer, result.steps) == ("completed", "AuditLine.", 2)
     assert lines(tmp_path / "noted.log") == ["100"]
     assert len(provider.requests) == 3
 
@@ -74,7 +64,7 @@ async def test_a_cancelled_run_hangs_up(runs: Runs, provider: ProviderServer) ->
         await run.handle.cancel()
         with pytest.raises(WorkflowFailureError) as failed:
             await run.result()
-        left = await asyncio.to_thread(provider.disconnected.wait, 10)
+        left = await asyncio.to_thread(provider.disconnected.wait, 120)
 
     assert isinstance(failed.value.cause, CancelledError)
     assert left

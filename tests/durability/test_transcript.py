@@ -6,11 +6,16 @@ import pytest
 from temporalio.client import WorkflowFailureError, WorkflowHistory
 from temporalio.common import RetryPolicy
 
-from activities.transcripts import Transcripts
-from contracts.errors import TranscriptMismatch
-from contracts.model import ModelCall, Prefix
-from contracts.transcript import Mark, TranscriptItem, TranscriptPage, UserTurn
 from holdfast import Budget, Reply, Risk, Script, ScriptTurn, call, say, tool
+from holdfast.activities.transcripts import Transcripts
+from holdfast.contracts.errors import TranscriptMismatch
+from holdfast.contracts.model import ModelCall, Prefix
+from holdfast.contracts.transcript import (
+    TranscriptDigest,
+    TranscriptItem,
+    TranscriptPage,
+    UserTurn,
+)
 from tests.histories import names
 from tests.running import Runs
 from tests.sample import scripted
@@ -160,7 +165,7 @@ async def test_cancelling_ends_run_and_tool(runs: Runs) -> None:
 ended: list[str] = []
 
 
-@tool(risk=Risk.WRITE_LOCAL)
+@tool(risk=Risk.DRAFT_ONLY)
 async def wait_long() -> str:
     """Wait for ever, and note how it ended."""
     try:
@@ -178,10 +183,10 @@ class Reader:
         self.items = items
         self.asked: list[int] = []
 
-    async def prefix(self, run_id: str) -> Prefix:
-        return Prefix(instructions=run_id, tools=())
+    async def prefix(self) -> Prefix:
+        return Prefix(instructions="run-1", tools=())
 
-    async def transcript_page(self, run_id: str, offset: int, limit: int) -> TranscriptPage:
+    async def transcript_page(self, offset: int, limit: int, digest: str) -> TranscriptPage:
         self.asked.append(offset)
         page = self.items[offset : offset + min(limit, 2)]
         return TranscriptPage(items=page, total=len(self.items), next_offset=None)
@@ -194,7 +199,7 @@ def turns(count: int) -> tuple[TranscriptItem, ...]:
 
 def model_call(items: tuple[TranscriptItem, ...], base: int) -> ModelCall:
     """A call whose transcript is *items*, of which the first *base* were seen before."""
-    seen = Mark().after(items[:base])
+    seen = TranscriptDigest().after(items[:base])
     return ModelCall(
         run_id="run-1",
         turn=1,
@@ -212,7 +217,7 @@ async def test_a_miss_asks_the_run_in_pages() -> None:
     """What isn't held is asked of the run, page by page, and nothing more than that."""
     reader = Reader(turns(5))
 
-    found = await Transcripts(reader).transcript(model_call(turns(7), base=5))
+    found = await Transcripts(reader).transcript(model_call(turns(7), base=5), "e1")
 
     assert found == turns(7)
     assert reader.asked == [0, 2, 4]
@@ -222,10 +227,10 @@ async def test_a_hit_asks_nobody() -> None:
     """What was seen before is held, and a repeated attempt finds it too."""
     reader = Reader(())
     held = Transcripts(reader)
-    await held.transcript(model_call(turns(3), base=0))
+    await held.transcript(model_call(turns(3), base=0), "e1")
 
-    assert await held.transcript(model_call(turns(5), base=3)) == turns(5)
-    assert await held.transcript(model_call(turns(5), base=3)) == turns(5)
+    assert await held.transcript(model_call(turns(5), base=3), "e1") == turns(5)
+    assert await held.transcript(model_call(turns(5), base=3), "e1") == turns(5)
     assert reader.asked == []
 
 
@@ -235,7 +240,7 @@ async def test_a_wrong_transcript_fails_loudly_and_is_asked_again() -> None:
     held = Transcripts(reader)
 
     with pytest.raises(TranscriptMismatch, match="another digest"):
-        await held.transcript(model_call(turns(4), base=3))
+        await held.transcript(model_call(turns(4), base=3), "e1")
     reader.items = turns(3)
 
-    assert await held.transcript(model_call(turns(4), base=3)) == turns(4)
+    assert await held.transcript(model_call(turns(4), base=3), "e1") == turns(4)

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from contracts.approvals import ApprovalRequest
-from contracts.base import JsonObject
 from holdfast import signing
+from holdfast.contracts.approvals import ApprovalRequest
+from holdfast.contracts.base import JsonObject
 from holdfast.signing import OwnKey
 
 

@@ -8,19 +8,18 @@ from pathlib import Path
 
 import pytest
 
-import settings
-from contracts.run import RunResult
-from contracts.transcript import TranscriptItem, UserTurn
 from examples.coder.app import REPOSITORY, app
 from examples.coder.demo import GOAL
 from examples.coder.story import SCRIPTED, Chapter, chapters, logged_key
-from holdfast import secret_detection
+from holdfast import secret_detection, settings
+from holdfast.contracts.run import RunResult
 from holdfast.policies.cases import load_cases, tried
+from holdfast.run.disclosure import WITHHELD
+from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Trace
 from tests.activities.looking import answer, looked
 from tests.running import Runs
-from tools.sandbox.sandbox import Sandbox
 
 EXAMPLE = REPOSITORY.parent
 
@@ -39,11 +38,8 @@ async def workspaces(tmp_path: Path, runs: Runs) -> Path:
 class Mended:
     """A run that is over, and everything that is left of it."""
 
-    def __init__(self, result: RunResult, trace: Trace, items: tuple[TranscriptItem, ...]) -> None:
+    def __init__(self, result: RunResult, trace: Trace) -> None:
         self.result, self.trace = result, trace
-        self.notices = [
-            item.text for item in items if isinstance(item, UserTurn) and item.origin == "findings"
-        ]
 
     @property
     def story(self) -> list[Chapter]:
@@ -56,8 +52,7 @@ async def mended(runs: Runs, workspaces: Path) -> tuple[Mended, Path]:
         run = await runs.start("coder", GOAL)
         result = await run.result()
         trace = read_trace((await run.handle.fetch_history(),))
-        page = await run.transcript()
-    return Mended(result, trace, page.items), workspaces / run.handle.id
+    return Mended(result, trace), workspaces / run.first_execution
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -81,7 +76,6 @@ async def ended_with(folder: Path, *more: str) -> tuple[int | None, str]:
     return process.returncode, out.decode()
 
 
-@pytest.mark.timeout(240)
 async def test_a_failing_test_is_mended(runs: Runs, workspaces: Path) -> None:
     """The wrong approach is taken back with its files, the right one stays, tests are green."""
     # GF-06 GR-24 GR-26 BT-02 BT-03 BT-04 BT-05 CX-04
@@ -92,10 +86,12 @@ async def test_a_failing_test_is_mended(runs: Runs, workspaces: Path) -> None:
 
     assert tuple(chapter.kind for chapter in run.story) == SCRIPTED
     (failed,) = run.result.attempts
-    assert "bill/receipt.py" in failed.approach
+    assert failed.approach == WITHHELD  # words beside calls, which no output guardrail has seen
     assert "test_nothing_is_lost - assert 999 == 1000" in failed.failure_reason
     assert failed.partial_progress == "3 calls succeeded"
-    assert any(failed.approach in one and failed.failure_reason in one for one in run.notices)
+    assert any(
+        "test_nothing_is_lost still failed (assert 999 == 1000)" in str(one) for one in run.story
+    )
     kept, restored = (
         work.came_to
         for work in run.trace.works
@@ -114,7 +110,6 @@ async def test_a_failing_test_is_mended(runs: Runs, workspaces: Path) -> None:
     assert key not in run.result.model_dump_json()
 
 
-@pytest.mark.timeout(240)
 async def test_the_demo_ends_well(tmp_path: Path, workspaces: Path) -> None:
     """It tells the story to its end, and where the run is to be seen."""  # TS-13
     process = await asyncio.create_subprocess_exec(

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from contracts.approvals import ApprovalRequest
-from contracts.run import RunResult
 from examples.reconcile.app import app
 from examples.reconcile.tools import Drafted
+from holdfast.contracts.approvals import ApprovalRequest
+from holdfast.contracts.run import RunResult
 from tests.running import Run, Runs
 from tests.sample import lines
 

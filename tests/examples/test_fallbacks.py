@@ -2,11 +2,15 @@
 
 import pytest
 
-from contracts.approvals import Escalation
 from examples.fallbacks.app import app
 from examples.fallbacks.chains import MODELS, chain
-from policy.fallback import EXHAUSTED
+from holdfast.contracts.approvals import Escalation
+from holdfast.contracts.base import JsonObject
+from holdfast.policy.fallback import EXHAUSTED
 from tests.running import Runs
+
+AT_ONCE: JsonObject = {"max_model_retries": 0}
+"""A model that fails is left without waiting for it."""
 
 
 @pytest.mark.parametrize(
@@ -50,23 +54,20 @@ def test_every_chain_is_an_agent_with_somebody_behind_it() -> None:
         ),  # FB-03
     ],
 )
-async def test_the_next_model_answers(
-    skipping_runs: Runs, wanted: str, goal: str, name: str
-) -> None:
+async def test_the_next_model_answers(runs: Runs, wanted: str, goal: str, name: str) -> None:
     """A chain is walked down as far as it must be, and the answer is that of the first who can."""
-    async with skipping_runs.working(app):
-        run = await skipping_runs.start(wanted, goal)
+    async with runs.working(app):
+        run = await runs.start(wanted, goal, budget=AT_ONCE)
         result = await run.result()
 
     assert (result.status, result.answer) == ("completed", f"This is {name}.")
     assert result.model == f"scripted:{name}"
 
 
-async def test_behind_the_last_model_is_a_person(skipping_runs: Runs) -> None:
+async def test_behind_the_last_model_is_a_person(runs: Runs) -> None:
     """When a chain has failed the run waits with every attempt, and asks no model outside it."""
-    async with skipping_runs.working(app):
-        run = await skipping_runs.start("haiku", "haiku is down and sonnet is down")
-        await skipping_runs.pass_time(120)
+    async with runs.working(app):
+        run = await runs.start("haiku", "haiku is down and sonnet is down", budget=AT_ONCE)
         (request,) = await run.asked()
         await run.signal("resolution", {"request_id": request.request_id, "action": "abort"})
         result = await run.result()

@@ -6,10 +6,11 @@ from typing import Literal, cast
 
 import pytest
 
-from contracts.tools import ToolInvocation
 from examples.reconcile.outbox import Sent
 from examples.reconcile.tools import Drafted, Report, draft_report, send_report, write_report
 from holdfast import ToolContext, ToolError
+from holdfast.contracts.tools import ToolInvocation
+from tests.builders import EXECUTION, FIRST
 from tests.sample import lines
 
 TO = "finance@example.com"
@@ -29,6 +30,8 @@ def context(
 ) -> ToolContext:
     invocation = ToolInvocation(
         run_id="run-1",
+        first_execution_run_id=FIRST,
+        execution=EXECUTION,
         call_id="call_5_1",
         agent="reconciler",
         tenant="",
@@ -89,8 +92,8 @@ async def test_what_was_drafted_is_sent_once() -> None:
     report = await written("As it is.")
     draft = await drafted(report)
 
-    first = await sent(report, "run-1/call_5_1/draft")
-    again = await sent(report, "run-1/call_5_1/draft")
+    first = await sent(report, f"{FIRST}/call_5_1/draft")
+    again = await sent(report, f"{FIRST}/call_5_1/draft")
 
     assert first == again
     assert first.body_sha256 == draft.body_sha256
@@ -107,6 +110,6 @@ async def test_nothing_is_sent_that_was_not_drafted() -> None:
     await written("As nobody has seen it.")
 
     with pytest.raises(ToolError, match="isn't what was approved any more"):
-        await sent(report, "run-1/call_5_1/draft")
+        await sent(report, f"{FIRST}/call_5_1/draft")
 
     assert lines(".holdfast/outbox.jsonl") == []

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from contracts.approvals import ApprovalRequest
-from contracts.base import JsonObject, digest
-from contracts.decisions import Decided
-from contracts.run import RunResult
-from contracts.tools import ToolFailure
 from examples.support import answers, refunds
 from examples.support.app import app
 from examples.support.tools import kept
+from holdfast.contracts.approvals import ApprovalRequest
+from holdfast.contracts.base import JsonObject, digest
+from holdfast.contracts.decisions import Decided
+from holdfast.contracts.run import RunResult
+from holdfast.contracts.tools import ToolFailure
 from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Call
 from tests.examples.approvers import Approver, trusted

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
-import pytest
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.client import Client
 
-from contracts.run import RunResult
 from examples.support import refunds
+from holdfast.contracts.run import RunResult
 from holdfast.trace.reader import read_trace
 from holdfast.trace.transcript import lines
 from tests.durability import processes
@@ -99,7 +98,6 @@ async def told(run: Run) -> str:
     return "\n".join(map(str, lines(trace)))
 
 
-@pytest.mark.timeout(180)
 async def test_a_worker_is_killed_after_the_refund_was_paid(tmp_path: Path) -> None:
     """Nobody pays again: the refund is found in the books, and the trace says how."""
     # BY-11 RK-09 T-03
@@ -125,7 +123,6 @@ async def test_a_worker_is_killed_after_the_refund_was_paid(tmp_path: Path) -> N
     assert "it happened, says find_refund; its own answer was lost" in trace
 
 
-@pytest.mark.timeout(180)
 async def test_a_worker_is_killed_before_the_refund_was_paid(tmp_path: Path) -> None:
     """It is known that nothing happened, so the model asks again, and a person approves again."""
     # BY-11 RK-09

@@ -2,8 +2,8 @@
 
 from pydantic import BaseModel
 
-from contracts.base import JsonObject, digest
-from contracts.guardrails import (
+from holdfast.contracts.base import JsonObject, digest
+from holdfast.contracts.guardrails import (
     GuardrailResult,
     GuardrailSpec,
     GuardrailVerdict,
@@ -11,8 +11,8 @@ from contracts.guardrails import (
     RunGuardrails,
     Subject,
 )
-from contracts.run import RunInput, RunResult
-from contracts.usage import UsageMetrics
+from holdfast.contracts.run import RunInput, RunResult
+from holdfast.contracts.usage import UsageMetrics
 from holdfast.trace.progress import Progress
 from holdfast.trace.reader import TraceReader
 from holdfast.trace.spans import span_tree

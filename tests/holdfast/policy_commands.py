@@ -1,14 +1,12 @@
 """The commands `holdfast policy` in this process, and a policy for the shop."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from contracts.base import JsonObject
 from holdfast.cli import main
+from tests.holdfast.commands import Ended
 
 APP = "tests.holdfast.shop:app"
 POLICY = """\
@@ -29,30 +27,17 @@ rules:
 """
 
 
-class Said(NamedTuple):
-    """What a command wrote, and its exit code."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> JsonObject:
-        """Standard output as a JSON object."""
-        return json.loads(self.out)
-
-
-Holdfast = Callable[..., Said]
+Holdfast = Callable[..., Ended]
 
 
 def running(capsys: pytest.CaptureFixture[str]) -> Holdfast:
     """Return what runs one command; what was written before is none of it."""
 
-    def command(*arguments: object) -> Said:
+    def command(*arguments: object) -> Ended:
         capsys.readouterr()
         code = main.run(["policy", *map(str, arguments)])
         out, err = capsys.readouterr()
-        return Said(code, str(out), str(err))
+        return Ended(code, str(out), str(err))
 
     return command
 

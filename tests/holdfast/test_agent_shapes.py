@@ -2,8 +2,8 @@
 
 import pytest
 
-from contracts.errors import AppError
 from holdfast import GuardrailContext, GuardrailResult, Subject, passed, say, secret_detection
+from holdfast.contracts.errors import AppError
 from tests.sample import scripted
 
 

@@ -1,5 +1,6 @@
 """An app is checked before anything runs: each mistake is one line that says what to change."""
 
+from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
 
@@ -21,9 +22,9 @@ from holdfast import (
     say,
     tool,
 )
-from policy.rules import NO_POLICY
+from holdfast.policy.rules import NO_POLICY
+from holdfast.tools.tool import Tool
 from tests.tools import sample_tools
-from tools.tool import Tool
 
 HOUSE = ChatServer(base_url="https://llm.example.com/v1", key_variable="HOUSE_KEY")
 
@@ -129,7 +130,7 @@ LOOK = _look()
         ),
         pytest.param(
             {"instructions": "x" * 400_001},
-            "instructions and tools exceed 400000 bytes",
+            "instructions, tools and guardrails have 401,294 bytes, and 400,000 is most",
             id="too much to say",
         ),
         pytest.param({"tools": [print]}, "is no tool: write @tool(...)", id="a bare function"),
@@ -366,3 +367,17 @@ def test_only_synchronous_tools_need_a_process() -> None:
         "tests.tools.sample_tools"
     ]
     assert app(agent(tools=[LOOK])).synchronous_modules() == []
+
+
+@pytest.mark.parametrize(("count", "fits"), [(21, True), (22, False)])
+def test_agents_work_for_agents_only_so_deep(count: int, *, fits: bool) -> None:
+    """A chain that would come to an end in the middle of a run is refused before any."""
+    chain = [
+        Agent(name=f"a{n}", instructions="x", tiers=Tiers(full=f"a{n + 1}"))
+        for n in range(count - 1)
+    ]
+    last = Agent(name=f"a{count - 1}", instructions="x", models=["scripted:s"])
+    deep = "agent 'a0': below it agents work for agents more than 20 deep"
+
+    with nullcontext() if fits else pytest.raises(AppError, match=deep):
+        App(agents=[*chain, last], scripts={"s": []})

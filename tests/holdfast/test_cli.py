@@ -1,25 +1,23 @@
 """The command line as people and scripts use it, against a real server."""
 
-import asyncio
 import json
-import os
-import pty
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from temporalio.api.common.v1 import Payload, SearchAttributes, WorkflowType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import StartWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowFailureError
 
-import worker
-from contracts.base import JsonObject
-from holdfast import Agent, App, Budget, call, calls, say
+from holdfast import Agent, App, Budget, call, calls, say, worker
+from tests.holdfast.commands import ended, holdfast, seen, started, terminal, waiting
 from tests.sample import TOOLS
 
-ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.usefixtures("command_line")
+
 SEND = call("send", log="/dev/null", text="hello")
 SCRIPTS = {
     "adder": [call("add", a=2, b=3), say("5")],
@@ -44,26 +42,6 @@ APP = App(
 )
 
 
-@dataclass(frozen=True)
-class Ended:
-    """What a command wrote, and its exit code."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> JsonObject:
-        """Standard output as a JSON object."""
-        return json.loads(self.out)
-
-
-@pytest.fixture(autouse=True)
-def _address(client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("TEMPORAL_ADDRESS", client.service_client.config.target_host)
-    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
-
-
 @pytest.fixture
 def name() -> str:
     """An id for a run."""
@@ -75,37 +53,6 @@ async def working(client: Client) -> AsyncGenerator[None]:
     """Have a worker while the block lasts."""
     async with worker.working(client, APP):
         yield
-
-
-async def started(*arguments: str) -> asyncio.subprocess.Process:
-    """Start a command beside the worker, which needs this event loop."""
-    return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "holdfast.cli.main", *arguments),
-        cwd=ROOT,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-
-
-async def holdfast(*arguments: str) -> Ended:
-    """Run a command to its end."""
-    return await ended(await started(*arguments))
-
-
-async def ended(process: asyncio.subprocess.Process) -> Ended:
-    """Wait for the end of a command."""
-    out, err = await process.communicate()
-    assert process.returncode is not None
-    return Ended(process.returncode, out.decode(), err.decode())
-
-
-async def waiting(run: str) -> JsonObject:
-    """Wait until a run waits for a person, and return the request."""
-    while True:
-        asked = await holdfast("pending", run, "--json")
-        if asked.code == 0 and (found := json.loads(asked.out)):
-            return found[0]
 
 
 async def test_run_shows_how_it_goes(client: Client) -> None:
@@ -178,15 +125,17 @@ async def test_approval_without_a_terminal(client: Client, name: str) -> None:
     """What waits is printed once, with the command that decides it; that command does."""
     async with working(client):
         running = await started("run", "sender", "go", "--id", name)
-        request = await waiting(name)
-        command = f"holdfast approve {name} {request['request_id']}"
-        unknown = await holdfast("approve", name, "req-9")
-        approved = await holdfast("approve", name, "--reason", "fine", "--approver", "alice")
+        request = await seen(name)
+        command = f"holdfast approve {name} {request[0]}"
+        unknown = await holdfast("approve", name, "req-9", *request[1:])
+        approved = await holdfast(
+            "approve", name, *request, "--reason", "fine", "--approver", "alice"
+        )
         ran = await ended(running)
-        late = await holdfast("approve", name, str(request["request_id"]))
+        late = await holdfast("approve", name, *request)
 
     assert unknown.code == 1
-    assert unknown.err == "holdfast: refused: no request 'req-9' in this run\n"
+    assert unknown.err == f"holdfast: no request 'req-9' of run {name!r} waits; open: req-1\n"
     assert (approved.code, approved.out) == (0, f"approved req-1 of {name} as alice\n")
     assert (late.code, late.err) == (1, f"holdfast: run {name!r} is over (completed)\n")
     assert (ran.code, ran.out.count(command)) == (0, 1)
@@ -197,8 +146,10 @@ async def test_rejection(client: Client, name: str) -> None:
     """A rejection says why, and the run goes on without the call."""
     async with working(client):
         await holdfast("run", "sender", "go", "--id", name, "--detach")
-        await waiting(name)
-        rejected = await holdfast("reject", name, "--reason", "not today", "--approver", "bob")
+        request = await seen(name)
+        rejected = await holdfast(
+            "reject", name, *request, "--reason", "not today", "--approver", "bob"
+        )
         await client.get_workflow_handle(name).result()
         trace = await holdfast("trace", name)
 
@@ -210,15 +161,17 @@ async def test_questions_and_escalations(client: Client, name: str) -> None:
     """`answer` and `resolve` say what the run made of them."""
     async with working(client):
         await holdfast("run", "asker", "go", "--id", name, "--detach")
-        await waiting(name)
-        wrong = await holdfast("resolve", name, "req-1", "resume")
-        unknown = await holdfast("answer", name, "req-7", "the red one")
-        right = await holdfast("answer", name, "req-1", "the red one")
+        _, *digest = await seen(name)
+        wrong = await holdfast("resolve", name, "req-1", "resume", *digest)
+        unknown = await holdfast("answer", name, "req-7", "the red one", *digest)
+        right = await holdfast("answer", name, "req-1", "the red one", *digest)
         await holdfast("run", "loser", "go", "--id", f"{name}-2", "--detach")
-        await waiting(f"{name}-2")
+        _, *digest = await seen(f"{name}-2")
         nothing = await holdfast("resume", f"{name}-2")
-        missing = await holdfast("resolve", f"{name}-2", "req-7", "resume")
-        resolved = await holdfast("resolve", f"{name}-2", "req-1", "extend", "--max-steps", "12")
+        missing = await holdfast("resolve", f"{name}-2", "req-7", "resume", *digest)
+        resolved = await holdfast(
+            "resolve", f"{name}-2", "req-1", "extend", "--max-steps", "12", *digest
+        )
         await client.get_workflow_handle(f"{name}-2").result()
         shown = await holdfast("show", f"{name}-2", "--json")
 
@@ -244,9 +197,10 @@ async def test_a_refused_extension_is_told(client: Client, name: str) -> None:
     async with working(client):
         await holdfast("run", "loser", "go", "--id", name, "--detach")
         request = await waiting(name)
-        lower = await holdfast("resolve", name, "req-1", "extend", "--max-steps", "5")
+        _, *digest = await seen(name)
+        lower = await holdfast("resolve", name, "req-1", "extend", "--max-steps", "5", *digest)
         after = await waiting(name)
-        await holdfast("resolve", name, "req-1", "abort")
+        await holdfast("resolve", name, "req-1", "abort", *digest)
 
     assert (lower.code, lower.out) == (1, "")
     assert lower.err == "holdfast: refused: max_steps 5 is less than 9: extend raises limits\n"
@@ -257,16 +211,37 @@ async def test_what_is_resolved_already_is_told(client: Client, name: str) -> No
     """Nobody is told that a run took what came too late for it."""
     async with working(client):
         await holdfast("run", "loser", "go", "--id", name, "--detach")
-        await waiting(name)
+        _, *digest = await seen(name)
         await holdfast("suspend", name)
-        first = await holdfast("resolve", name, "req-1", "resume")
-        late = await holdfast("resolve", name, "req-1", "resume")
+        first = await holdfast("resolve", name, "req-1", "resume", *digest)
+        late = await holdfast("resolve", name, "req-1", "resume", *digest)
         resumed = await holdfast("resume", name)
         await client.get_workflow_handle(name).result()
 
     assert [one.code for one in (first, late, resumed)] == [0, 1, 0]
     assert late.err == f"holdfast: no request 'req-1' of run {name!r} waits; none is open\n"
     assert resumed.out == f"{name} goes on\n"
+
+
+@pytest.mark.parametrize("words", [["show"], ["pending"], ["cancel"]])
+async def test_a_run_that_nobody_can_read(client: Client, name: str, words: list[str]) -> None:
+    """The server took a text that is labelled as a time; a command says so on one line."""
+    false = Payload(metadata={"encoding": b"json/plain", "type": b"Datetime"}, data=b'"x"')
+    await client.workflow_service.start_workflow_execution(
+        StartWorkflowExecutionRequest(
+            namespace=client.namespace,
+            workflow_id=name,
+            workflow_type=WorkflowType(name="AgentRun"),
+            task_queue=TaskQueue(name=f"{name}-nobody"),
+            request_id=name,
+            search_attributes=SearchAttributes(indexed_fields={"AgentStatus": false}),
+        )
+    )
+    said = await holdfast(*words, name)
+
+    assert said.code == 1
+    assert said.err.startswith(f"holdfast: run {name!r} was started with search attributes that")
+    assert "'temporal workflow terminate' ends it" in said.err
 
 
 async def test_steering(client: Client, name: str) -> None:
@@ -338,31 +313,13 @@ async def test_missing_worker_is_named(client: Client, name: str) -> None:
 
 async def test_person_at_the_terminal_is_asked(client: Client) -> None:
     """On a terminal `run` asks for the approval, with the exact arguments."""
-    terminal, end = pty.openpty()
-    async with working(client):
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "holdfast.cli.main", "run", "sender", "go"),
-            cwd=ROOT,
-            stdin=end,
-            stdout=end,
-            stderr=end,
-        )
-        os.close(end)
-        asked = await read_until(terminal, b"approve? [y/N]")
-        os.write(terminal, b"y\n")
-        rest = await read_until(terminal, b"used ")
-        code = await process.wait()
-    os.close(terminal)
+    async with working(client), terminal("run", "sender", "go") as asking:
+        await asking.says("approve? [y/N]")
+        asked = asking.shown
+        asking.types("y")
+        code = await asking.code()
 
     assert 'text = "hello"' in asked
     assert "risk      write_internal" in asked
-    assert "It was sent." in rest
+    assert "It was sent." in asking.shown
     assert code == 0
-
-
-async def read_until(terminal: int, words: bytes) -> str:
-    """Read what a terminal shows, up to some words."""
-    shown = b""
-    while words not in shown:
-        shown += await asyncio.to_thread(os.read, terminal, 4096)
-    return shown.decode()

@@ -24,7 +24,7 @@ def holdfast(*arguments: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
 
 
@@ -41,9 +41,14 @@ USAGE = [
     ),
     pytest.param(["run", "adder", "go", "--max-steps", "0"], "max_steps: ", id="limit"),
     pytest.param(["run", "adder", "go", "--max-cost", "much"], "max_cost: ", id="cost"),
-    pytest.param(["run", "adder", "go", "--max-cost", "1e999"], "a finite number", id="infinite"),
-    pytest.param(["run", "adder", "go", "--max-cost", "1e-999"], "above 0", id="too small"),
+    pytest.param(
+        ["run", "adder", "go", "--max-cost", "1e999"], "less than or equal to", id="infinite"
+    ),
+    pytest.param(
+        ["run", "adder", "go", "--max-cost", "1e-999"], "greater than or equal to", id="too small"
+    ),
     pytest.param(["run", "adder", "go", "--id", ""], "--id needs a value", id="empty"),
+    pytest.param(["run", "adder", "go", "--id", "R/c"], "a run's id is made of", id="odd id"),
     pytest.param(["reject", "run-1", "--approver="], "--approver needs a value", id="empty too"),
     pytest.param(["reject", "run-1", "--approver", " "], "--approver needs a value", id="blank"),
     pytest.param(["list", "--status", "asleep"], "'asleep' is none of running", id="status"),
@@ -73,7 +78,11 @@ FAILURES = [
         id="no server",
     ),
     pytest.param(["run", "adder", "go"], "no Temporal at localhost:1", id="run without server"),
-    pytest.param(["approve", "run-1"], "no Temporal at localhost:1", id="approve without server"),
+    pytest.param(
+        ["approve", "run-1", "req-1", "--digest", "d"],
+        "no Temporal at localhost:1",
+        id="approve without server",
+    ),
     pytest.param(["tools", "nosuch.app:app"], "No module named 'nosuch'", id="module"),
     pytest.param(["tools", "examples.reconcile.app:nosuch"], "is no holdfast.App", id="attribute"),
     pytest.param(["tools", "nocolon"], "write module:attribute", id="app name"),

@@ -5,10 +5,10 @@ from typing import Literal
 
 import pytest
 
-from contracts.base import JsonObject
-from contracts.decisions import Allow, Deny, Ruling, RunAsDraftOnly, RunInSandbox
-from contracts.tools import Grant, Risk, ToolSuccess
 from holdfast import call, say
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.decisions import Allow, Deny, Ruling, RunAsDraftOnly, RunInSandbox
+from holdfast.contracts.tools import Grant, Risk, ToolSuccess
 from holdfast.trace.reader import read_trace
 from holdfast.trace.spans import span_tree
 from holdfast.trace.transcript import lines
@@ -122,6 +122,14 @@ def test_cut_off_draft_is_no_lost_write() -> None:
         "  draft   prepare error  timeout: no answer in time (heartbeat time-out) (4000 ms)",
         "  result  error  timeout: no answer in time (heartbeat time-out)",
     ]
+
+
+def test_cut_off_draft_that_leaves_something_behind_is_told_as_its_run_told_it() -> None:
+    """The ruling knew it by another class than the run that began before."""
+    written = paying(to_draft("approval").model_copy(update={"draft_risk": Risk.DRAFT_ONLY}))
+    written.runs("prepare", purpose="draft")
+
+    assert told(read(written))[-1].startswith("  result  outcome_unknown  timeout: ")
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,17 @@
 """How a controlled run reads: plans, answers that were held back, ways back, what was undone."""
 
+import pytest
 from rich.console import Console
 
-from contracts.base import JsonObject
-from contracts.control import Approach, Compensation
-from contracts.project import WorkspaceSnapshot
-from contracts.run import RunResult
+from holdfast.cli.screen import Screen
 from holdfast.cli.standing import read_view, show_view
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.control import Approach, Compensation, Effect
+from holdfast.contracts.project import WorkspaceSnapshot
+from holdfast.contracts.run import RunResult
+from holdfast.run.disclosure import WITHHELD
 from holdfast.trace import controlled
+from holdfast.trace.spans import span_tree
 from holdfast.trace.values import Trace
 from tests.builders import an_invocation
 from tests.holdfast.own_work import TRIPPED, Worked, a_result, shown, verdict, watched
@@ -50,9 +54,9 @@ def gone_back() -> Controlled:
 
 def fields(trace: Trace) -> list[str]:
     """What `holdfast show` prints, with one space between name and value."""
-    out = Console(width=500)
-    with out.capture() as printed:
-        show_view(out, read_view(trace))
+    console = Console(width=500)
+    with console.capture() as printed:
+        show_view(Screen(console), read_view(trace))
     return [" ".join(line.split()) for line in printed.get().splitlines()]
 
 
@@ -128,6 +132,19 @@ def test_a_withheld_answer_waits_for_nobody() -> None:
     assert controlled.candidate(read(written)) is None
 
 
+@pytest.mark.parametrize(
+    "waits", ["escalated: Taking much longer than expected", "review of guardrail:scope:0123: no"]
+)
+def test_an_answer_that_nobody_is_asked_about_waits_for_nobody(waits: str) -> None:
+    """Its output guardrails may be about to look at it: a run may wait for another reason."""
+    # SM-05
+    written = Controlled()
+    written.answered("his address is")
+    written.waits(f"req-1 · {waits}", hours=1)
+
+    assert controlled.candidate(read(written)) is None
+
+
 def test_what_was_tried_is_known_while_the_run_goes_on() -> None:
     """The approach under way is the last plan, unless it has failed."""
     # BT-04
@@ -136,8 +153,8 @@ def test_what_was_tried_is_known_while_the_run_goes_on() -> None:
 
     assert controlled.approaches(trace) == ((expected,), "I divide otherwise.")
     assert fields(trace)[-5:-1] == [
-        f"tried 1. {PLAN.rstrip('.')}: a test failed",
-        "trying I divide otherwise.",
+        f"tried 1. {WITHHELD}: a test failed",
+        f"trying {WITHHELD}",
         "undone write()",
         "not undone send() (nothing undoes it)",
     ]
@@ -162,3 +179,21 @@ def test_a_finished_run_says_it_from_its_result() -> None:
         "not_undone": ["send() (nothing undoes it)"],
     }
     assert whole["approach"] is None
+
+
+def test_what_a_run_did_and_may_have_done_is_told() -> None:
+    """Writes of which nobody knows are named, what was done is counted; programs get all of it."""
+    # BY-11 TR-01
+    effects = (Effect(summary="send()", tool="send"), Effect(summary="pay()", tool="pay"))
+    lost = Effect(summary="write(x=1)", tool="write", outcome="unknown")
+    written = gone_back()
+    written.ended(a_result(effects=effects, unresolved=(lost,)))
+    trace = read(written)
+    (root, *_) = span_tree(trace).spans
+
+    assert {"changed 2 things; --json names them", "unknown whether it happened: write(x=1)"} <= {
+        *fields(trace)
+    }
+    assert shown(trace)[-2] == "unknown whether it happened: write(x=1)"
+    assert read_view(trace).effects == effects
+    assert root.attributes["unresolved"] == [lost.model_dump(mode="json")]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.errors import HoldfastError
+from holdfast.contracts.errors import HoldfastError
 from holdfast.dev_server import dev_server, find_temporal_binary
 
 

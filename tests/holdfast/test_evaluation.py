@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from contracts.errors import HoldfastError
-from contracts.transcript import AssistantTurn, TranscriptItem
 from holdfast import call, calls, histories, say
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.transcript import AssistantTurn, TranscriptItem
 from holdfast.evaluation import recorded
 from tests.running import Runs
 from tests.sample import scripted

@@ -7,21 +7,19 @@ from pathlib import Path
 
 import pytest
 from temporalio.client import WorkflowHistory
-from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.worker import Replayer
 
-from contracts.run import UsageReport
-from contracts.switches import SWITCHES_TYPE
 from holdfast import call, say
 from holdfast.cli import main, standing
+from holdfast.contracts.run import UsageReport
+from holdfast.contracts.switches import SWITCHES_TYPE
 from holdfast.histories import fetch, read, write
-from holdfast.runner import Runner
+from holdfast.runner import replayer
 from holdfast.trace.reader import read_trace
+from holdfast.workflows.agent_run import AgentRun
 from tests.holdfast.traces import finished, outcome, pondering, printed
 from tests.holdfast.written import Written
 from tests.running import Runs
 from tests.sample import scripted
-from workflows.agent_run import AgentRun
 
 
 async def test_run_in_several_executions_is_one_trace(runs: Runs) -> None:
@@ -81,15 +79,10 @@ async def test_exports_replay(runs: Runs, tmp_path: Path) -> None:
     ours, theirs = tmp_path / "ours.json", tmp_path / "theirs.json"
     ours.write_text(write(histories), encoding="utf-8")
     theirs.write_text(histories[0].to_json(), encoding="utf-8")
-    replayer = Replayer(
-        workflows=[AgentRun],
-        workflow_runner=Runner(),
-        data_converter=pydantic_data_converter,
-    )
 
     for path in (ours, theirs):
         (history,) = read(path)
-        await replayer.replay_workflow(history)
+        await replayer(AgentRun).replay_workflow(history)
         assert (history.workflow_id, history.run_id) == (run.handle.id, histories[0].run_id)
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from contracts.base import JsonObject
 from holdfast import Agent, App, AppError, HostedTool
+from holdfast.contracts.base import JsonObject
 
 
 def app(name: str, options: JsonObject) -> App:

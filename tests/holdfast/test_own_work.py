@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from contracts.base import JsonObject, digest
-from contracts.guardrails import (
+from holdfast import GuardrailContext, call, guardrail, say
+from holdfast.contracts.base import JsonObject, digest
+from holdfast.contracts.guardrails import (
     GuardrailResult,
     Subject,
 )
-from contracts.tools import Grant
-from holdfast import GuardrailContext, call, guardrail, say
+from holdfast.contracts.tools import Grant
 from holdfast.trace.reader import read_trace
 from holdfast.trace.spans import span_tree
 from tests.builders import (
@@ -169,7 +169,7 @@ def test_a_command_of_a_guardrail_is_no_call_of_the_model() -> None:
     """It was decided and run like a call, but nobody asked for it, and no turn has it."""
     # GR-26
     call = a_call("run_command", "c1", command=["ls"])
-    command = a_call("run_command", "tests_pass-1", command=["pytest"])
+    command = a_call("run_command", "tests_pass~1", command=["pytest"])
     written = Worked()
     written.asked(call)
     written.ruled(allowed(command))
@@ -177,7 +177,7 @@ def test_a_command_of_a_guardrail_is_no_call_of_the_model() -> None:
     written.runs(
         "run_command",
         a_success(command, ended),
-        call_id="tests_pass-1",
+        call_id="tests_pass~1",
         arguments=command.arguments,
         grant=Grant(),
     )

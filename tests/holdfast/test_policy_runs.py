@@ -6,10 +6,17 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from contracts.base import JsonObject
 from holdfast import App, histories
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.decisions import Deny
+from holdfast.policies.diff import compared
+from holdfast.policy.rules import NO_POLICY
+from tests.builders import a_call, decided
 from tests.holdfast import shop
-from tests.holdfast.policy_commands import APP, POLICY, Holdfast, Said, running, written
+from tests.holdfast.commands import Ended
+from tests.holdfast.own_work import Worked
+from tests.holdfast.policy_commands import APP, POLICY, Holdfast, running, written
+from tests.holdfast.written import read
 from tests.running import Run, Runs
 
 
@@ -52,7 +59,7 @@ async def test_a_policy_is_tried_on_past_runs(
     file.write_text(histories.write(found), encoding="utf-8")
     monkeypatch.setenv("TEMPORAL_ADDRESS", runs.client.service_client.config.target_host)
 
-    def command(*arguments: object) -> Said:
+    def command(*arguments: object) -> Ended:
         return holdfast("test", APP, "--runs", *arguments)
 
     by_id = await asyncio.to_thread(command, run_id, "--policy", policy)
@@ -63,11 +70,12 @@ async def test_a_policy_is_tried_on_past_runs(
 
     assert by_id.out.splitlines() == [
         (
-            f"{run_id} issue_refund(order_id=1, amount=15): approval_required (risk:financial) → "
+            f'{run_id} issue_refund(order_id=1, amount=15, currency="EUR"): '
+            "approval_required (risk:financial) → "
             "allow (policy:small-refunds)"
         ),
         (
-            f'{run_id} issue_refund(order_id=2, amount="29.00"): '
+            f'{run_id} issue_refund(order_id=2, amount="29.00", currency="EUR"): '
             "approval_required (risk:financial) → approval_required (policy:refunds)"
         ),
         "2 calls decided differently, 3 as before, 1 left out that no policy decided",
@@ -104,3 +112,19 @@ async def test_a_changed_requirement_is_a_change(
         f'{run.handle.id} note_ticket(text="refunds"): approval_required (policy:r) → '
         "approval_required (policy:r): count 1 → 2, recovery none → RB-1"
     )
+
+
+@pytest.mark.parametrize(
+    "rule", ["switch:tool:note_ticket", "unresolved-write", "done-already", "no-sandbox"]
+)
+def test_what_was_denied_for_how_things_stood_is_left_out(rule: str) -> None:
+    """Another policy would have changed nothing about it."""
+    call = a_call("note_ticket", text="refunds")
+    denial = Deny(rule=rule, reason="so it was", next_valid_actions=("go on",))
+    run = Worked()
+    run.asked(call)
+    run.ruled(decided(call, denial))
+
+    found = compared(shop.app, NO_POLICY, [read(run)], "")
+
+    assert (found.compared, found.left_out) == ([], 1)

@@ -7,16 +7,18 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 from rich.console import Console
 
-from contracts.approvals import Escalation, Request
-from contracts.control import Approach, ModelAttempt
-from contracts.usage import UsageMetrics
 from holdfast import signing
-from holdfast.cli import access, requested
-from policy.approvals import Trust
-from policy.trust import LOCAL_ISSUER, Issuer, TrustedIssuer
+from holdfast.cli import request_details
+from holdfast.cli.screen import Screen
+from holdfast.contracts.approvals import Escalation, Request
+from holdfast.contracts.control import Approach, ModelAttempt
+from holdfast.contracts.usage import UsageMetrics
+from holdfast.policy.trust import LOCAL_ISSUER, Issuer, Trust, TrustedIssuer
 from tests.builders import NOW, a_request, an_approval, an_escalation
+from tests.contracts.controls import UNDO
 from tests.policy.hearings import judged
 from tests.policy.reviews import a_review
 
@@ -33,6 +35,7 @@ FAILED = (
 )
 
 
+_PASSING = {"waits", "digest"}
 AT = "2026-03-01 12:00:00 UTC"
 
 
@@ -57,10 +60,10 @@ def escalation() -> Escalation:
 
 
 def printed(request: Request) -> list[str]:
-    """What the terminal shows of a request, without the time that it has waited."""
+    """What the terminal shows of a request, but for its digest and how long it has waited."""
     out = io.StringIO()
-    requested.show_request(Console(file=out, width=500, highlight=False), "run-1", request)
-    return [line for line in out.getvalue().splitlines() if not line.startswith("    waits")]
+    request_details.show_request(Screen(Console(file=out, width=500)), "run-1", request)
+    return [line for line in out.getvalue().splitlines() if line.split()[0] not in _PASSING]
 
 
 def test_an_escalation_brings_every_attempt() -> None:
@@ -129,7 +132,7 @@ def test_programs_get_all_of_a_request(request_: Request) -> None:
     # ES-14
     text = json.dumps([request_.model_dump(mode="json")])
 
-    assert access.REQUESTS.validate_json(text) == (request_,)
+    assert TypeAdapter(tuple[Request, ...]).validate_json(text) == (request_,)
 
 
 @pytest.mark.parametrize("decision", ["approve", "reject"])
@@ -156,3 +159,27 @@ def test_what_is_signed_is_this_review(tmp_path: Path, decision: str) -> None:
 
     assert (said.accepted, said.approver) == (True, "alice")
     assert (other.accepted, other.code) == (False, "invalid_token")
+
+
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [
+        (
+            {},
+            (
+                "approved with this, as far as this approval suffices for it: it destroys "
+                "(rule policy:back); recovery: the backup"
+            ),
+        ),
+        (
+            {"verdict": "deny", "recovery": ""},
+            "never runs: it destroys (rule policy:back)",
+        ),
+    ],
+)
+def test_a_request_shows_its_undo(changes: dict[str, str], shown: str) -> None:
+    """Who approves a call approves what takes it back: its tool, its risk, and the rule."""
+    # PF-01 RK-10
+    request = a_request(undo=UNDO.model_copy(update=changes))
+
+    assert dict(request_details.particulars(request))["undo"] == f"unsend (destructive): {shown}"

@@ -8,18 +8,13 @@ from uuid import uuid4
 import pytest
 from temporalio.client import Client
 
-import worker
-from holdfast import Agent, App, call, say
-from tests.holdfast.test_cli import holdfast, waiting
+from holdfast import Agent, App, call, say, worker
+from tests.holdfast.commands import holdfast, seen, waiting
 from tests.sample import TOOLS
 
+pytestmark = pytest.mark.usefixtures("command_line")
+
 REASON = "Sensitive domain requires human review"
-
-
-@pytest.fixture(autouse=True)
-def _address(client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("TEMPORAL_ADDRESS", client.service_client.config.target_host)
-    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
 
 
 @asynccontextmanager
@@ -41,9 +36,11 @@ async def test_a_review_is_shown_and_approved(client: Client, tmp_path: Path) ->
         request = await waiting(run)
         before = log.exists()
         pending, shown = await holdfast("pending", run), await holdfast("show", run)
-        own = await holdfast("approve", run, "--approver", "eve")
-        wrong = await holdfast("resolve", run, "req-1", "resume")
-        approved = await holdfast("approve", run, "--approver", "dana", "--reason", "looks right")
+        name, *digest = await seen(run)
+        own = await holdfast("approve", run, name, "--approver", "eve", *digest)
+        wrong = await holdfast("resolve", run, name, "resume", *digest)
+        words = ("--approver", "dana", "--reason", "looks right")
+        approved = await holdfast("approve", run, name, *words, *digest)
         result = await client.get_workflow_handle(run).result()
         trace = await holdfast("trace", run)
 
@@ -74,8 +71,8 @@ async def test_a_rejected_review_ends_the_run(client: Client, tmp_path: Path) ->
     async with working(client, log) as run:
         begin = ("run", "payer", "pay", "--domain", "payments", "--id", run)
         await holdfast(*begin, "--detach")
-        await waiting(run)
-        rejected = await holdfast("reject", run, "--approver", "dana", "--reason", "not this week")
+        words = ("--approver", "dana", "--reason", "not this week")
+        rejected = await holdfast("reject", run, *await seen(run), *words)
         result = await client.get_workflow_handle(run).result()
 
     assert rejected.out == f"rejected req-1 of {run} as dana\n"

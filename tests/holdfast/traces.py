@@ -6,8 +6,8 @@ from pathlib import Path
 
 from temporalio.client import WorkflowHistory
 
-from contracts.tools import Risk, ToolFailure
 from holdfast import App, Script, tool
+from holdfast.contracts.tools import Risk, ToolFailure
 from holdfast.trace.reader import read_trace
 from holdfast.trace.transcript import lines
 from holdfast.trace.values import Call, Trace

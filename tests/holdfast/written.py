@@ -7,16 +7,16 @@ from pydantic import BaseModel, JsonValue
 from pydantic_core import to_json
 from temporalio.client import WorkflowHistory
 
-from contracts.approvals import Verdict, Verdicts
-from contracts.base import JsonObject
-from contracts.decisions import Ruling, Rulings
-from contracts.run import AgentSnapshot, RunInput
-from contracts.state import RunState
-from contracts.tools import AnyCall, ToolResult
+from holdfast.contracts.approvals import Verdict, Verdicts
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.decisions import Ruling, Rulings
+from holdfast.contracts.run import AgentSnapshot, RunInput
+from holdfast.contracts.state import RunState
+from holdfast.contracts.tools import AnyCall, ToolResult
 from holdfast.trace.reader import read_trace
 from holdfast.trace.transcript import lines
 from holdfast.trace.values import Trace
-from tests.builders import NOW, a_reply, an_invocation
+from tests.builders import EXECUTION, NOW, a_reply, an_invocation
 
 QUEUE = "holdfast"
 POLICY = "5f2d8c1e90ab34cd"
@@ -60,7 +60,7 @@ class Written:
         self._completed(number, a_reply(text=text))
 
     def ruled(self, *rulings: Ruling, policy: str = POLICY) -> None:
-        self._marker("authorize", Rulings(rulings=rulings, policy=policy))
+        self._marker("authorize", Rulings(rulings=rulings, policy=policy, execution=EXECUTION))
 
     def recorded(self, event: str, text: str) -> None:
         self._marker("record", None, summary=f"{event}: {text}")
@@ -75,7 +75,7 @@ class Written:
         )
 
     def judged(self, *verdicts: Verdict) -> None:
-        self._marker("judge", Verdicts(verdicts=verdicts))
+        self._marker("judge", Verdicts(verdicts=verdicts, execution=EXECUTION))
 
     def waits(self, summary: str, **limit: float) -> int:
         """Have the run wait for people; returns the number of the timer."""

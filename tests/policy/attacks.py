@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from contracts.approvals import Approvable, Code
-from contracts.base import JsonObject
-from policy.authentication import Objection, Verified, verify
-from policy.signatures import LONGEST_TOKEN
-from policy.trust import TrustedIssuer
+from holdfast.contracts.approvals import Approvable, Code
+from holdfast.contracts.base import JsonObject
+from holdfast.policy.authentication import Objection, Verified, verify
+from holdfast.policy.signatures import LONGEST_TOKEN
+from holdfast.policy.trust import TrustedIssuer
 from tests.builders import NOW, a_request
 from tests.tokens import (
     PROVIDER,

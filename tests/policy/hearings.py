@@ -2,20 +2,22 @@
 
 from collections.abc import Sequence
 
-from contracts.approvals import (
+from holdfast.contracts.approvals import (
     AnswerSignal,
     Approvable,
     ApprovalRecord,
     ApprovalSignal,
     Code,
-    Hearing,
+    JudgeInput,
     Proof,
     Request,
     ResolutionSignal,
     Verdict,
 )
-from policy.approvals import Trust, judge
+from holdfast.policy.approvals import judge
+from holdfast.policy.trust import Trust
 from tests.builders import (
+    EXECUTION,
     NOW,
     a_request,
     an_approval,
@@ -36,17 +38,19 @@ STRONG = a_request(tool="issue_refund", risk="financial", strength="strong", cha
 
 def a_hearing(
     messages: Sequence[Message], requests: Sequence[Request], **changes: object
-) -> Hearing:
+) -> JudgeInput:
     fields: dict[str, object] = {
         "run_id": "run-1",
         "agent": "support",
         "requester": "eve",
         "messages": tuple(messages),
         "requests": tuple(requests),
+        "digests": {one.request_id: one.digest for one in requests},
         "closed": (),
         "now": NOW,
+        "execution": EXECUTION,
     }
-    return Hearing.model_validate({**fields, **changes})
+    return JudgeInput.model_validate({**fields, **changes})
 
 
 def judged(
@@ -70,6 +74,7 @@ def a_record(approver: str, proof: Proof | None = None) -> ApprovalRecord:
         approver=approver,
         strength="strong" if proof else "plain",
         reason=None,
+        requested_at=NOW,
         at=NOW,
         proof=proof,
     )

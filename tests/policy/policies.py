@@ -1,10 +1,11 @@
 """Policies and facts for tests, written as a policy file has them."""
 
-from contracts.decisions import ApprovalRequired, Decision, RunAsDraftOnly
-from policy.document import parse_policy
-from policy.engine import Facts
-from policy.rules import Policy
-from tests.builders import NOW
+from holdfast.contracts.decisions import ApprovalRequired, Decision, RunAsDraftOnly
+from holdfast.policy.document import parse_policy
+from holdfast.policy.engine import DecisionFacts
+from holdfast.policy.rules import Policy
+from holdfast.policy.trust import Issuer, TrustedIssuer
+from tests.builders import NOW, a_proof
 
 
 def a_policy(*rules: str, groups: str = "{}", issuers: str = "[]") -> Policy:
@@ -14,10 +15,14 @@ def a_policy(*rules: str, groups: str = "{}", issuers: str = "[]") -> Policy:
     return parse_policy("\n".join([*lines, *(listed if len(listed) > 1 else [])]))
 
 
-def some_facts(**changes: object) -> Facts:
+VOUCHING = TrustedIssuer(Issuer(issuer=a_proof().issuer, jwks=f"{a_proof().issuer}/keys"), ())
+"""The provider that proofs are from, if nothing else is said."""
+
+
+def some_facts(**changes: object) -> DecisionFacts:
     """A run of agent `it` for alice of acme, on a worker with a sandbox."""
-    facts = Facts(tenant="acme", actor="bob", agent="it", now=NOW, sandbox=True)
-    return facts._replace(**changes)
+    facts = DecisionFacts(tenant="acme", actor="bob", agent="it", now=NOW, sandbox=True)
+    return facts._replace(**{"issuers": (VOUCHING,), **changes})
 
 
 def said(decision: Decision) -> str:

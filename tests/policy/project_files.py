@@ -2,8 +2,8 @@
 
 import hashlib
 
-from contracts.project import ProjectContext, Source
-from policy.project import Document, merged
+from holdfast.contracts.project import ProjectContext, Source
+from holdfast.policy.project import Document, merged
 
 SECTIONS = """# The shop
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from contracts.approvals import Approvable, ApprovalSignal, Code, Requirement, Review
-from contracts.base import JsonObject, digest
-from policy.trust import LOCAL_ISSUER
+from holdfast.contracts.approvals import Approvable, ApprovalSignal, Code, Requirement, Review
+from holdfast.contracts.base import JsonObject, digest
+from holdfast.policy.trust import LOCAL_ISSUER
 from tests.builders import LATER, NOW, an_approval
 from tests.policy.hearings import ALICE, BOB, EVE, IDP
 from tests.tokens import PROVIDER, a_signer, claims_about
@@ -25,6 +25,7 @@ def a_review(request_id: str = "req-1", **changes: object) -> Review:
         "requested_at": NOW,
         "expires_at": LATER,
         "subject": "domain:payments",
+        "objections": ("domain:payments",),
         "text": text,
         "arguments_digest": digest(text),
         "requester": "agent support for eve",

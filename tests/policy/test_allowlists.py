@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.allowlists import (
+from holdfast.contracts.allowlists import (
     Origin,
     command_is_listed,
     host_is_listed,
@@ -12,7 +12,7 @@ from contracts.allowlists import (
     is_host_entry,
     origin_of,
 )
-from policy.allowlists import INTERPRETERS, RISKY, RISKY_WORDS, risky_command
+from holdfast.policy.allowlists import INTERPRETERS, RISKY, RISKY_WORDS, risky_command
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from pydantic import JsonValue
 
-from contracts.approvals import ClosedRequest, Proof, Request, Verdict
-from contracts.budget import Ledger, Limits, Means
-from policy.approvals import Trust
+from holdfast.contracts.approvals import ClosedRequest, Proof, Request, Verdict
+from holdfast.contracts.budget import BudgetStatus, Ledger, Limits
+from holdfast.policy.trust import Trust
 from tests.builders import (
     LATER,
     NOW,
@@ -19,6 +19,7 @@ from tests.builders import (
     an_escalation,
 )
 from tests.policy.hearings import ALICE, STRONG, Message, judged, signed
+from tests.policy.reviews import a_review
 from tests.tokens import claims_about
 
 
@@ -50,7 +51,7 @@ def test_a_message_that_fits_its_request_is_accepted(message: Message, request_:
 def test_an_extension_is_accepted_if_it_is_one(budget: dict[str, JsonValue], reason: str) -> None:
     """What lowers a limit is refused, and history says so."""
     # ES-14
-    means = Means(
+    means = BudgetStatus(
         limits=Limits(max_steps=5, max_wall_time=10),
         ceiling=None,
         ledger=Ledger(steps=2),
@@ -113,6 +114,45 @@ def test_a_message_about_no_request_is_refused(message: Message, request_: Reque
         reason="no request 'req-9' in this run",
         code="unknown_request",
     )
+
+
+@pytest.mark.parametrize(
+    ("message", "request_"),
+    [
+        (an_approval(), a_request()),
+        (an_approval(decision="reject"), a_request()),
+        (an_approval(), a_review()),
+        (an_answer(), a_question()),
+        (a_resolution("resume"), an_escalation()),
+    ],
+)
+def test_who_says_what_they_saw_decides_nothing_else(message: Message, request_: Request) -> None:
+    """A digest that isn't that of the request refuses the message; the right one does nothing."""
+    saw = message.model_copy(update={"digest": request_.digest})
+    later = request_.model_copy(update={"requested_at": LATER})
+
+    assert judged(saw, request_) == judged(message, request_)
+    assert judged(saw, later) == Verdict(
+        accepted=False,
+        request_id="req-1",
+        reason="request 'req-1' is not the one that was seen: see it again",
+        code="changed",
+    )
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # of values that can't be
+@pytest.mark.parametrize("request_", [a_request(), a_review(), a_question(), an_escalation()])
+def test_the_digest_covers_all_that_is_judged(request_: Request) -> None:
+    """Any field that a person judges changes it; another approval, or a group more, doesn't."""
+    arriving = {"approvals", "lapsed", "escalated_at"}
+    changed = {
+        name
+        for name in type(request_).model_fields
+        if request_.model_copy(update={name: "other"}).digest != request_.digest
+    }
+
+    assert changed == set(type(request_).model_fields) - arriving
+    assert type(request_).model_validate_json(request_.model_dump_json()).digest == request_.digest
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,17 @@ from datetime import timedelta
 
 import pytest
 
-from contracts.approvals import ApprovalRecord
-from contracts.decisions import Allow, ApprovalRequired
-from policy.engine import Facts, decide
+from holdfast.contracts.approvals import ApprovalRecord
+from holdfast.contracts.decisions import Allow, ApprovalRequired
+from holdfast.policy.engine import DecisionFacts, decide
+from holdfast.policy.trust import TrustedIssuer
 from tests.builders import NOW, a_call, a_contract, a_proof, a_record
 from tests.policy.policies import a_policy, some_facts
 
 APPROVED = a_call("send", text="hi", to="bob")
 
 
-def facts(*approvals: ApprovalRecord) -> Facts:
+def facts(*approvals: ApprovalRecord) -> DecisionFacts:
     return some_facts(approvals=approvals)
 
 
@@ -56,9 +57,15 @@ PROVEN = a_record(
         pytest.param("{groups: [finance]}", [PROVEN], "allow", id="in the group"),
         pytest.param(
             "{groups: [it], escalate: {after: 1h, to: [finance]}}",
-            [PROVEN],
+            [PROVEN.model_copy(update={"requested_at": NOW - 60 * MINUTE})],
             "allow",
             id="in the second group",
+        ),
+        pytest.param(
+            "{groups: [it], escalate: {after: 1h, to: [finance]}}",
+            [PROVEN.model_copy(update={"requested_at": NOW - 59 * MINUTE})],
+            "",
+            id="in the second group, before its time",
         ),
         pytest.param(
             "{groups: [finance], count: 2}",
@@ -111,10 +118,13 @@ def test_who_has_left_the_group_has_not_approved(groups: str, issuers: str, verd
     policy = a_policy(
         "{id: r, effect: approve, match: {tools: [send]}, approval: {groups: [finance]}}",
         groups=groups,
-        issuers=f"[{{issuer: 'https://id.example.com', jwks: keys.json{issuers}}}]",
+        issuers=f"[{{issuer: 'https://id.example.com', jwks: 'https://id/keys'{issuers}}}]",
     )
+    trusted = tuple(TrustedIssuer(issuer, ()) for issuer in policy.issuers)
 
-    decision = decide(APPROVED, a_contract("send"), facts(PROVEN), policy)
+    decision = decide(
+        APPROVED, a_contract("send"), some_facts(approvals=(PROVEN,), issuers=trusted), policy
+    )
 
     assert decision.verdict == verdict
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from policy.approvals import judge
+from holdfast.policy.approvals import judge
 from tests.builders import NOW, a_request, an_answer, an_approval
 from tests.policy.hearings import (
     BOB,

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import JsonValue
 
-from contracts.approvals import Approvable, Proof
-from contracts.base import JsonObject
-from policy.authentication import Objection, Verified
-from policy.signatures import LONGEST_TOKEN
-from policy.trust import LOCAL_ISSUER, TrustedIssuer
+from holdfast.contracts.approvals import Approvable, Proof
+from holdfast.contracts.base import JsonObject
+from holdfast.policy.authentication import Objection, Verified
+from holdfast.policy.signatures import LONGEST_TOKEN
+from holdfast.policy.trust import LOCAL_ISSUER, TrustedIssuer
 from tests.builders import NOW
 from tests.policy.attacks import (
     ALICE,

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from contracts.budget import Budget, Ledger, Limits
-from contracts.run import Stop
-from contracts.usage import CallUsage
-from policy.budgets import absorbed, exhausted, remaining, shared, too_many_calls, within
+from holdfast.contracts.budget import Budget, Ledger, Limits
+from holdfast.contracts.run import Stop
+from holdfast.contracts.usage import CallUsage
+from holdfast.policy.budgets import absorbed, exhausted, remaining, shared, too_many_calls, within
 from tests.policy.usages import USAGES, cost, tokens
 
 
@@ -68,7 +68,7 @@ BUDGETS = st.fixed_dictionaries(
     optional={
         **AMOUNTS,
         **EACH,
-        "max_cost": st.decimals("0.000001", 10**30, allow_nan=False, allow_infinity=False),
+        "max_cost": st.decimals("0.000001", 10**9, allow_nan=False, allow_infinity=False),
         "max_wall_time": st.floats(0.001, 10**8),
     },
 ).map(Budget.model_validate)
@@ -153,6 +153,13 @@ def test_nothing_left_starts_nothing(
 
     assert isinstance(found, Stop)
     assert found.reason == reason
+
+
+def test_nothing_is_left_where_more_was_used() -> None:
+    """Providers count their own calls, and may go beyond a limit."""
+    left = remaining(Limits(max_tool_calls=1), Ledger(tool_calls=3), 0)
+
+    assert left == Budget(max_steps=Limits().max_steps, max_tool_calls=0)
 
 
 def test_who_needs_no_tools_begins_without_calls_left() -> None:
@@ -243,9 +250,11 @@ def test_a_tree_of_runs_keeps_to_one_budget(
     share = shared(handed, parts) if isinstance(handed, Budget) else handed
     if isinstance(share, Stop):
         return
+    calls = share.max_tool_calls or 0
     child = Ledger(
         steps=share.max_steps,
-        tool_calls=share.max_tool_calls or 0,
+        tool_calls=calls - calls // 2,
+        hosted_calls=calls // 2,
         result_chars=share.max_result_chars or 0,
         usage=CallUsage(
             input_tokens=min(share.max_input_tokens or 0, share.max_tokens or 10**9),
@@ -256,7 +265,9 @@ def test_a_tree_of_runs_keeps_to_one_budget(
     total = absorbed(ledger, *[child] * parts)  # T-49
 
     assert total.steps <= budget.max_steps
-    assert total.tool_calls <= (budget.max_tool_calls or 0)
+    assert total.tool_calls + total.hosted_calls <= (budget.max_tool_calls or 0)
+    spent = total.usage.estimated_cost
+    assert budget.max_cost is None or (spent is not None and spent <= budget.max_cost)
     assert budget.max_result_chars is None or total.result_chars <= budget.max_result_chars
     assert budget.max_tokens is None or total.usage.total_tokens <= budget.max_tokens
     assert budget.max_input_tokens is None or total.usage.input_tokens <= budget.max_input_tokens
@@ -282,8 +293,8 @@ def test_a_child_adds_what_it_used() -> None:
         result_chars=100,
         waited=60,
         failures_in_a_row=4,
-        repeats_in_a_row=2,
-        last_fingerprint="x",
+        recurrences=(2,),
+        recent_calls=("x",),
         retries=9,
         last_call=tokens(20, 5),
     )

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from contracts.budget import Budget, Ledger
-from contracts.run import Stop
-from contracts.usage import CallUsage
-from policy.budgets import (
+from holdfast.contracts.budget import Budget, Ledger
+from holdfast.contracts.run import Stop
+from holdfast.contracts.usage import CallUsage
+from holdfast.policy.budgets import (
     counted,
     exhausted,
     reserved,
@@ -82,6 +82,12 @@ def test_a_limit_is_reached_at_its_value(
         ({"max_result_chars": 9}, Ledger(result_chars=8), None),
         ({"max_result_chars": 9}, Ledger(result_chars=9), "max_result_chars (9) reached"),
         ({"max_tool_calls": 9}, Ledger(tool_calls=9), None),
+        ({"max_tool_calls": 9}, Ledger(tool_calls=7, hosted_calls=1), None),
+        (
+            {"max_tool_calls": 9},
+            Ledger(tool_calls=8, hosted_calls=1),
+            "max_tool_calls (9) reached",
+        ),
         ({"max_parallel_calls": 1}, Ledger(tool_calls=9), None),
     ],
 )
@@ -117,7 +123,7 @@ def test_a_limit_that_isnt_set_doesnt_stop(limit: str) -> None:
             "max_cost",
             Ledger(usage=cost(None)),
             0,
-            "the model used has no known price",
+            "a model or hosted tool that was used has no known price",
             "with another model, or without max_cost",
         ),
         ("max_wall_time", Ledger(), 60, "60 s of work", "larger max_wall_time, or"),

@@ -9,16 +9,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policy.conditions import LONGEST, TEXTS, Condition, Doubt, Variables, bind, compiled
+from holdfast.policy.conditions import (
+    LONGEST,
+    TEXTS,
+    Condition,
+    ConditionError,
+    Undetermined,
+    Variables,
+    bind,
+    compiled,
+)
 
 TEXTS_OF_A_CALL = dict.fromkeys(TEXTS, "x")
 
 
-def bound(args: Mapping[str, object]) -> Variables | Doubt:
+def bound(args: Mapping[str, object]) -> Variables | Undetermined:
     return bind(args, **TEXTS_OF_A_CALL)
 
 
-def answer(expression: str, **args: object) -> bool | Doubt:
+def answer(expression: str, **args: object) -> bool | Undetermined:
     condition = compiled(expression)
     assert isinstance(condition, Condition), condition
     return condition.holds(bound(args))
@@ -82,7 +91,7 @@ def test_a_flaw_is_told_with_its_place(expression: str, objections: list[str]) -
 )
 def test_what_would_be_another_value_is_doubt(expression: str, args: dict[str, object]) -> None:
     """A value that CEL would cut, round or can't hold is never compared: nobody can say."""
-    assert isinstance(answer(expression, **args), Doubt)
+    assert isinstance(answer(expression, **args), Undetermined)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +124,7 @@ def test_a_name_that_would_be_cut_is_doubt(name: str) -> None:
 
     variables = bind({}, **{**TEXTS_OF_A_CALL, name: "acme\0evil"})
 
-    assert isinstance(condition.holds(variables), Doubt)
+    assert isinstance(condition.holds(variables), Undetermined)
 
 
 ANYTHING = st.recursive(
@@ -154,4 +163,70 @@ def test_conditions_are_total(args: dict[str, object]) -> None:
 
     for condition in POOL:
         if isinstance(condition, Condition):
-            assert isinstance(condition.holds(variables), bool | Doubt)
+            assert isinstance(condition.holds(variables), bool | Undetermined)
+
+
+LONG: dict[str, object] = {"a": [1] * 3_000, "b": [2] * 3_000, "s": "a" * 20_000, "t": ["x"] * 900}
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "args.a.all(x, !(x in args.b))",
+        "args.a.all(x, size(args.a + args.b) > 1)",
+        "!args.a.map(x, args.a).exists(y, y == args.b)",
+        "args.t.all(x, !args.s.contains(x))",
+        "args.t . all (x, !args.s.matches('b$'))",
+        "'''it's'''.size() > 0 && args.t.all(x, !args.s.contains(x)) // it's\n && args.a != []",
+        "!args.s.matches('((.{1,30}){1,30}){1,30}b')",
+        " && ".join([f"!args.s.contains('{number:03}')" for number in range(110)])
+        + " && args.t.all(x, x == 'x')",
+    ],
+)
+def test_what_would_take_long_is_doubt(expression: str) -> None:
+    """Nothing could stop the library once it has begun, so how large things are counts before."""
+    verdict = answer(expression, **LONG)
+
+    assert isinstance(verdict, Undetermined)
+    assert "it would take too long with arguments of this size (" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("expression", "args"),
+    [
+        ("args.a.all(x, x in args.b)", {"a": ["user-1234"] * 300, "b": ["user-1234"] * 300}),
+        ("args.a.all(x, x.endsWith('@example.com'))", {"a": ["somebody@example.com"] * 400}),
+        ("args.a.all(x, args.b.exists(y, y == x))", {"a": [1] * 80, "b": [1] * 80}),
+        (
+            "args.path.startsWith('out/') && args.text != ''",
+            {"path": "out/a", "text": "a" * 10**6},
+        ),
+        ("args.text.matches('^[a-z]{1,9}')", {"text": "a" * 500_000}),
+        ("size(args.a) < 100000", {"a": [1] * 90_000}),
+    ],
+)
+def test_ordinary_sizes_are_no_doubt(expression: str, args: dict[str, object]) -> None:
+    """Lists of hundreds are compared with each other, and long texts are looked at."""
+    assert answer(expression, **args) is True
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "args.a.matches(args.b)",
+        "matches(args.a, args.b)",
+        "args.a.matches('a' + args.b)",
+        "args.a.matches('a') && args.list.all(x, 'b'.matches(x))",
+    ],
+)
+def test_a_pattern_is_the_policy_s(expression: str) -> None:
+    """Its time depends on the pattern as much as on the text, so no model writes it."""
+    [misfit] = refused(expression)
+
+    assert misfit.reason == "write the pattern out, as in args.to.matches('^a+$')"
+
+
+def refused(expression: str) -> tuple[ConditionError, ...]:
+    found = compiled(expression)
+    assert not isinstance(found, Condition)
+    return found

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.guardrails import Signals
-from policy.confidence import Score, is_below, score
+from holdfast.contracts.guardrails import Signals
+from holdfast.policy.confidence import Score, is_below, score
 
 UNMEASURED = Signals()
 

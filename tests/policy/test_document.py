@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.approvals import Requirement
-from contracts.errors import AppError, PolicyRefused
-from policy.conditions import Condition
-from policy.document import parse_policy
-from policy.rules import NO_POLICY, Match
-from policy.yaml_lines import LARGEST, Located, read
+from holdfast.contracts.approvals import Requirement
+from holdfast.contracts.errors import AppError, PolicyRefused
+from holdfast.policy.conditions import Condition
+from holdfast.policy.document import parse_policy
+from holdfast.policy.rules import NO_POLICY, Match
+from holdfast.policy.yaml_lines import LARGEST, LocatedYaml, read
 
 WHOLE = """\
 # Everything that a policy file can say.
@@ -385,5 +385,5 @@ def test_json_means_the_same_as_yaml(value: object) -> None:
     """A document in JSON is read as JSON has it."""
     located = read(json.dumps(value))
 
-    assert isinstance(located, Located)
+    assert isinstance(located, LocatedYaml)
     assert located.value == value

@@ -3,17 +3,17 @@
 import pytest
 from pydantic import JsonValue
 
-from contracts.approvals import ApprovalRecord
-from contracts.base import JsonObject
-from contracts.decisions import Allow, AskUser, Deny, RunAsDraftOnly
-from contracts.tools import Draft, Risk, ToolCall
-from policy.engine import Facts, decide
-from policy.repetition import fingerprint
+from holdfast.contracts.approvals import ApprovalRecord
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.decisions import Allow, AskUser, Deny, RunAsDraftOnly
+from holdfast.contracts.tools import Draft, Risk, ToolCall, ToolContract
+from holdfast.policy.engine import DecisionFacts, decide
+from holdfast.policy.loop_detection import fingerprint
 from tests.builders import a_call, a_contract, a_record
 from tests.policy.policies import a_policy, said, some_facts
 
 
-def facts(*approvals: ApprovalRecord, **changes: object) -> Facts:
+def facts(*approvals: ApprovalRecord, **changes: object) -> DecisionFacts:
     return some_facts(approvals=approvals, **changes)
 
 
@@ -189,6 +189,66 @@ def test_two_actors_two_decisions() -> None:
         ("allow", "policy:clerks", "clerks may write"),
         ("approval_required", "risk:write_internal", "it changes internal records"),
     ]
+
+
+def test_what_another_part_did_is_not_done_again() -> None:
+    """An approval doesn't help: it is done. Another call, or one that only reads, is free."""
+    # BY-11 NR-06
+    policy = a_policy("{id: all, effect: allow, match: {risks: [write_internal]}}")
+    contract = a_contract("send", risk="write_internal")
+    done = (fingerprint(APPROVED),)
+
+    same = decide(APPROVED, contract, facts(a_record(APPROVED), done=done), policy)
+    other = decide(a_call("send", text="bye"), contract, facts(done=done), policy)
+
+    assert isinstance(same, Deny)
+    assert (same.type, same.rule) == ("non_idempotent_retry_blocked", "done-already")
+    assert other.verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    ("contract", "rule"),
+    [
+        (a_contract("send", risk="write_internal"), "lost-part"),
+        (a_contract("send", risk="write_local", side_effect="local"), "lost-part"),
+        (a_contract("send", risk="draft_only", undo="shred"), "lost-part"),
+        (a_contract("send", risk="draft_only"), "policy:all"),
+        (a_contract("send", risk="read_only"), "policy:all"),
+        (
+            a_contract("send", risk="write_local", side_effect="local", sandboxed=True),
+            "policy:all",
+        ),
+        (
+            a_contract("send", risk="write_local", side_effect="external", sandboxed=True),
+            "lost-part",
+        ),
+    ],
+    ids=["write", "unboxed", "undoable draft", "draft", "read", "own workspace", "sandboxed"],
+)
+def test_after_a_lost_part_a_person_allows_what_may_be_done_already(
+    contract: ToolContract, rule: str
+) -> None:
+    """Nobody knows what it did: what the policy allows needs an approval, which releases it."""
+    # BY-11 NR-06
+    policy = a_policy("{id: all, effect: allow, match: {tools: [send]}}")
+
+    before = decide(APPROVED, contract, facts(lost=True, sandbox=True), policy)
+    after = decide(APPROVED, contract, facts(a_record(APPROVED), lost=True, sandbox=True), policy)
+
+    assert before.rule == rule
+    assert (before.verdict == "approval_required") is (rule == "lost-part")
+    assert after.verdict in {"allow", "run_in_sandbox"}
+
+
+def test_who_is_asked_anyway_is_told_of_a_lost_part() -> None:
+    """Nobody approves what may be done already without a word about that."""
+    decision = decide(APPROVED, a_contract("send", risk="write_internal"), facts(lost=True))
+
+    assert decision.rule == "risk:write_internal"
+    assert decision.reason == (
+        "it changes internal records; a part of this work ended without saying what it did, "
+        "or more may have happened than is kept: find out whether this happened already"
+    )
 
 
 def test_a_write_that_may_have_happened_is_not_repeated() -> None:

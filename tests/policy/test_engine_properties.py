@@ -7,19 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from contracts.approvals import ApprovalRecord, Requirement
-from contracts.base import JsonObject
-from contracts.decisions import Allow, ApprovalRequired, Decision, Deny, RunInSandbox
-from contracts.switches import Switch
-from contracts.tools import Draft, Risk, ToolCall, ToolContract
-from policy.case import Case as Subject
-from policy.conditions import Condition, compiled
-from policy.engine import Facts, decide
-from policy.fitting import fit, forbidden_by, governing
-from policy.repetition import fingerprint
-from policy.risk import DEFAULTS
-from policy.rules import OPENING, Effect, Match, Policy, PolicyRule
+from holdfast.contracts.approvals import ApprovalRecord, Requirement
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.decisions import Allow, ApprovalRequired, Decision, Deny, RunInSandbox
+from holdfast.contracts.switches import Switch
+from holdfast.contracts.tools import Draft, Risk, ToolCall, ToolContract
+from holdfast.policy.case import Case as Subject
+from holdfast.policy.conditions import Condition, compiled
+from holdfast.policy.engine import DecisionFacts, decide
+from holdfast.policy.loop_detection import fingerprint
+from holdfast.policy.matching import fit, forbidden_by, governing
+from holdfast.policy.risk import DEFAULTS
+from holdfast.policy.rules import OPENING, Effect, Match, Policy, PolicyRule
 from tests.builders import NOW, a_contract, a_proof, a_record
+from tests.policy.policies import VOUCHING
 
 FITS_OR_DOUBT = {"fits", "doubt"}
 DECISION: TypeAdapter[Decision] = TypeAdapter(Decision)
@@ -123,10 +124,10 @@ def records(draw: st.DrawFn, call: ToolCall) -> ApprovalRecord:
 
 
 @st.composite
-def facts_about(draw: st.DrawFn, call: ToolCall) -> Facts:
+def facts_about(draw: st.DrawFn, call: ToolCall) -> DecisionFacts:
     draft = Draft(draft_id="d", call_id="c1", tool="prepare", summary="it would")
     switch = Switch(kind="tool", name="act", by="ops", reason="", at=NOW)
-    return Facts(
+    return DecisionFacts(
         tenant=draw(st.sampled_from(["acme", "a\0b"])),
         actor="bob",
         agent="it",
@@ -138,16 +139,17 @@ def facts_about(draw: st.DrawFn, call: ToolCall) -> Facts:
         switches=draw(st.sampled_from([(), (), (switch,)])),
         sandbox=draw(st.booleans()),
         values=draw(st.none() | st.just(call.arguments)),
+        issuers=draw(st.sampled_from([(VOUCHING,), ()])),
     )
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[ToolCall, ToolContract, Facts, Policy]:
+def cases(draw: st.DrawFn) -> tuple[ToolCall, ToolContract, DecisionFacts, Policy]:
     call, contract = draw(calls())
     return call, contract, draw(facts_about(call)), draw(POLICIES)
 
 
-Case = tuple[ToolCall, ToolContract, Facts, Policy]
+Case = tuple[ToolCall, ToolContract, DecisionFacts, Policy]
 
 
 @given(cases())

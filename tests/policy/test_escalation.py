@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.budget import Budget, Ledger
-from contracts.control import Triggers
-from contracts.usage import CallUsage
-from policy.confidence import Part, Score
-from policy.escalation import Trigger, paused_by, seconds_until_slow, sensitive, unsure
+from holdfast.contracts.budget import Budget, Ledger
+from holdfast.contracts.control import Triggers
+from holdfast.contracts.usage import CallUsage
+from holdfast.policy.confidence import Part, Score
+from holdfast.policy.escalation import Trigger, paused_by, seconds_until_slow, sensitive, unsure
 
 DEFAULT = Triggers()
 EXPECTED = Triggers(expected_time=10)

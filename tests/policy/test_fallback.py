@@ -4,13 +4,14 @@ from typing import get_args
 
 import pytest
 
-from contracts.budget import Budget
-from contracts.control import Fallback, Reaction
-from contracts.errors import FailureKind
-from contracts.model import StopCause
-from policy.fallback import (
+from holdfast.contracts.budget import Budget
+from holdfast.contracts.control import Fallback, Reaction
+from holdfast.contracts.errors import FailureKind
+from holdfast.contracts.model import StopCause
+from holdfast.policy.fallback import (
     DEFAULTS,
     EXHAUSTED,
+    WORKER_LOST,
     attempts,
     flaws,
     patience,
@@ -43,6 +44,7 @@ ANSWERS = {"end_turn", "tool_use", "pause"}
         ("refusal", "stop"),  # T-48
         ("content_filter", "stop"),  # T-48
         ("max_tokens", "stop"),  # T-48
+        ("worker_lost", "stop"),
     ],
 )
 def test_a_failure_of_the_model_moves_on_one_of_the_request_doesnt(
@@ -56,7 +58,7 @@ def test_every_way_to_fail_has_a_reaction_and_a_reason() -> None:
     """Each kind of failure, each stop that is no answer, and an empty reply are in the table."""
     causes = set(get_args(StopCause)) - ANSWERS
 
-    assert set(DEFAULTS) == {*get_args(FailureKind), *causes, "empty"}
+    assert set(DEFAULTS) == {*get_args(FailureKind), *causes, "empty", WORKER_LOST}
     assert all(default.reason for default in DEFAULTS.values())
 
 
@@ -120,12 +122,15 @@ def test_tries_of_one_model(models_left: int, retries: int | None, tries: int) -
     assert tried == tries
 
 
-@pytest.mark.parametrize(("models_left", "seconds"), [(2, 7.5), (1, 7.5), (0, None)])
-def test_patience_ends_where_another_model_is_left(
-    models_left: int, seconds: float | None
+@pytest.mark.parametrize(
+    ("max_wait", "models_left", "seconds"),
+    [(7.5, 2, 7.5), (7.5, 1, 7.5), (7.5, 0, 600), (3600, 1, 3600), (3600, 0, 3600)],
+)
+def test_patience_is_greater_for_the_last_model_and_ends_too(
+    max_wait: float, models_left: int, seconds: float
 ) -> None:
     """The next model is the better wait; behind the last there is none."""  # FB-05 T-36
-    assert patience(Fallback(max_wait=7.5), models_left=models_left) == seconds
+    assert patience(Fallback(max_wait=max_wait), models_left=models_left) == seconds
 
 
 def test_words_of_the_end_of_a_chain() -> None:

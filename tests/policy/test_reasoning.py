@@ -5,12 +5,12 @@ from typing import Literal
 import pytest
 from pydantic import JsonValue
 
-from adapters.anthropic.request import rendered
-from adapters.base import Rendered
-from contracts.control import ReasoningRoute
-from contracts.model import Effort, ModelRequest, ModelSettings, Prefix
-from contracts.transcript import UserTurn
-from policy.reasoning import TABLE, route, routed
+from holdfast.adapters.anthropic.request import rendered
+from holdfast.adapters.base import Rendered
+from holdfast.contracts.control import ReasoningRoute
+from holdfast.contracts.model import Effort, ModelRequest, ModelSettings, Prefix
+from holdfast.contracts.transcript import UserTurn
+from holdfast.policy.reasoning import TABLE, route, routed
 
 Decision = Literal["on", "off", "agent"]
 

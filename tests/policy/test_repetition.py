@@ -3,10 +3,20 @@
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from contracts.budget import Budget, Ledger
-from contracts.tools import AnyCall, MalformedCall, ToolCall, ToolResult
-from policy.repetition import count_call, count_result, failing, fingerprint, looping
+from holdfast.contracts.budget import Budget, Ledger
+from holdfast.contracts.tools import AnyCall, MalformedCall, ToolCall, ToolResult
+from holdfast.policy.loop_detection import (
+    LONGEST_CYCLE,
+    begun_again,
+    count_call,
+    count_result,
+    failing,
+    fingerprint,
+    looping,
+)
 from tests.builders import a_call, a_failure, a_success
 
 LOOK = a_call(place="attic")
@@ -92,6 +102,89 @@ def test_a_loop_is_explained() -> None:
     assert "pollable" in stop.next_safe_action
 
 
+FEW = st.sampled_from([a_call(n=number) for number in range(3)])
+DIFFERENT = st.lists(st.integers(100, 999), unique=True, max_size=20)
+
+
+def ended_at(calls: Sequence[AnyCall], threshold: int) -> int | None:
+    """How many calls were asked for when a run was ended, if it was."""
+    ledger = Ledger()
+    for number, call in enumerate(calls, start=1):
+        ledger = count_call(ledger, call)
+        if looping(Budget(loop_repeat_threshold=threshold), ledger, call):
+            return number
+    return None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "threshold", "ends"),
+    [("AB", 2, 6), ("ABC", 2, 9), ("AAB", 2, 9), ("ABCDEF", 2, 18), ("AB", 1, 4), ("AB", 4, 10)],
+)
+def test_calls_in_turn_are_a_loop(pattern: str, threshold: int, ends: int) -> None:
+    """So many rounds may be; the call that completes one more is too many."""  # HG-10
+    calls = [a_call("find"), *(a_call(name=name) for name in pattern * 10)]
+
+    assert ended_at(calls, threshold) == 1 + ends
+
+
+def test_a_circle_of_calls_is_explained() -> None:
+    """The stop says how many calls it has, and which completed it."""  # HG-10
+    find = a_call("find", place="attic")
+
+    stop = looping(Budget(), counted([LOOK, find] * 3), find)
+
+    assert stop is not None
+    assert stop.reason == "loop detected: same cycle of calls"
+    assert stop.detail == (
+        "the same 2 calls, find the last of them, were asked for 3 times in a row "
+        "with the same arguments (loop_repeat_threshold 2)"
+    )
+
+
+@given(calls=st.lists(FEW, max_size=40), threshold=st.integers(1, 4))
+def test_a_loop_is_a_block_of_calls_that_is_repeated(
+    calls: list[ToolCall], threshold: int
+) -> None:
+    """A run ends at the first call behind which the same 1 to 6 calls stand once too often."""
+    rounds = threshold + 1
+
+    def repeats(end: int, length: int) -> bool:
+        behind = calls[max(end - length * rounds, 0) : end]
+        return behind == behind[:length] * rounds
+
+    expected = next(
+        (
+            end
+            for end in range(1, len(calls) + 1)
+            if any(repeats(end, length) for length in range(1, LONGEST_CYCLE + 1))
+        ),
+        None,
+    )
+
+    assert ended_at(calls, threshold) == expected
+
+
+@given(before=DIFFERENT, pattern=st.integers(1, LONGEST_CYCLE), threshold=st.integers(1, 9))
+def test_any_circle_ends_where_it_closes_once_too_often(
+    before: list[int], pattern: int, threshold: int
+) -> None:
+    """Whatever was asked for before it: different calls are no loop."""
+    fresh = [a_call(n=number) for number in before]
+    circle = [a_call(n=number) for number in range(pattern)] * (threshold + 2)
+
+    assert ended_at(fresh, threshold) is None
+    assert ended_at(fresh + circle, threshold) == len(before) + pattern * (threshold + 1)
+
+
+def test_a_longer_circle_is_left_to_other_limits() -> None:
+    """So is one with a tool in it that may be asked again and again."""
+    assert ended_at([a_call(n=number) for number in range(LONGEST_CYCLE + 1)] * 9, 1) is None
+    ledger = Ledger()
+    for _ in range(9):
+        ledger = count_call(count_call(ledger, LOOK), a_call("poll"), pollable=True)
+        assert looping(Budget(), ledger, LOOK) is None
+
+
 @pytest.mark.parametrize(
     "between",
     [
@@ -102,7 +195,7 @@ def test_a_loop_is_explained() -> None:
 )
 def test_any_other_call_ends_a_streak(between: AnyCall) -> None:
     """Only calls in a row count: another one in between begins the count again."""
-    assert counted([LOOK, LOOK, between, LOOK]).repeats_in_a_row == 1
+    assert looping(Budget(), counted([LOOK, LOOK, between, LOOK, LOOK]), LOOK) is None
 
 
 def test_calls_that_cant_run_are_counted_like_others() -> None:
@@ -153,9 +246,7 @@ def test_counting_changes_nothing_else() -> None:
     """What a run has used stays as it is."""
     used = Ledger(steps=3, tool_calls=2, waited=1.5)
 
-    assert count_call(used, LOOK).model_copy(
-        update={"last_fingerprint": "", "repeats_in_a_row": 0}
-    ) == count_result(used, a_success(LOOK))
+    assert begun_again(count_call(used, LOOK)) == count_result(used, a_success(LOOK))
 
 
 def _result(call: ToolCall, status: str) -> ToolResult:

@@ -2,8 +2,9 @@
 
 import pytest
 
-from contracts.approvals import Request, Review
-from policy.approvals import judge
+from holdfast.contracts.approvals import Request, Review
+from holdfast.policy.approvals import judge
+from holdfast.policy.trust import Trust
 from tests.builders import (
     LATER,
     NOW,
@@ -17,7 +18,7 @@ from tests.builders import (
 )
 from tests.policy.hearings import ALICE, BOB, TRUST, Message, a_hearing, codes, judged, signed
 from tests.policy.reviews import ATTEMPTS, REVIEW, Attempt, a_review
-from tests.tokens import claims_about
+from tests.tokens import PROVIDER, claims_about, people
 
 
 @pytest.mark.parametrize(
@@ -113,9 +114,44 @@ def test_after_its_time_a_second_group_may_approve(approver: str, code: str) -> 
 
 def test_a_record_of_a_review_names_no_call() -> None:
     """What was approved is the text with this digest; there is no call that it is good for."""
-    record = a_record(a_call(), "strong", call_id="", proof=a_proof())
+    record = a_record(a_call(), "strong", call_id="", proof=a_proof(issuer=PROVIDER))
     review = a_review(approvals=(record,))
 
     assert Review.model_validate_json(review.model_dump_json()) == review
     assert judged(an_approval(), review).code == "approved_already"
     assert review.expires_at == LATER
+
+
+@pytest.mark.parametrize(
+    ("trust", "lapsed"),
+    [
+        pytest.param(TRUST, (), id="as it was"),
+        pytest.param(
+            TRUST._replace(groups={"finance": frozenset({"bob"})}), ("alice",), id="left the group"
+        ),
+        pytest.param(TRUST._replace(issuers=(people(BOB),)), ("alice",), id="key revoked"),
+    ],
+)
+def test_an_approval_of_a_review_counts_while_its_giver_may_give_it(
+    trust: Trust, lapsed: tuple[str, ...]
+) -> None:
+    """Of two approvals the first is looked at again when the second comes."""
+    # RK-19 BY-15 PF-09
+    proof = judged(signed(REVIEW), REVIEW).proof
+    first = a_record(a_call(), "strong", call_id="", proof=proof, groups=("finance",))
+    review = REVIEW.model_copy(update={"count": 2, "approvals": (first,)})
+    second = an_approval(token=BOB.token(claims_about(review, sub="bob", jti="token-2")))
+
+    said = judged(second, review, trust)
+
+    assert (said.code, said.lapsed) == ("accepted", lapsed)
+
+
+def test_a_token_counts_once_though_its_approval_lapsed() -> None:
+    """Whoever reads history finds a token whose time isn't over; it is no approval any more."""
+    # RK-19 BY-15
+    proof = judged(signed(REVIEW), REVIEW).proof
+    record = a_record(a_call(), "strong", call_id="", proof=proof)
+    review = REVIEW.model_copy(update={"lapsed": (record,)})
+
+    assert judged(signed(review), review).code == "invalid_token"

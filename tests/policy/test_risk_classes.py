@@ -2,12 +2,12 @@
 
 import pytest
 
-from contracts.approvals import ApprovalRecord
-from contracts.decisions import Allow, Deny, RunInSandbox
-from contracts.switches import Switch
-from contracts.tools import Draft, Risk, ToolContract
-from policy.engine import decide
-from policy.risk import DEFAULTS
+from holdfast.contracts.approvals import ApprovalRecord
+from holdfast.contracts.decisions import Allow, Deny, RunInSandbox
+from holdfast.contracts.switches import Switch
+from holdfast.contracts.tools import Draft, Risk, ToolContract
+from holdfast.policy.engine import decide
+from holdfast.policy.risk import DEFAULTS
 from tests.builders import NOW, a_call, a_contract, a_record
 from tests.policy.policies import a_policy, said, some_facts
 

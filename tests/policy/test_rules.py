@@ -3,10 +3,10 @@
 import pytest
 from pydantic import JsonValue
 
-from contracts.base import JsonObject
-from contracts.decisions import Deny
-from contracts.tools import ToolCall
-from policy.engine import Facts, decide
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.decisions import Deny
+from holdfast.contracts.tools import ToolCall
+from holdfast.policy.engine import DecisionFacts, decide
 from tests.builders import a_call, a_contract, a_record
 from tests.policy.policies import a_policy, said, some_facts
 
@@ -14,7 +14,7 @@ CALL = a_call("write", place="attic")
 CONTRACT = a_contract("write", risk="write_internal")
 
 
-def rule_of(*rules: str, facts: Facts | None = None, **arguments: JsonValue) -> str:
+def rule_of(*rules: str, facts: DecisionFacts | None = None, **arguments: JsonValue) -> str:
     call = ToolCall(call_id="c1", name="write", arguments=arguments or CALL.arguments)
     return decide(call, CONTRACT, facts or some_facts(), a_policy(*rules)).rule
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from contracts.project import ProjectContext
+from holdfast.contracts.project import ProjectContext
 from tests.policy.project_files import SECTIONS, read
 
 

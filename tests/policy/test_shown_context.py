@@ -6,11 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.transcript import AssistantTurn, Span, ToolTurn, TranscriptItem, UserTurn, View
-from policy import context
-from policy.context import (
+from holdfast.contracts.transcript import (
+    AssistantTurn,
+    Span,
+    ToolTurn,
+    TranscriptItem,
+    UserTurn,
+    View,
+)
+from holdfast.policy import context
+from holdfast.policy.context import (
     extent,
-    nears_window,
     prune_point,
     settled_before,
     shown,
@@ -333,23 +339,6 @@ def test_there_is_nothing_to_summarise_in_words_alone() -> None:
     """The goal stays anyway, and the first turn is the latest."""
     assert summary_point(a_transcript([]), View()) == 0
     assert summary_point(a_transcript([10]), View()) == 0
-
-
-@pytest.mark.parametrize(
-    ("tokens", "window", "near"),
-    [
-        pytest.param(159_999, 200_000, False, id="below"),
-        pytest.param(160_000, 200_000, True, id="at the share"),
-        pytest.param(840_000, 1_050_000, True, id="at a share that binary numbers only near"),
-        pytest.param(10**9, None, False, id="unknown window"),
-        pytest.param(10, 0, False, id="no window"),
-    ],
-)
-def test_four_fifths_of_the_window_are_near(
-    tokens: int, window: int | None, *, near: bool
-) -> None:
-    """Tokens are those that a provider counted; of an unknown window nothing is known."""
-    assert nears_window(tokens, window) is near
 
 
 @given(SIZES, views(), st.integers(0, 20_000))

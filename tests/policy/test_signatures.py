@@ -2,10 +2,10 @@
 
 import pytest
 
-from contracts.base import JsonObject
-from policy.authentication import Objection
-from policy.signatures import fault_of, key_claim
-from policy.trust import LOCAL_ISSUER, Issuer
+from holdfast.contracts.base import JsonObject
+from holdfast.policy.authentication import Objection
+from holdfast.policy.signatures import fault_of, key_claim
+from holdfast.policy.trust import LOCAL_ISSUER, Issuer
 from tests.policy.attacks import ALICE, IDP, REFUND, RSA, checked, token
 from tests.tokens import PROVIDER, b64, claims_about, people
 

@@ -4,10 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from contracts.base import JsonObject
-from contracts.errors import InvalidInput
-from contracts.switches import Kind, Switch, SwitchSignal, SwitchState
-from policy.switches import LARGEST_STATE, after_signal, opened, switched_off
+from holdfast.contracts import bounds
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import InvalidInput
+from holdfast.contracts.switches import Kind, Switch, SwitchSignal, SwitchState
+from holdfast.policy.switches import after_signal, opened, switched_off
 from tests.builders import LATER, NOW
 
 SEND = SwitchSignal(kind="tool", name="send", by="dana", reason="too many")
@@ -64,6 +65,8 @@ def test_on_without_off_changes_nothing() -> None:
         pytest.param("off", b'{"kind": "tool", "name": "", "by": "dana"}', id="no name"),
         pytest.param("off", b'{"kind": "all", "name": "x", "by": "dana"}', id="unknown kind"),
         pytest.param("off", b'{"kind": "tool", "name": "x", "by": "d", "x": 1}', id="a typo"),
+        pytest.param("off", b'{"kind": "everything", "name": "x", "by": "d"}', id="a part of all"),
+        pytest.param("off", b'{"kind": "tool", "name": "*", "by": "d"}', id="all tools"),
         pytest.param("off", b"\xff\xfe\x00", id="no text"),
         pytest.param("stop", b'{"kind": "tool", "name": "x", "by": "dana"}', id="unknown signal"),
         pytest.param("", b"{}", id="no name at all"),
@@ -78,16 +81,29 @@ def test_garbage_is_counted_and_changes_nothing(name: str, content: bytes) -> No
     )
 
 
-def test_there_is_an_end_to_what_can_be_off() -> None:
-    """A flood can't make the state too large to be kept; what is off stays off."""
+def test_a_flood_cant_keep_a_switch_from_working() -> None:
+    """Nor make the state too large to be kept: where there is no room, everything is off."""
     state, reason = SwitchState(), "\N{FIRE}" * 2000
-    for number in range(LARGEST_STATE // 1000):
+    for number in range(140):
         fresh = SwitchSignal(kind="tenant", name=f"t{number}", by="x", reason=reason)
         state = after(state, "off", fresh)
 
-    assert state.ignored > 0
-    assert switched_off(state.switches, "send", "it", "t0") is not None
-    assert len(state.model_dump_json().encode()) < 2_000_000
+    state = after(state, "off", SEND.model_copy(update={"reason": reason}))
+
+    found = switched_off(state.switches, "send", ("it",), "acme")
+    assert found == Switch(
+        kind="everything",
+        name="*",
+        by="dana",
+        reason="no room to switch tool 'send' off alone: " + "\N{FIRE}" * 500,
+        at=LATER,
+    )
+    assert bounds.size(state) < bounds.PAYLOAD // 2
+
+    lifted = after(state, "on", SwitchSignal(kind="everything", name="*", by="eve"))
+
+    assert switched_off(lifted.switches, "send", ("it",), "acme") is None
+    assert switched_off(lifted.switches, "send", ("it",), "t0") is not None
 
 
 def test_what_was_off_stays_off_in_the_next_execution() -> None:
@@ -95,6 +111,25 @@ def test_what_was_off_stays_off_in_the_next_execution() -> None:
     state = SwitchState(switches=(a_switch(), a_switch("tenant", "acme")), ignored=1)
 
     assert opened(state.model_dump(mode="json")) == state
+
+
+def test_a_state_of_any_size_is_read_and_bounded() -> None:
+    """Somebody began with more than ours ever is: everything is off, until a person lifts that."""
+    many = tuple(
+        Switch(kind="tool", name=f"t{number}", by="x" * 5_000, reason="\N{FIRE}", at=NOW)
+        for number in range(190)
+    )
+    state = opened(SwitchState(switches=many).model_dump(mode="json"))
+    lifted = after(state, "on", SwitchSignal(kind="everything", name="*", by="eve"))
+    whole = a_switch("everything", "*").model_copy(update={"reason": "x" * 900_000})
+    short = opened(SwitchState(switches=(whole, a_switch())).model_dump(mode="json"))
+
+    assert bounds.size(short) < bounds.PAYLOAD // 2
+    assert bounds.size(state) < bounds.PAYLOAD // 2
+    assert switched_off(state.switches, "send", ("it",), "acme") is not None
+    assert opened(lifted.model_dump(mode="json")) == lifted
+    assert switched_off(lifted.switches, "send", ("it",), "acme") is None
+    assert switched_off(lifted.switches, "t189", ("it",), "acme") is not None
 
 
 def test_nothing_is_off_in_the_beginning() -> None:
@@ -120,7 +155,9 @@ def test_a_state_that_cant_be_read_is_not_an_empty_one(value: str | JsonObject) 
     [
         pytest.param(a_switch("tool", "send"), True, id="tool"),
         pytest.param(a_switch("agent", "it"), True, id="agent"),
+        pytest.param(a_switch("agent", "root"), True, id="an agent that it works for"),
         pytest.param(a_switch("tenant", "acme"), True, id="tenant"),
+        pytest.param(a_switch("everything", "*"), True, id="everything"),
         pytest.param(a_switch("tool", "it"), False, id="a tool called like the agent"),
         pytest.param(a_switch("tenant", "send"), False, id="a tenant called like the tool"),
         pytest.param(a_switch("tool", "sen"), False, id="a part of the name"),
@@ -129,7 +166,7 @@ def test_a_state_that_cant_be_read_is_not_an_empty_one(value: str | JsonObject) 
 )
 def test_a_switch_is_for_exactly_what_it_names(switch: Switch, *, off: bool) -> None:
     """A call is off when its tool, agent or tenant is, by the exact name."""
-    found = switched_off((switch,), "send", "it", "acme")
+    found = switched_off((switch,), "send", ("it", "root"), "acme")
 
     assert found == (switch if off else None)
 

@@ -8,11 +8,11 @@ from typing import Annotated
 import pytest
 from pydantic import BaseModel, JsonValue, StringConstraints
 
-from contracts.base import JsonObject
-from contracts.errors import ToolError
-from contracts.tools import Risk
-from tools.context import ToolContext
-from tools.tool import tool
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import ToolError
+from holdfast.contracts.tools import Risk
+from holdfast.tools.context import ToolContext
+from holdfast.tools.tool import tool
 
 
 class Colour(Enum):

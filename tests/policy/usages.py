@@ -4,7 +4,7 @@ from decimal import Decimal
 
 from hypothesis import strategies as st
 
-from contracts.usage import CallUsage
+from holdfast.contracts.usage import CallUsage
 
 
 def tokens(input_: int, output: int, cached: int = 0) -> CallUsage:

@@ -4,27 +4,32 @@ import ast
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from activities.guardrails.builtin import BUILTIN
-from activities.guardrails.definition import ON_TRIP
-from contracts.budget import Limits
-from contracts.control import Backtracking, Triggers
-from policy.escalation import ASKINGS
-from policy.fallback import DEFAULTS, EXHAUSTED
-from policy.guardrails.destruction import REASON
+from holdfast.contracts.approvals import Code
+from holdfast.contracts.budget import Limits
+from holdfast.contracts.control import Backtracking, Triggers
+from holdfast.guardrails.builtin import BUILTIN
+from holdfast.guardrails.definition import ON_TRIP
+from holdfast.guardrails.detectors.destruction import REASON
+from holdfast.policy.escalation import ASKINGS
+from holdfast.policy.fallback import DEFAULTS, EXHAUSTED
+from holdfast.run.backtracking import EXCEEDED
 from tests.shape.tree import ROOT, TREES
-from workflows.backtracking import EXCEEDED
 
 DOCS = ROOT / "docs"
 CONTROL = (DOCS / "control.md").read_text(encoding="utf-8")
 GUARDRAILS = (DOCS / "guardrails.md").read_text(encoding="utf-8")
+APPROVALS = (DOCS / "approvals.md").read_text(encoding="utf-8")
+REFUSALS = APPROVALS.partition("## What is refused, in one word")[2].partition("\n## ")[0]
 SECURITY = (DOCS / "security.md").read_text(encoding="utf-8")
 
 TABLE = CONTROL.partition("## Every stop, pause and escalation")[2].partition("\n## ")[0]
 
 TEST = re.compile(r"`([\w/]+\.py)::(test_\w+)`")
+FILE = re.compile(r"`([\w/]+/test_\w+\.py)`")
 OF_ITS_OWN = {"", "the same", "—"}
 """Cells that say nothing which the one before them doesn't."""
 
@@ -68,6 +73,14 @@ def test_named_tests_are_there(page: str) -> None:
     assert [f"{path}::{name}" for path, name in named if name not in functions_of(path)] == []
 
 
+def test_named_files_are_there() -> None:
+    """So does a file, where all of it shows something."""
+    named = FILE.findall(SECURITY)
+
+    assert named
+    assert [path for path in named if Path("tests", path) not in TREES] == []
+
+
 def test_each_row_has_four_cells_and_a_test() -> None:
     """Nothing is claimed that no test shows."""
     assert len(rows()) >= 40
@@ -95,6 +108,13 @@ def test_every_limit_trigger_and_kind_of_failure_is_in_the_table() -> None:
     assert {name for name in (*fields, *DEFAULTS) if f"`{name}`" not in TABLE} == {
         "sensitive_domains"  # it has a row, by what it does
     }
+
+
+def test_every_word_for_a_refusal_is_explained() -> None:
+    """A message that is refused says so in one word, which the page on approvals has."""
+    words = {code for code in get_args(Code) if code != "accepted"}
+
+    assert {word for word in words if f"`{word}`" not in REFUSALS} == set()
 
 
 def test_reasons_are_to_the_letter() -> None:

@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from activities.guardrails.builtin import BUILTIN
+from holdfast.guardrails.builtin import BUILTIN
 from tests.shape.tree import TREES
 
 

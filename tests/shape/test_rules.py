@@ -10,7 +10,7 @@ import pytest
 from tests.shape.tree import FILES, PRODUCT, ROOT, TREES
 
 VAGUE_NAME = re.compile("utils?|helpers?|common|misc|manager|shared|core|lib")
-VAGUE_CLASS = re.compile(r"\w+(Manager|Helper|Handler|Processor|Service|Util|Data|Info|Wrapper)")
+VAGUE_CLASS = re.compile(r"\w+(Manager|Helper|Processor|Service|Util|Data|Info|Wrapper)")
 MACHINE_PATH = re.compile(r"(?<![\w./])/(work|root|tmp/w)(?![\w-])")
 
 Rule = Callable[[Path, ast.AST], bool]
@@ -47,7 +47,10 @@ def vague_class(_: Path, node: ast.AST) -> bool:
 def loose_type(path: Path, node: ast.AST) -> bool:
     """Any, where every type is ours."""
     said = getattr(node, "name" if isinstance(node, ast.alias) else "attr", None)
-    return path.parts[0] in {"contracts", "policy", "workflows"} and said == "Any"
+    return (
+        path.parts[0] in {"contracts", "guardrails", "policy", "run", "workflows"}
+        and said == "Any"
+    )
 
 
 def broad_except(path: Path, node: ast.AST) -> bool:

@@ -23,7 +23,9 @@ def _listed() -> Iterator[Path]:
 FILES = sorted(
     path
     for path in _listed()
-    if (ROOT / path).is_file() and not any(map(_MADE.fullmatch, path.parts))
+    if (ROOT / path).is_file()
+    and not (ROOT / path).is_symlink()
+    and not any(map(_MADE.fullmatch, path.parts))
 )
 TREES = {
     path: ast.parse((ROOT / path).read_text(encoding="utf-8"))
@@ -40,4 +42,7 @@ PRODUCT = {
 
 def module(path: Path) -> str:
     """Name the module that a file is imported as."""
-    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+    below = path.with_suffix("").parts
+    if path in PRODUCT and path.parts[0] != "holdfast":
+        below = ("holdfast", *below)
+    return ".".join(below).removesuffix(".__init__")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.process import warm_up
+from holdfast.tools.process import warm_up
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tools.workspaces import Workspaces
+from holdfast.tools.workspaces import Workspaces
 
 _STEPS = frozenset(
     {"open", "os.chmod", "os.chown", "os.mkdir", "os.remove", "os.rename", "os.rmdir"}

@@ -12,10 +12,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from contracts.errors import ToolError
-from contracts.tools import Risk
-from tools.context import ToolContext
-from tools.tool import tool
+from holdfast.contracts.errors import ToolError
+from holdfast.contracts.tools import Risk
+from holdfast.tools.context import ToolContext
+from holdfast.tools.tool import tool
 
 SLEEP = (sys.executable, "-c", "import signal; signal.alarm(60); signal.pause()")
 """A process that would outlive its test, but not the day."""

@@ -6,19 +6,20 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from pydantic_core import to_json
 
-from contracts.base import digest
-from contracts.errors import ToolError
-from contracts.tools import Risk, ToolContract
+from holdfast.contracts.base import digest
+from holdfast.contracts.errors import ToolError
+from holdfast.contracts.tools import Risk, ToolContract
+from holdfast.tools import builtin
+from holdfast.tools.builtin.commands import LONGEST_TAIL, Ended
+from holdfast.tools.builtin.files import MOST_CHARACTERS, MOST_ENTRIES, Listing, Page
+from holdfast.tools.builtin.plans import Plan
+from holdfast.tools.builtin.web import Answer
+from holdfast.tools.context import ToolContext
+from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
+from holdfast.tools.tool import Tool
 from tests.builders import an_invocation
-from tools import builtin
-from tools.builtin.commands import LONGEST_TAIL, Ended
-from tools.builtin.files import MOST_CHARACTERS, MOST_ENTRIES, Listing, Page
-from tools.builtin.plans import Plan
-from tools.builtin.web import Answer
-from tools.context import ToolContext
-from tools.egress.exchange import HttpAnswer, HttpRequest
-from tools.tool import Tool
 
 
 @pytest.fixture(autouse=True)
@@ -224,3 +225,12 @@ async def test_a_plan_is_known_by_its_hash() -> None:
     assert builtin.submit_plan.contract.permission == "approval"
     assert first.plan == digest({"goal": "move", "steps": ["pack", "go"]})
     assert first.plan != second.plan
+
+
+def test_a_name_that_is_no_utf_8_is_listed(workspace: Path) -> None:
+    """Any code in the sandbox can make such a file, and the folder is read all the same."""
+    (workspace / os.fsdecode(b"a\xff.txt")).touch()
+
+    listing = cast(Listing, builtin.list_files("."))
+
+    assert b'"a\\\\xff.txt"' in to_json(listing)

@@ -2,14 +2,14 @@
 
 import pytest
 
-from contracts.errors import AppError
-from contracts.tools import Reconciled, Risk
+from holdfast.contracts.errors import AppError
+from holdfast.contracts.tools import Reconciled, Risk
+from holdfast.tools.context import ToolContext
+from holdfast.tools.execution import execute
+from holdfast.tools.registry import companions
+from holdfast.tools.tool import Tool, tool
 from tests.builders import an_invocation
 from tests.sample import draft_post, find_payment, pay_slowly, post
-from tools.context import ToolContext
-from tools.execution import execute
-from tools.registry import companions
-from tools.tool import Tool, tool
 
 
 @tool(risk=Risk.DRAFT_ONLY)
@@ -126,7 +126,7 @@ async def test_an_undo_knows_what_was_done() -> None:
 
     answer = await execute(take_back, undo, str, lambda _: None)
 
-    assert answer == b"\"book 7: {'id': 12} by run-1/c1/undo\""
+    assert answer == b"\"book 7: {'id': 12} by 0190-first/c1/undo\""
 
 
 def test_a_companion_that_the_model_sees_is_no_second_tool() -> None:

@@ -12,13 +12,13 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from contracts.errors import HoldfastError, ToolError
+from holdfast.contracts.errors import HoldfastError, ToolError
+from holdfast.tools.context import ToolContext
+from holdfast.tools.egress.addresses import is_public
+from holdfast.tools.egress.client import Egress
+from holdfast.tools.egress.exchange import LARGEST_BODY, HttpAnswer, request
 from tests.attacks.net import BRIEF, ELSEWHERE, PUBLIC, Net, answering, redirecting
 from tests.builders import an_invocation
-from tools.context import ToolContext
-from tools.egress.addresses import is_public
-from tools.egress.client import Egress
-from tools.egress.exchange import LARGEST_BODY, HttpAnswer, request
 
 HOSTS = ("public.example", "other.example")
 

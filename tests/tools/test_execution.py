@@ -9,14 +9,14 @@ import pytest
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from contracts.base import JsonObject
-from contracts.errors import ToolError, ToolTimeout
-from contracts.tools import Risk
-from tests.builders import an_invocation
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import ToolError, ToolTimeout
+from holdfast.contracts.tools import Risk
+from holdfast.tools.context import ToolContext
+from holdfast.tools.execution import execute
+from holdfast.tools.tool import Tool, tool
+from tests.builders import FIRST, an_invocation
 from tests.tools import sample_tools
-from tools.context import ToolContext
-from tools.execution import execute
-from tools.tool import Tool, tool
 
 
 @tool(risk=Risk.READ_ONLY, timeout=0.05)
@@ -96,7 +96,7 @@ async def test_a_tool_knows_its_call() -> None:
 
     assert await ran(report, heard=heard) == {
         "secret": "secret of api key",
-        "key": "run-1/c1",
+        "key": f"{FIRST}/c1",
         "process": os.getpid(),
     }
     assert heard == ["half"]

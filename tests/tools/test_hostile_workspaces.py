@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from contracts.errors import HoldfastError, InvalidInput
-from tools.artifacts import quoted
-from tools.sandbox.bounds import BOUNDS
-from tools.trees import LIMITS, Limits, Walk, contents, room_for
-from tools.workspaces import Workspaces
+from holdfast.contracts.errors import HoldfastError, InvalidInput
+from holdfast.tools.artifacts import quoted
+from holdfast.tools.safe_walk import LIMITS, Limits, Walk, contents, room_for
+from holdfast.tools.sandbox.bounds import BOUNDS
+from holdfast.tools.workspaces import Workspaces
 
 RUN = "run"
 SECRET = "the worker's own words"

@@ -11,14 +11,14 @@ import pytest
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from contracts.base import JsonObject
-from contracts.errors import ToolCrashed, ToolError, ToolTimeout
-from tests.builders import an_invocation
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import ToolCrashed, ToolError, ToolTimeout
+from holdfast.tools.execution import execute
+from holdfast.tools.tool import Tool
+from tests.builders import FIRST, an_invocation
 from tests.tools import sample_tools
-from tools.execution import execute
-from tools.tool import Tool
 
-PATIENCE = 10.0
+PATIENCE = 120.0
 """Seconds after which a process that should have ended has survived."""
 
 
@@ -75,7 +75,7 @@ async def test_a_result_comes_from_another_process() -> None:
         "tenant": "acme",
         "actor": "alice",
         "agent": "it",
-        "key": "run-1/c1",
+        "key": f"{FIRST}/c1",
         "secret": "secret of api key",
         "word": "hi",
     }

@@ -1,12 +1,13 @@
 """Nothing that is secret leaves a worker, and nothing else is touched."""
 
 import base64
-import html
 import json
-import re
+import sys
 import time
 from collections.abc import Callable
-from urllib.parse import quote, quote_plus
+from hashlib import sha256
+from types import FrameType
+from typing import TypeAlias
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
-from tools.redaction import REDACTED, TOO_DEEP, WITHHELD, Redactor, withheld
+from holdfast.tools.redaction import REDACTED, WITHHELD, Redactor, withheld
 
 PASSWORD = "p4ss/w0rd+é\"'\\&="
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -37,50 +38,14 @@ VALUES = st.recursive(
 UNHURRIED = settings(suppress_health_check=[HealthCheck.too_slow])
 
 
+TraceFunction: TypeAlias = Callable[[FrameType, str, object], "TraceFunction"]
+
+
 def knowing(*secrets: str) -> Redactor:
     return Redactor(lambda: frozenset(secrets))
 
 
 NOBODY = knowing()
-
-
-def in_small_letters(url: str) -> str:
-    return re.sub("%..", lambda byte: byte[0].lower(), url)
-
-
-GUISES: dict[str, Callable[[str], str]] = {
-    "as it is": str,
-    "JSON in ASCII": json.dumps,
-    "JSON": lambda text: json.dumps(text, ensure_ascii=False),
-    "JSON in JSON": lambda text: json.dumps(json.dumps({"a": text})),
-    "JSON of PHP": lambda text: json.dumps(text).replace("/", "\\/"),
-    "Python": repr,
-    "bytes of Python": lambda text: repr(text.encode()),
-    "URL": lambda text: f"https://x.org/?q={quote(text)}",
-    "URL without slashes": lambda text: quote(text, safe=""),
-    "URL in small letters": lambda text: in_small_letters(quote(text)),
-    "form": quote_plus,
-    "HTML": html.escape,
-    "hex": lambda text: text.encode().hex(),
-    "HEX": lambda text: text.encode().hex().upper(),
-    "base64": lambda text: base64.b64encode(text.encode()).decode(),
-    "MIME": lambda text: base64.encodebytes(b"." * 50 + text.encode() * 9).decode(),
-}
-
-
-@pytest.mark.parametrize("write", GUISES.values(), ids=GUISES)
-def test_a_known_secret_is_found_in_every_guise(write: Callable[[str], str]) -> None:
-    """However a text quotes or encodes a known secret, it is replaced."""
-    secret = "S3cr3t-pä\"ss\\w/örd&'+=~"
-    written = write(secret)
-
-    redacted = knowing(secret).text(f"before {written} after")
-
-    assert REDACTED in redacted
-    assert redacted.startswith("before ")
-    assert redacted.endswith(" after")
-    assert secret not in redacted
-    assert written.strip() not in redacted
 
 
 @UNHURRIED
@@ -134,7 +99,7 @@ def test_innocent_json_is_left_alone(value: JsonValue) -> None:
     content = to_json(value)
 
     assert knowing("correct horse battery").json(content) == content
-    assert NOBODY.value(value) == value
+    assert NOBODY.json(content) == content
 
 
 @UNHURRIED
@@ -203,11 +168,9 @@ def test_fields_stay_apart() -> None:
     """Two fields whose names are secret both stay, under names of their own."""
     redactor = knowing("first secret", "second secret")
 
-    assert redactor.value({"first secret": 1, "second secret": 2, "c": 3}) == {
-        "[redacted]": 1,
-        "[redacted] 2": 2,
-        "c": 3,
-    }
+    assert redactor.json(b'{"first secret":1,"second secret":2,"c":3}') == (
+        b'{"[redacted]":1,"[redacted] 2":2,"c":3}'
+    )
 
 
 def test_json_of_others_is_read_letter_by_letter() -> None:
@@ -221,8 +184,10 @@ def test_what_is_nested_too_deeply_stays_here() -> None:
     """What can't be checked doesn't leave."""
     deep = b"[" * 5000 + b'"open sesame"' + b"]" * 5000
 
-    assert from_json(knowing("open sesame").json(deep)) == TOO_DEEP
-    assert from_json(withheld(deep)) == TOO_DEEP
+    with pytest.raises(ValueError, match="recursion limit"):
+        knowing("open sesame").json(deep)
+    with pytest.raises(ValueError, match="recursion limit"):
+        withheld(deep)
 
 
 def test_new_secrets_are_known_at_once() -> None:
@@ -248,6 +213,46 @@ def test_withheld_texts() -> None:
     }
 
 
+def steps(work: Callable[[], object]) -> int:
+    """Count the lines of Python that some work takes."""
+    count = 0
+
+    def step(frame: FrameType, event: str, argument: object) -> TraceFunction:
+        nonlocal count
+        count += event == "line"
+        return step
+
+    before = sys.gettrace()
+    sys.settrace(step)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+SECRET_NAMES = [sha256(bytes(number)).hexdigest()[:20] for number in range(300)]
+FIELDS: dict[str, Callable[[int], str]] = {
+    "like keys": lambda number: f"sk-{LETTERS}{number}",
+    "secrets": lambda number: SECRET_NAMES[number],
+    "marks": lambda number: f"[redacted] {number}" if number else "open sesame",
+}
+
+
+@pytest.mark.parametrize("name", FIELDS.values(), ids=FIELDS)
+def test_many_fields_take_as_long_each_as_a_few(name: Callable[[int], str]) -> None:
+    """Twice as many fields take twice as many steps, whatever they are called."""
+
+    def content(count: int) -> bytes:
+        return to_json(dict.fromkeys(map(name, range(count)), "x"))
+
+    few, many = content(150), content(300)
+    redactor = knowing("open sesame", *SECRET_NAMES)
+    redactor.learn()
+
+    assert steps(lambda: redactor.json(many)) < 2.5 * steps(lambda: redactor.json(few))
+
+
 HOSTILE = {
     "one letter": "a",
     "white space": " ",
@@ -263,18 +268,29 @@ HOSTILE = {
     "lines of base64": "QUJD" * 10 + "\n",
     "beginnings of the secret": LETTERS[:12],
     "quotes": '"\\',
+    "escaped letters": "%41 ",
+    "entities": "&amp;",
+    "bytes in a list": "0x41, 0x42\n",
+    "hex": "de:ad:be:ef ",
+    "hex without an end": "6164",
+    "hex of escapes": "255c",
+    "base64 of escapes": "JTQxXHUwMDQxJiM0MTsg",
+    "pieces of the secret": LETTERS[:11] + ".",
 }
 
 
 @pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_text_takes_no_longer(unit: str) -> None:
-    """A megabyte takes at most some seconds, whatever it says: nothing is quadratic."""
+    """Eight times as much takes eight times as long, whatever it says."""
     redactor = knowing(LETTERS, "open sesame", PASSWORD)
-    text = unit * (1_000_000 // len(unit))
-    content = to_json(text)
-    began = time.process_time()
 
-    redactor.text(text)
-    redactor.json(content)
+    def spent(characters: int) -> float:
+        text = unit * (characters // len(unit))
+        content = to_json(text)
+        began = time.thread_time()
+        redactor.text(text)
+        redactor.json(content)
+        return time.thread_time() - began
 
-    assert time.process_time() - began < 10  # quadratic, it would be hours
+    few = min(spent(100_000) for _ in range(3))
+    assert spent(800_000) < 30 * max(few, 0.01)  # quadratic, it would be 64 times as long

@@ -2,13 +2,13 @@
 
 import pytest
 
-from contracts.errors import AppError
-from contracts.tools import Risk
+from holdfast.contracts.errors import AppError
+from holdfast.contracts.tools import Risk
+from holdfast.tools.builtin import ask_user
+from holdfast.tools.context import ToolContext
+from holdfast.tools.registry import ToolRegistry
+from holdfast.tools.tool import Tool, tool
 from tests.tools import sample_tools
-from tools.builtin import ask_user
-from tools.context import ToolContext
-from tools.registry import ToolRegistry
-from tools.tool import Tool, tool
 
 
 def _async_closure(name: str) -> Tool:

@@ -1,6 +1,8 @@
 """From what a function returned to what the model reads."""
 
+import errno
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
@@ -8,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from contracts.errors import ToolError
-from contracts.tools import ArtifactRef, ToolFailure, ToolInvocation, ToolSuccess
+from holdfast.contracts.errors import ToolError
+from holdfast.contracts.tools import ArtifactRef, ToolFailure, ToolInvocation, ToolSuccess
+from holdfast.tools.artifacts import FileArtifacts
+from holdfast.tools.results import failure, success
 from tests.builders import an_invocation
-from tools.artifacts import FileArtifacts
-from tools.results import failure, success
 
 IDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 
@@ -74,6 +76,21 @@ def test_a_large_result_shows_its_beginning() -> None:
     assert result.summary == "the first 10 of 102 characters; ask for less to see the rest"
     assert result.data == {"excerpt": '"xxxxxxxxx', "truncated": True, "characters": 102}
     assert result.artifact == ArtifactRef(path="c1", characters=102, digest="d")
+
+
+class Full:
+    """A store on a disk that is full."""
+
+    def keep(self, invocation: ToolInvocation, content: bytes) -> ArtifactRef:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_what_was_done_is_done_on_a_full_disk() -> None:
+    """A result that can't be kept whole shows its beginning, and says what is missing."""
+    result = success(an_invocation(), "look", b'"' + b"x" * 100 + b'"', 10, Full())
+
+    assert (result.status, result.artifact, result.cut) == ("ok", None, True)
+    assert result.summary.endswith("; the whole could not be kept (No space left on device)")
 
 
 def test_a_summary_is_short() -> None:
@@ -139,7 +156,9 @@ def test_ids_never_lead_out_of_the_folder(tmp_path: Path, run_id: str, call_id: 
     """Ids come from outside: whatever they are, a result stays two levels below the folder."""
     folder = tmp_path / "artifacts"
 
-    reference = FileArtifacts(folder).keep(an_invocation(run_id=run_id, call_id=call_id), b"1")
+    reference = FileArtifacts(folder).keep(
+        an_invocation(first_execution_run_id=run_id, call_id=call_id), b"1"
+    )
 
     kept = Path(reference.path).resolve()
     assert kept.parent.parent == folder.resolve()
@@ -154,7 +173,7 @@ def test_two_calls_never_share_a_file(
     """Different ids lead to different files, the same ids to the same."""
     store = FileArtifacts(tmp_path)
 
-    one = store.keep(an_invocation(run_id=run, call_id=call), b"1")
-    other = store.keep(an_invocation(run_id=other_run, call_id=other_call), b"1")
+    one = store.keep(an_invocation(first_execution_run_id=run, call_id=call), b"1")
+    other = store.keep(an_invocation(first_execution_run_id=other_run, call_id=other_call), b"1")
 
     assert (one.path == other.path) == ((run, call) == (other_run, other_call))

@@ -12,23 +12,23 @@ from pathlib import Path
 
 import pytest
 
-import settings
-from contracts.errors import AppError, HoldfastError, ToolDenied
-from contracts.tools import Grant, Risk
+from holdfast import settings
+from holdfast.contracts.errors import AppError, HoldfastError, ToolDenied
+from holdfast.contracts.tools import Grant, Risk
+from holdfast.tools import builtin
+from holdfast.tools.execution import WorkerExecutor
+from holdfast.tools.registry import ToolRegistry
+from holdfast.tools.sandbox import identity, jail, sources, syscalls, watch
+from holdfast.tools.sandbox.bounds import BOUNDS
+from holdfast.tools.sandbox.calls import SandboxExecutor
+from holdfast.tools.sandbox.jail import Jail
+from holdfast.tools.sandbox.sandbox import Sandbox
+from holdfast.tools.tool import Tool, tool
 from tests.attacks import hostile
 from tests.attacks.net import Net
 from tests.attacks.outside import nobody
 from tests.builders import an_invocation
 from tests.tools import sample_tools
-from tools import builtin
-from tools.execution import InWorker
-from tools.registry import ToolRegistry
-from tools.sandbox import identity, jail, sources, syscalls, watch
-from tools.sandbox.bounds import BOUNDS
-from tools.sandbox.calls import InSandbox
-from tools.sandbox.jail import Jail
-from tools.sandbox.sandbox import Sandbox
-from tools.tool import Tool, tool
 
 needs_linux = pytest.mark.skipif(
     sys.platform != "linux" or not syscalls.has_filter(), reason="a sandbox needs Linux"
@@ -71,7 +71,7 @@ async def test_with_a_bubblewrap_that_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, reason: str
 ) -> None:
     """Where bubblewrap can't make a sandbox, the flaw is what it says."""
-    monkeypatch.setattr("tools.sandbox.sandbox.LONGEST_START", 1.0)
+    monkeypatch.setattr("holdfast.tools.sandbox.sandbox.LONGEST_START", 1.0)
     fake = tmp_path / "bin" / "bwrap"
     fake.parent.mkdir()
     fake.write_text(f"#!/bin/sh\nPATH=/usr/bin:/bin\n{script}\n")
@@ -108,7 +108,7 @@ async def test_on_other_machines(
 
 async def test_a_flaw_denies_all_calls(tmp_path: Path) -> None:
     """A place with a flaw runs nothing, and the flaw is what the model reads."""
-    place = InSandbox(Sandbox(tmp_path), Net().egress(), "bubblewrap is missing")
+    place = SandboxExecutor(Sandbox(tmp_path), Net().egress(), "bubblewrap is missing")
     call = an_invocation(arguments={"code": "1"}, grant=Grant())
 
     with pytest.raises(ToolDenied, match=r"^bubblewrap is missing$"):
@@ -131,7 +131,7 @@ async def test_the_worker_is_no_place_for_what_needs_the_sandbox(
     call = an_invocation(grant=Grant(commands=("*",)) if granted else None)
 
     with pytest.raises(ToolDenied, match="runs in the sandbox only"):
-        await InWorker(sample_tools.secret_of).run(tool_, call, lambda _: None)
+        await WorkerExecutor(sample_tools.secret_of).run(tool_, call, lambda _: None)
 
 
 def test_a_sandboxed_tool_must_be_importable() -> None:
@@ -184,6 +184,7 @@ def test_only_code_is_copied(imported: str, tmp_path: Path) -> None:
     folder = sources.copied([imported], tmp_path / "copies")
 
     copied = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    copied.remove("holdfast/__init__.py")
     assert {name for name in copied if not name.endswith(".pyc")} == {
         f"{imported}/__init__.py",
         f"{imported}/one.py",
@@ -215,9 +216,9 @@ def test_everybody_may_read_the_copy(imported: str, tmp_path: Path) -> None:
 
 def test_our_code_is_compiled(tmp_path: Path) -> None:
     """What every call imports needn't be compiled by every call."""
-    folder = sources.copied(sources.OURS, tmp_path)
+    folder = sources.copied(sources.OURS_ALONE, tmp_path)
 
-    assert Path(cache_from_source(str(folder / "tools" / "tool.py"))).exists()
+    assert Path(cache_from_source(str(folder / "holdfast" / "tools" / "tool.py"))).exists()
 
 
 def test_too_much_code_is_refused(
@@ -234,7 +235,7 @@ def test_what_is_installed_is_not_copied(imported: str) -> None:
     """Of what is imported, only what no folder of Python's holds must be copied."""
     names = sources.loaded(jail.installed())
 
-    assert {"contracts", "tools", "tests", imported} <= set(names)
+    assert {"holdfast", "tests", imported} <= set(names)
     assert not {"os", "pydantic", "pytest", "pydantic_core", "sys"} & set(names)
 
 

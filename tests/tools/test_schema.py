@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from contracts.base import JsonObject
+from holdfast.contracts.base import JsonObject
+from holdfast.tools.context import ToolContext
+from holdfast.tools.schema import SchemaCheck, Signature, flaws
 from tests.tools.sample_tools import Colour, order, whoami
-from tools.context import ToolContext
-from tools.schema import SchemaCheck, Signature, flaws
 
 
 class Box(BaseModel):
@@ -138,7 +138,7 @@ def test_bounds_may_stand_with_the_default() -> None:
         "default": 1,
     }
     assert made.input_schema["required"] == []
-    assert made.values({}) == {"times": 1}
+    assert made.values(made.arguments.model_validate({})) == {"times": 1}
 
 
 @pytest.mark.parametrize("function", [typed, bounded, whoami.function, order.function])
@@ -179,7 +179,9 @@ def test_an_argument_may_have_any_name(function: Callable[..., object], names: l
 
     arguments: dict[str, JsonValue] = dict.fromkeys(names, "x")
     assert schema(function)["required"] == names
-    assert signature.values(arguments) == arguments
+    parsed = signature.arguments.model_validate(arguments)
+
+    assert signature.values(parsed) == arguments
 
 
 def test_the_result_has_a_schema_too() -> None:
@@ -333,3 +335,25 @@ def test_no_unknown_field_passes_at_any_depth(changes: JsonObject, *, valid: boo
     }
 
     assert (SchemaCheck(schema(packed)).objections({**arguments, **changes}) == ()) is valid
+
+
+@pytest.mark.parametrize(
+    ("format_", "good", "bad"),
+    [
+        ("uuid", "d9428888-122b-11e1-b85c-61cd3cbb3210", "abc"),
+        ("date", "2026-11-22", "tomorrow"),
+        ("date-time", "2026-11-22T10:00:00Z", "2026-11-22"),
+        ("date-time", "2026-11-22T10:00:00", "now"),
+        ("time", "10:00", "noon"),
+        ("email", "a@b.org", "a at b"),
+        ("ipv4", "10.0.0.1", "10.0.0.256"),
+        ("uri", "https://x.org/a", "x org"),
+    ],
+)
+def test_formats_are_asserted(format_: str, good: str, bad: str) -> None:
+    """A format is no comment: what isn't in it doesn't fit."""
+    # SV-05
+    check = SchemaCheck({"type": "string", "format": format_})
+
+    assert check.objections(good) == ()
+    assert check.objections(bad) == (f'"{bad}" is not a "{format_}"',)

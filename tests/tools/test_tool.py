@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from contracts.errors import AppError
-from contracts.tools import ResourceScope, Risk
+from holdfast.contracts.errors import AppError
+from holdfast.contracts.tools import ResourceScope, Risk
+from holdfast.tools.tool import Tool, ToolFunction, tool
 from tests.tools import unfit
-from tools.tool import Tool, ToolFunction, tool
 
 define: Callable[..., Callable[[ToolFunction], Tool]] = tool
 """The decorator as it is used without a type checker."""
@@ -117,6 +117,20 @@ def test_a_function_with_holes_is_no_tool(function: ToolFunction, message: str) 
             id="local write",
         ),
         pytest.param(
+            {"risk": Risk.WRITE_LOCAL},
+            "a write_local tool needs scope=ResourceScope(kind='workspace', argument=...), which "
+            "names its path, or sandboxed=True; one that writes elsewhere is write_internal",
+            id="local write anywhere",
+        ),  # RK-05
+        pytest.param(
+            {
+                "risk": Risk.WRITE_LOCAL,
+                "scope": ResourceScope(kind="tenant", argument="place"),
+            },
+            "a write_local tool needs scope=ResourceScope(kind='workspace', ",
+            id="local write anywhere for one tenant",
+        ),
+        pytest.param(
             {"local": True, "timeout": 10.5},
             "a local tool must have a timeout of at most 10 s",
             id="slow local",
@@ -208,7 +222,8 @@ def test_a_risk_class_must_be_chosen() -> None:
 )
 def test_the_risk_class_says_where_the_effect_is(risk: str, effect: str) -> None:
     """Each class has its side effect, so no tool can claim another."""
-    assert tool(risk=Risk(risk))(good).contract.side_effect == effect
+    scope = ResourceScope(kind="workspace", argument="place")
+    assert tool(risk=Risk(risk), scope=scope)(good).contract.side_effect == effect
 
 
 def test_a_function_becomes_a_contract() -> None:

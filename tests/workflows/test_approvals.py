@@ -4,12 +4,15 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from contracts.approvals import ApprovalRequest, Proof
-from contracts.state import RunState
-from contracts.tools import Draft, ToolCall, ToolFailure
+from holdfast.contracts.approvals import ApprovalRequest, Proof
+from holdfast.contracts.state import RunState
+from holdfast.contracts.tools import Draft, Risk, ToolCall, ToolFailure
+from holdfast.contracts.undoing import UndoRuling
+from holdfast.run import rulings, steps, verdicts
 from tests.builders import (
     LATER,
     NOW,
+    SOON,
     a_call,
     a_state,
     an_approval,
@@ -18,7 +21,6 @@ from tests.builders import (
     to_approve,
     yes,
 )
-from workflows import requests, steps
 
 SEND = a_call("send", text="hi")
 PROOF = Proof(
@@ -47,7 +49,7 @@ def approved(
     state: RunState, approver: str, proof: Proof | None = None, groups: tuple[str, ...] = ()
 ) -> RunState:
     verdict = yes(approver=approver, proof=proof, groups=groups)
-    return requests.after_verdict(state, an_approval(approver=approver), verdict, LATER)[0]
+    return verdicts.after_verdict(state, an_approval(approver=approver), verdict, SOON)[0]
 
 
 def test_a_request_says_what_it_takes() -> None:
@@ -88,6 +90,29 @@ def test_no_two_requests_have_one_challenge(other: RunState) -> None:
     """What a token is bound to differs with arguments, call and time."""
     # BY-15
     assert request_of(other).challenge != request_of(waiting()).challenge
+
+
+def test_the_challenge_covers_the_undo() -> None:
+    """Whoever signs a call signs what was ruled on its undo, and the record keeps that."""
+    # PF-01
+    undo = UndoRuling(
+        tool="unsend",
+        risk=Risk.DESTRUCTIVE,
+        verdict="approval_required",
+        rule="policy:back",
+        reason="it destroys",
+    )
+    ruling = to_approve(SEND)
+    several = [undo, undo.model_copy(update={"recovery": "the backup"}), None]
+    shown = [
+        request_of(
+            ruled_upon(asked_for(SEND), (ruling.model_copy(update={"undo": one}),)),
+        )
+        for one in several
+    ]
+
+    assert [request.undo for request in shown] == several
+    assert len({request.challenge for request in shown}) == len(several)
 
 
 def test_the_challenge_covers_the_draft() -> None:
@@ -136,7 +161,7 @@ def test_the_record_keeps_the_proof() -> None:
 
     (record,) = state.calls[0].approvals
     assert (record.strength, record.proof, record.groups) == ("strong", PROOF, ("finance",))
-    assert (record.scope, record.expires_at) == ("single_use", LATER + timedelta(minutes=10))
+    assert (record.scope, record.expires_at) == ("single_use", SOON + timedelta(minutes=10))
     assert record.challenge == request_of(waiting(valid_for=600.0)).challenge
 
 
@@ -144,7 +169,7 @@ def test_a_rejection_outweighs_approvals() -> None:
     """One rejection closes a request that others have approved already."""
     once = approved(waiting(count=2), "fred")
 
-    state, _ = requests.after_verdict(once, an_approval(decision="reject"), yes(), LATER)
+    state, _ = verdicts.after_verdict(once, an_approval(decision="reject"), yes(), SOON)
 
     assert isinstance(state.calls[0].result, ToolFailure)
     assert state.closed[0].outcome == "rejected"
@@ -159,11 +184,11 @@ def test_a_second_group_may_decide_after_a_while() -> None:
     minute = NOW + timedelta(seconds=60)
 
     assert steps.next_step(state, NOW) == steps.AwaitPeople(minute)
-    assert requests.overdue(state, NOW + timedelta(seconds=59)) == state
-    passed = requests.overdue(state, minute)
+    assert verdicts.overdue(state, NOW + timedelta(seconds=59)) == state
+    passed = verdicts.overdue(state, minute)
     assert request_of(passed).escalated_at == minute
     assert steps.next_step(passed, minute) == steps.AwaitPeople(NOW + timedelta(seconds=600))
-    assert requests.overdue(passed, NOW + timedelta(seconds=600)).requests == ()
+    assert verdicts.overdue(passed, NOW + timedelta(seconds=600)).requests == ()
 
 
 def test_a_request_that_expires_first_never_escalates() -> None:
@@ -171,4 +196,40 @@ def test_a_request_that_expires_first_never_escalates() -> None:
     state = waiting(escalate_after=600.0, escalate_to=("managers",), expires_after=60.0)
 
     assert steps.next_step(state, NOW) == steps.AwaitPeople(NOW + timedelta(seconds=60))
-    assert requests.passed_on(state, NOW + timedelta(seconds=600)) == ()
+    assert verdicts.passed_on(state, NOW + timedelta(seconds=600)) == ()
+
+
+def test_what_lapsed_makes_room_for_others() -> None:
+    """It is no approval any more; what proved it stays known, for a token counts once."""
+    # RK-19 BY-15
+    once = approved(waiting(count=2), "fred", proof=PROOF)
+    message, verdict = an_approval(approver="gina"), yes(approver="gina", lapsed=("fred",))
+
+    state, _ = verdicts.after_verdict(once, message, verdict, SOON)
+
+    request = request_of(state)
+    assert [one.approver for one in request.approvals] == ["gina"]
+    assert [one.approver for one in request.lapsed] == ["fred"]
+
+
+def test_what_expired_since_the_verdict_is_refused() -> None:
+    """Nobody approves what was over before their approval could take effect."""
+    # PF-15
+    state, said = verdicts.after_verdict(
+        waiting(), an_approval(), yes(), waiting().requests[0].expires_at
+    )
+
+    assert (said.accepted, said.code) == (False, "expired")
+    assert state.calls[0].approvals == ()
+
+
+def test_what_lapses_before_its_call_runs_is_decided_anew() -> None:
+    """A guardrail may look for minutes at what was allowed because of an approval."""
+    # PF-09
+    state = approved(waiting(valid_for=60.0), "fred")
+    (call,) = state.calls
+
+    assert rulings.lapsed(state, (call,), SOON) is state
+    late = rulings.lapsed(state, (call,), SOON + timedelta(seconds=60))
+    assert late.calls[0].approvals == ()
+    assert isinstance(steps.next_step(late, SOON), steps.Authorize)

@@ -1,17 +1,23 @@
 """Questions, escalations, words from outside, suspension and long waits, on a real server."""
 
+import asyncio
+import json
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from pydantic import JsonValue
+from temporalio.client import WorkflowHistory
 from temporalio.testing import WorkflowEnvironment
 
-from contracts.approvals import ApprovalRequest, Escalation, Question
-from contracts.tools import ToolFailure, ToolSuccess
-from contracts.transcript import UserTurn
 from holdfast import Budget, Reply, Script, ScriptTurn, call, say
-from tests.running import Runs
+from holdfast.contracts.approvals import ApprovalRequest, Escalation, Question
+from holdfast.contracts.tools import ToolFailure, ToolSuccess
+from holdfast.contracts.transcript import UserTurn
+from holdfast.runner import replayer
+from holdfast.trace.reader import read_trace
+from holdfast.workflows.agent_run import AgentRun
+from tests.running import Run, Runs
 from tests.sample import lines, scripted, told
 
 
@@ -110,6 +116,56 @@ async def test_a_suspended_run_schedules_nothing(runs: Runs, tmp_path: Path) -> 
 
     assert (held.status, before) == ("suspended", [])
     assert (result.status, len(lines(log))) == ("completed", 1)
+
+
+@pytest.mark.parametrize("resumed", [False, True], ids=["at rest", "before it is at rest"])
+async def test_suspended_is_said_when_nothing_is_in_flight_any_more(
+    runs: Runs, tmp_path: Path, *, resumed: bool
+) -> None:
+    """Before that the run says what is: to whoever asks, in its history, and in searches."""
+    # BY-76 BY-62
+    log = tmp_path / "log"
+    async with runs.working(scripted([call("hold", log=str(log)), say("done")])):
+        run = await runs.start("it")
+        while not log.exists():  # noqa: ASYNC110 -- another process writes it
+            await asyncio.sleep(0.01)
+        await run.signal("suspend", {})
+        late = early = await run.status()
+        late_read = early_read = await history_says(run)
+        if resumed:
+            await run.signal("resume", {})
+            late, late_read = await run.status(), await history_says(run)
+        Path(f"{log}.go").touch()
+        if not resumed:
+            while (late := await run.status()).in_flight:  # noqa: ASYNC110 -- it is elsewhere
+                await asyncio.sleep(0.01)
+            late_read = await history_says(run)
+            await run.signal("resume", {})
+        result = await run.result()
+        history = await run.handle.fetch_history()
+
+    assert (early.status, early_read) == ("suspending", "suspending")
+    assert early.in_flight == ("tool hold",)
+    word = "running" if resumed else "suspended"
+    assert (late.status, late_read) == (word, word)
+    assert result.answer == "done"
+    shown = ["running", "suspending", *([] if resumed else ["suspended"]), "running", "completed"]
+    assert statuses(history) == shown
+    await replayer(AgentRun).replay_workflow(history)
+
+
+async def history_says(run: Run) -> str:
+    return read_trace([await run.handle.fetch_history()]).status
+
+
+def statuses(history: WorkflowHistory) -> list[str]:
+    """What the search attribute said of the run, in order."""
+    changes = (
+        event.upsert_workflow_search_attributes_event_attributes.search_attributes.indexed_fields
+        for event in history.events
+    )
+    found = (fields["AgentStatus"].data for fields in changes if "AgentStatus" in fields)
+    return [json.loads(data) for data in found]
 
 
 async def test_three_days_and_an_expiry_pass(skipping_runs: Runs) -> None:

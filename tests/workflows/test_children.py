@@ -7,19 +7,21 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from pydantic import JsonValue
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 
-from contracts.budget import Budget, Ledger
-from contracts.run import RunResult, UsageReport
-from contracts.usage import CallUsage, UsageMetrics
 from holdfast import Decomposition, Reply, Script, ScriptTurn, Tiers, Triggers, call, say, using
-from policy import budgets
-from tests.durability.test_outside import replayer
-from tests.running import Runs
+from holdfast.contracts.budget import Budget, Ledger
+from holdfast.contracts.run import RunResult, UsageReport
+from holdfast.contracts.usage import CallUsage, UsageMetrics
+from holdfast.policy import budgets
+from holdfast.runner import replayer
+from holdfast.trace.reader import read_trace
+from holdfast.workflows.agent_run import AgentRun
+from holdfast.workflows.children import AT_ONCE, spent
+from tests.running import Run, Runs
 from tests.sample import lines
 from tests.workflows.tiered import asked, child, children, recorded, staffed, written
-from workflows.agent_run import AgentRun
-from workflows.children import AT_ONCE, spent
 
 
 @pytest.mark.parametrize(
@@ -140,6 +142,31 @@ async def test_all_parts_together_keep_to_the_budget(
     assert why in (result.stop.reason if result.stop else "")
 
 
+async def test_no_part_begins_where_nothing_is_left(runs: Runs) -> None:
+    """However many parts a plan has, only those that work at once can pass a limit by a call."""
+    # T-49 BY-52
+    plan = json.dumps({"subtasks": [f"part {number}" for number in range(20)]})
+    bill = UsageMetrics(input_tokens=500, estimated_cost=Decimal("0.5"))
+    app = staffed(
+        {"planner": [say(plan)], "hand": lambda _: using(say("done"), bill)},
+        tiers=Tiers(
+            full="coder", decomposed=Decomposition(planner="planner", worker="hand", most=20)
+        ),
+        budget=Budget(max_steps=100, max_tokens=2_000, max_cost=Decimal(2)),
+    )
+    async with runs.working(app):
+        run = await runs.start("it")
+        result = await run.result()
+        history = await run.handle.fetch_history()
+
+    begun = [part for part in children(history) if part.startswith("2-part-")]
+    assert 4 <= len(begun) <= 4 + AT_ONCE
+    assert result.usage.input_tokens == 500 * len(begun)
+    assert result.stop is not None
+    assert ": not begun: max_tokens (2000) reached" in result.attempts[1].failure_reason
+    await replayer(AgentRun).replay_workflow(history)
+
+
 async def test_what_children_use_is_used_by_the_run(runs: Runs) -> None:
     """Tokens, cost, calls and steps of all children stand in the ledger of the run."""
     # BY-52
@@ -248,15 +275,26 @@ async def test_a_suspended_run_holds_its_children(runs: Runs, tmp_path: Path) ->
         await written(log)
         await run.signal("suspend", {})
         held = child(runs, run, "1-full")
-        while (await held.status()).status != "suspended":  # noqa: ASYNC110 -- it is elsewhere
-            await asyncio.sleep(0.02)
+        await stands(held, "suspending")
+        early = await run.status()
         go(log)
+        await stands(run, "suspended")
+        late, done = await run.status(), await held.status()
+        read = read_trace([await run.handle.fetch_history()]).status
         await run.signal("resume", {})
         result = await run.result()
         history = await run.handle.fetch_history()
 
+    assert (early.status, early.in_flight) == ("suspending", (f"run {held.handle.id}",))
+    assert (late.in_flight, done.status, read) == ((), "suspended", "suspended")
     assert (result.status, result.answer) == ("completed", "done")
     await replayer(AgentRun).replay_workflow(history)
+
+
+async def stands(run: Run, status: str) -> None:
+    """Wait until a run stands so."""
+    while (await run.status()).status != status:  # noqa: ASYNC110 -- it is elsewhere
+        await asyncio.sleep(0.02)
 
 
 async def test_who_ends_a_run_ends_its_children(runs: Runs, tmp_path: Path) -> None:
@@ -307,9 +345,10 @@ async def test_a_child_that_waits_for_people_takes_no_time(skipping_runs: Runs) 
 
 
 async def test_a_child_works_for_whom_the_run_works(runs: Runs) -> None:
-    """Tenant, actor, domain and kind of task are the run's, and so is the ceiling."""
+    """Tenant, actor, session, domain and kind of task are the run's, and so is the ceiling."""
     app = staffed({"coder": [say("done")]}, tiers=Tiers(full="coder"))
-    brief = {"tenant": "acme", "actor": "ann", "domain": "shoes", "task_kind": "mending"}
+    brief = {"tenant": "acme", "actor": "ann", "session_id": "s-1", "domain": "shoes"}
+    brief["task_kind"] = "mending"
     async with runs.working(app):
         run = await runs.start("it", **brief, metadata={"ticket": 7}, budget={"max_steps": 3})
         await run.result()
@@ -321,6 +360,23 @@ async def test_a_child_works_for_whom_the_run_works(runs: Runs) -> None:
         "input": "go",
         **brief,
         "metadata": {"ticket": 7},
+        "path": ["it"],
         "ceiling": {"max_steps": 3},
     }
     assert not started.HasField("retry_policy")
+
+
+@pytest.mark.parametrize(("above", "status"), [(19, "completed"), (20, "stopped")])
+async def test_nobody_works_too_far_below_others(runs: Runs, above: int, status: str) -> None:
+    """What a start says of the agents above it wedges no run: its parts aren't begun."""
+    path: list[JsonValue] = ["z"] * above
+    async with runs.working(staffed({"coder": [say("done")]})), asyncio.timeout(30):
+        run = await runs.start("it", path=path)
+        result = await run.result()
+
+    assert result.status == status
+    if result.stop:
+        assert (
+            "not begun: 20 agents, one above the other, are most"
+            in result.stop.reason + result.stop.detail
+        )

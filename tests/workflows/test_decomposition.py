@@ -3,8 +3,8 @@
 import pytest
 from pydantic import JsonValue
 
-from contracts.control import Candidate
-from workflows import decomposition
+from holdfast.contracts.control import Candidate
+from holdfast.run import decomposition
 
 
 def a_plan(text: str, output: JsonValue = None) -> Candidate:
@@ -77,3 +77,9 @@ def test_a_planner_is_told_how_many_parts_there_may_be() -> None:
     assert planner.endswith("make a coat")
     assert worker.splitlines()[1] == "cut"
     assert worker.endswith("make a coat")
+
+
+@pytest.mark.parametrize("text", ["```" + "\n" * 200_000 + "x", "``` \n" * 50_000, "`" * 200_000])
+def test_no_plan_takes_long_to_read(text: str) -> None:
+    """Whatever a planner writes around its JSON, or instead of it, is read once."""
+    assert str(decomposition.plan(Candidate(text=text), 3)).startswith("it is no plan: ")

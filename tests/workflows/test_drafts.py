@@ -4,11 +4,13 @@ from typing import Literal
 
 import pytest
 
-from contracts.decisions import Allow, Decided, RunAsDraftOnly, RunInSandbox
-from contracts.state import CallState, RunState
-from contracts.tools import ArtifactRef, Risk, ToolCall, ToolFailure, ToolSuccess
-from policy.repetition import fingerprint
+from holdfast.contracts.decisions import Allow, Decided, RunAsDraftOnly, RunInSandbox
+from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.tools import ArtifactRef, Risk, ToolCall, ToolSuccess
+from holdfast.policy.loop_detection import fingerprint
+from holdfast.run import rulings, steps, verdicts
 from tests.builders import (
+    FIRST,
     NOW,
     a_call,
     a_contract,
@@ -21,9 +23,9 @@ from tests.builders import (
     decided,
     ruled_upon,
     to_approve,
+    unknown_outcome,
     yes,
 )
-from workflows import requests, rulings, steps
 
 SEND = a_call("send", call_id="c1", text="hi")
 WRITE = a_call("write", call_id="c2", text="x")
@@ -62,7 +64,7 @@ def test_a_draft_comes_before_the_question() -> None:
     (call,) = state.calls
     assert call.result is None
     assert call.draft is not None
-    assert (call.draft.draft_id, call.draft.tool) == ("run-1/c1/draft", "prepare")
+    assert (call.draft.draft_id, call.draft.tool) == (f"{FIRST}/c1/draft", "prepare")
     assert isinstance(steps.next_step(state, NOW), steps.Authorize)
     asked = ruled_upon(state, (to_approve(SEND),))
     assert [request.kind for request in asked.requests] == ["approval"]
@@ -72,7 +74,7 @@ def test_the_commit_runs_after_the_approval() -> None:
     """An approved draft is committed: the same call, decided anew."""
     # BY-05
     asked = ruled_upon(drafted(), (to_approve(SEND),))
-    approved = requests.after_verdict(asked, an_approval(), yes(), NOW)[0]
+    approved = verdicts.after_verdict(asked, an_approval(), yes(), NOW)[0]
     assert isinstance(steps.next_step(approved, NOW), steps.Authorize)
 
     ready = ruled_upon(approved, (to_run(SEND),))
@@ -91,7 +93,7 @@ def test_a_draft_only_call_ends_with_its_draft() -> None:
     assert isinstance(result, ToolSuccess)
     assert result.name == "send"
     assert result.data == {
-        "draft_id": "run-1/c1/draft",
+        "draft_id": f"{FIRST}/c1/draft",
         "committed": False,
         "draft": {"subject": "hi"},
     }
@@ -159,16 +161,6 @@ def test_whatever_may_run_is_decided_anew_after_a_wait(
     assert rulings.reopened(state).calls[0].ruling is None
 
 
-def unknown_outcome(call: ToolCall) -> ToolFailure:
-    return ToolFailure(
-        status="outcome_unknown",
-        call_id=call.call_id,
-        name=call.name,
-        type="timeout",
-        reason="it may have happened",
-    )
-
-
 def test_a_write_that_may_have_happened_is_remembered() -> None:
     """Its fingerprint stays in the run, so that the same call isn't made blindly again."""
     # BY-11
@@ -226,12 +218,14 @@ def test_what_was_approved_before_a_draft_is_asked_again() -> None:
     assert after.calls[0].approvals == ()
 
 
-def test_a_draft_that_cant_be_shown_whole_is_refused() -> None:
-    """Nobody is asked to approve what they can't read to its end."""
-    whole = ArtifactRef(path="artifacts/run-1/c1.draft.json", characters=90_000, digest="d" * 64)
+@pytest.mark.parametrize(
+    "kept", [ArtifactRef(path="c1.draft.json", characters=90_000, digest="d" * 64), None]
+)
+def test_a_draft_that_cant_be_shown_whole_is_refused(kept: ArtifactRef | None) -> None:
+    """Nobody is asked to approve what they can't read to its end, wherever the rest of it is."""
     state = ruled_upon(asked_for(SEND), (to_draft(SEND),))
 
-    cut = a_success(SEND).model_copy(update={"artifact": whole})
+    cut = a_success(SEND).model_copy(update={"artifact": kept, "cut": True})
     item = steps.after_tools(state, (cut,), NOW).items[-1]
 
     assert item.kind == "tool"

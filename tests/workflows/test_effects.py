@@ -1,8 +1,22 @@
 """What a run did is kept until it is taken back, and then told once."""
 
-from contracts.control import Compensation, Effect
-from tests.builders import a_state
-from workflows import effects
+from holdfast.contracts.control import Compensation, Effect
+from holdfast.contracts.decisions import RunAsDraftOnly
+from holdfast.contracts.tools import Risk, ToolFailure
+from holdfast.contracts.undoing import UndoRuling
+from holdfast.run import effects, steps
+from tests.builders import (
+    NOW,
+    SEND,
+    a_call,
+    a_contract,
+    a_state,
+    a_success,
+    allowed,
+    asked_for,
+    decided,
+    ruled_upon,
+)
 
 
 def test_what_was_taken_back_is_told_once() -> None:
@@ -16,3 +30,33 @@ def test_what_was_taken_back_is_told_once() -> None:
 
     state = effects.taken_back(state, Compensation(undone=("c",)))
     assert state.compensation == Compensation(undone=("a", "c"), not_undone=("b", "3 more"))
+
+
+def test_a_read_of_which_nobody_knows_was_a_write() -> None:
+    """Another worker knew it as one by the time that it ran: it isn't repeated, and it is told."""
+    call = a_call("look", place="attic")
+    state = ruled_upon(asked_for(call), (allowed(call),))
+    lost = ToolFailure(
+        status="outcome_unknown", call_id="c1", name="look", type="conflict", reason="who knows"
+    )
+
+    state = steps.after_tools(state, (lost,), NOW)
+
+    assert len(state.unresolved) == 1
+    assert [(effect.tool, effect.outcome) for effect in state.effects] == [("look", "unknown")]
+
+
+def test_a_draft_that_became_a_write_can_be_taken_back() -> None:
+    """The run began with one that left nothing behind; by the ruling it leaves something."""
+    call = a_call("send", text="hi")
+    state = a_state(tools=(SEND,), companions=(a_contract("prepare"),))
+    undo = UndoRuling(
+        tool="discard", risk=Risk.WRITE_LOCAL, verdict="allow", rule="r", reason="so"
+    )
+    draft = RunAsDraftOnly(rule="r", reason="", draft="prepare", then="result")
+    ruling = decided(call, draft).model_copy(update={"draft_risk": Risk.DRAFT_ONLY, "undo": undo})
+    state = ruled_upon(asked_for(call, state=state), (ruling,))
+
+    state = steps.after_tools(state, (a_success(call),), NOW)
+
+    assert [(effect.tool, effect.undo) for effect in state.effects] == [("prepare", undo)]

@@ -4,17 +4,20 @@ from datetime import timedelta
 
 import pytest
 
-from contracts.approvals import ResolutionSignal
-from contracts.run import Stop
-from contracts.state import RunState
-from contracts.tools import ToolFailure
-from contracts.transcript import AssistantTurn, ToolTurn, UserTurn
-from contracts.usage import UsageMetrics
-from policy.escalation import Trigger
+from holdfast.contracts.approvals import ResolutionSignal
+from holdfast.contracts.run import Stop
+from holdfast.contracts.state import RunState
+from holdfast.contracts.tools import ToolFailure
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
+from holdfast.contracts.usage import UsageMetrics
+from holdfast.policy.escalation import Trigger
+from holdfast.run import escalations, results, verdicts
+from holdfast.run.transcript import appended
 from tests.builders import (
     LATER,
     MODEL,
     NOW,
+    SOON,
     a_call,
     a_resolution,
     a_state,
@@ -26,8 +29,6 @@ from tests.builders import (
     to_approve,
     yes,
 )
-from workflows import escalations, requests, results
-from workflows.transcript import appended
 
 STOP = Stop(reason="max_consecutive_failures (2) reached", detail="2 calls", next_safe_action="x")
 LOW = Trigger("confidence:0.4", "pause_and_escalate", "Low confidence score", "0.4")
@@ -40,7 +41,7 @@ def waiting() -> RunState:
 
 
 def told(state: RunState, message: ResolutionSignal) -> RunState:
-    return requests.after_verdict(state, message, yes(), LATER)[0]
+    return verdicts.after_verdict(state, message, yes(), SOON)[0]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def told(state: RunState, message: ResolutionSignal) -> RunState:
 )
 def test_what_nobody_decides_is_denied(seconds: float, open_: list[str]) -> None:
     """At its instant a request expires and its call is answered with a denial."""
-    after = requests.expired(waiting(), LATER + timedelta(seconds=seconds))
+    after = verdicts.expired(waiting(), LATER + timedelta(seconds=seconds))
 
     assert [request.request_id for request in after.requests] == open_
     if not open_:
@@ -91,7 +92,8 @@ def escalated() -> RunState:
     state = escalations.escalated(
         a_state(budget={"max_steps": 5, "max_tokens": 9}), STOP, NOW, escalations.FAILURES
     )
-    ledger = state.ledger.model_copy(update={"failures_in_a_row": 2, "repeats_in_a_row": 2})
+    streaks = {"failures_in_a_row": 2, "recent_calls": ("a",), "recurrences": (2,)}
+    ledger = state.ledger.model_copy(update=streaks)
     return state.model_copy(update={"ledger": ledger})
 
 
@@ -112,7 +114,8 @@ def test_a_resolved_run_goes_on(message: ResolutionSignal, steps: int, words: li
     state = told(escalated(), message)
 
     assert (state.requests, state.outcome) == ((), None)
-    assert (state.ledger.failures_in_a_row, state.ledger.repeats_in_a_row) == (0, 0)
+    ledger = state.ledger
+    assert (ledger.failures_in_a_row, ledger.recent_calls, ledger.recurrences) == (0, (), ())
     assert (state.agent.budget.max_steps, state.agent.budget.max_tokens) == (steps, 9)
     assert state.steers == tuple(UserTurn(text=word, origin="guidance") for word in words)
 
@@ -133,7 +136,7 @@ def test_an_aborted_run_is_stopped(guidance: str | None, detail: str) -> None:
 
 def test_an_escalation_that_nobody_resolves_stops_the_run() -> None:
     """Silence is no permission to go on."""
-    state = requests.expired(escalated(), LATER)
+    state = verdicts.expired(escalated(), LATER)
 
     assert state.stop is not None
     assert (state.outcome, state.requests) == ("stopped", ())
@@ -150,26 +153,21 @@ def test_an_escalation_that_nobody_resolves_stops_the_run() -> None:
             escalations.paused(a_state(), LOW, NOW),
             "look at the trace, then start again with a clearer or smaller task",
         ),
-        (
-            a_state().model_copy(update={"requests": (an_escalation(),)}),
-            "look at the trace for the errors, mend their cause, start again",
-        ),
     ],
-    ids=["a stop", "a trigger", "an earlier release"],
+    ids=["a stop", "a trigger"],
 )
 def test_what_is_next_is_that_of_the_stop(state: RunState, action: str, *, aborted: bool) -> None:
     """Whoever doesn't let a run go on reads what to do about the cause of the escalation."""
     # BY-10
-    state = told(state, a_resolution("abort")) if aborted else requests.expired(state, LATER)
+    state = told(state, a_resolution("abort")) if aborted else verdicts.expired(state, LATER)
 
     assert state.stop is not None
     assert state.stop.next_safe_action == action
 
 
-def test_who_ended_a_run_and_what_is_next_are_left_out_where_they_are_empty() -> None:
-    """Where there is nothing to say the JSON is that of earlier releases."""
+def test_who_ended_a_run_is_left_out_where_it_is_empty() -> None:
+    """Where there is nothing to say nothing is said."""
     assert "ended_by" not in STOP.model_dump()
-    assert "next_safe_action" not in an_escalation().model_dump()
 
 
 def test_words_since_a_place_are_said_again() -> None:

@@ -8,14 +8,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.approvals import AnswerSignal, ApprovalSignal, Hearing, Request, ResolutionSignal
-from contracts.decisions import Decided, MayRun, Ruling, RunAsDraftOnly, RunInSandbox
-from contracts.state import CallState, RunState
-from contracts.tools import AnyCall, MalformedCall, ToolResult
-from contracts.transcript import AssistantTurn, Mark, ToolTurn, UserTurn
-from contracts.usage import CallUsage
-from policy.approvals import Trust, judge
+from holdfast.contracts.approvals import (
+    AnswerSignal,
+    ApprovalSignal,
+    JudgeInput,
+    Request,
+    ResolutionSignal,
+)
+from holdfast.contracts.decisions import Decided, MayRun, Ruling, RunAsDraftOnly, RunInSandbox
+from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.tools import AnyCall, MalformedCall, ToolResult
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptDigest, UserTurn
+from holdfast.contracts.usage import CallUsage
+from holdfast.policy.approvals import judge
+from holdfast.policy.trust import Trust
+from holdfast.run import fallbacks, replies, requests, steps, verdicts
+from holdfast.run.transcript import carried, halted, pruned
 from tests.builders import (
+    EXECUTION,
     NOW,
     a_call,
     a_failure,
@@ -35,8 +45,6 @@ from tests.builders import (
     to_approve,
     unknown,
 )
-from workflows import fallbacks, open_requests, replies, requests, steps
-from workflows.transcript import carried, halted, pruned
 
 Message = ApprovalSignal | AnswerSignal | ResolutionSignal
 
@@ -129,16 +137,15 @@ class Walk:
             if self._draw(RARELY):
                 self.state = steps.suspended(self.state, on=self._draw(st.booleans()))
             elif self._draw(RARELY):
-                self.state = open_requests.said(
-                    self.state, UserTurn(text="hey", origin="steer"), NOW
-                )
+                self.state = requests.said(self.state, UserTurn(text="hey", origin="steer"), NOW)
             else:
                 self._hear(self._draw(messages(self.state.requests)))
             self.seen.append(self.state)
 
     def _hear(self, message: Message) -> None:
         (verdict,) = judge(
-            Hearing(
+            JudgeInput(
+                execution=EXECUTION,
                 run_id=self.state.run_id,
                 agent=self.state.agent.name,
                 requester=self.state.brief.actor,
@@ -149,7 +156,7 @@ class Walk:
             ),
             Trust(),
         )
-        state, _ = requests.after_verdict(self.state, message, verdict, self.now)
+        state, _ = verdicts.after_verdict(self.state, message, verdict, self.now)
         self.state = steps.settled(state, self.now)
 
     def _step(self) -> bool:
@@ -185,7 +192,7 @@ class Walk:
         if self._draw(OFTEN):
             return self.state
         self.now = max(until, self.now)
-        return steps.settled(requests.overdue(self.state, self.now), self.now)
+        return steps.settled(verdicts.overdue(self.state, self.now), self.now)
 
     def _asked(self, state: RunState) -> RunState:
         if self._draw(RARELY):
@@ -236,7 +243,7 @@ def complete(state: RunState) -> bool:
 
 
 def digest_follows(state: RunState) -> bool:
-    return state.head == Mark(digest=state.origin).after(state.items)
+    return state.head == TranscriptDigest(digest=state.origin).after(state.items)
 
 
 def asks_about_open_calls(state: RunState) -> bool:

@@ -8,9 +8,10 @@ import pytest
 from pydantic import JsonValue
 from temporalio.client import WorkflowFailureError
 
-from contracts.tools import ToolFailure
-from contracts.usage import UsageMetrics
 from holdfast import Budget, Reply, Script, ScriptTurn, call, calls, say, using
+from holdfast.contracts.run import UsageReport
+from holdfast.contracts.tools import ToolFailure
+from holdfast.contracts.usage import UsageMetrics
 from tests.histories import activities, names
 from tests.running import Runs
 from tests.sample import lines, scripted
@@ -106,6 +107,23 @@ async def test_one_identical_call_too_many_ends_the_run(
         "loop detected: same tool, same args",
     )
     assert order.count("add") == ran
+
+
+async def test_calls_in_turn_end_the_run(runs: Runs) -> None:
+    """Through new executions too, in turns of several calls, and only calls count, not results."""
+    # HG-10
+
+    def in_turn(turn: ScriptTurn) -> Reply:
+        return calls(call("add", a=1, b=2), call("look", place=f"p{turn.number % 2}"))
+
+    async with runs.working(scripted(in_turn, max_history_events=1)):
+        run = await runs.start("it")
+        result = await run.result()
+        usage = await run.handle.query("usage", result_type=UsageReport)
+
+    assert result.stop is not None
+    assert result.stop.reason == "loop detected: same cycle of calls"
+    assert (result.steps, usage.tool_calls) == (6, 10)
 
 
 async def test_the_default_threshold_is_two(runs: Runs) -> None:
@@ -227,7 +245,7 @@ async def test_a_hung_tool_doesnt_hang_the_run(runs: Runs) -> None:
         "timeout",
         "hang was ended at its time limit of 0.3 s",
     )
-    assert options.start_to_close_timeout.ToMilliseconds() == 300
+    assert options.start_to_close_timeout.ToMilliseconds() == 4300  # if it swallows its end
 
 
 async def test_a_blocking_tool_is_killed(runs: Runs, tmp_path: Path) -> None:

@@ -9,17 +9,18 @@ from pydantic import JsonValue
 from temporalio.api.common.v1 import Payload
 from temporalio.common import RawValue
 
-from contracts.approvals import (
+from holdfast.contracts.approvals import (
     AnswerSignal,
     ApprovalSignal,
     EmptySignal,
+    HeldSignal,
     ResolutionSignal,
     SteerSignal,
 )
-from contracts.base import JsonObject
-from contracts.budget import Budget
-from contracts.errors import InvalidInput
-from workflows.messages import SIGNALS, Garbage, read, run_input
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.budget import Budget
+from holdfast.contracts.errors import InvalidInput
+from holdfast.workflows.messages import SIGNALS, UnreadableMessage, read, run_input
 
 APPROVAL = {"request_id": "req-1", "decision": "approve", "approver": "alice"}
 BRIEF: JsonObject = {"agent": "it", "input": "go"}
@@ -37,7 +38,7 @@ def sent(value: object) -> RawValue:
 
 def refusal(name: str, *payloads: RawValue) -> str:
     said = read(name, payloads)
-    assert isinstance(said, Garbage)
+    assert isinstance(said, UnreadableMessage)
     return said.reason
 
 
@@ -65,6 +66,7 @@ def refusal(name: str, *payloads: RawValue) -> str:
         pytest.param("steer", {"text": "be brief"}, SteerSignal(text="be brief"), id="steer"),
         pytest.param("suspend", {}, EmptySignal(), id="suspend"),
         pytest.param("resume", {}, EmptySignal(), id="resume"),
+        pytest.param("held", {"run_id": "r.1"}, HeldSignal(run_id="r.1"), id="held"),
     ],
 )
 def test_a_signal_is_read_by_its_name(name: str, value: object, expected: object) -> None:
@@ -73,8 +75,9 @@ def test_a_signal_is_read_by_its_name(name: str, value: object, expected: object
 
 
 def test_these_are_the_signals() -> None:
-    """A run takes six signals; each has its test above."""
-    assert list(SIGNALS) == ["approval", "answer", "resolution", "steer", "suspend", "resume"]
+    """A run takes seven signals, one of them from its parts; each has its test above."""
+    people = ["approval", "answer", "resolution", "steer", "suspend", "resume"]
+    assert list(SIGNALS) == [*people, "held"]
 
 
 @pytest.mark.parametrize("name", ["suspend", "resume"])
@@ -101,7 +104,7 @@ def test_even_an_empty_signal_takes_no_two_arguments() -> None:
 def test_an_unknown_signal_is_told_the_known_ones() -> None:
     """A typo in the name of a signal is answered with the names."""
     assert refusal("approve", sent(APPROVAL)) == (
-        "no signal 'approve' (known: approval, answer, resolution, steer, suspend, resume)"
+        "no signal 'approve' (known: approval, answer, resolution, steer, suspend, resume, held)"
     )
 
 
@@ -171,7 +174,9 @@ def test_reading_never_fails(name: str, contents: list[bytes]) -> None:
     # T-10
     said = read(name, [raw(content) for content in contents])
 
-    assert isinstance(said, Garbage) or said == SIGNALS[name].model_validate(said.model_dump())
+    assert isinstance(said, UnreadableMessage) or said == SIGNALS[name].model_validate(
+        said.model_dump()
+    )
 
 
 def test_the_smallest_input_of_a_run() -> None:

@@ -1,13 +1,12 @@
 """When a model fails: what is retried, what it costs, and who hears of it."""
 
+import asyncio
+
 import pytest
 from temporalio.api.enums.v1 import EventType
 from temporalio.exceptions import TimeoutError as ActivityTimeout
 from temporalio.exceptions import TimeoutType
 
-from contracts.errors import FailureKind
-from contracts.run import UsageReport
-from contracts.usage import CallUsage
 from holdfast import (
     Agent,
     App,
@@ -23,10 +22,18 @@ from holdfast import (
     tool,
     using,
 )
+from holdfast.activities import heartbeats
+from holdfast.adapters.scripted import ScriptedAdapter
+from holdfast.contracts import attempts
+from holdfast.contracts.attempts import Attempts
+from holdfast.contracts.errors import FailureKind
+from holdfast.contracts.model import ModelReply, ModelRequest
+from holdfast.contracts.run import UsageReport
+from holdfast.contracts.usage import CallUsage
+from holdfast.workflows import failures, options
 from tests.histories import activities, last_attempt, names
 from tests.running import Run, Runs
 from tests.sample import scripted
-from workflows import failures
 
 SPENT = CallUsage(input_tokens=7, estimated_cost=None)
 
@@ -100,7 +107,7 @@ async def test_a_reply_that_history_cannot_hold_is_asked_for_once(runs: Runs) ->
 
 async def test_a_turn_and_its_results_fit_into_one_payload(runs: Runs) -> None:
     """The largest reply and the largest results go back to the model together."""
-    asked = calls(*(call("read", page=page) for page in range(5)), text="x" * 1_190_000)
+    asked = calls(*(call("read", page=page) for page in range(5)), text="x" * 590_000)
     agent = Agent(name="it", instructions="Go.", models=["scripted:it"], tools=[read])
     async with runs.working(App(agents=[agent], scripts={"it": [asked, say("done")]})):
         result = await (await runs.start("it")).result()
@@ -111,7 +118,7 @@ async def test_a_turn_and_its_results_fit_into_one_payload(runs: Runs) -> None:
 def test_the_last_heartbeat_tells_what_was_used() -> None:
     """Where time runs out between two attempts, the earlier ones are billed all the same."""
     # T-24 BY-47
-    details = [SPENT.model_dump(mode="json")]
+    details = [Attempts(usage=SPENT).model_dump(mode="json")]
     late = ActivityTimeout(
         "late", type=TimeoutType.SCHEDULE_TO_CLOSE, last_heartbeat_details=details
     )
@@ -147,3 +154,27 @@ async def test_what_waiting_can_not_mend_ends_at_once(runs: Runs, kind: FailureK
     assert activities(history)[-1].summary == (
         "model failed: scripted:it: set THE_KEY to a valid key"
     )
+
+
+async def test_what_ends_every_worker_ends_the_run(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After so many lost attempts it is given up, and the reason is no model's."""
+    for module in (attempts, heartbeats, options):
+        monkeypatch.setattr(module, "LOST", 1)
+    monkeypatch.setattr(heartbeats, "INTERVAL", 1000)  # as if its worker were gone
+    agent = Agent(name="it", instructions="Go.", models=["scripted:it", "scripted:other"])
+    app = App(agents=[agent], scripts={"it": [say("hello")], "other": [say("hello")]})
+    monkeypatch.setattr(ScriptedAdapter, "respond", never)
+    async with runs.working(app):
+        run = await runs.start("it", budget={"max_model_retries": 0})
+        result = await run.result()
+
+    assert result.stop is not None
+    assert (result.status, result.stop.reason) == ("failed", "worker lost")
+    assert "scripted:it" in result.stop.detail
+
+
+async def never(adapter: ScriptedAdapter, request: ModelRequest) -> ModelReply:
+    await asyncio.Event().wait()
+    raise AssertionError("nobody says so")

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from workflows.options import events_allowed
+from holdfast.workflows.options import events_allowed
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from contracts.base import digest
 from holdfast import Reply, Script, call, calls, say
+from holdfast.contracts.base import digest
 from tests.histories import names
 from tests.running import Runs
 from tests.sample import lines, scripted, told
@@ -25,7 +25,7 @@ async def test_an_approved_call_runs_once(runs: Runs, tmp_path: Path) -> None:
         result = await run.result()
 
     assert "send" not in waiting
-    assert lines(log) == [f"{run.handle.id}/call_1_1 hi"]
+    assert lines(log) == [f"{run.first_execution}/call_1_1 hi"]
     assert result.answer == "send ok"
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from temporalio.client import WorkflowFailureError
 
-from contracts.approvals import ApprovalRequest
-from contracts.base import JsonObject
-from contracts.tools import ToolFailure, ToolSuccess
 from holdfast import Script, call, calls
+from holdfast.contracts.approvals import ApprovalRequest
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.tools import ToolFailure, ToolSuccess
 from tests.histories import names
 from tests.running import Runs
 from tests.sample import lines, scripted, told
@@ -33,7 +33,7 @@ async def test_a_draft_is_shown_before_it_is_committed(runs: Runs, tmp_path: Pat
         result = await run.result()
         after = names(await run.handle.fetch_history())
 
-    key = f"{run.handle.id}/call_1_1"
+    key = f"{run.first_execution}/call_1_1"
     assert (request.approval_type, request.preview) == ("commit", {"preview": "HI"})
     assert request.preview_ref == f"{key}/draft"
     assert "draft_post" in before
@@ -77,7 +77,7 @@ async def test_policy_may_want_drafts_only(runs: Runs, tmp_path: Path) -> None:
     assert "post" not in history
     assert "draft_post" in history
     assert done.data == {
-        "draft_id": f"{run.handle.id}/call_1_1/draft",
+        "draft_id": f"{run.first_execution}/call_1_1/draft",
         "committed": False,
         "draft": {"preview": "HI"},
     }

@@ -6,11 +6,11 @@ import pytest
 from pydantic import BaseModel, JsonValue
 from temporalio.testing import WorkflowEnvironment
 
-from contracts.base import JsonObject
-from contracts.model import Strategy
-from contracts.run import UsageReport
-from contracts.transcript import AssistantTurn
 from holdfast import Agent, App, HostedTool, ModelSettings
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.model import Strategy
+from holdfast.contracts.run import UsageReport
+from holdfast.contracts.transcript import AssistantTurn
 from tests.adapters.provider_server import ProviderServer
 from tests.histories import activities, names
 from tests.running import Runs

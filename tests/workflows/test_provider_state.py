@@ -8,22 +8,21 @@ from pathlib import Path
 
 import pytest
 
-import contracts
-from activities.model import ModelActivities
-from activities.transcripts import Transcripts
-from adapters.scripted import ScriptedAdapter
-from contracts.base import JsonObject
-from contracts.model import ModelReply, Prefix
-from contracts.run import RunResult
-from contracts.state import RunState
-from contracts.tools import AnyCall
-from contracts.transcript import TranscriptPage
-from contracts.usage import CallUsage
-from holdfast import Reply
+from holdfast import Reply, contracts
+from holdfast.activities.model import ModelActivities
+from holdfast.activities.transcripts import Transcripts
+from holdfast.adapters.scripted import ScriptedAdapter
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.model import ModelReply, Prefix
+from holdfast.contracts.run import RunResult
+from holdfast.contracts.state import RunState
+from holdfast.contracts.tools import AnyCall
+from holdfast.contracts.transcript import TranscriptPage
+from holdfast.contracts.usage import CallUsage
+from holdfast.run import replies, steps
+from holdfast.run.transcript import halted
 from tests.asking import in_run
 from tests.builders import MODEL, NOW, a_call, a_reply, a_state
-from workflows import replies, steps
-from workflows.transcript import halted
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,10 +33,10 @@ class ThisRun:
     def __init__(self, state: RunState) -> None:
         self._state = state
 
-    async def prefix(self, run_id: str) -> Prefix:
+    async def prefix(self) -> Prefix:
         return self._state.agent.prefix
 
-    async def transcript_page(self, run_id: str, offset: int, limit: int) -> TranscriptPage:
+    async def transcript_page(self, offset: int, limit: int, digest: str) -> TranscriptPage:
         items = self._state.items
         return TranscriptPage(items=items[offset:], total=len(items), next_offset=None)
 
@@ -56,7 +55,7 @@ async def kept(adapter: ScriptedAdapter, before: JsonObject) -> ModelReply:
     )
     agent = state.agent.model_copy(update={"prefix_digest": state.agent.prefix.digest})
     state = state.model_copy(update={"agent": agent})
-    activities = ModelActivities({"scripted": adapter}, Transcripts(ThisRun(state)))
+    activities = ModelActivities({"scripted": adapter}, Transcripts(ThisRun(state)), {})
     return await in_run(state.run_id).run(
         activities.call_model, steps.model_call(state, "scripted:it")
     )
@@ -153,9 +152,9 @@ def test_the_scripted_model_needs_no_sdk() -> None:
         "import asyncio, sys\n"
         "for name in ('openai', 'anthropic', 'httpx2', 'genai_prices'):\n"
         "    sys.modules[name] = None\n"
-        "from contracts.model import ModelRequest, Prefix\n"
+        "from holdfast.contracts.model import ModelRequest, Prefix\n"
         "from holdfast import Agent, App, say\n"
-        "from worker import adapters\n"
+        "from holdfast.worker import adapters\n"
         "agent = Agent(name='it', instructions='Go.', models=['scripted:it'])\n"
         "app = App(agents=[agent], scripts={'it': [say('done')]})\n"
         "asked = ModelRequest('r', 1, 1, 'it', agent.snapshot().prefix, (), {})\n"

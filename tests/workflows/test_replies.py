@@ -2,13 +2,14 @@
 
 import pytest
 
-from contracts.content import Part
-from contracts.model import ModelReply
-from contracts.state import RunState
-from contracts.transcript import AssistantTurn, UserTurn
-from contracts.usage import CallUsage, UsageMetrics
+from holdfast.contracts.content import Part
+from holdfast.contracts.model import ModelReply
+from holdfast.contracts.state import RunState
+from holdfast.contracts.transcript import AssistantTurn, UserTurn
+from holdfast.contracts.usage import CallUsage, UsageMetrics
+from holdfast.run import fallbacks, replies, requests, steps
+from holdfast.workflows import views
 from tests.builders import MODEL, NOW, a_call, a_reply, a_state, an_attempt
-from workflows import fallbacks, open_requests, replies, steps, views
 
 SEARCH = Part(kind="hosted_call", name="web_search", text="weather in Köln", native={"id": "s1"})
 THOUGHT = Part(kind="reasoning", text="hm", native={"signature": "abc"})
@@ -66,7 +67,7 @@ def test_pauses_count_as_steps() -> None:
 
 def test_people_are_heard_after_a_pause() -> None:
     """Words don't come between a model and the rest of its turn; they come behind it."""
-    state = open_requests.said(after(a_state(), paused()), HI, NOW)
+    state = requests.said(after(a_state(), paused()), HI, NOW)
     assert isinstance(steps.before_model(state).items[-1], AssistantTurn)
 
     done = after(state, a_reply(text="18 degrees"))
@@ -244,7 +245,7 @@ def test_an_adapters_own_keys_are_not_shown() -> None:
 def test_a_stop_says_what_the_provider_said(reply: ModelReply, detail: str, advice: str) -> None:
     """Each unusual stop ends the run with its cause, its detail, and what to do next."""
     # BY-49 T-48
-    stop = after(a_state(), reply).stop
+    stop = after(a_state(models=(MODEL,)), reply).stop
 
     assert stop is not None
     assert (stop.reason, stop.detail) == (f"model stopped: {reply.stop}", detail)

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from contracts.approvals import (
+from holdfast.contracts.approvals import (
     AnswerSignal,
     ApprovalRequest,
     ApprovalSignal,
@@ -13,14 +13,16 @@ from contracts.approvals import (
     RefusedMessage,
     ResolutionSignal,
 )
-from contracts.base import digest
-from contracts.decisions import Ruling
-from contracts.state import RunState
-from contracts.tools import ToolCall, ToolFailure, ToolSuccess
-from contracts.transcript import UserTurn
+from holdfast.contracts.base import digest
+from holdfast.contracts.decisions import Ruling
+from holdfast.contracts.state import RunState
+from holdfast.contracts.tools import ToolCall, ToolFailure, ToolSuccess
+from holdfast.contracts.transcript import UserTurn
+from holdfast.run import requests, verdicts
 from tests.builders import (
     LATER,
     NOW,
+    SOON,
     a_call,
     a_malformed_call,
     a_resolution,
@@ -38,7 +40,6 @@ from tests.builders import (
     unknown,
     yes,
 )
-from workflows import open_requests, requests
 
 SEND = a_call("send", text="hi")
 
@@ -56,7 +57,7 @@ def waiting() -> RunState:
 
 def told(state: RunState, message: ApprovalSignal | AnswerSignal | ResolutionSignal) -> RunState:
     """What an accepted message makes of a run."""
-    return requests.after_verdict(state, message, yes(), LATER)[0]
+    return verdicts.after_verdict(state, message, yes(), SOON)[0]
 
 
 def result(state: RunState) -> ToolSuccess | ToolFailure | None:
@@ -156,9 +157,9 @@ def test_an_approval_is_recorded_with_what_it_binds_to() -> None:
     (record,) = state.calls[0].approvals
     assert (record.request_id, record.call_id, record.approver) == ("req-1", "c1", "alice")
     assert record.arguments_digest == digest({"text": "hi"})
-    assert (record.strength, record.reason, record.at) == ("plain", "fine", LATER)
+    assert (record.strength, record.reason, record.at) == ("plain", "fine", SOON)
     assert state.requests == ()
-    assert state.closed == (ClosedRequest(request_id="req-1", outcome="approved", at=LATER),)
+    assert state.closed == (ClosedRequest(request_id="req-1", outcome="approved", at=SOON),)
 
 
 def test_an_approval_that_wasnt_enough_is_taken_back() -> None:
@@ -199,7 +200,7 @@ def test_an_answer_is_the_result_of_the_call() -> None:
 
 def test_a_refused_message_is_kept() -> None:
     """What changed nothing is kept for the audit, with its sender and the reason."""
-    state, disposition = requests.after_verdict(waiting(), an_approval(), no(), LATER)
+    state, disposition = verdicts.after_verdict(waiting(), an_approval(), no(), SOON)
 
     assert (disposition.accepted, disposition.reason) == (False, no().reason)
     assert state.refused == (
@@ -208,7 +209,7 @@ def test_a_refused_message_is_kept() -> None:
             request_id="req-1",
             sender="alice",
             reason="request 'req-1' has expired",
-            at=LATER,
+            at=SOON,
             code="expired",
         ),
     )
@@ -221,7 +222,7 @@ def test_a_request_that_closed_while_a_message_was_judged_stays_closed() -> None
     # T-17
     once = told(waiting(), an_approval())
 
-    twice, disposition = requests.after_verdict(once, an_approval(approver="bob"), yes(), LATER)
+    twice, disposition = verdicts.after_verdict(once, an_approval(approver="bob"), yes(), SOON)
 
     assert (disposition.accepted, disposition.reason) == (False, "the request has just closed")
     assert twice.calls == once.calls
@@ -240,7 +241,7 @@ def test_a_message_about_nothing_changes_nothing(
     message: ApprovalSignal | AnswerSignal | ResolutionSignal, signal: str, sender: str
 ) -> None:
     """Even if it was accepted, a message about no open request has no effect."""
-    state, disposition = requests.after_verdict(waiting(), message, yes(), LATER)
+    state, disposition = verdicts.after_verdict(waiting(), message, yes(), SOON)
 
     assert not disposition.accepted
     assert (state.refused[0].signal, state.refused[0].sender) == (signal, sender)
@@ -250,7 +251,7 @@ def test_only_the_latest_refusals_are_kept() -> None:
     """A flood of messages doesn't fill the state of a run; their number stays known."""
     state = waiting()
     for _ in range(25):
-        state, _ = requests.after_verdict(state, an_approval(), no(), LATER)
+        state, _ = verdicts.after_verdict(state, an_approval(), no(), SOON)
 
     assert (len(state.refused), state.refused_total) == (20, 25)
 
@@ -268,8 +269,8 @@ def test_only_the_latest_closed_requests_are_kept() -> None:
 
 def test_words_wait_for_the_next_turn() -> None:
     """What people say is kept in order until the model is asked again."""
-    state = open_requests.said(a_state(), UserTurn(text="a", origin="steer"), NOW)
-    state = open_requests.said(state, UserTurn(text="b", origin="steer"), NOW)
+    state = requests.said(a_state(), UserTurn(text="a", origin="steer"), NOW)
+    state = requests.said(state, UserTurn(text="b", origin="steer"), NOW)
 
     assert [words.text for words in state.steers] == ["a", "b"]
     assert state.items == a_state().items
@@ -286,7 +287,7 @@ def test_a_malformed_call_opens_no_request() -> None:
 
 def test_an_earlier_release_lowered_limits_too() -> None:
     """What was judged before limits had to rise takes effect as it did: histories replay."""
-    state = open_requests.asked(a_state(budget={"max_tokens": 1000}), an_escalation())
+    state = requests.asked(a_state(budget={"max_tokens": 1000}), an_escalation())
     after = told(state, a_resolution("extend", budget={"max_tokens": 500}))
 
     assert (after.requests, after.agent.budget.max_tokens) == ((), 500)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from contracts.approvals import ApprovalRequest
 from holdfast import (
     Agent,
     App,
@@ -19,6 +18,7 @@ from holdfast import (
     say,
     tool,
 )
+from holdfast.contracts.approvals import ApprovalRequest
 from tests.histories import names
 from tests.running import Runs
 from tests.sample import lines, note
@@ -52,6 +52,9 @@ async def run_script(log: str, where: str) -> str:
 async def call_external_api(log: str, where: str) -> str:
     """Call a service out there."""
     return await _noted(log, where)
+
+
+HERE = ResourceScope(kind="workspace", argument="where")
 
 
 def acting(risk: Risk, *, draft: str | None = None, scope: ResourceScope | None = None) -> App:
@@ -101,7 +104,7 @@ def script(name: str, turn: ScriptTurn) -> Reply:
 async def test_what_harms_nobody_runs_at_once(runs: Runs, tmp_path: Path, risk: Risk) -> None:
     """Reads, searches, computations, drafts and local writes run without anybody being asked."""
     log = tmp_path / "log"
-    async with runs.working(acting(risk)):
+    async with runs.working(acting(risk, scope=HERE)):
         run = await runs.start("it", goal=f"{log} here")
         result = await run.result()
 

@@ -4,11 +4,13 @@ from datetime import timedelta
 
 import pytest
 
-from contracts.run import RunInput, Stop
-from contracts.state import RunState
-from contracts.tools import AnyCall, ToolContract, ToolFailure, ToolResult
-from contracts.transcript import Mark, ToolTurn, UserTurn
+from holdfast.contracts.run import RunInput, Stop
+from holdfast.contracts.state import RunState
+from holdfast.contracts.tools import AnyCall, ToolContract, ToolFailure, ToolResult
+from holdfast.contracts.transcript import ToolTurn, TranscriptDigest, UserTurn
+from holdfast.run import escalations, replies, requests, steps, verdicts
 from tests.builders import (
+    IDS,
     LATER,
     MODEL,
     NOW,
@@ -28,7 +30,6 @@ from tests.builders import (
     to_approve,
     yes,
 )
-from workflows import escalations, open_requests, replies, requests, steps
 
 STOP = Stop(reason="x", detail="", next_safe_action="")
 LOOK_1, LOOK_2 = a_call("look", call_id="c1", place="a"), a_call("look", call_id="c2", place="b")
@@ -54,7 +55,7 @@ def waiting(state: RunState | None = None) -> RunState:
 
 
 def approved() -> RunState:
-    return requests.after_verdict(waiting(), an_approval(), yes(), NOW)[0]
+    return verdicts.after_verdict(waiting(), an_approval(), yes(), NOW)[0]
 
 
 def with_(state: RunState, **changes: object) -> RunState:
@@ -174,10 +175,11 @@ def test_a_run_begins_with_its_goal() -> None:
         {"agent": "it", "input": "go", "budget": {"max_steps": 3}, "tenant": "acme"}
     )
 
-    state = steps.opened("run-1", given, an_agent(budget={"max_steps": 9, "max_tokens": 5}), NOW)
+    agent = an_agent(budget={"max_steps": 9, "max_tokens": 5})
+    state = steps.opened(given, agent, NOW, **IDS)
 
     assert state.items == (UserTurn(text="go"),)
-    assert state.head == Mark().after(state.items)
+    assert state.head == TranscriptDigest().after(state.items)
     assert (state.agent.budget.max_steps, state.agent.budget.max_tokens) == (3, 5)
     assert (state.brief.tenant, state.started_at) == ("acme", NOW)
 
@@ -189,7 +191,7 @@ def test_a_fresh_state_is_json() -> None:
 
 def test_words_stand_behind_the_transcript() -> None:
     """What people said meanwhile is the last that the next turn of the model reads."""
-    state = open_requests.said(a_state(), UserTurn(text="be brief", origin="steer"), NOW)
+    state = requests.said(a_state(), UserTurn(text="be brief", origin="steer"), NOW)
 
     told = steps.before_model(state)
 
@@ -205,7 +207,7 @@ def test_a_model_call_brings_only_what_is_new() -> None:
     first = steps.model_call(a_state(), MODEL)
     second = steps.model_call(state, MODEL)
 
-    assert (first.turn, first.base, first.items) == (1, Mark(), a_state().items)
+    assert (first.turn, first.base, first.items) == (1, TranscriptDigest(), a_state().items)
     assert (second.turn, second.base, second.items) == (2, first.head, state.items[1:])
     assert second.base.after(second.items) == second.head == state.head
 

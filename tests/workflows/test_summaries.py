@@ -5,9 +5,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from contracts.approvals import Request
-from contracts.decisions import Ruling
-from contracts.tools import ToolCall
+from holdfast.contracts.approvals import Request
+from holdfast.contracts.decisions import Ruling
+from holdfast.contracts.tools import ToolCall
+from holdfast.run.summaries import (
+    LIMIT,
+    call_line,
+    calls_line,
+    command_line,
+    escalation_line,
+    message_line,
+    request_line,
+    requests_line,
+    ruling_line,
+    shortened,
+    waiting_details,
+)
 from tests.builders import (
     a_call,
     a_malformed_call,
@@ -23,19 +36,6 @@ from tests.builders import (
     unknown,
 )
 from tests.policy.reviews import a_review
-from workflows.summaries import (
-    LIMIT,
-    call_line,
-    calls_line,
-    command_line,
-    escalation_line,
-    message_line,
-    request_line,
-    requests_line,
-    ruling_line,
-    shortened,
-    waiting_details,
-)
 
 
 @pytest.mark.parametrize(
@@ -168,6 +168,15 @@ def test_a_model_cant_forge_what_people_see() -> None:
     details = waiting_details((a_question(question=forged),))
 
     assert len(details.splitlines()) == 3
+
+
+def test_no_details_are_markup() -> None:
+    """No link, no code and no emphasis of a model stands in what the UI shows."""
+    link = "[approved](http://evil.example) <b>`x` **y**"
+    details = waiting_details((a_question(question=link), a_request(action="a` [b](c)")))
+
+    assert r"\[approved\](http://evil.example) \<b\>\`x\` \*\*y\*\*" in details
+    assert "approve `a' [b](c)`?" in details
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -10,22 +11,26 @@ from pydantic import JsonValue
 from temporalio.api.sdk.v1 import WorkflowMetadata
 from temporalio.client import Client, WorkflowHandle
 from temporalio.common import WorkflowIDConflictPolicy
-from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.worker import Replayer, UnsandboxedWorkflowRunner, Worker
+from temporalio.service import RPCError
+from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
-from activities.switch_history import SwitchHistory
-from contracts.switches import Kind, SwitchSignal, SwitchState, switches_id
-from contracts.tools import Risk, ToolFailure, ToolSuccess
-from holdfast import App, Budget, Reply, ScriptTurn, call, calls, say, tool
+from holdfast import App, Budget, Reply, ScriptTurn, Tiers, call, calls, say, tool
+from holdfast.activities.switch_history import SwitchHistory
+from holdfast.contracts.switches import Kind, Switch, SwitchSignal, SwitchState, switches_id
+from holdfast.contracts.tools import Risk, ToolFailure, ToolSuccess
+from holdfast.runner import RUNNER, patient, replayer
+from holdfast.workflows.switches import HoldfastSwitches
+from holdfast.workflows.switches import details as switches_details
 from tests.running import Run, Runs
 from tests.sample import TOOLS, lines, note, scripted
-from workflows.switches import HoldfastSwitches
+from tests.workflows.tiered import staffed
 
 REASON = "it reaches the wrong people"
 STOPPED = "I was told to stop."
 
 
-@tool(risk=Risk.WRITE_LOCAL)
+@tool(risk=Risk.DRAFT_ONLY)
 async def gate(log: str) -> str:
     """Note that it has begun, and wait until it may go on."""
     note(log, "begun")
@@ -106,6 +111,26 @@ async def test_denied_from_the_next_call_on(runs: Runs, app: App, kind: Kind, th
     assert (denied.status, denied.type) == ("denied", "permission_denied")
     assert denied.reason == f"{kind} {thing!r} is switched off by dana: {REASON}"
     assert denied.next_valid_actions
+
+
+async def test_an_agent_is_off_with_those_that_work_for_it(runs: Runs) -> None:
+    """What an agent does by the hands of others, it does."""
+    app = staffed({"coder": obedient}, tiers=Tiers(full="coder"), budget=Budget(max_steps=100_000))
+    async with runs.working(app):
+        run = await runs.start("it", "poll")
+        part = Run(runs.client.get_workflow_handle(f"{run.handle.id}.1-full"))
+
+        async def polls() -> bool:
+            try:
+                return (await part.status()).step > 2
+            except RPCError:
+                return False  # it hasn't begun
+
+        await until(polls)
+        await switch(runs, "off", "agent", "it")
+        result = await run.result()
+
+    assert (result.status, result.answer) == ("completed", STOPPED)
 
 
 async def test_what_is_not_named_goes_on(runs: Runs, app: App) -> None:
@@ -235,10 +260,8 @@ async def keeper(runs: Runs) -> AsyncGenerator[Keeper]:
 
 @asynccontextmanager
 async def keeping(client: Client, queue: str) -> AsyncGenerator[None]:
-    runner = UnsandboxedWorkflowRunner()
-    async with Worker(
-        client, task_queue=queue, workflows=[HoldfastSwitches], workflow_runner=runner
-    ):
+    keeper = Worker(client, task_queue=queue, workflows=[HoldfastSwitches], workflow_runner=RUNNER)
+    async with patient(keeper):
         yield
 
 
@@ -289,7 +312,7 @@ async def test_a_long_history_is_cut_and_nothing_lost(
     keeper: Keeper, runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each execution begins with all that was off, and with the count of what was garbage."""
-    monkeypatch.setattr("workflows.switches.MAX_EVENTS", 6)
+    monkeypatch.setattr("holdfast.workflows.switches.MAX_EVENTS", 6)
     first = (await keeper.handle.describe()).run_id
     for number in range(10):
         await switch(runs, "off", "tool", f"t{number}")
@@ -304,6 +327,41 @@ async def test_a_long_history_is_cut_and_nothing_lost(
 
     assert [one.name for one in state.switches] == [f"t{n}" for n in range(10) if n != 3]
     assert (await keeper.handle.describe()).run_id != first
+
+
+async def test_no_words_keep_it_from_going_on(
+    keeper: Keeper, runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A state that no payload has room for would leave it without a next execution."""
+    monkeypatch.setattr("holdfast.workflows.switches.MAX_EVENTS", 150)
+    first = (await keeper.handle.describe()).run_id
+    for number in range(140):
+        about: dict[str, JsonValue] = {"kind": "tool", "name": f"t{number}", "by": "mallory"}
+        await keeper.handle.signal("off", {**about, "reason": "\N{FIRE}" * 2_000})
+
+    async def gone_on() -> bool:
+        return (await keeper.handle.describe()).run_id != first
+
+    await until(gone_on)
+
+    assert "everything" in {one.kind for one in (await keeper.state()).switches}
+
+
+def test_details_take_little_work_however_much_is_off() -> None:
+    """What switches all off stands first, then the latest; characters that nobody sees count."""
+    hidden, now = "\u202e" * 290, datetime.now(UTC)
+    many = [
+        Switch(kind="tool", name=f"t{number}", by="dana", reason=hidden, at=now)
+        for number in range(700)
+    ]
+    every = Switch(kind="everything", name="*", by="dana", reason=hidden, at=now)
+    switches = (*many[:5], every, *many[5:])
+    lines = switches_details(SwitchState(switches=switches)).splitlines()[2:]
+
+    assert len(lines) == 22
+    assert lines[0].startswith("- everything `*`: off since")
+    assert lines[-2].startswith("- tool `t699`: off since")
+    assert lines[-1] == "- and 680 more, which the query `switches` names"
 
 
 async def test_people_see_what_is_off(keeper: Keeper, runs: Runs) -> None:
@@ -332,6 +390,4 @@ async def test_it_replays_in_the_sandbox(keeper: Keeper, runs: Runs) -> None:
     await keeper.state()
     history = await keeper.handle.fetch_history()
 
-    await Replayer(
-        workflows=[HoldfastSwitches], data_converter=pydantic_data_converter
-    ).replay_workflow(history)
+    await replayer(HoldfastSwitches, runner=SandboxedWorkflowRunner()).replay_workflow(history)

@@ -2,18 +2,18 @@
 
 import pytest
 
-from contracts.control import Candidate
-from contracts.run import RunResult, RunStatus, Stop
-from contracts.state import RunState
-from contracts.transcript import AssistantTurn, UserTurn
-from contracts.usage import UsageMetrics
 from holdfast import (
     Tiers,
 )
+from holdfast.contracts.control import Candidate
+from holdfast.contracts.run import RunResult, RunStatus, Stop
+from holdfast.contracts.state import RunState
+from holdfast.contracts.transcript import AssistantTurn, UserTurn
+from holdfast.contracts.usage import UsageMetrics
+from holdfast.run import tiers
+from holdfast.run.tiers import Ended, Failed
+from holdfast.run.transcript import appended
 from tests.builders import a_state
-from workflows import tiers
-from workflows.tiers import Ended, Failed
-from workflows.transcript import appended
 
 EVERY = {
     "full": "coder",
@@ -183,15 +183,14 @@ def test_an_ended_subtask_ends_the_tier() -> None:
     first, second = Ended("blocked", LEAK), Ended("stopped", NO)
     ends = (Candidate(text="cut"), Failed("no thread"), first, second)
 
-    assert tiers.together(("cut", "sew", "iron", "fold"), ends) == first
+    assert tiers.together(a_tiered(), ("cut", "sew", "iron", "fold"), ends) == first
 
 
 def test_one_failed_subtask_fails_the_tier() -> None:
     """A failed subtask is named with its place, its words and its error."""
     # BY-20
-    end = tiers.together(
-        ("cut", "sew", "iron"), (Candidate(text="cut"), Failed("no thread"), Failed("no iron"))
-    )
+    ends = (Candidate(text="cut"), Failed("no thread"), Failed("no iron"))
+    end = tiers.together(a_tiered(), ("cut", "sew", "iron"), ends)
 
     assert end == Failed(
         "subtask 2 (sew): no thread; subtask 3 (iron): no iron", "1 of 3 subtasks done"

@@ -4,11 +4,22 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from contracts.run import Stop
-from contracts.state import RunState
-from contracts.tools import ToolFailure, ToolResult
-from contracts.transcript import AssistantTurn, Mark, ToolTurn, TranscriptItem, UserTurn, View
-from policy import context
+from holdfast.contracts.bounds import CARRIED
+from holdfast.contracts.run import Stop
+from holdfast.contracts.state import RunState
+from holdfast.contracts.tools import ToolFailure, ToolResult
+from holdfast.contracts.transcript import (
+    AssistantTurn,
+    ToolTurn,
+    TranscriptDigest,
+    TranscriptItem,
+    UserTurn,
+    View,
+)
+from holdfast.policy import context
+from holdfast.run import requests
+from holdfast.run.steps import model_call
+from holdfast.run.transcript import appended, carried, halted, pruned
 from tests.builders import (
     NOW,
     a_call,
@@ -21,9 +32,6 @@ from tests.builders import (
     ruled_upon,
     to_approve,
 )
-from workflows import open_requests
-from workflows.steps import model_call
-from workflows.transcript import CARRIED_BYTES, appended, carried, halted, pruned
 
 STOP = Stop(reason="loop detected: same tool, same args", detail="", next_safe_action="")
 LARGE = st.lists(st.none() | st.integers(0, 300_000), max_size=10)
@@ -42,7 +50,7 @@ def test_appending_keeps_digest_and_size_in_step() -> None:
     longer = appended(state, words)
 
     assert longer.items == (*state.items, words)
-    assert longer.head == Mark().after(longer.items)
+    assert longer.head == TranscriptDigest().after(longer.items)
     assert longer.context_bytes == context.total(longer.items)
     assert longer.sent == state.sent
 
@@ -79,7 +87,7 @@ def test_a_halted_turn_has_all_its_results() -> None:
     )
     assert over.items[-1] == ToolTurn(results=(done, aborted))
     assert (over.calls, over.outcome, over.stop) == ((), "stopped", STOP)
-    assert over.head == Mark().after(over.items)
+    assert over.head == TranscriptDigest().after(over.items)
 
 
 def test_a_halted_run_waits_for_nobody() -> None:
@@ -107,7 +115,7 @@ def test_the_digest_goes_on_where_it_ended() -> None:
     fresh = carried(state)
 
     assert fresh.origin == state.head.digest
-    assert fresh.sent == Mark(length=0, digest=state.head.digest)
+    assert fresh.sent == TranscriptDigest(length=0, digest=state.head.digest)
     assert fresh.head == fresh.sent.after(fresh.items)
 
 
@@ -118,7 +126,7 @@ def test_the_first_call_of_a_new_execution_brings_everything() -> None:
     call = model_call(fresh, "scripted:it")
 
     assert call.items == fresh.items
-    assert Mark(digest=call.origin).after(call.items) == call.head
+    assert TranscriptDigest(digest=call.origin).after(call.items) == call.head
 
 
 def test_a_carried_state_is_json() -> None:
@@ -136,14 +144,14 @@ def test_what_decides_is_carried() -> None:
         (to_approve(a_call("send", text="hi")),),
         a_state().started_at,
     )
-    state = open_requests.said(state, UserTurn(text="be brief", origin="steer"), NOW)
+    state = requests.said(state, UserTurn(text="be brief", origin="steer"), NOW)
     state = state.model_copy(update={"provider_state": {"anthropic": {"container_id": "x"}}})
 
     fresh = carried(state)
 
     rest = {"items", "head", "sent", "origin", "context_bytes", "pruned_before"}
     assert fresh.model_dump(exclude=rest) == state.model_dump(exclude=rest)
-    assert open_requests.find(fresh, an_approval().request_id) is not None
+    assert requests.find(fresh, an_approval().request_id) is not None
 
 
 def test_what_was_pruned_is_carried_as_it_is_shown() -> None:
@@ -167,7 +175,7 @@ def test_a_long_transcript_is_carried_in_part(sizes: list[int | None]) -> None:
     fresh = carried(grown(items))
 
     assert fresh.items[0] == items[0]
-    assert context.total(fresh.items) <= CARRIED_BYTES + 1000
+    assert context.total(fresh.items) <= CARRIED + 1000
     assert _conversation(fresh.items)
     assert [item for item in items if isinstance(item, UserTurn)] == [
         item for item in fresh.items if isinstance(item, UserTurn) and item.origin != "notice"
@@ -209,7 +217,7 @@ def test_carrying_on_again_and_again_stays_small() -> None:
     notices = [
         item for item in state.items if isinstance(item, UserTurn) and item.origin == "notice"
     ]
-    assert context.total(state.items) <= CARRIED_BYTES
+    assert context.total(state.items) <= CARRIED
     assert len(notices) == 1
 
 

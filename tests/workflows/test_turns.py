@@ -1,11 +1,17 @@
 """One turn: each call has an id of its own and exactly one result, and all come together."""
 
+from collections.abc import Callable
+
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from contracts.state import RunState
-from contracts.tools import AnyCall
-from contracts.transcript import AssistantTurn, ToolTurn
+from holdfast.contracts.run import Stop
+from holdfast.contracts.state import RunState
+from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn
+from holdfast.run import replies, steps
+from holdfast.run.transcript import appended, carried, halted
 from tests.builders import (
     NOW,
     a_call,
@@ -18,9 +24,8 @@ from tests.builders import (
     asked_for,
     denied,
     ruled_upon,
+    unknown_outcome,
 )
-from workflows import replies, steps
-from workflows.transcript import appended, carried
 
 LOOK = a_call("look", call_id="c1", place="a")
 WRITE = a_call("write", call_id="c4", n=1)
@@ -49,6 +54,24 @@ def test_results_come_in_the_order_of_the_calls() -> None:
     assert [result.call_id for result in last.results] == ["c4", "c6", "c1"]
     assert isinstance(state.items[-2], AssistantTurn)
     assert (state.calls, state.ledger.tool_calls) == ((), 2)
+
+
+@pytest.mark.parametrize("answer", [a_success, unknown_outcome])
+def test_what_a_call_did_is_known_though_its_run_has_ended(
+    answer: Callable[[ToolCall], ToolResult],
+) -> None:
+    """A person ends the run while a write is under way: what came of it is in the result."""
+    # GR-13 T-42
+    state = ruled(WRITE)
+    stop = Stop(reason="aborted", detail="", next_safe_action="")
+    ended = halted(state, stop)
+
+    result = steps.result(
+        steps.after_tools(ended, (answer(WRITE),), NOW, state.calls), has_parent=False
+    )
+
+    told = result.effects if answer is a_success else result.unresolved
+    assert [effect.tool for effect in told] == ["write"]
 
 
 def test_a_turn_isnt_over_before_its_last_call() -> None:
@@ -97,7 +120,7 @@ def test_calls_are_told_apart_through_all_executions() -> None:
 def test_the_results_of_a_turn_fit_into_a_payload() -> None:
     """Results that together are too large to send are shown as stubs from where they are."""
     calls = [a_call("look", call_id=f"c{number}", n=number) for number in range(5)]
-    results = tuple(a_success(call, "x" * 400_000) for call in calls)
+    results = tuple(a_success(call, "x" * 200_000) for call in calls)
 
     state = steps.after_tools(ruled(*calls), results, NOW)
 
@@ -105,4 +128,4 @@ def test_the_results_of_a_turn_fit_into_a_payload() -> None:
     assert isinstance(last, ToolTurn)
     assert [result.call_id for result in last.results] == ["c0", "c1", "c2", "c3", "c4"]
     assert last.results[:2] == results[:2]
-    assert len(last.model_dump_json()) < 1_100_000
+    assert len(last.model_dump_json()) < 510_000

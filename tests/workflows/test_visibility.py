@@ -1,12 +1,13 @@
 """What the server's search and the UI know of a run beside its history."""
 
+import pytest
 from structlog.testing import capture_logs
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowFailureError
 
 from holdfast import call, say
+from holdfast.workflows.attributes import NAME, PENDING, STATUS, TENANT
 from tests.running import Runs
 from tests.sample import scripted
-from workflows.attributes import NAME, PENDING, STATUS, TENANT
 
 
 async def test_a_run_is_found_by_agent_tenant_status_and_request(runs: Runs) -> None:
@@ -60,3 +61,18 @@ async def test_details_say_what_a_run_waits_for(runs: Runs, client: Client) -> N
         await run.result()
 
     assert "`req-1`: approve `send(" in str(metadata)
+
+
+@pytest.mark.parametrize("letter", ["\U0001f600", "\u20ac", "x"], ids=ascii)
+async def test_no_tenant_is_too_large_to_be_searched_for(runs: Runs, letter: str) -> None:
+    """A name that the server would end the run for is refused on one line, any other is shown."""
+    async with runs.working(scripted([say("done")])):
+        run = await runs.start("it", tenant=letter * 166)
+        result = await run.result()
+        refused = await runs.start("it", tenant="\U0001f600" * 171)
+        with pytest.raises(WorkflowFailureError) as failure:
+            await refused.result()
+
+    assert result.status == "completed"
+    assert "tenant: " in str(failure.value.cause)
+    assert "2,000 is most" in str(failure.value.cause)

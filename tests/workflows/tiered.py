@@ -8,9 +8,9 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHandle, WorkflowHistory
 from temporalio.service import RPCError, RPCStatusCode
 
-from contracts.approvals import Request
-from contracts.run import RunResult
-from holdfast import Agent, App, Budget, Guardrail, Script, Tiers, Triggers
+from holdfast import Agent, App, Budget, Guardrail, Script, Tiers, Tool, Triggers
+from holdfast.contracts.approvals import Request
+from holdfast.contracts.run import RunResult
 from tests.histories import activities, summary
 from tests.running import Run, Runs
 from tests.sample import TOOLS, lines
@@ -33,6 +33,8 @@ def staffed(
     second: Script = (),
     guardrails: Sequence[Guardrail] = (),
     triggers: Triggers | None = None,
+    tools: Sequence[Tool] = TOOLS,
+    policy: Path | None = None,
 ) -> App:
     """An app whose agent `it` has tiers; each other speaks its script, or has nothing to say."""
     names = ("coder", "clerk", "planner", "hand")
@@ -52,12 +54,13 @@ def staffed(
                     name=name,
                     instructions="Do as you are told.",
                     models=[f"scripted:{name}", "scripted:second"],
-                    tools=TOOLS,
+                    tools=tools,
                 )
                 for name in names
             ),
         ],
         scripts={"second": second, **{name: scripts.get(name, ()) for name in names}},
+        policy=policy,
     )
 
 

@@ -1,10 +1,10 @@
 """Tools that come with Holdfast."""
 
-from tools.builtin.asking import ask_user
-from tools.builtin.commands import run_command, run_python
-from tools.builtin.files import list_files, read_file, write_file
-from tools.builtin.plans import submit_plan
-from tools.builtin.web import http_request
+from holdfast.tools.builtin.asking import ask_user
+from holdfast.tools.builtin.commands import run_command, run_python
+from holdfast.tools.builtin.files import list_files, read_file, write_file
+from holdfast.tools.builtin.plans import submit_plan
+from holdfast.tools.builtin.web import http_request
 
 __all__ = [
     "ask_user",

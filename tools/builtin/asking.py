@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from contracts.tools import Risk
-from tools.tool import tool
+from holdfast.contracts.tools import Risk
+from holdfast.tools.tool import tool
 
 
 @tool(risk=Risk.COMPUTE_ONLY, permission="ask_user", pollable=True)

@@ -13,9 +13,9 @@ from typing import IO, Annotated, TypeAlias
 
 from pydantic import Field
 
-from contracts.errors import ToolError
-from contracts.tools import ResourceScope, Risk
-from tools.tool import tool
+from holdfast.contracts.errors import ToolError
+from holdfast.contracts.tools import ResourceScope, Risk
+from holdfast.tools.tool import tool
 
 LONGEST_TAIL = 8_000
 """Bytes of each output that are told: the end, where programs say what went wrong."""

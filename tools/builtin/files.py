@@ -1,5 +1,6 @@
 """Tools for the files of a run's workspace, which is the working directory in the sandbox."""
 
+import os
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -9,9 +10,9 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from contracts.errors import ToolError
-from contracts.tools import ResourceScope, Risk
-from tools.tool import tool
+from holdfast.contracts.errors import ToolError
+from holdfast.contracts.tools import ResourceScope, Risk
+from holdfast.tools.tool import tool
 
 MOST_CHARACTERS = 15_000
 """Of one page of a file; with its JSON it must fit into a result."""
@@ -118,11 +119,13 @@ def _inside(path: str) -> Path:
 
 def _entry(path: Path) -> Entry:
     status = path.lstat()
+    # A name that is no UTF-8 could not be sent: its other bytes are shown as escapes.
+    name = os.fsencode(path.name).decode(errors="backslashreplace")
     if stat.S_ISLNK(status.st_mode):
-        return Entry(path.name, "link", status.st_size)
+        return Entry(name, "link", status.st_size)
     if stat.S_ISDIR(status.st_mode):
-        return Entry(path.name, "folder", 0)
-    return Entry(path.name, "file" if stat.S_ISREG(status.st_mode) else "other", status.st_size)
+        return Entry(name, "folder", 0)
+    return Entry(name, "file" if stat.S_ISREG(status.st_mode) else "other", status.st_size)
 
 
 @contextmanager

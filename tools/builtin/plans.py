@@ -5,9 +5,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from contracts.base import JsonObject, digest
-from contracts.tools import Risk
-from tools.tool import tool
+from holdfast.contracts.base import JsonObject, digest
+from holdfast.contracts.tools import Risk
+from holdfast.tools.tool import tool
 
 
 @dataclass(frozen=True)

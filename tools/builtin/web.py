@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from contracts.tools import ResourceScope, Risk
-from tools.context import ToolContext
-from tools.egress.exchange import LARGEST_BODY, HttpAnswer
-from tools.tool import tool
+from holdfast.contracts.tools import ResourceScope, Risk
+from holdfast.tools.context import ToolContext
+from holdfast.tools.egress.exchange import LARGEST_BODY, HttpAnswer
+from holdfast.tools.tool import tool
 
 _ANY_HEADER = 47
 """zlib finds out itself whether it is gzip or deflate."""

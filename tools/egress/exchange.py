@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, Field
 
-from contracts.base import JsonObject
-from contracts.errors import ToolError
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import ToolError
 
 LARGEST_BODY = 1_000_000
 """Bytes, of a request and of an answer."""

@@ -1,18 +1,18 @@
 """Reading an address so that what is checked is what is asked: one reader, no second opinion."""
 
-import re
 from ipaddress import AddressValueError, IPv4Address
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
-from contracts.allowlists import Origin, origin_of
-from contracts.errors import ToolError
+from holdfast.contracts.allowlists import Origin, origin_of
+from holdfast.contracts.errors import ToolError
+from holdfast.contracts.patterns import Pattern
 
 LONGEST_LABEL = 63
 LONGEST_HOST = 253
 
-_READABLE = re.compile(r"[^\x00-\x20\x7f\\]+")
-_NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_READABLE = Pattern(r"[^\x00-\x20\x7f\\]+")
+_NUMERIC = Pattern(r"[0-9]+|0x[0-9a-f]*")
 _VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
 
 
@@ -45,13 +45,13 @@ class Target(NamedTuple):
 
 def target(address: str) -> Target:
     """Read an address. Raises ToolError where servers, libraries and people might disagree."""
-    origin = origin_of(address) if _READABLE.fullmatch(address) else None
+    origin = origin_of(address) if _READABLE.fits(address) else None
     if origin is None:
         raise _unreadable(address, "it is no plain http:// or https:// address")
     labels = origin.host.split(".")
     if len(origin.host) > LONGEST_HOST or max(map(len, labels)) > LONGEST_LABEL:
         raise _unreadable(address, "its host is too long")
-    if _NUMERIC.fullmatch(labels[-1]) and not _is_dotted(origin.host):
+    if _NUMERIC.fits(labels[-1]) and not _is_dotted(origin.host):
         raise _unreadable(address, "its host is a number in disguise")
     parts = urlsplit(address)
     path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"

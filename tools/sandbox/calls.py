@@ -2,16 +2,16 @@
 
 from functools import partial
 
-from contracts.allowlists import command_is_listed, host_is_listed, origin_of
-from contracts.errors import ToolDenied
-from contracts.tools import Grant, ToolInvocation
-from tools.context import Heartbeat
-from tools.egress.client import Egress
-from tools.sandbox.sandbox import Sandbox
-from tools.tool import Tool
+from holdfast.contracts.allowlists import command_is_listed, host_is_listed, origin_of
+from holdfast.contracts.errors import ToolDenied
+from holdfast.contracts.tools import Grant, ToolInvocation
+from holdfast.tools.context import Heartbeat
+from holdfast.tools.egress.client import Egress
+from holdfast.tools.sandbox.sandbox import Sandbox
+from holdfast.tools.tool import Tool
 
 
-class InSandbox:
+class SandboxExecutor:
     """The sandbox as a place for calls; with a *flaw* there is none, and all are denied."""
 
     def __init__(self, sandbox: Sandbox, egress: Egress, flaw: str | None) -> None:

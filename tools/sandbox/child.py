@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Any, NoReturn, cast
 
-from contracts.errors import HoldfastError, ToolError
-from contracts.tools import LONGEST_REASON, ToolInvocation
-from tools.context import ToolContext
-from tools.egress.exchange import HttpAnswer, HttpRequest
-from tools.sandbox.messages import (
+from holdfast.contracts.errors import HoldfastError, ToolError, words
+from holdfast.contracts.tools import LONGEST_REASON, ToolInvocation
+from holdfast.tools.context import ToolContext
+from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
+from holdfast.tools.sandbox.messages import (
     Asks,
     Done,
     Job,
@@ -22,7 +22,7 @@ from tools.sandbox.messages import (
     Refused,
     line,
 )
-from tools.tool import Tool, imported
+from holdfast.tools.tool import Tool, imported
 
 
 class _Worker:
@@ -106,12 +106,12 @@ class _Reporting:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        _kind: type[BaseException] | None,
         error: BaseException | None,
         _: TracebackType | None,
     ) -> bool:
         if isinstance(error, ToolError):
             self._worker.tell(Refused.of(error))
-        elif kind is not None:
-            self._worker.tell(Raised(kind.__name__, str(error)[:LONGEST_REASON]))
+        elif error is not None:
+            self._worker.tell(Raised(type(error).__name__, words(error)[:LONGEST_REASON]))
         return True

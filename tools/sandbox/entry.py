@@ -36,7 +36,7 @@ def main() -> None:
     os.closerange(channel + 1, _MOST_DESCRIPTORS)
     os.set_inheritable(channel, False)  # noqa: FBT003 -- as the standard library has it
     sys.path[:] = ["/code", *sys.path, *setup["libraries"]]
-    from tools.sandbox.child import serve
+    from holdfast.tools.sandbox.child import serve
 
     serve(channel)
 

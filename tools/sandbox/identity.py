@@ -11,7 +11,7 @@ _FREE = (range(2_000_000_000, 2_100_000_000), range(30_000, 60_000))
 """Numbers that belong to nobody; the second range exists in containers with few numbers, too."""
 
 
-def other_user(run_id: str) -> int | None:
+def other_user(run: str) -> int | None:
     """
     Return the number that a run's calls have where the worker is root; null where it isn't.
 
@@ -21,7 +21,7 @@ def other_user(run_id: str) -> int | None:
     if os.geteuid() != 0:
         return None
     free = next((numbers for numbers in _FREE if _is_mapped(numbers)), _FREE[0])
-    return free[int(hashlib.sha256(run_id.encode()).hexdigest(), 16) % len(free)]
+    return free[int(hashlib.sha256(run.encode()).hexdigest(), 16) % len(free)]
 
 
 def _is_mapped(numbers: range) -> bool:

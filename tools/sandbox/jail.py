@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
-from tools.sandbox.bounds import Bounds
-from tools.sandbox.identity import INSIDE
-from tools.sandbox.sources import CODE
+from holdfast.tools.sandbox.bounds import Bounds
+from holdfast.tools.sandbox.identity import INSIDE
+from holdfast.tools.sandbox.sources import CODE
 
 WORKSPACE = "/workspace"
 
-_ENTRY = f"{CODE}/tools/sandbox/entry.py"
+_ENTRY = f"{CODE}/holdfast/tools/sandbox/entry.py"
 
 # Never all of a folder: people keep applications in /usr/src, and make a whole project the
 # environment of its Python, with all its secrets beside `lib`.
@@ -52,6 +52,8 @@ class Jail(NamedTuple):
             *("--seccomp", str(syscall_filter)),
             *("--perms", "01777", "--size", scratch, "--tmpfs", "/tmp"),  # noqa: S108 -- its own
             *("--proc", "/proc", "--dev", "/dev"),
+            # Reads the same, but no memory can be mapped of it, which only its kernel would count.
+            *("--dev-bind", "/dev/full", "/dev/zero"),
             *("--perms", "01777", "--size", scratch, "--tmpfs", "/dev/shm"),  # noqa: S108 -- its own
         ]
         folders = installed()

@@ -11,10 +11,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tools.sandbox.bounds import Bounds
-from tools.sandbox.jail import Jail, libraries_of_python
-from tools.sandbox.syscalls import syscall_filter
-from tools.sandbox.watch import children
+from holdfast.tools.sandbox.bounds import Bounds
+from holdfast.tools.sandbox.jail import Jail, libraries_of_python
+from holdfast.tools.sandbox.syscalls import syscall_filter
+from holdfast.tools.sandbox.watch import children
 
 LONGEST_COMPLAINT = 4_000
 LAST_BREATH = 10.0

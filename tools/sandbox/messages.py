@@ -10,9 +10,9 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, JsonValue
 from pydantic_core import to_json
 
-from contracts.errors import ToolError
-from contracts.tools import LONGEST_REASON, ErrorType, ToolInvocation
-from tools.egress.exchange import HttpAnswer, HttpRequest
+from holdfast.contracts.errors import ToolError
+from holdfast.contracts.tools import LONGEST_REASON, ErrorType, ToolInvocation
+from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
 
 MOST_ACTIONS = 20
 

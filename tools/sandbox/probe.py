@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from contracts.tools import Risk
-from tools.tool import tool
+from holdfast.contracts.tools import Risk
+from holdfast.tools.tool import tool
 
 
 @tool(risk=Risk.COMPUTE_ONLY, sandboxed=True, timeout=30)

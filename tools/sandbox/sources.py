@@ -12,10 +12,12 @@ from importlib.util import cache_from_source
 from pathlib import Path
 from types import ModuleType
 
-from contracts.errors import AppError
+from holdfast.contracts.errors import AppError
 
-OURS = ("contracts", "tools")
-"""The packages that every sandbox needs, and the only ones that the built-in tools need."""
+OURS = "holdfast"
+
+OURS_ALONE = ("holdfast.contracts", "holdfast.tools")
+"""The packages that a process in the sandbox and the built-in tools need."""
 
 CODE = "/code"
 """Where the copy lies inside."""
@@ -70,7 +72,7 @@ def _copy(files: Mapping[str, Path], folder: Path) -> None:
         shutil.copyfile(path, target)
         target.chmod(0o644)
         # What runs in the sandbox can't keep what it compiles.
-        if path.suffix == ".py" and (str(path) in used or name.split("/")[0] in OURS):
+        if path.suffix == ".py" and (str(path) in used or name.split("/")[0] == OURS):
             py_compile.compile(
                 str(target),
                 dfile=f"{CODE}/{name}",
@@ -85,6 +87,8 @@ def _copy(files: Mapping[str, Path], folder: Path) -> None:
 
 
 def _files(names: Iterable[str]) -> Iterator[tuple[str, Path]]:
+    if face := sys.modules[OURS].__file__:
+        yield f"{OURS}/__init__.py", Path(face)
     count = 0
     for name in names:
         for place in _places(sys.modules[name]):
@@ -96,15 +100,9 @@ def _files(names: Iterable[str]) -> Iterator[tuple[str, Path]]:
                         f"it more than {MOST_FILES:,} files: define sandboxed tools in a package "
                         "of their own"
                     )
-                yield (
-                    str(
-                        Path(
-                            name if place.is_dir() else "",
-                            path.relative_to(place if place.is_dir() else place.parent),
-                        )
-                    ),
-                    path,
-                )
+                package = Path(*name.split(".")) if place.is_dir() else Path()
+                below = path.relative_to(place if place.is_dir() else place.parent)
+                yield str(package / below), path
 
 
 def _code(place: Path) -> Iterator[Path]:
@@ -112,7 +110,8 @@ def _code(place: Path) -> Iterator[Path]:
         yield place
         return
     suffixes = tuple(all_suffixes())
-    for folder, folders, files in os.walk(place):
+    # A link to a package is that package: so lie the rooms of this one in a checkout.
+    for folder, folders, files in os.walk(place, followlinks=True):
         folders[:] = [name for name in folders if _holds_code(Path(folder, name))]
         for name in files:
             if name.endswith(suffixes) and not name.startswith("."):
@@ -122,7 +121,13 @@ def _code(place: Path) -> Iterator[Path]:
 def _holds_code(folder: Path) -> bool:
     name = folder.name
     hidden = name.startswith(".") or name in {"__pycache__", "node_modules"}
-    return not hidden and not (folder / "pyvenv.cfg").exists()
+    return not hidden and not _is_circle(folder) and not (folder / "pyvenv.cfg").exists()
+
+
+def _is_circle(folder: Path) -> bool:
+    return folder.is_symlink() and folder.resolve() in [
+        above.resolve() for above in folder.parents
+    ]
 
 
 def _places(module: ModuleType) -> list[Path]:

@@ -15,6 +15,7 @@ class _Machine(NamedTuple):
     clone: int
     socket: int
     ioctl: int
+    mmap: int
     denied: tuple[int, ...]
 
 
@@ -35,6 +36,7 @@ _MACHINES: Mapping[str, _Machine] = {
         clone=56,
         socket=41,
         ioctl=16,
+        mmap=9,
         denied=(
             *(272, 308, 165, 166, 155, 304, 303),
             *(101, 310, 311, 312),
@@ -49,6 +51,7 @@ _MACHINES: Mapping[str, _Machine] = {
         clone=220,
         socket=198,
         ioctl=29,
+        mmap=222,
         denied=(
             *(97, 268, 40, 39, 41, 265, 264),
             *(117, 270, 271, 272),
@@ -68,8 +71,12 @@ _FAMILIES = (1, 2, 10)
 # TIOCSTI and TIOCLINUX put words into a terminal's mouth.
 _TERMINAL = (0x5412, 0x541C)
 
+# MAP_SHARED, also as a bit of MAP_SHARED_VALIDATE, and MAP_ANONYMOUS: together, memory that the
+# kernel keeps where no process counts it. What is forked shares files of /dev/shm instead.
+_SHARED, _ANONYMOUS = 0x01, 0x20
+
 _LOAD, _EQUAL, _GREATER, _ANY_OF, _RETURN = 0x20, 0x15, 0x25, 0x45, 0x06
-_NUMBER, _ARCHITECTURE, _FIRST, _SECOND = 0, 4, 16, 24
+_NUMBER, _ARCHITECTURE, _FIRST, _SECOND, _FOURTH = 0, 4, 16, 24, 40
 _ALLOW, _KILL, _FAIL = 0x7FFF_0000, 0x8000_0000, 0x0005_0000
 
 
@@ -100,6 +107,8 @@ def syscall_filter() -> bytes:
     program += _arguments(machine.socket, _FIRST, families, _FAIL | EAFNOSUPPORT)
     requests = [step for request in _TERMINAL for step in _when(_EQUAL, request, _FAIL | EPERM)]
     program += _arguments(machine.ioctl, _SECOND, requests, _ALLOW)
+    shared = [_step(_ANY_OF, _SHARED, 0, 2), *_when(_ANY_OF, _ANONYMOUS, _FAIL | EPERM)]
+    program += _arguments(machine.mmap, _FOURTH, shared, _ALLOW)
     return b"".join([*program, _step(_RETURN, _ALLOW)])
 
 

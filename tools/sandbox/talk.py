@@ -7,10 +7,10 @@ from typing import NamedTuple
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
-from contracts.errors import ToolCrashed, ToolError
-from tools.context import Heartbeat
-from tools.egress.exchange import HttpAnswer, HttpRequest
-from tools.sandbox.messages import (
+from holdfast.contracts.errors import ToolCrashed, ToolError
+from holdfast.tools.context import Heartbeat
+from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
+from holdfast.tools.sandbox.messages import (
     Answered,
     Asks,
     Done,

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools.sandbox.bounds import Bounds
+from holdfast.tools.sandbox.bounds import Bounds
 
 INTERVAL = 0.2
 """Seconds."""

@@ -3,15 +3,18 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from contracts.model import ModelReply, ModelRequest
-from contracts.tools import AnyCall, ToolSuccess
-from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
+from holdfast.contracts.model import ModelReply, ModelRequest
+from holdfast.contracts.tools import AnyCall, ToolSuccess
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 from tests.adapters.recordings.exchanges import Format
 from tests.adapters.recordings.expected import Call, Said
 from tests.adapters.recordings.turns import asking
 from tests.adapters.recordings.values import Body, is_list
 
 NO_ID = "none"
+NO_NAME = "_"
+"""What a call is named on its way back whose model forgot to: the APIs take no empty name."""
+
 THOUGHTS = {"thinking", "redacted_thinking", "reasoning"}
 
 
@@ -113,7 +116,7 @@ def _message(said: Said) -> Body:
 
 def _call(call: Call) -> Body:
     call_id, name, arguments = call
-    function = {"name": name, "arguments": arguments}
+    function = {"name": name or NO_NAME, "arguments": arguments}
     return {"id": call_id or NO_ID, "type": "function", "function": function}
 
 

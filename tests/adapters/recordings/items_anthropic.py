@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from itertools import groupby
 
-from contracts.content import Part
-from contracts.model import ModelRequest, ModelSettings, Prefix, ToolSchema
-from contracts.tools import HostedTool, ToolResult
-from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
+from holdfast.contracts.content import Part
+from holdfast.contracts.model import ModelRequest, ModelSettings, Prefix, ToolSchema
+from holdfast.contracts.tools import HostedTool, ToolResult
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 from tests.adapters.recordings import results
 from tests.adapters.recordings.fields import Fields, Unread, texts_of
 from tests.adapters.recordings.turns import Kept, Saying, asking, says_anything
@@ -19,8 +19,9 @@ def arranged(request: Body) -> Body:
     """Name the kind of every tool, and set apart a reply that was begun for the model."""
     tools = [{"type": "custom", **tool} for tool in entries(request.get("tools"))]
     messages: list[Body] = request["messages"]
-    begun = messages[-1:] if messages and _is_begun(messages[-1]) else []
-    kept = messages[: len(messages) - len(begun)]
+    spoken = [message for message in messages if message["role"] != "system"]
+    begun = spoken[-1:] if spoken and _is_begun(spoken[-1]) else []
+    kept = [message for message in messages if message not in begun]
     return request | {"tools": tools, "messages": kept} | ({"begun": begun} if begun else {})
 
 
@@ -127,7 +128,7 @@ def _user(blocks: list[Body]) -> Iterator[TranscriptItem]:
     for kind, group in groupby(blocks, key=lambda block: block["type"]):
         match kind:
             case "text":
-                yield from (UserTurn(text=text) for text in texts_of(list(group)))
+                yield from (UserTurn(text=text) for text in texts_of(list(group)) if text.strip())
             case "tool_result":
                 yield ToolTurn(results=tuple(map(_result, group)))
             case _:
@@ -150,7 +151,7 @@ def _result(block: Body) -> ToolResult:
 
 def assistant(model: str, blocks: list[Body]) -> AssistantTurn:
     saying = Saying(model)
-    for block in blocks:
+    for block in _joined(blocks):
         fields = Fields(block)
         match fields.take("type"):
             case "text":
@@ -168,3 +169,12 @@ def assistant(model: str, blocks: list[Body]) -> AssistantTurn:
             case kind:
                 saying.add(Part(kind="other", name=kind, native=block))
     return saying.turn
+
+
+def _joined(blocks: list[Body]) -> Iterator[Body]:
+    """Neighbours of nothing but text are one; the API takes no text back that is all blank."""
+    for plain, group in groupby(blocks, key=lambda block: block.keys() == {"type", "text"}):
+        if not plain:
+            yield from group
+        elif text := "".join(block["text"] for block in group).strip():
+            yield {"type": "text", "text": text}

@@ -4,10 +4,10 @@ import json
 from collections.abc import Iterator
 from itertools import groupby
 
-from contracts.content import Part
-from contracts.model import ModelRequest, ModelSettings, Prefix, ToolSchema
-from contracts.tools import HostedTool, ToolResult
-from contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
+from holdfast.contracts.content import Part
+from holdfast.contracts.model import ModelRequest, ModelSettings, Prefix, ToolSchema
+from holdfast.contracts.tools import HostedTool, ToolResult
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 from tests.adapters.recordings import expected, results
 from tests.adapters.recordings.fields import Fields, Unread, choice
 from tests.adapters.recordings.turns import Kept, Saying, asking, leading, says_anything
@@ -207,7 +207,8 @@ def _ask(saying: Saying, item: Body) -> None:
     fields = Fields(item)
     match fields.take("type"):
         case "custom_tool_call":
-            saying.call(item["call_id"], item["name"], {"input": item["input"]}, item)
+            whole = {"input": "", **item}
+            saying.call(item["call_id"], item["name"], {"input": whole["input"]}, whole)
         case "mcp_approval_request":
             name = f"mcp.{item['server_label']}.{item['name']}"
             saying.call(item["id"], name, expected.arguments(item["arguments"]), item)

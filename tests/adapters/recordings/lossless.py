@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from contracts.model import ModelReply
+from holdfast.contracts.model import ModelReply
 from tests.adapters.recordings import expected
 from tests.adapters.recordings.exchanges import Format
 from tests.adapters.recordings.paths import Leaf, leaves, matches

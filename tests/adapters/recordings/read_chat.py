@@ -23,6 +23,7 @@ STOPS = {
 BROKEN_OFF = {"error", "insufficient_system_resource"}
 CUT_SHORT = {"length", "model_length", "max_tokens", "content_filter"}
 THOUGHTS = ("reasoning", "reasoning_content")
+GROWING = ("text", "summary", "data")
 
 
 def outcome(exchange: Exchange) -> Outcome:
@@ -86,14 +87,15 @@ def _complete(choice: Body) -> Body:
 def _calls(message: Body) -> list[Body]:
     """All calls; the one of the older kind, which has no id, where there are no others."""
     older = fields(message.get("function_call"))
-    alone = [{"function": older}] if older.get("name") else []
+    given = (older.get("arguments") or "").strip()
+    alone = [{"function": older}] if older.get("name") or given not in {"", "{}"} else []
     return entries(message.get("tool_calls")) or alone
 
 
 def _call(call: Body) -> Call:
     custom = fields(call.get("custom"))
-    function = fields(call.get("function")) or {**custom, "arguments": custom["input"]}
-    given: Value = function["arguments"]
+    function = fields(call.get("function")) or {**custom, "arguments": custom.get("input")}
+    given: Value = function.get("arguments")
     arguments = expected.arguments(given or "{}") if isinstance(given, str | None) else given
     return call.get("id") or None, function["name"], arguments
 
@@ -127,13 +129,15 @@ def _assembled(chunks: list[Body]) -> Body | Failed:
     for chunk in chunks:
         if chunk.get("error"):
             return _failed(chunk["error"])
-        for name in completion:
-            completion[name] = chunk.get(name) or completion[name]
+        of_groq = fields(chunk.get("x_groq")).get("usage")
+        completion["model"] = chunk.get("model") or completion["model"]
+        completion["usage"] = chunk.get("usage") or of_groq or completion["usage"]
         for choice in entries(chunk.get("choices")):
             if choice.get("index", 0) == 0:
                 _grow(message, fields(choice.get("delta")))
                 finish = choice.get("finish_reason") or finish
-    if finish is None:
+    billed = bool(chunks) and not chunks[-1].get("choices") and chunks[-1].get("usage")
+    if not message or not (finish or billed):
         return expected.CUT_OFF
     calls: dict[int, Body] = message.pop("tool_calls", {})
     if calls:
@@ -147,6 +151,10 @@ def _grow(message: Body, delta: Body) -> None:
         if name == "tool_calls":
             for piece in entries(value):
                 _grow_call(message.setdefault(name, {}), piece)
+        elif name == "reasoning_details":
+            message[name] = list(_thought([*entries(message.get(name)), *entries(value)]))
+        elif name == "function_call" and is_object(value):
+            message[name] = _called(fields(message.get(name)), value)
         elif name == "content" and (is_list(value) or is_list(message.get(name))):
             message[name] = list(_joined(_pieces(message.get(name)) + _pieces(value)))
         elif name != "role" and isinstance(value, str | list):
@@ -169,12 +177,38 @@ def _joined(pieces: list[Body]) -> Iterator[Body]:
             yield {"type": kind, kind: "".join(inside)}
 
 
+def _thought(pieces: list[Body]) -> Iterator[Body]:
+    """A thought comes in pieces of one number, or in pieces without any until it is signed."""
+    whole: Body = {}
+    for piece in pieces:
+        numbered = "index" in piece
+        open_ = not whole.get("signature") and piece["type"] != "reasoning.encrypted"
+        same = all(whole.get(name) == piece.get(name) for name in ("type", "index"))
+        if whole and same and (numbered or open_):
+            grown = {name: (whole.get(name) or "") + (piece.get(name) or "") for name in GROWING}
+            known = {name: value for name, value in piece.items() if value is not None}
+            whole |= known | {name: text for name, text in grown.items() if text}
+        else:
+            yield from [whole] if whole else []
+            whole = dict(piece)
+    yield from [whole] if whole else []
+
+
 def _grow_call(calls: dict[int, Body], piece: Body) -> None:
-    call = calls.setdefault(piece["index"], {"function": {"name": "", "arguments": ""}})
+    call = calls.setdefault(piece["index"], {})
     call["id"] = piece.get("id") or call.get("id")
-    function: Body = piece.get("function") or {}
-    call["function"]["name"] = function.get("name") or call["function"]["name"]
-    call["function"]["arguments"] += function.get("arguments") or ""
+    for kind in ("function", "custom"):
+        if kind in piece:
+            call[kind] = _called(fields(call.get(kind)), fields(piece[kind]))
+
+
+def _called(call: Body, piece: Body) -> Body:
+    """A call with a piece of it: the name is said once, what is given comes bit by bit."""
+    given = "input" if "input" in call or "input" in piece else "arguments"
+    return {
+        "name": piece.get("name") or call.get("name") or "",
+        given: (call.get(given) or "") + (piece.get(given) or ""),
+    }
 
 
 def _failed(error: Value) -> Failed:

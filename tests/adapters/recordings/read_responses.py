@@ -74,7 +74,7 @@ def _call(item: Body) -> Call:
             name = f"mcp.{item['server_label']}.{item['name']}"
             return item["id"], name, expected.arguments(item["arguments"])
         case "custom_tool_call":
-            return item["call_id"], item["name"], {"input": item["input"]}
+            return item["call_id"], item["name"], {"input": item.get("input", "")}
         case _:
             return item["call_id"], item["name"], expected.arguments(item["arguments"])
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from adapters.base import ProviderAdapter
-from contracts.errors import ModelError
-from contracts.model import ModelReply, ModelRequest, Prefix
-from contracts.transcript import UserTurn
+from holdfast.adapters.base import ProviderAdapter
+from holdfast.contracts.errors import ModelError
+from holdfast.contracts.model import ModelReply, ModelRequest, Prefix
+from holdfast.contracts.transcript import UserTurn
 from tests.adapters.conversations import KEY
 from tests.adapters.provider_server import point_sdks_at
 from tests.adapters.recordings.exchanges import Exchange

@@ -2,11 +2,11 @@
 
 from typing import get_args
 
-from adapters.anthropic import AnthropicAdapter
-from adapters.base import ProviderAdapter
-from adapters.openai import OpenAIAdapter
-from adapters.openai_chat import OpenAIChatAdapter
-from adapters.openai_chat.servers import ChatServer, Feature
+from holdfast.adapters.anthropic import AnthropicAdapter
+from holdfast.adapters.base import ProviderAdapter
+from holdfast.adapters.openai import OpenAIAdapter
+from holdfast.adapters.openai_chat import OpenAIChatAdapter
+from holdfast.adapters.openai_chat.servers import ChatServer, Feature
 from tests.adapters.recordings.exchanges import Exchange, Format
 
 SERVER = "recorded"

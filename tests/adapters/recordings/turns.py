@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
-from contracts.base import JsonObject
-from contracts.content import Part
-from contracts.model import ModelRequest, Prefix, Strategy
-from contracts.tools import AnyCall, MalformedCall, ToolCall
-from contracts.transcript import AssistantTurn, TranscriptItem
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.content import Part
+from holdfast.contracts.model import ModelRequest, Prefix, Strategy
+from holdfast.contracts.tools import AnyCall, MalformedCall, ToolCall
+from holdfast.contracts.transcript import AssistantTurn, TranscriptItem
 from tests.adapters.recordings.values import Body, Value, is_object
 
 SYSTEM = {"system", "developer"}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pydantic import JsonValue, ValidationError
 
-from contracts.base import JsonObject
+from holdfast.contracts.base import JsonObject
 from tests.adapters.rules import anthropic_request as asked
 from tests.adapters.rules import anthropic_stream
 from tests.adapters.rules.strict import Event

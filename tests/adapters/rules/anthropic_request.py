@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Discriminator, Field, JsonValue, RootModel, Tag
 
-from contracts.base import JsonObject
+from holdfast.contracts.base import JsonObject
 from tests.adapters.rules.strict import Strict
 
 NonBlank = Annotated[str, Field(pattern=r"\S")]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from contracts.base import JsonObject
+from holdfast.contracts.base import JsonObject
 from tests.adapters.rules.strict import Event
 
 _AT_THE_END = ("stop_reason", "stop_sequence", "stop_details", "container")

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue, ValidationError
 
-from contracts.base import JsonObject
+from holdfast.contracts.base import JsonObject
 from tests.adapters.rules.strict import Event, Strict
 
 Count = Annotated[int, Field(ge=1)]

@@ -8,7 +8,7 @@ from itertools import count, pairwise
 
 from pydantic import JsonValue, ValidationError
 
-from contracts.base import JsonObject
+from holdfast.contracts.base import JsonObject
 from tests.adapters.rules import responses_stream
 from tests.adapters.rules.responses_request import Request
 from tests.adapters.rules.strict import Event, Page

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, JsonValue, Tag
 
-from contracts.base import JsonObject
+from holdfast.contracts.base import JsonObject
 from tests.adapters.rules.strict import Strict
 
 Identity = Annotated[str, Field(pattern=r"^.{1,64}$")]
@@ -170,6 +170,7 @@ class Request(Strict):
     tool_choice: Literal["none", "required", "auto"] | ToolChoice | None = None
     parallel_tool_calls: bool | None = None
     reasoning: Reasoning | None = None
+    max_tool_calls: Annotated[int, Field(ge=1)] | None = None
     max_output_tokens: Annotated[int, Field(ge=16)] | None = None
     text: Text | None = None
     include: list[Literal["reasoning.encrypted_content"]] | None = None

@@ -5,7 +5,7 @@ from itertools import count
 
 from pydantic import JsonValue
 
-from contracts.base import JsonObject
+from holdfast.contracts.base import JsonObject
 from tests.adapters.rules.strict import Event
 
 PIECE = 3

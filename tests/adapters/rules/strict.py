@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
-from contracts.base import JsonObject
+from holdfast.contracts.base import JsonObject
 
 
 class Strict(BaseModel):

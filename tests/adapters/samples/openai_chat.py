@@ -2,7 +2,7 @@
 
 from pydantic import JsonValue
 
-from contracts.base import JsonObject
+from holdfast.contracts.base import JsonObject
 from tests.adapters.rules.strict import Event
 
 MODEL: str = "gpt-4.1"

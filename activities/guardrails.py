@@ -1,0 +1,144 @@
+"""The activity that runs guardrails: each named one looks at each subject."""
+
+from collections.abc import Iterable
+from types import TracebackType
+
+from temporalio.exceptions import ApplicationError
+
+from holdfast.activities.callers import check_run
+from holdfast.activities.heartbeats import Heartbeater, time_limit
+from holdfast.contracts import bounds
+from holdfast.contracts.base import digest
+from holdfast.contracts.errors import AppError, words
+from holdfast.contracts.guardrails import (
+    GuardrailResult,
+    GuardrailVerdict,
+    GuardrailVerdicts,
+    RunGuardrails,
+    Subject,
+)
+from holdfast.guardrails.definition import (
+    LONGEST_CONSTRAINT,
+    LONGEST_REASON,
+    Guardrail,
+    GuardrailContext,
+    GuardrailFunction,
+    Holders,
+)
+from holdfast.tools.redaction import Redactor
+
+FAILED = "GuardrailFailed"
+MISSING = "GuardrailMissing"
+
+
+class GuardrailActivities:
+    """Runs the guardrails of an app. Raises AppError when two can't be told apart."""
+
+    def __init__(
+        self, guardrails: Iterable[Guardrail], holders: Holders, redactor: Redactor
+    ) -> None:
+        self._functions = functions(guardrails)
+        self._holders = holders
+        self._redactor = redactor
+
+    async def run(self, asked: RunGuardrails) -> GuardrailVerdicts:
+        """
+        Return a verdict for each guardrail and subject, in that order.
+
+        Raises ApplicationError where a guardrail can't decide, or this worker doesn't have it:
+        a run takes that for a tripwire.
+        """
+        check_run(asked.run_id)
+        looking = [(name, self._named(name)) for name in asked.names]
+        context = GuardrailContext.of(asked, self._holders)
+        late = ApplicationError("no answer in time", type=FAILED)
+        async with Heartbeater(), time_limit(late):
+            found = [
+                await self._verdict(name, function, subject, context)
+                for name, function in looking
+                for subject in asked.subjects
+            ]
+        return GuardrailVerdicts(verdicts=_bounded(found))
+
+    def _named(self, name: str) -> GuardrailFunction:
+        function = self._functions.get(name)
+        if function is None:
+            raise ApplicationError(
+                f"this worker has no guardrail {name!r}; deploy an app that has it",
+                type=MISSING,
+                non_retryable=True,
+            )
+        return function
+
+    async def _verdict(
+        self, name: str, function: GuardrailFunction, subject: Subject, context: GuardrailContext
+    ) -> GuardrailVerdict:
+        with _Deciding(name):
+            result = _said(await function(subject, context))
+        return GuardrailVerdict(
+            tripwire_triggered=result.tripwire_triggered,
+            reason=bounds.clipped(self._redactor.text(result.reason), LONGEST_REASON),
+            constraints=tuple(
+                bounds.clipped(self._redactor.text(each), LONGEST_CONSTRAINT)
+                for each in result.constraints
+            ),
+            applicable=result.applicable,
+            signals=result.signals,
+            guardrail=name,
+            subject=digest(subject.model_dump(mode="json")),
+            call_id=subject.call_id,
+        )
+
+
+def _bounded(found: list[GuardrailVerdict]) -> tuple[GuardrailVerdict, ...]:
+    """Cut what verdicts say where they wouldn't fit into one payload together."""
+    if bounds.size(found) <= bounds.VERDICTS:
+        return tuple(found)
+    room = bounds.VERDICTS // (2 * len(found))
+    return tuple(
+        verdict.model_copy(update={"reason": bounds.cut(verdict.reason, room), "constraints": ()})
+        for verdict in found
+    )
+
+
+def functions(guardrails: Iterable[Guardrail]) -> dict[str, GuardrailFunction]:
+    """Return the functions of guardrails that have one; raises AppError for a name used twice."""
+    known: dict[str, Guardrail] = {}
+    for each in guardrails:
+        if known.setdefault(each.spec.name, each).function != each.function:
+            raise AppError(
+                f"guardrail {each.spec.name!r}: two different guardrails have this name; "
+                "rename one"
+            )
+    return {name: each.function for name, each in known.items() if each.function is not None}
+
+
+def _said(result: object) -> GuardrailResult:
+    """Let through what a guardrail may say; whoever wrote it may have forgotten to say it."""
+    if isinstance(result, GuardrailResult):
+        return result
+    raise TypeError(
+        f"it returned {type(result).__name__}; "
+        "return passed(), tripped(reason) or not_applicable(reason)"
+    )
+
+
+class _Deciding:
+    """Whatever a guardrail raises says that it can't decide."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        _: TracebackType | None,
+    ) -> None:
+        if isinstance(error, Exception):
+            said = words(error) or type(error).__name__
+            raise ApplicationError(
+                f"guardrail {self._name!r} can't decide: {said}", type=FAILED
+            ) from error

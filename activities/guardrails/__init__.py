@@ -1,1 +1,0 @@
-"""Guardrails: how an app defines them, what runs them, and those that come with Holdfast."""

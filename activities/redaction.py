@@ -1,0 +1,163 @@
+"""Whatever leaves an activity is cleared of secrets: results, failures, heartbeats, stacks."""
+
+import asyncio
+import contextlib
+import traceback
+from types import TracebackType
+from typing import Any
+
+import structlog
+from pydantic import JsonValue
+from pydantic_core import from_json, to_json
+from temporalio import activity
+from temporalio.common import RawValue
+from temporalio.exceptions import ApplicationError, CancelledError
+from temporalio.worker import (
+    ActivityInboundInterceptor,
+    ActivityOutboundInterceptor,
+    ExecuteActivityInput,
+    Interceptor,
+)
+
+from holdfast.contracts.base import joined
+from holdfast.contracts.bounds import FAILURE, cut
+from holdfast.contracts.errors import HoldfastError, words
+from holdfast.tools.redaction import Redactor
+
+LARGE = 100_000
+"""Bytes; clearing so many takes too long for the loop that all runs share."""
+
+_TOO_DEEP = "[redacted: nested too deeply to be checked]"
+
+log = structlog.get_logger()
+
+
+class Redaction(Interceptor):
+    """
+    Stands between all activities of a worker and history.
+
+    A result leaves without known secrets; what it tells of others is the business of whoever made
+    it, because what only looks like a credential may be what a provider wants to have back. All
+    else leaves without lookalikes, too: people read it, and nobody needs it word by word.
+    """
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
+        return _Inbound(next, self._redactor)
+
+
+class _Inbound(ActivityInboundInterceptor):
+    def __init__(self, next: ActivityInboundInterceptor, redactor: Redactor) -> None:
+        super().__init__(next)
+        self._redactor = redactor
+
+    def init(self, outbound: ActivityOutboundInterceptor) -> None:
+        super().init(_Outbound(outbound, self._redactor))
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> RawValue:
+        # A secret may be rotated while the activity still works with the old one.
+        self._redactor.learn()
+        with _Failing(self._redactor):
+            return await self._cleared(await super().execute_activity(input))
+
+    async def _cleared(self, result: object) -> RawValue:
+        [payload] = activity.payload_converter().to_payloads([result])
+        if len(payload.data) > LARGE:
+            payload.data = await asyncio.to_thread(self._without_known, payload.data)
+        elif payload.data:
+            payload.data = self._without_known(payload.data)
+        return RawValue(payload)
+
+    def _without_known(self, content: bytes) -> bytes:
+        try:
+            return self._redactor.json(content, lookalikes=False)
+        except ValueError:
+            # A text in the place of a result is none: whoever waits for it would try for ever.
+            raise ApplicationError(
+                "what it returns is nested too deeply to be cleared of secrets",
+                type="NestedTooDeeply",
+                non_retryable=True,
+            ) from None
+
+
+class _Failing:
+    """Whatever is raised through it leaves as a failure that has no secrets."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        _: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            raise self._told(error) from None
+
+    def _told(self, error: BaseException) -> BaseException:
+        """Return what stands for an error, whatever it raises itself when it is looked at."""
+        with contextlib.suppress(Exception):
+            return self._failure(error)
+        final = isinstance(error, ApplicationError) and error.non_retryable
+        return ApplicationError("it can't be told what failed", non_retryable=final)
+
+    def _failure(self, error: BaseException) -> BaseException:
+        """Return what stands for an error in history: without its causes and its stack."""
+        match error:
+            case _ if is_cancellation(error):
+                return asyncio.CancelledError()
+            case ApplicationError():
+                self._log(error.__cause__)
+                return ApplicationError(
+                    self._clear(error.message),
+                    *(_cleared(detail, self._redactor) for detail in error.details),
+                    type=error.type and self._clear(error.type),
+                    non_retryable=error.non_retryable,
+                    next_retry_delay=error.next_retry_delay,
+                    category=error.category,
+                )
+            case _:
+                self._log(error)
+                kind = self._clear(type(error).__name__)
+                return ApplicationError(self._clear(words(error)), type=kind)
+
+    def _clear(self, text: str) -> str:
+        return cut(joined(self._redactor.text(text)), FAILURE)
+
+    def _log(self, error: BaseException | None) -> None:
+        """
+        Keep the stack of a fault: whoever wrote the code needs one.
+
+        History has none, which may quote anything; what we raise on purpose needs none.
+        """
+        if error is not None and not isinstance(error, HoldfastError):
+            stack = self._redactor.text("".join(traceback.format_exception(error)))
+            kind = activity.info().activity_type
+            log.warning("activity.raised", activity=kind, stack=joined(stack))
+
+
+class _Outbound(ActivityOutboundInterceptor):
+    def __init__(self, next: ActivityOutboundInterceptor, redactor: Redactor) -> None:
+        super().__init__(next)
+        self._redactor = redactor
+
+    def heartbeat(self, *details: Any) -> None:  # noqa: ANN401 -- as the SDK says it
+        super().heartbeat(*(_cleared(detail, self._redactor) for detail in details))
+
+
+def _cleared(detail: object, redactor: Redactor) -> JsonValue:
+    """Return a detail as JSON; of what is none, its words are."""
+    try:
+        return from_json(redactor.json(to_json(detail, serialize_unknown=True)))
+    except ValueError:
+        return _TOO_DEEP
+
+
+def is_cancellation(error: BaseException) -> bool:
+    """Whether an activity ends because somebody wanted it, and not because it says so itself."""
+    return isinstance(error, asyncio.CancelledError | CancelledError) and activity.is_cancelled()

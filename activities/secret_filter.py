@@ -1,0 +1,108 @@
+"""What a tool says is cleared of secrets before anything of it is cut, kept or refused."""
+
+import asyncio
+from types import TracebackType
+
+from pydantic import JsonValue
+from pydantic_core import from_json, to_json
+from temporalio.exceptions import ApplicationError
+
+from holdfast.activities.redaction import LARGE, is_cancellation
+from holdfast.contracts.bounds import REPORT, readable
+from holdfast.contracts.errors import ToolCrashed, ToolError, ToolTimeout, words
+from holdfast.contracts.tools import ToolSuccess
+from holdfast.tools.context import UNREADABLE_REPORT
+from holdfast.tools.redaction import WITHHELD, Redactor, withheld
+
+MOST_DETAILS = 10
+"""Of what a tool raises."""
+
+_WITHHELD_SUMMARY = "done; texts and numbers of the result are withheld, the tool delivers them"
+
+
+class SecretFilter:
+    """
+    Keeps the secrets of one call that a cut would hide from whoever looks for them later.
+
+    With *withholds* no text and no number of the call's result, reports, refusals or failures
+    leaves at all, known or not: it may have made a secret just now.
+    """
+
+    def __init__(self, redactor: Redactor, *, withholds: bool) -> None:
+        self._redactor = redactor
+        self._withholds = withholds
+
+    async def cleared(self, content: bytes) -> bytes | None:
+        """Return a result without secrets; null for one that can't be read."""
+        if len(content) > LARGE:
+            return await asyncio.to_thread(self._cleared, content)
+        return self._cleared(content)
+
+    def summarized(self, result: ToolSuccess) -> ToolSuccess:
+        """Say in the summary of a result what was withheld of it."""
+        return (
+            result.model_copy(update={"summary": _WITHHELD_SUMMARY}) if self._withholds else result
+        )
+
+    def report(self, progress: JsonValue) -> JsonValue:
+        """Return what a tool may report."""
+        return self._told(to_json(progress))
+
+    def refusal(self, error: ToolError, *, by_tool: bool = True) -> ToolError:
+        """Return what a tool refuses with, or its worker, without secrets; the model reads it."""
+        if by_tool and self._withholds:
+            error.reason, error.next_valid_actions = WITHHELD, ()
+            return error
+        error.reason = self._redactor.text(error.reason)
+        error.next_valid_actions = tuple(map(self._redactor.text, error.next_valid_actions))
+        return error
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        _: TracebackType | None,
+    ) -> None:
+        """Have whatever the tool raised fail its activity, under the name that it has."""
+        if error is None or isinstance(error, ToolError) or is_cancellation(error):
+            return
+        raise self._failure(error) from (None if self._withholds else error)
+
+    def _failure(self, error: BaseException) -> BaseException:
+        match error:
+            case ToolTimeout():
+                return ApplicationError(str(error), type="ToolTimeout", non_retryable=True)
+            case ToolCrashed():
+                return ApplicationError(self._words(error), type=error.kind)
+            case ApplicationError():
+                return ApplicationError(
+                    WITHHELD if self._withholds else error.message,
+                    *(self._detail(detail) for detail in error.details[:MOST_DETAILS]),
+                    type=error.type,
+                    non_retryable=error.non_retryable,
+                    next_retry_delay=error.next_retry_delay,
+                    category=error.category,
+                )
+            case _:
+                return ApplicationError(self._words(error), type=type(error).__name__)
+
+    def _words(self, error: BaseException) -> str:
+        said = words(error)
+        return WITHHELD if self._withholds and said else said
+
+    def _detail(self, detail: object) -> JsonValue:
+        return self._told(to_json(detail, serialize_unknown=True))
+
+    def _told(self, content: bytes) -> JsonValue:
+        if len(content) > REPORT:
+            return f"a report of {len(content):,} bytes is left out: {REPORT:,} is most"
+        if not readable(content):
+            return UNREADABLE_REPORT
+        return from_json(withheld(content) if self._withholds else content)
+
+    def _cleared(self, content: bytes) -> bytes | None:
+        if not readable(content):
+            return None
+        return self._redactor.json(withheld(content) if self._withholds else content)

@@ -1,0 +1,79 @@
+"""
+The HTTP client under each SDK, imported when one is opened: where it goes, and what it takes.
+
+A redirect would carry the conversation to whomever a server names, so none is followed. A packed
+answer may unpack to four thousand times its size: none is asked for, and none is unpacked. What
+is read is metered, from the request on. A cookie of one run's answer would go out with the
+requests of all others, so none is kept.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+
+from httpx2 import AsyncByteStream, AsyncClient, Response
+
+from holdfast.adapters.heads import Line, watch_heads
+from holdfast.adapters.meter import METER, Meter, Unfit
+
+_PLAIN = "identity"
+
+_WHOLE_PIECE = 65_536
+"""Bytes that are handed on though no line has ended."""
+
+_TURN = 1_000
+"""Pieces; they may all lie in one packet, and everybody else waits while they are taken."""
+
+
+def opened(kind: type[AsyncClient]) -> AsyncClient:
+    """Open a client of the *kind* that an SDK has, with its own time-outs and limits."""
+    client = kind(
+        follow_redirects=False,
+        headers={"Accept-Encoding": _PLAIN},
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+        event_hooks={"response": [_received]},
+    )
+    watch_heads(client)
+    return client
+
+
+async def _received(response: Response) -> None:
+    """Look at the head of an answer, before anything of its body is read."""
+    if isinstance(line := response.extensions.get("network_stream"), Line):
+        line.has_answered()
+    packed = response.headers.pop("Content-Encoding", "").strip().lower() not in ("", _PLAIN)
+    if packed and response.is_success:
+        raise Unfit("packed, which nobody asked for")
+    # A server may name any codec of Python's, of which some take quadratic time.
+    response.encoding = "utf-8"
+    if isinstance(response.stream, AsyncByteStream):
+        meter = response.extensions[METER] = Meter()
+        response.stream = _Metered(response.stream, meter)
+
+
+class _Metered(AsyncByteStream):
+    """
+    A body of which every piece is metered as it comes, and handed on with the line that it ends.
+
+    For each piece of an event an SDK may copy all that it has of it.
+    """
+
+    def __init__(self, stream: AsyncByteStream, meter: Meter) -> None:
+        self._stream = stream
+        self._meter = meter
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        held, pieces = bytearray(), 0
+        async for piece in self._stream:
+            self._meter.take(piece)
+            held += piece
+            if b"\n" in piece or b"\r" in piece or len(held) >= _WHOLE_PIECE:
+                yield bytes(held)
+                held.clear()
+            pieces += 1
+            if pieces % _TURN == 0:
+                await asyncio.sleep(0)
+        yield bytes(held)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

@@ -1,0 +1,105 @@
+"""One exchange with a provider: a stream is read to its end before anything of it counts."""
+
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Protocol
+
+from pydantic import TypeAdapter
+
+from holdfast.adapters import wire
+from holdfast.adapters.meter import METER, Meter
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.model import ModelReply
+
+_EVENT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
+_STREAMED = "text/event-stream"
+_UNTYPED = frozenset({"", "text/plain", "application/octet-stream"})
+
+
+class HttpResponse(Protocol):
+    """The part of an SDK's response that is used here."""
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    @property
+    def extensions(self) -> Mapping[str, object]: ...
+
+    async def aread(self) -> bytes: ...
+
+
+class EventStream(Protocol):
+    """What a provider's SDK returns for a streamed request."""
+
+    @property
+    def response(self) -> HttpResponse: ...
+
+    def __aiter__(self) -> AsyncIterator[object]: ...
+
+    async def close(self) -> None: ...
+
+
+class Exchange:
+    """
+    What came of one request so far, and when.
+
+    Whatever ends it early, `events` are what had come until then: they tell what it cost.
+    """
+
+    def __init__(self) -> None:
+        self.events: list[JsonObject] = []
+        self._began = time.perf_counter()
+        self._first: float | None = None
+
+    async def read(
+        self,
+        stream: EventStream,
+        begins: Callable[[JsonObject], bool],
+        fails: Callable[[JsonObject], bool] = lambda _: False,
+    ) -> JsonObject | None:
+        """
+        Read the stream into `events`; *begins* says which event brings the first token.
+
+        An event that *fails* is an error, and nothing that comes behind it is waited for.
+        Returns the whole response instead where the server doesn't stream. Raises what the SDK
+        raises, and ValueError for what is no JSON object. The connection is closed in any case.
+        """
+        meter = stream.response.extensions.get(METER)
+        kind = stream.response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        try:
+            # Some servers stream without saying so; nobody sends a page or JSON as something else.
+            if kind != _STREAMED and kind not in _UNTYPED:
+                return wire.json_object(await stream.response.aread())
+            if isinstance(meter, Meter):
+                meter.expect_events()
+            async for sent in stream:
+                event = _EVENT.validate_python(sent)
+                if self._first is None and begins(event):
+                    self._first = time.perf_counter()
+                self.events.append(event)
+                if fails(event):
+                    break
+                if isinstance(meter, Meter):
+                    meter.end_event()
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
+        finally:
+            # The SDKs close it when they have read it, or when the garbage collector comes by.
+            await stream.close()
+        if not self.events and kind != _STREAMED:
+            raise ValueError("neither a stream nor JSON")
+        return None
+
+    def timed(self, reply: ModelReply) -> ModelReply:
+        """Return the reply with the time that it took."""
+        now = time.perf_counter()
+        return reply.model_copy(
+            update={
+                "latency_ms": _milliseconds(now - self._began),
+                "first_token_ms": _milliseconds((self._first or now) - self._began),
+            }
+        )
+
+
+def _milliseconds(seconds: float) -> int:
+    return max(round(seconds * 1000), 1)

@@ -1,0 +1,135 @@
+"""`static_analysis`: the code of an answer has no critical flaws, says Ruff."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Unpack
+
+from pydantic import BaseModel, TypeAdapter
+from ruff import find_ruff_bin  # pyright: ignore[reportMissingTypeStubs] -- its types are in the code
+
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.guardrails import GuardrailResult, Subject
+from holdfast.guardrails.builtin.making import BuiltinOptions, builtin, made
+from holdfast.guardrails.definition import (
+    Guardrail,
+    GuardrailContext,
+    not_applicable,
+    passed,
+    tripped,
+)
+from holdfast.guardrails.detectors.code_blocks import Block, blocks
+
+CRITICAL = (
+    *("S102", "S307"),  # exec, eval
+    *("S602", "S604", "S605", "S609"),  # a shell reads what is put together
+    *("S301", "S506"),  # pickle and YAML run what they read
+    *("S501", "S608"),  # no check of certificates, SQL put together
+    *("S105", "S106", "S107"),  # passwords in the code
+)
+"""Rules of Ruff that are critical unless told otherwise, beside what is no Python at all."""
+
+_MINOR = ("E4", "E7", "F")
+_NO_PYTHON = "invalid-syntax"
+_PYTHON = frozenset({"python", "py", "python3", "py3"})
+_MOST_BLOCKS = 50
+_MOST_NAMED = 20
+
+
+class _Place(BaseModel):
+    row: int
+
+
+class _Finding(BaseModel):
+    """What Ruff writes of a finding, as far as it is read."""
+
+    code: str | None
+    message: str
+    location: _Place
+
+    @property
+    def rule(self) -> str:
+        return self.code or _NO_PYTHON
+
+
+_FINDINGS = TypeAdapter(list[_Finding])
+
+
+@builtin
+def static_analysis(
+    critical: Sequence[str] = CRITICAL, **wishes: Unpack[BuiltinOptions]
+) -> Guardrail:
+    """
+    Trip on Python in an answer that breaks one of the *critical* rules of Ruff, or is no Python.
+
+    Code that says `noqa` is looked at all the same. Other findings pass and are named. A block
+    without a language counts where it can be read as Python.
+    """
+    return made("static_analysis", "output", _Analysis(tuple(critical)), wishes)
+
+
+@dataclass(frozen=True)
+class _Analysis:
+    """The rules that are critical."""
+
+    critical: tuple[str, ...]
+
+    async def __call__(self, subject: Subject, _: GuardrailContext) -> GuardrailResult:
+        found = await asyncio.to_thread(lambda: [*blocks(subject.text)])
+        code = [block for block in found if not block.language or block.language in _PYTHON]
+        if len(code) > _MOST_BLOCKS:
+            return tripped(
+                f"it has {len(code)} blocks of code, more than are looked at ({_MOST_BLOCKS})",
+                f"show at most {_MOST_BLOCKS} blocks of code",
+            )
+        findings = [await self._findings(block) for block in code]
+        if all(each is None for each in findings):
+            return not_applicable("there is no Python in it")
+        return self._judged([finding for each in findings for finding in each or ()])
+
+    async def _findings(self, block: Block) -> list[_Finding] | None:
+        """Return what Ruff finds in a block; null for one that may well be something else."""
+        findings = await _ruff(block.content, (*_MINOR, *self.critical))
+        if not block.language and any(each.rule == _NO_PYTHON for each in findings):
+            return None
+        return findings
+
+    def _judged(self, findings: Sequence[_Finding]) -> GuardrailResult:
+        severe = [each for each in findings if self._is_critical(each)]
+        if not severe:
+            minor = ", ".join(sorted({each.rule for each in findings}))
+            return passed(f"minor: {minor}" if minor else "")
+        rules = ", ".join(sorted({each.rule for each in severe}))
+        return tripped(
+            f"the code has critical flaws: {rules}",
+            *(
+                f"{each.rule} in line {each.location.row}: {each.message}"
+                for each in severe[:_MOST_NAMED]
+            ),
+        )
+
+    def _is_critical(self, finding: _Finding) -> bool:
+        return finding.rule == _NO_PYTHON or finding.rule.startswith(self.critical)
+
+
+async def _ruff(code: str, rules: Sequence[str]) -> list[_Finding]:
+    """Have Ruff look at code by these rules and nothing else; nothing is written, nothing run."""
+    process = await asyncio.create_subprocess_exec(
+        find_ruff_bin(),
+        *("check", "--isolated", "--no-cache", "--ignore-noqa", "--quiet"),
+        *("--output-format", "json", "--select", ",".join(rules)),
+        *("--stdin-filename", "answer.py", "-"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        said, complaint = await process.communicate(code.encode("utf-8", "replace"))
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode not in (0, 1):
+        lines = complaint.decode("utf-8", "replace").strip().splitlines()
+        raise HoldfastError(f"Ruff can't look at the code: {lines[-1] if lines else 'no reason'}")
+    return _FINDINGS.validate_json(said)

@@ -1,0 +1,76 @@
+"""What all built-in guardrails may be told, and how a text is looked at."""
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypedDict, TypeVar, Unpack, cast, get_args, get_type_hints
+
+from pydantic import FiniteFloat
+
+from holdfast.contracts.errors import AppError
+from holdfast.contracts.guardrails import Layer, Mode, OnTrip, Watched
+from holdfast.guardrails.definition import Guardrail, GuardrailFunction, Terms, settled, specified
+
+LARGE = 100_000
+"""Characters; looking at so many takes too long for the loop that all runs share."""
+
+Found = TypeVar("Found")
+Told = ParamSpec("Told")
+
+
+class BuiltinOptions(TypedDict, total=False):
+    """What every built-in guardrail may be told; two of one kind in an app need two names."""
+
+    name: str
+    on_trip: OnTrip
+    timeout: FiniteFloat
+
+
+class InputOptions(BuiltinOptions, total=False):
+    """What those of layer "input" may be told beside that."""
+
+    mode: Mode
+    watches: tuple[Watched, ...]
+    local: bool
+
+
+def builtin(make: Callable[Told, Guardrail]) -> Callable[Told, Guardrail]:
+    """Have what makes a guardrail refuse, on one line, what its signature doesn't allow."""
+    name = make.__name__
+    signature = inspect.signature(make)
+    known = get_type_hints(make, include_extras=True)
+    del known["return"]
+    (wishes,) = get_args(known.pop("wishes"))
+    known |= get_type_hints(wishes, include_extras=True)
+
+    @wraps(make)
+    def checked(*args: Told.args, **kwargs: Told.kwargs) -> Guardrail:
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise AppError(f"guardrail {name!r}: {error}") from None
+        told = settled(name, {**given.pop("wishes", {}), **given}, known)
+        # Everything goes by its name, which a ParamSpec can't say.
+        return cast("Callable[..., Guardrail]", make)(**told)
+
+    return checked
+
+
+def made(
+    name: str,
+    layer: Layer,
+    function: GuardrailFunction,
+    wishes: BuiltinOptions | InputOptions,
+    **terms: Unpack[Terms],
+) -> Guardrail:
+    """Make a built-in guardrail: *terms* are its own, *wishes* replace them."""
+    own = cast("Terms", {**terms, **wishes})  # what it is told beside Terms is its name
+    return Guardrail(specified(wishes.get("name", name), layer, own), function)
+
+
+async def looked(text: str, look: Callable[[str], Found]) -> Found:
+    """Look at a text; at a long one beside the loop."""
+    if len(text) > LARGE:
+        return await asyncio.to_thread(look, text)
+    return look(text)

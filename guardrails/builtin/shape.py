@@ -1,0 +1,123 @@
+"""`spec_compliance`: an answer has the shape of a JSON Schema or an OpenAPI document."""
+
+import json
+from dataclasses import dataclass
+from itertools import islice
+from typing import TypeAlias, Unpack
+
+import jsonschema_rs
+from pydantic import InstanceOf, JsonValue
+from pydantic_core import from_json
+
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.bounds import clipped
+from holdfast.contracts.errors import AppError
+from holdfast.contracts.guardrails import GuardrailResult, Subject
+from holdfast.guardrails.builtin.making import BuiltinOptions, builtin, made
+from holdfast.guardrails.definition import (
+    Guardrail,
+    GuardrailContext,
+    not_applicable,
+    passed,
+    tripped,
+)
+from holdfast.guardrails.detectors.code_blocks import blocks
+from holdfast.guardrails.detectors.openapi import Component, component_schema, outside_references
+from holdfast.tools.readings import flaws
+
+_MOST_OBJECTIONS = 10
+_LONGEST_OBJECTION = 300
+_LINEAR = jsonschema_rs.RegexOptions()
+
+Document: TypeAlias = InstanceOf[JsonObject]
+"""Not looked at in depth: YAML has numbers as keys, and the component is what counts."""
+
+
+@builtin
+def spec_compliance(
+    *,
+    schema: Document | None = None,
+    openapi: Document | None = None,
+    component: str | None = None,
+    **wishes: Unpack[BuiltinOptions],
+) -> Guardrail:
+    """
+    Trip on an answer that isn't JSON of a shape.
+
+    The shape is a JSON Schema, or the *component* of an OpenAPI document (3.0 or 3.1). Raises
+    AppError where that can't be used; whatever it refers to must be inside of it.
+    """
+    name = wishes.get("name", "spec_compliance")
+    shape = _shape(name, schema, openapi, component)
+    outside = next(outside_references(shape.schema), None)
+    if outside is not None:
+        raise AppError(
+            f"guardrail {name!r}: {outside!r} is outside of the document; put it inside"
+        )
+    look = _Shape(shape)
+    try:
+        look.validator()
+    except (ValueError, jsonschema_rs.ReferencingError) as error:
+        line = " ".join(str(error).split())
+        raise AppError(f"guardrail {name!r}: its schema can't be used: {line}") from None
+    return made("spec_compliance", "output", look, wishes)
+
+
+def _shape(
+    name: str, schema: JsonObject | None, openapi: JsonObject | None, component: str | None
+) -> Component:
+    if openapi is not None and component is not None and schema is None:
+        try:
+            return component_schema(openapi, component)
+        except AppError as error:
+            raise AppError(f"guardrail {name!r}: {error}") from None
+    if schema is not None and openapi is None and component is None:
+        return Component(schema, "2020-12")
+    raise AppError(f"guardrail {name!r}: give either schema, or openapi and component")
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """The shape that an answer must have."""
+
+    component: Component
+
+    def validator(self) -> jsonschema_rs.Validator:
+        schema, draft = self.component
+        if draft == "4":
+            return jsonschema_rs.Draft4Validator(
+                schema, validate_formats=True, offline=True, pattern_options=_LINEAR
+            )
+        return jsonschema_rs.validator_for(
+            schema, validate_formats=True, offline=True, pattern_options=_LINEAR
+        )
+
+    async def __call__(self, subject: Subject, _: GuardrailContext) -> GuardrailResult:
+        if subject.kind != "answer":
+            return not_applicable("only an answer has the shape of one")
+        try:
+            value = _value(subject)
+        except ValueError:
+            return tripped("the answer is no JSON", "answer with nothing but JSON")
+        found = flaws(self.validator(), self.component.schema, value)
+        objections = list(islice(found, _MOST_OBJECTIONS))
+        if not objections:
+            return passed()
+        # The model alone reads what quotes its answer.
+        rules = dict.fromkeys(clipped(flaw.rule, _LONGEST_OBJECTION) for flaw in objections)
+        return tripped(
+            f"the answer doesn't fit: {'; '.join(rules)}",
+            *(clipped(flaw.said, _LONGEST_OBJECTION) for flaw in objections),
+        )
+
+
+def _value(subject: Subject) -> JsonValue:
+    """Return an answer as data; raises ValueError where it is none."""
+    if subject.data is not None:
+        return subject.data
+    found = [block for block in blocks(subject.text) if block.language in ("", "json")]
+    fenced = subject.text.strip().startswith(("```", "~~~")) and len(found) == 1
+    value: JsonValue = from_json(found[0].content if fenced else subject.text.strip())
+    # The other parser lets a number through that is larger than any.
+    json.dumps(value, allow_nan=False)
+    return value

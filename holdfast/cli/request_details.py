@@ -1,0 +1,213 @@
+"""Requests as the people read them who decide: everything that they need, and how to answer."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+from pydantic import JsonValue
+
+from holdfast.cli import screen
+from holdfast.cli.render import field
+from holdfast.cli.screen import Screen
+from holdfast.contracts.approvals import (
+    Approvable,
+    ApprovalRequest,
+    Escalation,
+    Question,
+    Request,
+    Review,
+)
+from holdfast.contracts.control import Approach, ModelAttempt
+from holdfast.contracts.undoing import UndoRuling
+from holdfast.contracts.usage import UsageMetrics
+from holdfast.contracts.visible import visible_lines
+from holdfast.run.summaries import subject_line
+from holdfast.trace.words import counted, dollars, duration, moment
+
+_VALUE = 14
+"""The column in which the values of a request begin."""
+
+
+def show_request(out: Screen, run: str, request: Request) -> None:
+    """Print everything that a person needs to judge a request, and how to answer it."""
+    out.line(f"{run}  {request.request_id}  {_question(request)}", "yellow", hang=_VALUE)
+    waits = duration(datetime.now(UTC) - request.requested_at)
+    for name, value in (
+        *particulars(request),
+        ("waits", f"since {waits}, until {moment(request.expires_at)}"),
+        ("digest", request.digest),
+    ):
+        for number, line in enumerate(visible_lines(value)):
+            out.line(f"    {'' if number else name:<10}{line}", hang=_VALUE)
+    # Not cut: it is there to be copied.
+    out.line(f"    {'decide':<10}{command(run, request)}")
+
+
+def command(run: str, request: Request) -> str:
+    """Return the command with which a person answers a request."""
+    name = request.request_id
+    match request:
+        case ApprovalRequest() | Review():
+            return f"{screen.command('approve', run, name)}   (or: reject)"
+        case Question():
+            return f'{screen.command("answer", run, name)} "..."'
+        case Escalation():
+            return f"{screen.command('resolve', run, name)} resume   (or: abort, extend)"
+
+
+def particulars(request: Request) -> list[tuple[str, str]]:
+    """Return what a person needs to judge a request, as names and values."""
+    match request:
+        case ApprovalRequest():
+            found = [*_action(request), *_consequences(request), *_conditions(request)]
+        case Review():
+            found = [*_reviewed(request), *_conditions(request)]
+        case Question():
+            found = [("why", request.reason)]
+        case Escalation():
+            found = list(_escalated(request))
+    return [(name, value) for name, value in found if value]
+
+
+def _question(request: Request) -> str:
+    match request:
+        case ApprovalRequest():
+            return f"approve {request.tool}?"
+        case Review():
+            return f"approve {subject_line(request)}? {request.reason}"
+        case Question():
+            return request.question
+        case Escalation():
+            return f"escalated: {request.reason}"
+
+
+def _action(request: ApprovalRequest) -> list[tuple[str, str]]:
+    """Show what will be done, with every argument, and the draft of it as it stands."""
+    arguments = [
+        ("", f"{name} = {json.dumps(value, ensure_ascii=False)}")
+        for name, value in request.arguments.items()
+    ]
+    return [("action", request.action), *arguments, ("draft", _draft(request.preview))]
+
+
+def _draft(preview: JsonValue) -> str:
+    """Show a draft whole: what is left out would be approved unseen."""
+    match preview:
+        case None:
+            return ""
+        case str():
+            return preview
+        case dict():
+            return "\n".join(f"{name} = {field(value)}" for name, value in preview.items())
+        case _:
+            return field(preview)
+
+
+def _reviewed(request: Review) -> list[tuple[str, str]]:
+    """Show what is approved as it stands: what is left out would be approved unseen."""
+    return [
+        ("asks", request.action),
+        ("reason", request.reason),
+        ("what", request.subject),
+        ("text", request.text),
+        ("call", request.call_id),
+        ("recovery", request.recovery),
+        ("for", request.requester),
+    ]
+
+
+def _escalated(request: Escalation) -> Iterator[tuple[str, str]]:
+    """Show why a run came to a halt: what was tried and what it cost, each in its line."""
+    yield "asks", request.action
+    yield "reason", request.reason
+    yield "detail", request.detail
+    yield "trigger", request.trigger
+    yield "attempts", "\n".join(map(_attempt, request.attempts))
+    yield "tried", "\n".join(map(_approach, request.approaches))
+    yield "used", _used(request.usage) if request.usage else ""
+    yield "sure", f"{request.confidence:.2f} of 1" if request.confidence is not None else ""
+    yield "answer", request.answer or ""
+
+
+def _attempt(attempt: ModelAttempt) -> str:
+    cost = "" if attempt.cost is None else f" ({dollars(attempt.cost)})"
+    failure = f"{attempt.kind}: {_one_line(attempt.error)}{cost}"
+    return f"turn {attempt.turn}, {attempt.model}, {moment(attempt.at)}: {failure}"
+
+
+def _approach(approach: Approach) -> str:
+    came = f"; came as far as: {_one_line(approach.partial_progress)}"
+    return (
+        f"{approach.number}. {_one_line(approach.approach).rstrip('.')}: "
+        f"{_one_line(approach.failure_reason)}{came if approach.partial_progress else ''}"
+    )
+
+
+def _used(usage: UsageMetrics) -> str:
+    tokens = f"{usage.input_tokens} + {counted(usage.output_tokens, 'token')}"
+    return f"{tokens}, {dollars(usage.estimated_cost)}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _consequences(request: ApprovalRequest) -> list[tuple[str, str]]:
+    policy = f" of policy {request.policy}" if request.policy else ""
+    return [
+        ("risk", f"{request.risk}: {request.reason} (rule {request.rule}{policy})"),
+        ("scope", "" if request.scope == "none" else request.scope),
+        ("expected", request.expected_result),
+        ("rollback", request.rollback),
+        ("undo", _undo(request.undo)),
+        ("recovery", request.recovery),
+        ("for", request.requester),
+    ]
+
+
+def _undo(undo: UndoRuling | None) -> str:
+    """Say what would take the call back: whoever approves the call approves that."""
+    if undo is None:
+        return ""
+    way_back = f"; recovery: {undo.recovery}" if undo.recovery else ""
+    allowed = {
+        "allow": "may run if the run has to take this back",
+        "approval_required": "approved with this, as far as this approval suffices for it",
+        "deny": "never runs",
+    }
+    why = f"{undo.reason} (rule {undo.rule})"
+    return f"{undo.tool} ({undo.risk}): {allowed[undo.verdict]}: {why}{way_back}"
+
+
+def _conditions(request: Approvable) -> list[tuple[str, str]]:
+    """Show who may approve, how many must, how they prove who they are, and who has."""
+    who = f"a member of {' or '.join(request.groups)}" if request.groups else "anybody"
+    given = [f"{one.approver} at {moment(one.at)}" for one in request.approvals]
+    count = f"{request.count} approvals, {len(given)} given" if request.count > 1 else ""
+    return [
+        ("who", f"{who}, but not whom it is for"),
+        ("needs", count),
+        ("given", "\n".join(given)),
+        ("strength", _strength(request)),
+        ("escalates", _escalation(request)),
+    ]
+
+
+def _strength(request: Approvable) -> str:
+    if not request.needs_proof:
+        return ""
+    methods = f", by {' or '.join(request.methods)}" if request.methods else ""
+    age = request.max_auth_age
+    fresh = f", not longer than {duration(timedelta(seconds=age))} ago" if age is not None else ""
+    how = f"; signed in{methods}{fresh}".replace("in, ", "in ", 1) if methods or fresh else ""
+    return f"strong: a signed approval{how}"
+
+
+def _escalation(request: Approvable) -> str:
+    if not request.escalate_to or request.escalate_after is None:
+        return ""
+    groups = " or ".join(request.escalate_to)
+    if request.escalated_at is not None:
+        return f"since {moment(request.escalated_at)} members of {groups} may approve too"
+    at = request.requested_at + timedelta(seconds=request.escalate_after)
+    return f"at {moment(at)} to {groups}"

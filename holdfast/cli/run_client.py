@@ -1,0 +1,165 @@
+"""Talking to one run: whatever the server or the run refuses becomes one line."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TypeVar
+
+from pydantic import JsonValue, TypeAdapter
+from temporalio.api.errordetails.v1 import NamespaceNotFoundFailure
+from temporalio.client import (
+    Client,
+    WorkflowExecutionDescription,
+    WorkflowExecutionStatus,
+    WorkflowHistory,
+    WorkflowQueryFailedError,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
+from temporalio.service import RPCError, RPCStatusCode
+
+from holdfast import histories
+from holdfast.cli.screen import command
+from holdfast.contracts.approvals import ApprovalSignal, MessageOutcome, PendingPage, Request
+from holdfast.contracts.base import Inbound, JsonObject
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.run import WORKFLOW_TYPE
+
+Answer = TypeVar("Answer")
+
+_PENDING = TypeAdapter(PendingPage)
+
+PATIENCE = timedelta(seconds=3)
+"""A worker that is there answers within milliseconds, unless it has to replay a long run."""
+
+_NO_WORKER = {
+    RPCStatusCode.CANCELLED,
+    RPCStatusCode.DEADLINE_EXCEEDED,
+    RPCStatusCode.FAILED_PRECONDITION,
+}
+
+START_A_WORKER = "start one with 'holdfast dev APP' or 'python worker.py APP'"
+
+
+async def ask(
+    client: Client, run: str, query: str, type: TypeAdapter[Answer], *arguments: JsonObject
+) -> Answer | None:
+    """
+    Ask a run what it knows. Null when no worker answers, or the run has only just begun.
+
+    Raises HoldfastError when there is no such run.
+    """
+    handle = client.get_workflow_handle(run)
+    try:
+        answer: JsonValue = await handle.query(query, args=arguments, rpc_timeout=PATIENCE)
+    except WorkflowQueryFailedError:
+        return None
+    except RPCError as error:
+        if error.status in _NO_WORKER:
+            return None
+        raise _explained(error, client, run) from None
+    return type.validate_python(answer)
+
+
+async def waiting(client: Client, run: str) -> tuple[Request, ...] | None:
+    """Ask a run what waits for a person, page by page: whole requests, or null as in `ask`."""
+    found: tuple[Request, ...] = ()
+    offset: int | None = 0
+    while offset is not None:
+        page = await ask(client, run, "pending", _PENDING, {"offset": offset})
+        if page is None:
+            return None
+        found, offset = found + page.items, page.next_offset
+    return found
+
+
+async def pending(client: Client, run: str) -> tuple[Request, ...]:
+    """Return what waits for a person; raises HoldfastError when nobody can say."""
+    answer = await waiting(client, run)
+    if answer is None:
+        raise HoldfastError(f"no worker answers for run {run!r}: {START_A_WORKER}")
+    return answer
+
+
+async def signal(client: Client, run: str, name: str, message: Inbound) -> None:
+    """Send a signal; raises HoldfastError when there is no run that would take it."""
+    await describe_open(client, run)
+    try:
+        await client.get_workflow_handle(run).signal(
+            name, message.model_dump(mode="json", exclude_unset=True)
+        )
+    except RPCError as error:
+        raise _explained(error, client, run) from None
+
+
+async def decide(client: Client, run: str, message: ApprovalSignal) -> MessageOutcome:
+    """Send the update `decide` and return what became of it."""
+    await describe_open(client, run)
+    handle = client.get_workflow_handle(run)
+    try:
+        return await handle.execute_update(  # pyright: ignore[reportUnknownMemberType] -- an overload of the SDK leaves a type open
+            "decide",
+            message.model_dump(mode="json", exclude_none=True),
+            result_type=MessageOutcome,
+            rpc_timeout=PATIENCE * 3,
+        )
+    except WorkflowUpdateRPCTimeoutOrCancelledError:
+        raise HoldfastError(
+            f"no worker has taken the decision about run {run!r}, which may still take effect: "
+            f"{START_A_WORKER}, then look at '{command('show', run)}'"
+        ) from None
+    except WorkflowUpdateFailedError as error:
+        raise HoldfastError(f"run {run!r} took no decision: {error.cause}") from None
+    except RPCError as error:
+        raise _explained(error, client, run) from None
+
+
+async def describe(client: Client, run: str) -> WorkflowExecutionDescription:
+    """
+    Return what the server knows of a run.
+
+    Raises HoldfastError when there is no such run, or none that anybody can read: the server takes
+    search attributes that are labelled as another type, and no worker begins a run with them.
+    """
+    try:
+        description = await client.get_workflow_handle(run).describe()
+    except ValueError as error:
+        raise HoldfastError(
+            f"run {run!r} was started with search attributes that can't be read ({error}), so no "
+            "worker begins it or hears a cancellation; 'temporal workflow terminate' ends it"
+        ) from None
+    except RPCError as error:
+        raise _explained(error, client, run) from None
+    if description.workflow_type != WORKFLOW_TYPE:
+        raise HoldfastError(f"{run!r} is no run of an agent but a {description.workflow_type!r}")
+    return description
+
+
+async def describe_open(client: Client, run: str) -> WorkflowExecutionDescription:
+    """Return what the server knows of a run that goes on; raises HoldfastError when it is over."""
+    description = await describe(client, run)
+    if description.status is not WorkflowExecutionStatus.RUNNING:
+        status = description.status.name.lower() if description.status else "closed"
+        raise HoldfastError(f"run {run!r} is over ({_SPELLED.get(status, status)})")
+    return description
+
+
+async def history(client: Client, run: str) -> tuple[WorkflowHistory, ...]:
+    """Return the whole history of a run; raises HoldfastError when there is no such run."""
+    try:
+        return await histories.fetch(client, run)
+    except RPCError as error:
+        raise _explained(error, client, run) from None
+
+
+_SPELLED: Mapping[str, str] = {"canceled": "cancelled"}
+
+
+def _explained(error: RPCError, client: Client, run: str) -> HoldfastError | RPCError:
+    details = error.grpc_status.details
+    if error.status is not RPCStatusCode.NOT_FOUND or any(
+        detail.Is(NamespaceNotFoundFailure.DESCRIPTOR) for detail in details
+    ):
+        return error
+    return HoldfastError(
+        f"no run {run!r} in namespace {client.namespace!r}; 'holdfast list' shows the runs"
+    )

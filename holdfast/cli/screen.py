@@ -1,0 +1,100 @@
+"""Standard output and standard error: whatever the command line writes, it writes here."""
+
+import shlex
+from getpass import getpass
+
+from rich.cells import chop_cells
+from rich.console import Console
+from rich.text import Text
+
+from holdfast.contracts.visible import visible, visible_json
+
+_NARROW = 20
+"""Columns that a text has at least, however far to the right it begins."""
+
+
+class Screen:
+    """
+    A place to write lines to: plain text, with colours on a terminal only.
+
+    Strangers and models chose much of what stands in a line: every character of it shows, and none
+    moves another, ends the line or is taken for markup.
+    """
+
+    def __init__(self, console: Console | None = None, *, errors: bool = False) -> None:
+        self._console = console or Console(
+            stderr=errors, highlight=False, markup=False, emoji=False
+        )
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether somebody reads along."""
+        return self._console.file.isatty()
+
+    def line(self, text: str, style: str = "", *, head: str = "", hang: int | None = None) -> None:
+        """
+        Write a line, after a *head* in a quiet colour.
+
+        With *hang*, a line that is too long for the terminal goes on below, that far to the right:
+        so its end is never read as a line of its own.
+        """
+        whole = visible(head) + visible(text)
+        first, *more = [whole] if hang is None else self._wrapped(whole, hang)
+        begin = min(len(visible(head)), len(first))
+        self._write(Text.assemble((first[:begin], "dim"), (first[begin:], style)), "\n")
+        for part in more:
+            self._write(Text(" " * (hang or 0) + part, style), "\n")
+
+    def question(self, text: str) -> None:
+        """Write the beginning of a line that somebody ends by typing."""
+        self._write(Text(visible(text), "bold"), "")
+
+    def json(self, text: str) -> None:
+        """Write JSON, for programs: no colours, and escapes for what doesn't show."""
+        self._console.file.write(f"{visible_json(text).rstrip()}\n")
+
+    def _write(self, text: Text, end: str) -> None:
+        self._console.print(text, end=end, soft_wrap=True)
+
+    def _wrapped(self, text: str, hang: int) -> list[str]:
+        if not self.is_terminal:
+            return [text]
+        width = max(self._console.width, hang + _NARROW)
+        first = next(iter(chop_cells(text, width)), "")
+        return [first, *chop_cells(text[len(first) :], width - hang)]
+
+
+def tell(text: str) -> None:
+    """Write a line to standard output."""
+    Screen().line(text)
+
+
+def warn(text: str) -> None:
+    """Write a line to standard error, beside what was asked for."""
+    Screen(errors=True).line(text)
+
+
+def secret(question: str) -> str:
+    """Ask the person at the terminal for words that nobody else shall see."""
+    return getpass(visible(question))
+
+
+def command(name: str, *words: str) -> str:
+    """Write a command of ours with these arguments, for people who copy it into a shell."""
+    ends_options = " --" if any(word.startswith("-") for word in words) else ""
+    return f"holdfast {name}{ends_options} {' '.join(map(_word, words))}"
+
+
+def _word(text: str) -> str:
+    """Write a text as one word; what doesn't show is escaped so that it still means the text."""
+    if visible(text) == text:
+        return shlex.quote(text)
+    return f"$'{''.join(map(_escaped, text))}'"
+
+
+def _escaped(character: str) -> str:
+    if character in "\\'":
+        return f"\\{character}"
+    if visible(character) == character:
+        return character
+    return f"\\U{ord(character):08x}"

@@ -1,0 +1,91 @@
+"""Nobody decides unseen: a request is shown and asked about, or named by the digest of it."""
+
+import sys
+from typing import TypeVar
+
+from temporalio.client import Client
+
+from holdfast.cli import request_details, run_client, screen, terminal
+from holdfast.cli.screen import Screen
+from holdfast.contracts.approvals import Request
+from holdfast.contracts.errors import HoldfastError
+
+Wanted = TypeVar("Wanted", bound=Request)
+
+
+async def seen(
+    client: Client,
+    run: str,
+    request_id: str | None,
+    kinds: tuple[type[Wanted], ...],
+    *,
+    digest: str | None,
+    question: str,
+    signed: bool = False,
+) -> Wanted:
+    """
+    Return the request that a person decides once they have seen it, on the terminal.
+
+    Without a terminal its digest says that they have, or the token that they *signed*. Raises
+    HoldfastError where nobody has, nobody wants it, or another request waits meanwhile.
+    """
+    out = Screen(errors=True)
+    asks = sys.stdin.isatty() and out.is_terminal
+    if not (asks or signed) and (request_id is None or digest is None):
+        raise HoldfastError(
+            "there is no terminal to show the request on: name REQUEST and --digest DIGEST, as "
+            f"'{screen.command('pending --json', run)}' shows them"
+        )
+    found = await _waiting(client, run, request_id, kinds)
+    if digest not in {None, found.digest}:
+        raise HoldfastError(
+            f"request {found.request_id!r} of run {run!r} is not the one with this digest: see "
+            f"'{screen.command('pending', run)}'"
+        )
+    if asks:
+        await _ask(out, run, found, question)
+    return found
+
+
+async def _ask(out: Screen, run: str, request: Request, question: str) -> None:
+    request_details.show_request(out, run, request)
+    try:
+        said = await terminal.line(out, f"{question} [y/N] ")
+    except EOFError:
+        said = ""
+    if said.lower() not in {"y", "yes"}:
+        raise HoldfastError(f"nothing was sent: {request.request_id!r} of run {run!r} waits on")
+
+
+async def _waiting(
+    client: Client, run: str, request_id: str | None, kinds: tuple[type[Wanted], ...]
+) -> Wanted:
+    """Return the request with this id; without an id it is the only one of these kinds."""
+    await run_client.describe_open(client, run)
+    waiting = await run_client.pending(client, run)
+    if request_id is None:
+        return _only(run, [one for one in waiting if isinstance(one, kinds)])
+    found = next((one for one in waiting if one.request_id == request_id), None)
+    if isinstance(found, kinds):
+        return found
+    if found is not None:
+        command = request_details.command(run, found)
+        raise HoldfastError(
+            f"request {request_id!r} of run {run!r} waits for something else: {command}"
+        )
+    names = ", ".join(one.request_id for one in waiting)
+    what_is = f"open: {names}" if names else "none is open"
+    raise HoldfastError(f"no request {request_id!r} of run {run!r} waits; {what_is}")
+
+
+def _only(run: str, fitting: list[Wanted]) -> Wanted:
+    match fitting:
+        case [only]:
+            return only
+        case []:
+            raise HoldfastError(f"nothing in run {run!r} waits for approval")
+        case _:
+            *names, last = (one.request_id for one in fitting)
+            raise HoldfastError(
+                f"{len(fitting)} requests of run {run!r} wait: name {', '.join(names)} or {last}"
+            )

@@ -1,0 +1,195 @@
+"""What comes from the environment; nothing else reads it."""
+
+import getpass
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Self, TypeAlias, get_args
+
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.patterns import Pattern
+
+SHORTEST_SECRET = 8
+"""Characters."""
+
+LONGEST_SECRET = 64_000
+
+_SECRET = "HOLDFAST_SECRET_"  # noqa: S105 -- the beginning of a name
+_FILE = "_FILE"
+_SECRET_NAME = Pattern("[A-Za-z0-9_]+")
+
+SandboxPlace: TypeAlias = Literal["local", "only", "elsewhere", "none"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """
+    Settings of a process. Temporal's own (TEMPORAL_ADDRESS, ...) are read by its SDK.
+
+    `app` is the app as module:attribute (HOLDFAST_APP), `home` the folder for local state
+    (HOLDFAST_HOME), `user` the name that approvals are sent under unless another is given.
+    `approvers` are the public keys whose signatures count (HOLDFAST_APPROVERS), `keys` the folder
+    of this user's own keys (HOLDFAST_KEYS). `environment` is what rules of a policy may name, as
+    in "production" (HOLDFAST_ENVIRONMENT). `sandbox` is where sandboxed calls run
+    (HOLDFAST_SANDBOX, docs/sandbox.md): in this worker, in nothing but this one, in others, or
+    nowhere.
+    """
+
+    app: str | None
+    home: Path
+    user: str
+    approvers: Path
+    keys: Path
+    environment: str
+    sandbox: SandboxPlace
+
+    @classmethod
+    def load(cls) -> Self:
+        """Read the environment of this process."""
+        home = Path(os.environ.get("HOLDFAST_HOME") or ".holdfast")
+        approvers = os.environ.get("HOLDFAST_APPROVERS")
+        keys = os.environ.get("HOLDFAST_KEYS")
+        return cls(
+            app=os.environ.get("HOLDFAST_APP") or None,
+            home=home,
+            user=_user(),
+            approvers=Path(approvers) if approvers else home / "approvers.json",
+            keys=Path(keys) if keys else _configuration() / "keys",
+            environment=os.environ.get("HOLDFAST_ENVIRONMENT", ""),
+            sandbox=_sandbox(),
+        )
+
+
+def _sandbox() -> SandboxPlace:
+    said = os.environ.get("HOLDFAST_SANDBOX") or "local"
+    places: tuple[SandboxPlace, ...] = get_args(SandboxPlace)
+    for place in places:
+        if said == place:
+            return place
+    raise HoldfastError(f"HOLDFAST_SANDBOX is {said!r}: use one of {', '.join(places)}")
+
+
+def _configuration() -> Path:
+    """Where a user's programs keep what is theirs alone (XDG Base Directory)."""
+    if base := os.environ.get("XDG_CONFIG_HOME"):
+        return Path(base, "holdfast")
+    try:
+        return Path.home() / ".config" / "holdfast"
+    except RuntimeError:
+        # As with the user's name: a number may have no home.
+        return Path(".holdfast")
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        # A container may run under a number that no user has.
+        return f"user {os.getuid()}"
+
+
+def variable(name: str) -> str | None:
+    """Return a variable of the environment, for a setting that the app names."""
+    return os.environ.get(name) or None
+
+
+def secret(name: str) -> str:
+    """
+    Return a secret of this process; its value is never logged, and no message has it.
+
+    It is HOLDFAST_SECRET_<NAME>, or what is in the file that HOLDFAST_SECRET_<NAME>_FILE names: a
+    file is read each time, so that a secret can be rotated. Raises HoldfastError without one.
+    """
+    named = f"{_SECRET}{name.upper()}"
+    if not _SECRET_NAME.fits(name) or named.endswith(_FILE):
+        raise HoldfastError(
+            f"no secret can be called {name!r}: use letters, digits and _, and no _file at the end"
+        )
+    value, file = os.environ.get(named), os.environ.get(named + _FILE)
+    if value and file:
+        raise HoldfastError(f"secret {name!r}: {named} and {named}{_FILE} are both set; unset one")
+    if not value and not file:
+        raise HoldfastError(
+            f"no secret {name!r}: set {named} for the worker, or {named}{_FILE} to the path of a "
+            "file that holds it"
+        )
+    return _checked(_content(named + _FILE, Path(file)) if file else value or "", name)
+
+
+def _checked(value: str, name: str) -> str:
+    if len(value) < SHORTEST_SECRET:
+        raise HoldfastError(
+            f"secret {name!r} has fewer than {SHORTEST_SECRET} characters: other words may have "
+            "it in them, so nothing could keep it out of history; use a longer one"
+        )
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise HoldfastError(f"secret {name!r} is no text in UTF-8") from None
+    return value
+
+
+def _content(named: str, path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            text = file.read(LONGEST_SECRET + 1)
+    except UnicodeDecodeError:
+        raise HoldfastError(f"{named}: {path} is no text in UTF-8") from None
+    except OSError as error:
+        raise HoldfastError(f"{named}: {path}: {error.strerror}") from None
+    if len(text) > LONGEST_SECRET:
+        raise HoldfastError(f"{named}: {path} has more than {LONGEST_SECRET} characters")
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+class KnownSecrets:
+    """
+    Every secret that this process can reach, and those that it could reach before.
+
+    A secret that was rotated meanwhile may still be in a result. The environment is read once,
+    because nothing outside can change it; files are read whenever they have changed. Beside those
+    of the app's own name, *credentials* are the variables that hold what the worker proves itself
+    with: each provider and each connection names its own. *values* are known already, and so is
+    each that was given away: a file may have another one before and after.
+    """
+
+    def __init__(
+        self, credentials: Iterable[str] = (), values: frozenset[str] = frozenset()
+    ) -> None:
+        named = frozenset(credentials)
+        self._seen = values
+        self._given: set[str] = set()
+        self._files: dict[str, tuple[int, int, int]] = {}
+        for name, value in os.environ.items():
+            if not name.startswith(_SECRET) and name not in named:
+                continue
+            if name.endswith(_FILE):
+                self._files[value] = (0, 0, 0)
+            else:
+                self._note(value)
+
+    def __call__(self) -> frozenset[str]:
+        """Return the values; the same set as long as there is no other."""
+        for path, known in self._files.items():
+            try:
+                found = Path(path).stat()
+                state = (found.st_mtime_ns, found.st_ino, found.st_size)
+                if state != known:
+                    self._note(_content(path, Path(path)))
+                    self._files[path] = state
+            except (OSError, HoldfastError):
+                continue  # whoever asks for it is told
+        if not self._given <= self._seen:
+            self._seen |= self._given
+        return self._seen
+
+    def give(self, name: str) -> str:
+        """Return a secret as `secret` does, known from then on whatever its file says next."""
+        value = secret(name)
+        self._given.add(value)  # at once: somebody else may just be looking at the files
+        return value
+
+    def _note(self, value: str) -> None:
+        if len(value) >= SHORTEST_SECRET:
+            self._seen |= {value}

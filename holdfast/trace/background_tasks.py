@@ -1,0 +1,71 @@
+"""What a run has done for itself, no model having asked for it: values of a trace."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from holdfast.contracts.budget import Ledger
+from holdfast.contracts.guardrails import GuardrailVerdict
+from holdfast.contracts.tools import ToolResult
+
+Kind: TypeAlias = Literal["undo", "command", "notice", "project", "child"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuardrailRun:
+    """
+    Guardrails that looked; several that are quick look together.
+
+    `layer` is empty where history doesn't tell. `verdicts` are there once they have looked, or
+    `error` says why they couldn't. Those that were `cancelled` have found nothing.
+    """
+
+    key: str
+    names: tuple[str, ...]
+    layer: str
+    at: datetime
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    attempts: int = 0
+    verdicts: tuple[GuardrailVerdict, ...] = ()
+    error: str = ""
+    cancelled: bool = False
+
+    def found(self, name: str) -> tuple[GuardrailVerdict, ...]:
+        """Return what one of them found: a verdict for each subject."""
+        return tuple(verdict for verdict in self.verdicts if verdict.guardrail == name)
+
+    def tripped(self, name: str) -> bool:
+        """Whether one of them has tripped; one that couldn't decide has."""
+        failed = bool(self.error) and name in self.names
+        return failed or any(verdict.tripwire_triggered for verdict in self.found(name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """
+    Something that a run had done for itself.
+
+    `undo`: the tool `name` took back the call `call_id`. `command`: the tool `name` ran a command
+    for `guardrail`. `notice`: somebody was told of a request. `project`: its files were opened,
+    kept or put back. `child`: the agent `name` did a part, in the run `run_id`. `about` says on
+    one line what it was about, `came_to` what it came to, once it has ended. `ledger` is what a
+    child has used, if it says so.
+    """
+
+    key: str
+    kind: Kind
+    name: str
+    at: datetime
+    about: str = ""
+    call_id: str = ""
+    guardrail: str = ""
+    run_id: str = ""
+    task_queue: str = ""
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    attempts: int = 0
+    came_to: str = ""
+    failed: bool = False
+    result: ToolResult | None = None
+    ledger: Ledger | None = None

@@ -1,0 +1,325 @@
+"""The trace while it is read: what is already known, and how one more fact changes it."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TypeAlias, TypedDict, Unpack
+
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.exceptions import ActivityError
+
+from holdfast.contracts.approvals import Requirement
+from holdfast.contracts.budget import Budget, Limits
+from holdfast.contracts.decisions import Decided
+from holdfast.contracts.guardrails import GuardrailSpec
+from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
+from holdfast.contracts.tools import AnyCall, ToolContract, ToolFailure, ToolResult
+from holdfast.run import results
+from holdfast.trace import outcomes
+from holdfast.trace.background_tasks import GuardrailRun, Work
+from holdfast.trace.requests import Asked, Outcome, Said
+from holdfast.trace.values import (
+    AuditLine,
+    Call,
+    Companion,
+    DecisionTrace,
+    Entry,
+    Escalated,
+    Standing,
+    Trace,
+    Turn,
+)
+from holdfast.trace.waits import Waits
+
+Readers: TypeAlias = dict[EventType.ValueType, Callable[[HistoryEvent], None]]
+"""What reads which type of event."""
+
+SPELLED_OUT = 100
+"""How many refused messages have lines of their own; a flood of them buries nothing else."""
+
+
+class CallChange(TypedDict, total=False):
+    """What may become known of a call."""
+
+    call: AnyCall
+    course: tuple[DecisionTrace | Companion, ...]
+    task_queue: str
+    draft_id: str
+    started_at: datetime | None
+    ended_at: datetime | None
+    attempts: int
+    lost: ToolFailure | None
+    result: ToolResult | None
+
+
+class CompanionChange(TypedDict, total=False):
+    """What may become known of a tool that ran for a call."""
+
+    started_at: datetime | None
+    ended_at: datetime | None
+    attempts: int
+    result: ToolResult | None
+
+
+class TraceBuilder:
+    """A trace that grows. Entries are only added; calls, requests and the last turn change."""
+
+    def __init__(self) -> None:
+        self.run_id = ""
+        self.first_execution = ""
+        self.executions = 0
+        self.started_at: datetime | None = None
+        self.ended_at: datetime | None = None
+        self.ended: Standing | None = None
+        self.suspended = False
+        self.held: set[str] = set()
+        self.goal = ""
+        self.brief: RunMetadata | None = None
+        self.budgets: list[Budget] = []
+        self.agent: AgentSnapshot | None = None
+        self.result: RunResult | None = None
+        self.failure: str | None = None
+        self.entries: list[Entry] = []
+        self.waits = Waits()
+        self.unjudged: deque[Said] = deque()
+        self._refused = 0
+        self._flood: list[Said] = []
+        self._turn_at: int | None = None
+
+    def trace(self) -> Trace:
+        """Return what is known now. Raises ValueError before the first event was read."""
+        if self.started_at is None:
+            raise ValueError("the history doesn't begin with the start of a run")
+        return Trace(
+            run_id=self.run_id,
+            first_execution=self.first_execution,
+            executions=self.executions,
+            started_at=self.started_at,
+            ended_at=self.ended_at,
+            status=self.standing,
+            goal=self.goal,
+            brief=self.brief,
+            agent=self.agent,
+            limits=self._limits(),
+            result=self.result,
+            failure=self.failure,
+            entries=tuple(self.entries),
+            requests=dict(self.waits.requests),
+            flood=tuple(self._flood),
+        )
+
+    def _limits(self) -> Limits | None:
+        if self.agent is None:
+            return None
+        limits = self.agent.budget
+        for budget in self.budgets:
+            limits = limits.changed_by(budget)
+        return limits
+
+    @property
+    def standing(self) -> Standing:
+        """Where the run stands, in one word."""
+        if self.ended is not None:
+            return self.ended
+        if self.suspended:
+            return "suspending" if any(map(self._in_flight, self.entries)) else "suspended"
+        return "waiting" if self.waits.open() else "running"
+
+    def _in_flight(self, entry: Entry) -> bool:
+        """Whether something has begun and may still do something."""
+        match entry:
+            case Turn():
+                begun = (call for call in entry.calls if call.task_queue)
+                return entry.ended_at is None or any(call.ended_at is None for call in begun)
+            case GuardrailRun():
+                return entry.ended_at is None
+            case Work():
+                return entry.ended_at is None and entry.run_id not in self.held
+            case _:
+                return False
+
+    @property
+    def turn(self) -> Turn | None:
+        """The latest turn."""
+        if self._turn_at is None:
+            return None
+        turn = self.entries[self._turn_at]
+        return turn if isinstance(turn, Turn) else None
+
+    def begin_turn(self, turn: Turn) -> None:
+        """Add a turn, which becomes the latest."""
+        self._turn_at = len(self.entries)
+        self.entries.append(turn)
+
+    def change_turn(self, turn: Turn) -> None:
+        """Put a changed turn in the place of the latest."""
+        if self._turn_at is not None:
+            self.entries[self._turn_at] = turn
+
+    def call(self, call_id: str) -> Call | None:
+        """Return a call of the latest turn: each turn ends before the next begins."""
+        calls = self.turn.calls if self.turn is not None else ()
+        return next((call for call in calls if call.call.call_id == call_id), None)
+
+    def name_calls(self, call_ids: Sequence[str]) -> None:
+        """
+        Take the ids under which all calls of the latest turn were ruled upon, in their order.
+
+        A run gives a call whose id it has seen before an id of its own.
+        """
+        turn = self.turn
+        if turn is None or len(turn.calls) != len(call_ids):
+            return
+        calls = tuple(
+            replace(call, call=call.call.model_copy(update={"call_id": call_id}))
+            for call, call_id in zip(turn.calls, call_ids, strict=True)
+        )
+        self.change_turn(replace(turn, calls=calls))
+
+    def change_call(self, call_id: str, **changes: Unpack[CallChange]) -> None:
+        """Change a call of the latest turn, if it has one with this id."""
+        if self.turn is None:
+            return
+        calls = tuple(
+            replace(call, **changes) if call.call.call_id == call_id else call
+            for call in self.turn.calls
+        )
+        self.change_turn(replace(self.turn, calls=calls))
+
+    def close_call(self, result: ToolResult, at: datetime) -> None:
+        """Give a call that doesn't run, or no longer, its result."""
+        self.change_call(result.call_id, result=result, ended_at=at)
+
+    def conclude_call(self, call_id: str, result: ToolResult, at: datetime) -> None:
+        """Give a call what its tool came to; if it may have happened, that is looked for first."""
+        contract = self._contract(call_id)
+        finder = self._companion(contract.reconcile) if contract else None
+        if finder and isinstance(result, ToolFailure) and result.status == "outcome_unknown":
+            self.change_call(call_id, lost=result)
+        else:
+            self.change_call(call_id, result=result, ended_at=at)
+
+    def fail_call(self, call_id: str, error: ActivityError, at: datetime) -> None:
+        """Give a call that failed the result that the run gives it."""
+        if (call := self.call(call_id)) is not None:
+            result = outcomes.failed(call.call, self._contract(call_id), error)
+            self.conclude_call(call_id, result, at)
+
+    def change_companion(
+        self, call_id: str, key: str, **changes: Unpack[CompanionChange]
+    ) -> Companion | None:
+        """Change what is known of a tool that ran for a call."""
+        call = self.call(call_id)
+        before = call.companion(key) if call else None
+        if call is None or before is None:
+            return None
+        fresh = replace(before, **changes)
+        course = tuple(fresh if step is before else step for step in call.course)
+        self.change_call(call_id, course=course)
+        return fresh
+
+    def conclude_companion(self, call_id: str, key: str, result: ToolResult, at: datetime) -> None:
+        """Keep what a tool came to that ran for a call; the call's own result may follow."""
+        done = self.change_companion(call_id, key, result=result, ended_at=at)
+        call = self.call(call_id)
+        if call is None or done is None:
+            return
+        follows = outcomes.after_companion(call, done, result)
+        if follows is not None:
+            self.close_call(follows, at)
+
+    def fail_companion(self, call_id: str, key: str, error: ActivityError, at: datetime) -> None:
+        """Keep that a tool failed that ran for a call."""
+        call = self.call(call_id)
+        failed = call.companion(key) if call else None
+        if call is not None and failed is not None:
+            contract = self._companion(failed.tool)
+            if contract is not None and failed.purpose == "draft":
+                contract = _as_ruled(contract, call)
+            failure = outcomes.failed(call.call, contract, error)
+            self.conclude_companion(call_id, key, failure, at)
+
+    def _contract(self, call_id: str) -> ToolContract | None:
+        """Return the contract by which a call ran: what a deployment called a write ran as one."""
+        call = self.call(call_id)
+        contract = self.agent.tool(call.call.name) if call and self.agent else None
+        return _as_ruled(contract, call) if contract and call else None
+
+    def _companion(self, name: str | None) -> ToolContract | None:
+        return self.agent.companion(name) if self.agent else None
+
+    def note(self, event: str, text: str, at: datetime) -> None:
+        """Add an audit line."""
+        self.entries.append(AuditLine(event=event, text=text, at=at))
+
+    def hear(self, said: Said) -> None:
+        """Add a message that needs no judgement, or belongs to no open request."""
+        self.entries.append(said)
+
+    def commanded(self, call_id: str) -> GuardrailSpec | None:
+        """Return the guardrail for which a command runs as this call: its name and a number."""
+        name = call_id.rpartition("~")[0]
+        known = (*self.agent.guardrails, *self.agent.acceptance) if self.agent else ()
+        return next((spec for spec in known if spec.name == name), None)
+
+    def key(self, event: HistoryEvent) -> str:
+        """Name an event so that no other of the run has the name."""
+        return self.place(event.event_id)
+
+    def place(self, event_id: int) -> str:
+        """Name an event of the current execution: each counts its own."""
+        return f"{self.executions}.{event_id}"
+
+    def expiry(self, required: Requirement | None, now: datetime) -> datetime | None:
+        """Return until when somebody may decide about a request that opens now."""
+        lasts = required.expires_after if required else None
+        if lasts is None and self.agent is not None:
+            lasts = self.agent.approval_timeout
+        return None if lasts is None else now + timedelta(seconds=lasts)
+
+    def ask(self, asked: Asked) -> None:
+        """Open a request."""
+        self.waits.ask(asked)
+        if asked.is_of_run:
+            self.entries.append(Escalated(request_id=asked.request_id))
+
+    def settle(self, asked: Asked, outcome: Outcome, said: Said, at: datetime) -> None:
+        """Close a request with the message that decided it."""
+        if said.budget is not None:
+            self.budgets.append(said.budget)
+        self.waits.settle(asked, outcome, said, at)
+
+    def refuse(self, said: Said) -> None:
+        """Keep a message that changed nothing, with the request that it named while that waits."""
+        self._refused += 1
+        if self._refused > SPELLED_OUT:
+            self._flood.append(said)
+        elif not self.waits.add(said.request_id, said):
+            self.hear(said)
+
+    def expire(self, at: datetime) -> None:
+        """Close the requests whose time is over: their calls are denied."""
+        for asked in self.waits.expire(at):
+            if (call := self.call(asked.call_id)) is not None:
+                reason = f"nobody decided {asked.request_id} in time"
+                self.close_call(results.denied(call.call, "approval_required", reason), at)
+
+    def end(self, ended: Standing, at: datetime, failure: str | None = None) -> None:
+        """Close the run: what nobody judged was too late, what has no result gets none."""
+        self.ended, self.ended_at, self.failure = ended, at, failure
+        while self.unjudged:
+            said = self.unjudged.popleft()
+            late = "the run was over first"
+            self.refuse(replace(said, accepted=False, refusal=late, code="over"))
+        if self.turn is None or self.result is None or self.result.stop is None:
+            return
+        for call in self.turn.calls:
+            if call.result is None:
+                self.close_call(outcomes.aborted(call.call, self.result.stop.reason), at)
+
+
+def _as_ruled(contract: ToolContract, call: Call) -> ToolContract:
+    ruled = call.rulings[-1].ruling if call.rulings else None
+    return contract.ruled(ruled.runs_as) if isinstance(ruled, Decided) else contract

@@ -1,0 +1,179 @@
+"""Whether an agent can work as it is defined."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from types import UnionType
+
+from holdfast.agent import Agent
+from holdfast.contracts import bounds
+from holdfast.contracts.approvals import Requirement
+from holdfast.contracts.budget import Budget
+from holdfast.contracts.control import Backtracking, Fallback, Tiers, Triggers
+from holdfast.contracts.patterns import Pattern
+from holdfast.contracts.tools import HostedTool
+from holdfast.guardrails.definition import Guardrail
+from holdfast.policy import fallback
+from holdfast.tools.tool import Tool
+
+HOSTED = ("code_execution", "file_search", "web_fetch", "web_search")
+"""What providers run themselves; which of them has which is their adapters' business."""
+
+_ALSO_CALLED = {"code_execution": "code_interpreter"}
+_HOSTED_TYPE = Pattern(r"([a-z_]+?)(_preview)?(_\d[\d_]*)?")
+
+SHAPES: Mapping[str, tuple[type | UnionType | tuple[type, ...], str]] = {
+    "name": (str, "a string"),
+    "instructions": (str, "a string"),
+    "models": ((list, tuple, str), "a list of names such as anthropic:MODEL"),
+    "tools": ((list, tuple), "a list"),
+    "guardrails": ((list, tuple), "a list"),
+    "acceptance": ((list, tuple), "a list"),
+    "budget": (Budget, "a Budget(...)"),
+    "escalates": (bool, "True or False"),
+    "approval_timeout": (timedelta, "a timedelta"),
+    "max_context_bytes": (int, "a number"),
+    "max_history_events": (int, "a number"),
+    "max_output_retries": (int, "a number"),
+    "review": (Requirement, "a Requirement(...)"),
+    "fallback": (Fallback, "a Fallback(...)"),
+    "triggers": (Triggers, "a Triggers(...)"),
+    "backtracking": (Backtracking | None, "a Backtracking(...)"),
+    "tiers": (Tiers | None, "a Tiers(...)"),
+    "project": (str | Path | None, "a folder"),
+}
+"""What the fields of an agent must be: they come from user code that nobody has typed."""
+
+LONGEST_WAIT = timedelta(days=3650)
+
+SMALLEST_CONTEXT = 1000
+"""Bytes; a goal and a turn or two."""
+
+
+def hosted_flaws(agent: Agent) -> list[str]:
+    """Name what may not be hosted: it has run before anybody can be asked."""
+    if isinstance(agent.hosted, HostedTool):
+        return ["its hosted tools are a list: write hosted=[...]"]
+    found: list[str] = []
+    for tool in agent.hosted:
+        if not isinstance(tool, HostedTool):  # pyright: ignore[reportUnnecessaryIsInstance] -- untyped user code
+            found.append(
+                "what is hosted is a HostedTool(name=...); a tool of your own can't be hosted: "
+                "put it into tools=[...]"
+            )
+        elif tool.name not in HOSTED:
+            found.append(f"no provider hosts {tool.name!r} (known: {', '.join(HOSTED)})")
+        elif not tool.risk.changes_nothing:
+            found.append(
+                f"hosted tool {tool.name!r} is declared {tool.risk}: "
+                "nobody could approve its calls; make it a tool of your own"
+            )
+        elif _is_another(tool):
+            found.append(
+                f"hosted tool {tool.name!r}: its options name another tool, of which nobody knows "
+                f"what it may do; `type` may be a version of {tool.name}, `name` is never needed"
+            )
+    return found
+
+
+def _is_another(tool: HostedTool) -> bool:
+    """Whether the options of a harmless tool declare one that isn't, for example a shell."""
+    version = _HOSTED_TYPE.fullmatch(str(tool.options.get("type", tool.name)))
+    names = {tool.name, _ALSO_CALLED.get(tool.name)}
+    return "name" in tool.options or version is None or version.groups[1] not in names
+
+
+def limit_flaws(agent: Agent) -> list[str]:
+    """Say which limits can't be meant, and which names don't fit together."""
+    found: list[str] = []
+    if agent.approval_timeout <= timedelta(0):
+        found.append("its approval_timeout must be longer than nothing")
+    if agent.approval_timeout > LONGEST_WAIT:
+        found.append(f"its approval_timeout is {LONGEST_WAIT.days} days at most")
+    if agent.max_context_bytes < SMALLEST_CONTEXT:
+        found.append(f"its max_context_bytes is {SMALLEST_CONTEXT} at least")
+    if agent.max_history_events < 1:
+        found.append("its max_history_events is 1 at least")
+    names = [tool.contract.name for tool in agent.tools]
+    all_names = [*names, *(tool.name for tool in agent.hosted)]
+    found.extend(
+        f"it has tool {name!r} twice"
+        for name in sorted(set(all_names))
+        if all_names.count(name) > 1
+    )
+    choice = agent.settings.tool_choice
+    if choice not in {"auto", "required", "none", *names}:
+        found.append(f"its tool_choice names {choice!r}, which is no tool of it")
+    if (written := bounds.size(agent.snapshot())) > bounds.AGENT:
+        found.append(
+            f"instructions, tools and guardrails have {written:,} bytes, and {bounds.AGENT:,} "
+            "is most"
+        )
+    return found
+
+
+def shape_flaws(agent: Agent) -> list[str]:
+    """Say what isn't what it must be: nothing else can be asked before."""
+    found = [
+        f"its {name} must be {what}, not {type(given).__name__}"
+        for name, (kind, what) in SHAPES.items()
+        if not isinstance(given := getattr(agent, name), kind)
+    ]
+    if found:
+        return found
+    found += [
+        f"{one!r} in its tools is no tool: write @tool(...) above a function"
+        for one in agent.tools
+        if not isinstance(one, Tool)  # pyright: ignore[reportUnnecessaryIsInstance] -- untyped user code
+    ]
+    found += [
+        f"{model!r} in its models is no string"
+        for model in agent.models
+        if not isinstance(model, str)  # pyright: ignore[reportUnnecessaryIsInstance] -- as above
+    ]
+    if agent.project is not None and not str(agent.project).strip():
+        found.append("its project names no folder: leave it out where there is none")
+    for word, given in (("guardrails", agent.guardrails), ("acceptance", agent.acceptance)):
+        found += [
+            f"{one!r} in its {word} is no guardrail: write @guardrail(...) above a function, and "
+            "call what makes one, as in secret_detection()"
+            for one in given
+            if not isinstance(one, Guardrail)  # pyright: ignore[reportUnnecessaryIsInstance] -- untyped user code
+        ]
+    return found
+
+
+def control_flaws(agent: Agent) -> list[str]:
+    """Say what of guardrails, checks and fallbacks can't work."""
+    found = fallback.flaws(agent.fallback)
+    if agent.max_output_retries < 0:
+        found.append("its max_output_retries is 0 at least")
+    every = (*agent.guardrails, *agent.acceptance)
+    names = [one.spec.name for one in every]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    found += [f"it has guardrail {name!r} twice" for name in twice]
+    found += [
+        f"acceptance check {one.spec.name!r} looks at no answer: its layer is {one.spec.layer}"
+        for one in agent.acceptance
+        if one.spec.layer not in {"output", "post_action"} or one.spec.tools or one.spec.review
+    ]
+    if agent.project is None:
+        found += [
+            f"{one.spec.name!r} runs commands of a project, and the agent has none: give project="
+            for one in agent.acceptance
+            if one.spec.project_commands
+        ]
+    tools = {tool.contract.name for tool in agent.tools}
+    found += [
+        f"guardrail {one.spec.name!r} is for {name!r}, which is no tool of it"
+        for one in every
+        for name in one.spec.tools
+        if name not in tools
+    ]
+    if agent.tiers is not None and (agent.tools or agent.backtracking or agent.output):
+        found.append(
+            "it has tiers, so its agents do the work: give tools, backtracking and output to them"
+        )
+    if agent.backtracking is not None and not agent.acceptance:
+        found.append("it has backtracking, but no acceptance check that an approach could fail")
+    return found

@@ -1,0 +1,45 @@
+"""Whether what a person calls an extension of a run's limits is one. Pure."""
+
+from decimal import Decimal
+
+from holdfast.contracts.budget import Budget, Ledger, Limits
+from holdfast.policy import budgets
+
+
+def extended(limits: Limits, change: Budget, ceiling: Budget | None) -> Limits:
+    """Return the limits as a change leaves them; none is higher than the ceiling, if any."""
+    changed = limits.changed_by(change)
+    return changed if ceiling is None else budgets.within(changed, ceiling)
+
+
+def objection(
+    change: Budget, limits: Limits, ceiling: Budget | None, ledger: Ledger, elapsed: float
+) -> str | None:
+    """
+    Say why a change of *limits* is no extension, or why the run would end under it.
+
+    *elapsed* is in seconds since the run began.
+    """
+    for name in Limits.model_fields:
+        if name in change.model_fields_set and (lower := _lowered(change, limits, name)):
+            return f"{lower}: extend raises limits"
+    if stop := budgets.exhausted(extended(limits, change, ceiling), ledger, elapsed):
+        return f"the run would stop at once: {stop.reason}, {stop.detail}"
+    most, used = change.max_tool_calls, ledger.all_calls
+    if most is not None and most <= used:
+        return f"max_tool_calls {most} is not above the {used} that are used"
+    return None
+
+
+def _lowered(change: Budget, limits: Limits, name: str) -> str | None:
+    now: float | Decimal | None = getattr(limits, name)
+    then: float | Decimal | None = getattr(change, name)
+    if then is None:
+        return None
+    if now is None:
+        return f"{name} {_spelled(then)} would be a limit where there is none"
+    return f"{name} {_spelled(then)} is less than {_spelled(now)}" if then < now else None
+
+
+def _spelled(limit: float | Decimal) -> str:
+    return str(limit).removesuffix(".0")

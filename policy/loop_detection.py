@@ -1,0 +1,84 @@
+"""Whether a run goes round in circles."""
+
+from holdfast.contracts.base import JsonObject, digest
+from holdfast.contracts.budget import Ledger, Limits
+from holdfast.contracts.run import Stop
+from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult
+
+LONGEST_CYCLE = 6
+"""Calls: a run that goes round in a longer circle is ended by its other limits."""
+
+NONE = (0,) * LONGEST_CYCLE
+
+SHORT = 16
+"""Digits of a fingerprint that tell calls apart which follow upon each other."""
+
+
+def fingerprint(call: AnyCall) -> str:
+    """Return what makes two calls the same: tool and arguments, in whatever order of keys."""
+    arguments = call.arguments if isinstance(call, ToolCall) else call.raw_arguments
+    return digest([call.name, arguments])
+
+
+def effect(name: str, values: JsonObject) -> str:
+    """Return what makes two calls do the same, however their arguments are written."""
+    return digest([name, values])
+
+
+def count_call(ledger: Ledger, call: AnyCall, *, pollable: bool = False) -> Ledger:
+    """
+    Count a call that a model asks for, whatever becomes of it.
+
+    After a call that is `pollable` the count begins again: no loop has one in it.
+    """
+    if pollable:
+        return begun_again(ledger)
+    now, before = fingerprint(call)[:SHORT], ledger.recent_calls
+    recurrences = tuple(
+        known + 1 if length <= len(before) and before[-length] == now else 0
+        for length, known in enumerate(ledger.recurrences or NONE, start=1)
+    )
+    recent = (*before, now)[-LONGEST_CYCLE:]
+    return ledger.model_copy(update={"recent_calls": recent, "recurrences": recurrences})
+
+
+def begun_again(ledger: Ledger) -> Ledger:
+    """Forget which calls there were: what was asked for before may be asked for again."""
+    return ledger.model_copy(update={"recent_calls": (), "recurrences": ()})
+
+
+def count_result(ledger: Ledger, result: ToolResult) -> Ledger:
+    """Count a result: a success ends a streak of failures."""
+    failures = 0 if result.status == "ok" else ledger.failures_in_a_row + 1
+    return ledger.model_copy(update={"failures_in_a_row": failures})
+
+
+def looping(budget: Limits, ledger: Ledger, call: AnyCall) -> Stop | None:
+    """Stop the run when *call*, counted already, completes one round too many of the same."""
+    rounds = budget.loop_repeat_threshold
+    cycles = enumerate(ledger.recurrences, start=1)
+    length = next((length for length, again in cycles if again >= length * rounds), None)
+    if length is None:
+        return None
+    same, asked = "loop detected: same tool, same args", f"{call.name} was asked for"
+    if length > 1:
+        same = "loop detected: same cycle of calls"
+        asked = f"the same {length} calls, {call.name} the last of them, were asked for"
+    return Stop(
+        reason=same,
+        detail=f"{asked} {rounds + 1} times in a row "
+        f"with the same arguments (loop_repeat_threshold {rounds})",
+        next_safe_action="look at the trace for what the tool keeps answering, "
+        "or declare the tool pollable",
+    )
+
+
+def failing(budget: Limits, ledger: Ledger) -> Stop | None:
+    """Stop the run when too many calls failed in a row."""
+    if ledger.failures_in_a_row < budget.max_consecutive_failures:
+        return None
+    return Stop(
+        reason=f"max_consecutive_failures ({budget.max_consecutive_failures}) reached",
+        detail=f"{ledger.failures_in_a_row} calls failed in a row",
+        next_safe_action="look at the trace for the errors, mend their cause, start again",
+    )

@@ -1,0 +1,274 @@
+"""What a call is permitted, by the policy or else by its risk class, and what that takes."""
+
+import json
+from collections.abc import Callable
+from typing import Literal, NamedTuple, TypeAlias
+
+from holdfast.contracts.approvals import ApprovalRecord, Requirement
+from holdfast.contracts.base import digest
+from holdfast.contracts.bounds import clipped
+from holdfast.contracts.decisions import (
+    Allow,
+    ApprovalRequired,
+    AskUser,
+    Decision,
+    Deny,
+    RunAsDraftOnly,
+    RunInSandbox,
+)
+from holdfast.contracts.tools import Grant, Risk, ToolCall
+from holdfast.policy import standing
+from holdfast.policy.allowlists import only_asks, risky_operation
+from holdfast.policy.case import Case
+from holdfast.policy.matching import Found, governing, listed_for
+from holdfast.policy.people import person
+from holdfast.policy.risk import DEFAULTS, DRAFTED
+from holdfast.policy.rules import NOTHING, Policy
+from holdfast.policy.trust import Trust
+
+TELL = "tell the user what you would have done and why"
+
+_LOST = (
+    "a part of this work ended without saying what it did, or more may have happened than is "
+    "kept: find out whether this happened already"
+)
+
+_LONGEST_QUESTION = 1_000
+_MOST_LISTED = 20
+
+
+class Permission(NamedTuple):
+    """
+    What a call is permitted before it is looked at what that takes.
+
+    `grant` is what the sandbox may do, `sandboxed` says that the call must run there.
+    """
+
+    effect: Literal["allow", "draft", "approve", "ask", "deny"]
+    rule: str
+    reason: str
+    requirement: Requirement = NOTHING
+    grant: Grant = Grant()
+    sandboxed: bool = False
+
+
+Term: TypeAlias = Callable[[Case, Policy, Permission], Decision | None]
+
+
+def permitted(case: Case, policy: Policy) -> Permission:
+    """Say what the policy permits, or the risk class where no rule of the policy fits."""
+    default = DEFAULTS[case.contract.risk]
+    found = governing(case, policy, default)
+    if found is not None:
+        return _by_policy(found)
+    return Permission(
+        default.effect, f"risk:{case.contract.risk}", default.reason, default.requirement
+    )
+
+
+def _by_policy(found: Found) -> Permission:
+    rule = found.rule
+    match rule.effect:
+        case "sandbox":
+            effect = "allow"
+        case "forbid":
+            effect = "deny"
+        case _:
+            effect = rule.effect
+    return Permission(
+        effect,
+        f"policy:{rule.id}",
+        found.reason,
+        rule.requirement,
+        rule.grant,
+        sandboxed=rule.effect == "sandbox",
+    )
+
+
+def strengthened(case: Case, permission: Permission) -> Permission:
+    """Ask for a person, and for strong authentication, where no policy can do without."""
+    risky = risky_operation(case)
+    if permission.effect == "allow" and case.contract.permission == "approval":
+        permission = permission._replace(
+            effect="approve", rule="tool:approval", reason="each call of this tool needs a person"
+        )
+    elif permission.effect == "allow" and risky is not None:
+        permission = permission._replace(
+            effect="approve",
+            rule=f"risky:{risky}",
+            reason=f"{risky!r} is risky, even where {permission.rule} lists it",
+        )
+    if _may_repeat(case, permission):
+        permission = _doubted(permission)
+    if permission.effect == "approve" and case.contract.risk.needs_strong_approval:
+        strong = permission.requirement.model_copy(update={"strength": "strong"})
+        permission = permission._replace(requirement=strong)
+    return permission
+
+
+def _may_repeat(case: Case, permission: Permission) -> bool:
+    """Whether a call may do once more what a part of the same work did, of which nobody knows."""
+    if not case.facts.lost or case.contract.risk.changes_nothing or only_asks(case):
+        return False
+    if case.contract.risk is Risk.DRAFT_ONLY and case.contract.undo is None:
+        return False  # it reaches nobody
+    return not (_in_sandbox(case, permission) and case.contract.side_effect == "local")
+
+
+def _doubted(permission: Permission) -> Permission:
+    if permission.effect == "allow":
+        return permission._replace(effect="approve", rule="lost-part", reason=_LOST)
+    return permission._replace(reason=f"{permission.reason}; {_LOST}")
+
+
+def refuse(case: Case, policy: Policy, permission: Permission) -> Decision | None:
+    """What isn't permitted is denied."""
+    if permission.effect != "deny":
+        return None
+    actions = ("choose a tool with a lower risk class", TELL)
+    if case.names_command or case.names_host:
+        actions = (_listed(case, policy), TELL)
+    return Deny(rule=permission.rule, reason=permission.reason, next_valid_actions=actions)
+
+
+def ask_a_person(case: Case, _policy: Policy, permission: Permission) -> Decision | None:
+    """What a person is asked about isn't done: their words are the result."""
+    if permission.effect != "ask":
+        return None
+    return AskUser(
+        rule=permission.rule,
+        reason=permission.reason,
+        question=f"{permission.reason}: what shall become of {_spelled(case.call)}?",
+    )
+
+
+def draft_only(case: Case, _policy: Policy, permission: Permission) -> Decision | None:
+    """What is permitted as a draft is drafted, and nothing else."""
+    if permission.effect != "draft":
+        return None
+    if case.contract.draft is None:
+        return _no_draft(case, permission)
+    return RunAsDraftOnly(
+        rule=permission.rule,
+        reason=permission.reason,
+        draft=case.contract.draft,
+        then="result",
+    )
+
+
+def deny_unlisted(case: Case, policy: Policy, permission: Permission) -> Decision | None:
+    """A command runs, or a host is asked, only where a rule of the policy lists it."""
+    lists = permission.grant.commands if case.names_command else permission.grant.hosts
+    if lists or not (case.names_command or case.names_host):
+        return None
+    kind = case.contract.resource_scope.kind
+    return Deny(
+        rule=f"{kind}-scope",
+        reason=f"{permission.rule} would let it run, but lists no {kind}s",
+        next_valid_actions=(_listed(case, policy), TELL),
+    )
+
+
+def deny_without_sandbox(case: Case, _policy: Policy, permission: Permission) -> Decision | None:
+    """What belongs into the sandbox runs nowhere else."""
+    if case.facts.sandbox or not _in_sandbox(case, permission):
+        return None
+    return Deny(
+        rule="no-sandbox",
+        reason=f"{case.contract.name!r} runs in the sandbox only, and this worker has none",
+        next_valid_actions=("use a tool that needs no sandbox", TELL),
+    )
+
+
+def deny_without_draft(case: Case, _policy: Policy, permission: Permission) -> Decision | None:
+    """Nobody approves what is sent without having seen it."""
+    if permission.effect != "approve" or case.contract.risk not in DRAFTED:
+        return None
+    return _no_draft(case, permission) if case.contract.draft is None else None
+
+
+def draft_first(case: Case, _policy: Policy, permission: Permission) -> Decision | None:
+    """What has a draft variant is drafted before anybody is asked to approve it."""
+    draft = case.contract.draft
+    if permission.effect != "approve" or draft is None or case.facts.draft is not None:
+        return None
+    return RunAsDraftOnly(
+        rule=permission.rule, reason=permission.reason, draft=draft, then="approval"
+    )
+
+
+def run(case: Case, policy: Policy, permission: Permission) -> Decision | None:
+    """What is permitted runs, if it takes an approval as soon as that is given."""
+    rule, reason = permission.rule, permission.reason
+    if permission.effect == "approve":
+        given = approved(case, policy, permission.requirement)
+        if not given:
+            return ApprovalRequired(
+                **permission.requirement.model_dump(), rule=rule, reason=reason
+            )
+        rule = f"approved:{given[0].request_id}"
+        reason = f"approved by {', '.join(record.approver for record in given)}"
+    if _in_sandbox(case, permission):
+        return RunInSandbox(rule=rule, reason=reason, grant=permission.grant)
+    return Allow(rule=rule, reason=reason)
+
+
+# The first that answers decides: nobody is asked about what couldn't run anyway.
+TERMS: tuple[Term, ...] = (
+    refuse,
+    ask_a_person,
+    draft_only,
+    deny_unlisted,
+    deny_without_sandbox,
+    deny_without_draft,
+    draft_first,
+    run,
+)
+
+
+def _in_sandbox(case: Case, permission: Permission) -> bool:
+    return case.runs_in_sandbox or permission.sandboxed
+
+
+def approved(case: Case, policy: Policy, requirement: Requirement) -> tuple[ApprovalRecord, ...]:
+    """Return the approvals that release a call; nothing while there are too few of one request."""
+    trust = Trust(policy.groups, case.facts.issuers)
+    good: dict[str, dict[str, ApprovalRecord]] = {}
+    for record in _bound(case):
+        if standing.counts(record, requirement, trust, case.facts.now):
+            people = good.setdefault(record.request_id, {})
+            people.setdefault(person(record.approver), record)
+    for people in good.values():
+        if len(people) >= requirement.count:
+            return tuple(people.values())
+    return ()
+
+
+def _bound(case: Case) -> tuple[ApprovalRecord, ...]:
+    """Return the approvals of exactly this call."""
+    its = tuple(one for one in case.facts.approvals if one.call_id == case.call.call_id)
+    bound = digest(case.call.arguments) if its else ""
+    return tuple(one for one in its if one.arguments_digest == bound)
+
+
+def _no_draft(case: Case, permission: Permission) -> Deny:
+    return Deny(
+        rule="no-draft",
+        reason=f"{case.contract.name!r} has no draft variant, without which "
+        f"{permission.rule} lets nothing happen",
+        next_valid_actions=("use a tool that drafts", TELL),
+    )
+
+
+def _listed(case: Case, policy: Policy) -> str:
+    kind = "commands" if case.names_command else "hosts"
+    listed = listed_for(case, policy)
+    if not listed:
+        return f"no {kind} are listed: ask for a rule of the policy that lists them"
+    more = f" and {len(listed) - _MOST_LISTED} more" if len(listed) > _MOST_LISTED else ""
+    return f"listed {kind} are: {', '.join(listed[:_MOST_LISTED])}{more}"
+
+
+def _spelled(call: ToolCall) -> str:
+    said = f"{call.name}({json.dumps(call.arguments, ensure_ascii=False)})"
+    return clipped(said, _LONGEST_QUESTION)

@@ -1,0 +1,116 @@
+"""What may stand in a policy file, field by field."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StrictBool
+
+from holdfast.contracts.allowlists import is_command_entry, is_host_entry
+from holdfast.contracts.base import Inbound
+from holdfast.contracts.patterns import Pattern
+from holdfast.contracts.tools import Risk
+from holdfast.policy.rules import Effect
+from holdfast.policy.trust import Issuer
+
+_UNITS: Mapping[str, int] = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_DURATION = Pattern(r"([0-9]{1,9})([smhd])")
+_LONGEST = 3_650 * _UNITS["d"]
+
+
+def _seconds(value: object) -> float:
+    found = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError("write a time as 90s, 5m, 4h or 7d")
+    _, number, unit = found.groups
+    seconds = int(number) * _UNITS[unit]
+    if not 0 < seconds <= _LONGEST:
+        raise ValueError("a time is longer than nothing, and 3650d at most")
+    return float(seconds)
+
+
+def _command(entry: str) -> str:
+    if not is_command_entry(entry):
+        raise ValueError("write the first words of a command, as in 'git status', or '*' alone")
+    return entry
+
+
+def _host(entry: str) -> str:
+    if not is_host_entry(entry):
+        raise ValueError("write a host without https://, as in api.example.com:8443, *.suffix, *")
+    return entry
+
+
+Seconds: TypeAlias = Annotated[float, BeforeValidator(_seconds)]
+Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
+RuleId: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+Names: TypeAlias = tuple[Name, ...]
+
+
+class MatchEntry(Inbound):
+    """What a call must be for a rule to fit."""
+
+    tools: Names = ()
+    risks: tuple[Risk, ...] = ()
+    agents: Names = ()
+    tenants: Names = ()
+    actors: Names = ()
+    environments: Names = ()
+    commands: tuple[Annotated[Name, AfterValidator(_command)], ...] = ()
+    hosts: tuple[Annotated[Name, AfterValidator(_host)], ...] = ()
+
+
+class EscalateEntry(Inbound):
+    """After which time who may approve too."""
+
+    after: Seconds
+    to: Annotated[Names, Field(min_length=1)]
+
+
+class ApprovalEntry(Inbound):
+    """What an approval takes; times are written as 90s, 5m, 4h or 7d."""
+
+    groups: Names = ()
+    count: Annotated[int, Field(ge=1, le=100, strict=True)] = 1
+    strong: StrictBool | None = None
+    max_auth_age: Seconds | None = None
+    methods: Names = ()
+    valid_for: Seconds | None = None
+    expires: Seconds | None = None
+    escalate: EscalateEntry | None = None
+    recovery: Annotated[str, Field(max_length=1_000)] = ""
+
+    @property
+    def is_strong(self) -> bool:
+        """Whether it takes a signed token: nothing else says how and when somebody signed in."""
+        return bool(self.strong or self.methods or self.max_auth_age)
+
+
+class RuleEntry(Inbound):
+    """One rule."""
+
+    id: RuleId
+    effect: Effect
+    reason: Annotated[str, Field(max_length=500)] = ""
+    match: MatchEntry = MatchEntry()
+    when: Annotated[str, Field(min_length=1)] | None = None
+    approval: ApprovalEntry | None = None
+
+
+class PolicyFile(Inbound):
+    """The whole file."""
+
+    version: Literal[1]
+    groups: dict[Name, Names] = Field(default_factory=dict)
+    issuers: tuple[Issuer, ...] = ()
+    rules: tuple[RuleEntry, ...] = ()
+
+
+SHAPES: Mapping[str, type[BaseModel]] = {
+    "": PolicyFile,
+    "rules": RuleEntry,
+    "match": MatchEntry,
+    "approval": ApprovalEntry,
+    "escalate": EscalateEntry,
+    "issuers": Issuer,
+}
+"""The models by the name of the field that holds them."""

@@ -1,0 +1,79 @@
+"""
+Whether an approval that was given still counts. Pure.
+
+There is one answer for calls, their undos and reviews, and for each of several approvals.
+"""
+
+from datetime import datetime
+
+from holdfast.contracts.approvals import ApprovalRecord, Proof, Requirement
+from holdfast.contracts.base import JsonObject
+from holdfast.policy.trust import LOCAL_ISSUER, Trust, is_address
+
+
+def counts(record: ApprovalRecord, requirement: Requirement, trust: Trust, now: datetime) -> bool:
+    """Whether an approval is as good as is asked for now, from somebody who may give it now."""
+    return (
+        _is_in_time(record, requirement, now)
+        and _is_strong_enough(record, requirement)
+        and (record.proof is None or _is_trusted(record.proof, trust))
+        and _is_eligible(record, requirement, trust)
+        and requirement.recovery in {"", record.recovery}
+    )
+
+
+def has_lapsed(record: ApprovalRecord, now: datetime) -> bool:
+    """Whether an approval wasn't used in the time that it was given for."""
+    return record.expires_at is not None and now >= record.expires_at
+
+
+def _is_in_time(record: ApprovalRecord, requirement: Requirement, now: datetime) -> bool:
+    lasts = requirement.valid_for
+    in_time = lasts is None or (now - record.at).total_seconds() < lasts
+    return in_time and not has_lapsed(record, now)
+
+
+def _is_strong_enough(record: ApprovalRecord, requirement: Requirement) -> bool:
+    if requirement.strength == "plain":
+        return True
+    proof, wanted = record.proof, requirement.methods
+    if record.strength != "strong" or proof is None:
+        return False
+    age = (proof.verified_at - proof.authenticated_at).total_seconds()
+    fresh = requirement.max_auth_age is None or age <= requirement.max_auth_age
+    return fresh and (not wanted or not set(wanted).isdisjoint(proof.methods))
+
+
+def _is_trusted(proof: Proof, trust: Trust) -> bool:
+    """
+    Whether its issuer counts, and the key that signed it, as far as keys lie in a file.
+
+    Keys that an identity provider publishes come and go: one that is gone wasn't revoked.
+    """
+    return any(
+        is_address(trusted.issuer.jwks) or any(_signed(key, proof) for key in trusted.keys)
+        for trusted in trust.issuers
+        if trusted.issuer.issuer == proof.issuer
+    )
+
+
+def _signed(key: JsonObject, proof: Proof) -> bool:
+    owned = proof.issuer != LOCAL_ISSUER or key.get("sub") == proof.subject
+    return owned and key.get("kid") == proof.key
+
+
+def _is_eligible(record: ApprovalRecord, requirement: Requirement, trust: Trust) -> bool:
+    """Whether somebody was in a group that might approve then, and is now, as far as is known."""
+    if not requirement.groups:
+        return True
+    groups = {*requirement.groups, *_later(record, requirement)}.intersection(record.groups)
+    naming = {one.issuer.issuer for one in trust.issuers if one.issuer.groups is not None}
+    vouched = record.proof is not None and record.proof.issuer in naming
+    return any(vouched or record.approver in trust.groups.get(group, ()) for group in groups)
+
+
+def _later(record: ApprovalRecord, requirement: Requirement) -> tuple[str, ...]:
+    """Return the groups that may approve too, if their time had come when it was given."""
+    after = requirement.escalate_after
+    waited = (record.at - record.requested_at).total_seconds()
+    return requirement.escalate_to if after is not None and waited >= after else ()

@@ -1,0 +1,103 @@
+"""
+Whether what a call does may be taken back: ruled on with the call, for nobody is asked later.
+
+An undo is ruled on as a call of its own would be, but for this: whoever approves a call approves
+its undo, which they are shown. Switches are looked at when it runs.
+"""
+
+from typing import Literal
+
+from holdfast.contracts.approvals import ApprovalRecord
+from holdfast.contracts.tools import ToolContract
+from holdfast.contracts.undoing import UndoRuling
+from holdfast.policy.case import Case
+from holdfast.policy.engine import (
+    Rule,
+    deny_forbidden,
+    deny_foreign_tenant,
+    deny_outside_workspace,
+    deny_repeating_the_unresolved,
+)
+from holdfast.policy.permission_checks import (
+    Permission,
+    approved,
+    deny_unlisted,
+    permitted,
+    strengthened,
+)
+from holdfast.policy.rules import Policy
+
+# What nobody can approve, in the order of the engine.
+_RULES: tuple[Rule, ...] = (
+    deny_forbidden,
+    deny_foreign_tenant,
+    deny_outside_workspace,
+    deny_repeating_the_unresolved,
+)
+
+
+def rule_on(undo: Case, act: Case, policy: Policy) -> UndoRuling:
+    """Say whether *undo*, a call with the arguments of *act*, may take that back."""
+    for rule in _RULES:
+        if (denial := rule(undo, policy)) is not None:
+            return _ruling(undo, "deny", denial.rule, denial.reason)
+    permission = strengthened(undo, permitted(undo, policy))
+    if unlisted := deny_unlisted(undo, policy, permission):
+        return _ruling(undo, "deny", unlisted.rule, unlisted.reason)
+    if permission.sandboxed:
+        return _ruling(undo, "deny", permission.rule, "no undo runs in the sandbox")
+    match permission.effect:
+        case "allow" | "deny" as verdict:
+            return _ruling(undo, verdict, permission.rule, permission.reason)
+        case "approve":
+            return _covered(undo, act, policy, permission)
+        case "draft" | "ask":
+            reason = f"{permission.reason}, and nobody is asked while a run takes back what it did"
+            return _ruling(undo, "deny", permission.rule, reason)
+
+
+def as_shown(record: ApprovalRecord, now: UndoRuling | None) -> bool:
+    """Whether a request showed the undo that it would show *now*, before anybody approves it."""
+    shown = record.undo
+    if shown is None or now is None:
+        return shown is now
+    same = (shown.tool, shown.risk, shown.verdict) == (now.tool, now.risk, now.verdict)
+    return same and now.recovery in {"", shown.recovery}
+
+
+def unfit(undo: ToolContract, reason: str) -> UndoRuling:
+    """Rule on an undo that doesn't take the arguments of the call."""
+    return UndoRuling(
+        tool=undo.name, risk=undo.risk, verdict="deny", rule="invalid-arguments", reason=reason
+    )
+
+
+def _covered(undo: Case, act: Case, policy: Policy, permission: Permission) -> UndoRuling:
+    """Count the approvals of the call for its undo, as far as their givers saw that."""
+    recovery = permission.requirement.recovery
+    asked = _ruling(undo, "approval_required", permission.rule, permission.reason, recovery)
+    seen = tuple(one for one in act.facts.approvals if as_shown(one, asked))
+    shown = Case(act.call, act.contract, act.facts._replace(approvals=seen))
+    # The way back that they were shown is compared above: a record's own is that of the call.
+    given = approved(shown, policy, permission.requirement.model_copy(update={"recovery": ""}))
+    if not given:
+        return asked
+    rule, names = f"approved:{given[0].request_id}", ", ".join(one.approver for one in given)
+    return _ruling(undo, "allow", rule, f"approved with the call by {names}", recovery)
+
+
+def _ruling(
+    undo: Case,
+    verdict: Literal["allow", "approval_required", "deny"],
+    rule: str,
+    reason: str,
+    recovery: str = "",
+) -> UndoRuling:
+    return UndoRuling(
+        tool=undo.contract.name,
+        risk=undo.contract.risk,
+        verdict=verdict,
+        rule=rule,
+        reason=reason,
+        recovery=recovery,
+    )

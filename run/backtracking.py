@@ -1,0 +1,155 @@
+"""Going back to where an approach began, with what it taught, and planning another. Pure."""
+
+from datetime import datetime
+
+from holdfast.contracts.control import Approach, Checkpoint, Compensation
+from holdfast.contracts.guardrails import Signals
+from holdfast.contracts.model import ModelReply
+from holdfast.contracts.run import Stop
+from holdfast.contracts.state import RunState
+from holdfast.contracts.tools import ToolSuccess
+from holdfast.contracts.transcript import AssistantTurn, Span, ToolTurn, UserTurn
+from holdfast.contracts.usage import CallUsage
+from holdfast.run import disclosure, effects, escalations, gates
+from holdfast.run.summaries import shortened
+from holdfast.run.transcript import appended, halted, measured
+
+EXCEEDED = "Max backtracks exceeded"
+
+LONGEST_REASON = 2_000
+LONGEST_APPROACH = 4_000
+
+
+def marked(state: RunState, workspace: str) -> RunState:
+    """Note where to go back to."""
+    place = Checkpoint(
+        items=len(state.items),
+        model_index=state.model_index,
+        workspace=workspace,
+        summary=state.summary,
+        summarised_before=state.summarised_before,
+    )
+    return state.model_copy(update={"checkpoint": place})
+
+
+def asked_for_plan(state: RunState) -> RunState:
+    """Ask the model for an approach, with those that failed and why."""
+    origin = "findings" if state.approaches else "notice"
+    request = UserTurn(text=_request(state), origin=origin)
+    return state if state.items[-1:] == (request,) else appended(state, request)
+
+
+def planned(state: RunState, reply: ModelReply) -> RunState:
+    """Take an approach, and have it carried out; said once more, it outlives every pruning."""
+    turn = AssistantTurn(model=reply.model, text=reply.text, parts=reply.parts)
+    approach = shortened(reply.text, LONGEST_APPROACH) or "(the model named no approach)"
+    go_on = UserTurn(text=f"Carry out this approach:\n\n{approach}", origin="plan")
+    return appended(state, turn, go_on).model_copy(update={"approach": approach, "revisions": 0})
+
+
+def gone_back(state: RunState, undone: Compensation, now: datetime) -> RunState:
+    """
+    Leave an approach that failed: the model sees the transcript as it was, and who failed it.
+
+    The record, the counters and the budget stay as they are. Words of people are said again.
+    """
+    checkpoint = state.checkpoint
+    if checkpoint is None:
+        raise ValueError("there is nowhere to go back to")
+    failed = Approach(
+        number=len(state.approaches) + 1,
+        approach=state.approach or "(none was planned)",
+        failure_reason=shortened(state.dead_end, LONGEST_REASON),
+        partial_progress=_progress(state, checkpoint.items),
+    )
+    words = escalations.words_since(state, checkpoint.items)
+    hidden = (*state.hidden, Span(begin=checkpoint.items, end=len(state.items)))
+    kept = _without_effects(state, undone)
+    ledger = kept.ledger.model_copy(
+        update={
+            "retries": state.ledger.retries + 1,
+            "failures_in_a_row": 0,
+            "last_call": CallUsage(),
+        }
+    )
+    fresh: dict[str, object] = {
+        "hidden": hidden,
+        "approaches": (*state.approaches, failed),
+        "approach": None,
+        "dead_end": "",
+        "ledger": ledger,
+        "model_index": checkpoint.model_index,
+        "summary": checkpoint.summary,
+        "summarised_before": checkpoint.summarised_before,
+        "failed_summaries": 0,
+        "reviewed": gates.without_guardrails(state),
+        "provider_state": {},
+        "output_retries": 0,
+        "signals": Signals(),
+    }
+    left = measured(appended(kept.model_copy(update=fresh), *words))
+    left = left.model_copy(
+        update={"checkpoint": checkpoint.model_copy(update={"items": len(state.items)})}
+    )
+    if escalations.may_try_again(left):
+        return left
+    return _exceeded(left, now)
+
+
+def _without_effects(state: RunState, undone: Compensation) -> RunState:
+    """Tell only what could not be taken back: that the rest was is what going back means."""
+    if undone.not_undone:
+        return effects.taken_back(state, undone.model_copy(update={"undone": ()}))
+    return effects.taken_back(state, undone).model_copy(
+        update={"compensation": state.compensation}
+    )
+
+
+def _exceeded(state: RunState, now: datetime) -> RunState:
+    stop = Stop(
+        reason=EXCEEDED,
+        detail="; ".join(
+            f"{one.number}: {shortened(one.failure_reason, 200)}" for one in state.approaches
+        ),
+        next_safe_action="read why each approach failed, then start again with a better task",
+    )
+    if state.agent.escalates:
+        return escalations.escalated(state, stop, now, escalations.BACKTRACKS)
+    return halted(state, stop, "failed")
+
+
+def _request(state: RunState) -> str:
+    lines = [
+        "Plan one approach to the goal, in a few sentences. Call no tool and do nothing yet.",
+    ]
+    if state.approaches:
+        lines.append("These approaches failed, and everything that they did was taken back:")
+    lines += [
+        f"{one.number}. {one.approach}\n   It failed: {one.failure_reason}\n"
+        f"   It came so far: {one.partial_progress}"
+        for one in state.approaches
+    ]
+    if state.approaches:
+        lines.append("Choose another approach.")
+    return "\n".join(lines)
+
+
+def _progress(state: RunState, place: int) -> str:
+    """
+    Say how far an approach came: how many calls did something, and the last words beside a call.
+
+    An answer isn't quoted: it failed, and no guardrail may have seen it.
+    """
+    done = sum(
+        isinstance(result, ToolSuccess)
+        for item in state.items[place:]
+        if isinstance(item, ToolTurn)
+        for result in item.results
+    )
+    said = [
+        item.text
+        for item in state.items[place:]
+        if isinstance(item, AssistantTurn) and item.calls and item.text.strip()
+    ]
+    last = disclosure.quoted(state, shortened(said[-1], 500)) if said else ""
+    return f"{done} calls succeeded{f'; it said at last: {last}' if last else ''}"

@@ -1,0 +1,115 @@
+"""Making room in a model's window: old results go first, then a summary stands for turns. Pure."""
+
+from datetime import datetime
+
+from holdfast.contracts.model import ModelReply
+from holdfast.contracts.run import Stop
+from holdfast.contracts.state import RunState
+from holdfast.contracts.transcript import AssistantTurn, Span, UserTurn, View
+from holdfast.contracts.usage import CallUsage
+from holdfast.policy import context
+from holdfast.run import escalations
+from holdfast.run.transcript import appended, measured
+
+WORTHWHILE = 0.8
+"""What leaves more of the context than this share isn't worth doing."""
+
+LONGEST_SUMMARY = 8_000
+"""Characters: a summary goes into every call of the model."""
+
+TRIES = 2
+"""Summaries that may fail before a narrower task is needed."""
+
+_REQUEST = UserTurn(text=context.SUMMARISE, origin="notice")
+
+
+def prune_point(state: RunState) -> int:
+    """Return the place before which results become stubs now; 0 for nowhere."""
+    limit = state.agent.max_context_bytes
+    if state.context_bytes > limit:
+        place = context.prune_point(state.items, limit, state.view)
+        return place if place > state.pruned_before else 0
+    if not is_near_window(state):
+        return 0
+    place = context.prune_point(state.items, state.context_bytes, state.view)
+    if place <= state.pruned_before:
+        return 0
+    pruned = state.view.model_copy(update={"pruned_before": place})
+    return place if _is_worthwhile(state, pruned) else 0
+
+
+def _is_worthwhile(state: RunState, after: View) -> bool:
+    left = context.total(context.shown(state.items, after, state.agent.max_context_bytes))
+    return left <= WORTHWHILE * state.context_bytes
+
+
+def is_near_window(state: RunState) -> bool:
+    """Whether the latest call came near the window of the model, by what its provider counted."""
+    facts = next((one for one in state.agent.facts if one.model == state.model), None)
+    used = state.ledger.last_call.total_tokens
+    return facts is not None and context.nears_window(used, facts.context_tokens)
+
+
+def wants_summary(state: RunState) -> bool:
+    """Whether a summary has to stand for the earlier part, because pruning isn't enough."""
+    if state.paused:  # the model's turn isn't over, and nothing may come between
+        return False
+    place = context.summary_point(state.items, state.view) if is_near_window(state) else 0
+    if not place:
+        return False
+    after = state.view.model_copy(update={"summarised_before": place, "summary": "…"})
+    return _is_worthwhile(state, after)
+
+
+def asked(state: RunState) -> RunState:
+    """Ask the model for a summary."""
+    return state if _is_asked(state) else appended(state, _REQUEST)
+
+
+def unasked(state: RunState) -> RunState:
+    """Leave out a request that nobody answered: the model that took over has room."""
+    if not _is_asked(state):
+        return state
+    last = Span(begin=len(state.items) - 1, end=len(state.items))
+    return measured(state.model_copy(update={"hidden": (*state.hidden, last)}))
+
+
+def _is_asked(state: RunState) -> bool:
+    shown = not state.hidden or state.hidden[-1].end < len(state.items)
+    return shown and state.items[-1:] == (_REQUEST,)
+
+
+def summarised(state: RunState, reply: ModelReply, now: datetime) -> RunState:
+    """Let a summary stand for what came before it; request and summary aren't shown themselves."""
+    begin = len(state.items) - 1
+    before = context.summary_point(state.items[:begin], state.view)
+    state = appended(state, AssistantTurn(model=reply.model, text=reply.text, parts=reply.parts))
+    hidden = (*state.hidden, Span(begin=begin, end=len(state.items)))
+    if reply.stop != "end_turn" or not reply.text.strip() or not before:
+        return _without_summary(state.model_copy(update={"hidden": hidden}), now)
+    fresh = {
+        "hidden": hidden,
+        "summary": reply.text[:LONGEST_SUMMARY],
+        "summarised_before": before,
+        "failed_summaries": 0,
+    }
+    return measured_anew(measured(state.model_copy(update=fresh)))
+
+
+def measured_anew(state: RunState) -> RunState:
+    """Forget what the latest call used: the next one is shown less."""
+    ledger = state.ledger.model_copy(update={"last_call": CallUsage()})
+    return state.model_copy(update={"ledger": ledger})
+
+
+def _without_summary(state: RunState, now: datetime) -> RunState:
+    failed = state.failed_summaries + 1
+    state = measured(state.model_copy(update={"failed_summaries": failed}))
+    if failed < TRIES:
+        return state
+    stop = Stop(
+        reason="the context can't be made smaller",
+        detail=f"the model was asked {failed} times for a summary, and wrote none",
+        next_safe_action="start again with a narrower task, or a model with a larger window",
+    )
+    return escalations.given_up(state, stop, now)

@@ -1,0 +1,178 @@
+"""What a run did: kept to be taken back when its answer is blocked, and never repeated. Pure."""
+
+from collections.abc import Iterator
+
+from holdfast.contracts import bounds
+from holdfast.contracts.control import Compensation, Effect
+from holdfast.contracts.decisions import Decided, RunInSandbox
+from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.tools import Risk, ToolCall, ToolResult, ToolSuccess
+from holdfast.policy import loop_detection
+from holdfast.run.summaries import call_line, shortened
+
+HAPPENED = {"ok", "outcome_unknown"}
+"""The results of calls that ran, or may have."""
+
+LONGEST_REDUCED = 80
+"""Characters of the line about an effect of which nothing else fits."""
+
+
+def remembered(
+    state: RunState, calls: tuple[CallState, ...], results: tuple[ToolResult, ...]
+) -> RunState:
+    """Keep what calls changed, or may have."""
+    found = {result.call_id: result for result in results}
+    fresh = tuple(
+        effect
+        for call in calls
+        if (result := found.get(call.call.call_id)) is not None
+        and (effect := _effect(state, call, result)) is not None
+    )
+    return kept(state, (*_uncommitted(state, calls, found), *fresh)) if fresh else state
+
+
+def kept(state: RunState, every: tuple[Effect, ...]) -> RunState:
+    """Keep the latest effects, with what undoes them as far as there is room."""
+    latest = _bounded(every)
+    dropped = every[: len(every) - len(latest)]
+    fresh = {
+        "effects": latest,
+        "forgotten_effects": state.forgotten_effects + len(dropped),
+        "lost": state.lost or any(one.part for one in dropped),
+    }
+    return state.model_copy(update=fresh)
+
+
+def standing(state: RunState, *, whole: bool) -> tuple[tuple[Effect, ...], tuple[Effect, ...]]:
+    """
+    Return what a run did and what stands, and what may have happened.
+
+    The *whole* is for who may have to take it back.
+    """
+    every = (*_forgotten(state), *state.effects)
+    if not whole:
+        public = {"undo": None, "call": None, "result": None}
+        every = tuple(effect.model_copy(update=public) for effect in every)
+    return (
+        tuple(effect for effect in every if effect.outcome == "done"),
+        tuple(effect for effect in every if effect.outcome == "unknown"),
+    )
+
+
+def taken_back(state: RunState, undone: Compensation) -> RunState:
+    """
+    Keep what became of the run's effects; none of them is taken back a second time.
+
+    What was done before may be done again: the same calls are no loop then.
+    """
+    together = summed(state.compensation, undone)
+    ledger = loop_detection.begun_again(state.ledger)
+    fresh = {
+        "effects": tuple(effect for effect in state.effects if effect.reported),
+        "forgotten_effects": 0,
+        "lost": state.lost or state.forgotten_effects > 0,
+        "compensation": together,
+        "ledger": ledger,
+    }
+    return state.model_copy(update=fresh)
+
+
+def summed(before: Compensation | None, more: Compensation) -> Compensation:
+    """Add to what is told of effects that were taken back."""
+    before = before or Compensation()
+    return Compensation(
+        undone=_latest(before.undone + more.undone),
+        not_undone=_latest(before.not_undone + more.not_undone),
+    )
+
+
+def _latest(lines: tuple[str, ...]) -> tuple[str, ...]:
+    told = bounds.latest(lines, bounds.COMPENSATION)
+    left = len(lines) - len(told)
+    return (f"{left} more, which history knows", *told) if left else told
+
+
+def _effect(state: RunState, call: CallState, result: ToolResult) -> Effect | None:
+    """Return what a call changed; a draft is an effect where it can be taken back."""
+    asked, tool = call.call, state.agent.tool(call.call.name)
+    ruled = call.ruling if isinstance(call.ruling, Decided) else None
+    undo = ruled.undo if ruled else None
+    if call.drafting is not None:
+        tool = state.agent.companion(call.drafting.draft)
+        asked = asked.model_copy(update={"name": call.drafting.draft})
+    if tool is None or not isinstance(asked, ToolCall):
+        return None
+    tool = tool.ruled(ruled.runs_as) if ruled else tool
+    unknown = result.status == "outcome_unknown"
+    changes = unknown or not tool.risk.changes_nothing
+    harmless = not changes or (tool.risk is Risk.DRAFT_ONLY and undo is None)
+    if harmless or result.status not in HAPPENED:
+        return None
+    stays = isinstance(call.decision, RunInSandbox) and tool.side_effect == "local"
+    return Effect(
+        summary=f"{call_line(asked)}{', if it happened' if unknown else ''}",
+        tool=asked.name,
+        arguments=(ruled.canonical if ruled else None) or asked.arguments,
+        outcome="unknown" if unknown else "done",
+        digest="" if call.drafting is not None else digest_of(call, result),
+        local=undo is None and stays,
+        undo=undo,
+        call=asked if undo else None,
+        result=result.data if undo and isinstance(result, ToolSuccess) else None,
+    )
+
+
+def digest_of(call: CallState, result: ToolResult) -> str:
+    """
+    Return what is the same for calls that do the same; empty where they may be repeated.
+
+    Of what only read when it was allowed something unknown may have happened all the same: by the
+    time that it ran, another worker knew it as a write.
+    """
+    ruled, unknown = call.ruling, result.status == "outcome_unknown"
+    if isinstance(ruled, Decided) and not (ruled.risk.changes_nothing and unknown):
+        return ruled.effect
+    return loop_detection.fingerprint(call.call)
+
+
+def _uncommitted(
+    state: RunState, calls: tuple[CallState, ...], found: dict[str, ToolResult]
+) -> Iterator[Effect]:
+    """Leave out drafts that are committed now: they aren't there any more to be taken back."""
+    committed = {
+        call.call.call_id
+        for call in calls
+        if call.draft is not None and (result := found.get(call.call.call_id)) is not None
+        if result.status in HAPPENED
+    }
+    for effect in state.effects:
+        if effect.part or effect.call is None or effect.call.call_id not in committed:
+            yield effect
+
+
+def _bounded(effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
+    """Keep what undoes the latest effects; of earlier ones only that they happened."""
+    found: list[Effect] = []
+    taken = 0
+    for effect in reversed(effects):
+        taken += bounds.size(effect)
+        found.append(effect if taken <= bounds.EFFECTS // 2 else _reduced(effect))
+    return bounds.latest(found[::-1], bounds.EFFECTS)
+
+
+def _reduced(effect: Effect) -> Effect:
+    fewer: dict[str, object] = {
+        "summary": shortened(effect.summary, LONGEST_REDUCED),
+        "arguments": None,
+        "undo": effect.undo and effect.undo.model_copy(update={"reason": ""}),
+        "call": None,
+        "result": None,
+    }
+    return effect.model_copy(update=fewer)
+
+
+def _forgotten(state: RunState) -> Iterator[Effect]:
+    if state.forgotten_effects:
+        yield Effect(summary=f"{state.forgotten_effects} earlier changes, which history knows")
+    elif state.lost:
+        yield Effect(summary="more than is kept, which history knows")

@@ -1,0 +1,142 @@
+"""Asking a person how a run goes on, and taking what they say. Pure."""
+
+from datetime import datetime
+
+from holdfast.contracts import bounds
+from holdfast.contracts.approvals import Escalation, ResolutionSignal
+from holdfast.contracts.control import ModelAttempt
+from holdfast.contracts.run import Stop
+from holdfast.contracts.state import RunState
+from holdfast.contracts.transcript import UserTurn
+from holdfast.policy import budget_extension, context, loop_detection
+from holdfast.policy.escalation import Trigger
+from holdfast.run import answers, disclosure, gates, requests, results
+from holdfast.run.transcript import aborted, halted
+
+MODELS = "models"
+TIERS = "tiers"
+FAILURES = "failures"
+BACKTRACKS = "backtracks"
+
+KEPT_ATTEMPTS = 50
+"""How many failed calls of models the state keeps; history has them all."""
+
+
+def given_up(state: RunState, stop: Stop, now: datetime, trigger: str = FAILURES) -> RunState:
+    """
+    Leave what leads nowhere: for another approach, else to a person, else for good.
+
+    What may be tried is the agent's: it goes back only where it has backtracking, and asks only
+    where somebody is there to be asked.
+    """
+    if state.checkpoint is not None:
+        return dead_end(state, f"{stop.reason}: {stop.detail}")
+    if state.agent.escalates:
+        return escalated(state, stop, now, trigger)
+    return halted(state, stop)
+
+
+def may_try_again(state: RunState) -> bool:
+    """Whether another approach is left: the first, and one for each time that it may go back."""
+    if state.agent.backtracking is None:
+        return False
+    granted = state.acknowledged.count(BACKTRACKS)
+    return len(state.approaches) <= state.agent.backtracking.max_backtracks + granted
+
+
+def dead_end(state: RunState, reason: str) -> RunState:
+    """End the approach under way; its open calls are aborted."""
+    stop = Stop(reason="the approach was given up", detail=reason, next_safe_action="")
+    return aborted(state, stop).model_copy(update={"dead_end": reason, "candidate": None})
+
+
+def escalated(state: RunState, stop: Stop, now: datetime, trigger: str) -> RunState:
+    """Ask a person how the run goes on, instead of stopping it, if they can be shown why."""
+    request = Escalation(
+        request_id=state.next_request_id,
+        reason=stop.reason,
+        detail=stop.detail,
+        requested_at=now,
+        expires_at=requests.expiry(state, now),
+        trigger=trigger,
+        attempts=state.attempts,
+        approaches=disclosure.approaches(state),
+        usage=state.ledger.usage.summary,
+        confidence=_confidence(state),
+        answer=disclosure.answer(state),
+        next_safe_action=stop.next_safe_action,
+    )
+    if requests.is_unseeable(request):
+        return halted(state, unresolved(request, f"what there is to decide {results.UNSEEABLE}"))
+    return requests.asked(state, request)
+
+
+def _confidence(state: RunState) -> float | None:
+    """Say how sure one may be of the answer that waits, if it is measured."""
+    return None if state.candidate is None else gates.score(state).value
+
+
+def paused(state: RunState, trigger: Trigger, now: datetime) -> RunState:
+    """Ask a person because of what was counted or measured, without anything having failed."""
+    stop = Stop(
+        reason=trigger.reason,
+        detail=trigger.detail,
+        next_safe_action="look at the trace, then start again with a clearer or smaller task",
+    )
+    return escalated(state, stop, now, trigger.name)
+
+
+def attempted(state: RunState, *attempts: ModelAttempt) -> RunState:
+    """Keep calls of models that brought no answer."""
+    kept = (*state.attempts, *attempts)[-KEPT_ATTEMPTS:]
+    return state.model_copy(update={"attempts": bounds.latest(kept, bounds.ATTEMPTS)})
+
+
+def resolved(
+    state: RunState, message: ResolutionSignal, request: Escalation, now: datetime
+) -> RunState:
+    """Go on as a person says."""
+    state = requests.closed(state, request, "resolved", now)
+    if message.action == "abort":
+        detail = message.guidance or "aborted by a person"
+        return halted(state, unresolved(request, detail, ended_by="a person"))
+    if message.guidance is not None:
+        words = UserTurn(text=message.guidance, origin="guidance")
+        state = requests.said(state, words, now)
+    if message.action == "extend" and message.budget is not None:
+        budget = budget_extension.extended(state.agent.budget, message.budget, state.ceiling)
+        agent = state.agent.model_copy(update={"budget": budget})
+        state = state.model_copy(update={"agent": agent})
+    ledger = loop_detection.begun_again(state.ledger).model_copy(update={"failures_in_a_row": 0})
+    acknowledged = (*state.acknowledged, *filter(None, [request.trigger]))
+    state = state.model_copy(update={"ledger": ledger, "acknowledged": acknowledged})
+    return answers.advanced(_begun_again(state, request))
+
+
+def unresolved(request: Escalation, detail: str, *, ended_by: str = "") -> Stop:
+    """Build the stop of a run that nobody let go on, and which somebody may have ended."""
+    return Stop(
+        reason=request.reason,
+        detail=f"{request.detail}; {detail}",
+        next_safe_action=request.next_safe_action,
+        ended_by=ended_by,
+    )
+
+
+def _begun_again(state: RunState, request: Escalation) -> RunState:
+    """Begin again with what had come to its end: the chain of models, the last tier."""
+    if request.trigger == MODELS:
+        return state.model_copy(update={"model_index": 0, "provider_state": {}})
+    if request.trigger == TIERS:
+        return state.model_copy(update={"tier": state.tier - 1, "tier_failure": ""})
+    if request.trigger == BACKTRACKS:
+        # They have seen every retry, and are not asked about those again.
+        seen = f"retries:{state.ledger.retries}"
+        return state.model_copy(update={"acknowledged": (*state.acknowledged, seen)})
+    return state
+
+
+def words_since(state: RunState, place: int) -> tuple[UserTurn, ...]:
+    """Return what people said behind a place in the transcript, and what binds the model."""
+    said = {"steer", "guidance", "constraint"}
+    return tuple(turn for turn in context.lasting(state.items[place:]) if turn.origin in said)

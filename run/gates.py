@@ -1,0 +1,273 @@
+"""What guardrails look at next: pure functions over the state of a run."""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import NamedTuple
+
+from holdfast.contracts.base import digest
+from holdfast.contracts.control import Gate
+from holdfast.contracts.guardrails import GuardrailSpec, Layer, Mode, Subject
+from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult, ToolSuccess
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
+from holdfast.guardrails.detectors import resource_claims
+from holdfast.policy import confidence, escalation
+from holdfast.run.effects import HAPPENED
+from holdfast.run.summaries import call_line, spelled
+
+GUARDRAIL = "guardrail:"
+"""What the subject of a guardrail's review begins with."""
+
+LAYERS: tuple[Layer, ...] = ("input", "pre_execution", "output", "post_action")
+
+
+class Look(NamedTuple):
+    """One guardrail, and what it looks at."""
+
+    spec: GuardrailSpec
+    subjects: tuple[Subject, ...]
+
+
+def spec(state: RunState, name: str) -> GuardrailSpec:
+    """Return the guardrail of this name."""
+    known = (*state.agent.guardrails, *state.agent.acceptance)
+    return next(one for one in known if one.name == name)
+
+
+def before_turn(state: RunState) -> tuple[Look, ...]:
+    """Say who looks at what is new in the transcript before the model reads it."""
+    return _at_items(state, state.guarded, "blocking")
+
+
+def beside_turn(state: RunState) -> tuple[Look, ...]:
+    """Say who looks while the model reads: no tool runs before they have."""
+    return _at_items(state, state.watched, "parallel")
+
+
+def looked(state: RunState) -> RunState:
+    """Move on behind what nobody has to look at: each item is looked at once."""
+    if not state.agent.guardrails:
+        return state
+    end = len(state.items)
+    guarded = state.guarded if before_turn(state) else end
+    watched = state.watched if beside_turn(state) else end
+    return state.model_copy(update={"guarded": guarded, "watched": watched})
+
+
+def text_of(state: RunState, what: str) -> str:
+    """Return the text that an input guardrail looked at, by the digest of its subject."""
+    read = filter(None, map(_read, reversed(state.items)))
+    return next(one.text for one in read if named(one) == what)
+
+
+def text_of_call(state: RunState, call_id: str) -> str:
+    """Return a call that ran, with what a guardrail looked at of its result."""
+    turns = (item for item in state.items if isinstance(item, AssistantTurn))
+    asked = next(call for turn in turns for call in turn.calls if call.call_id == call_id)
+    closed = (item for item in state.items if isinstance(item, ToolTurn))
+    turn, result = next(
+        (turn, one) for turn in closed for one in turn.results if one.call_id == call_id
+    )
+    return f"{spelled(turn.ran(asked))}\n{_text(result)}"
+
+
+def before_calls(state: RunState, batch: Iterable[CallState]) -> tuple[Look, ...]:
+    """Say who looks at calls that were allowed, right before they run."""
+    calls = tuple((_call(one.call), _tools(one)) for one in batch if not one.guarded)
+    return _looks(
+        (spec for spec in state.agent.guardrails if spec.layer == "pre_execution"),
+        lambda spec: tuple(
+            one
+            for one, tools in calls
+            if not spec.tools or tools.intersection(spec.tools)
+            # A judge says the same in other words each time: it is heard once about a call.
+            if spec.agent is None or not _is_approved(state, spec, named(one))
+        ),
+    )
+
+
+def _tools(call: CallState) -> frozenset[str]:
+    """Return what a call runs: its tool, and the one that drafts for it, while that is to run."""
+    drafting = call.drafting
+    return frozenset({call.call.name} if drafting is None else {call.call.name, drafting.draft})
+
+
+def reopened(state: RunState) -> RunState:
+    """Have guardrails look again at calls that they let pass before a wait."""
+    calls = tuple(
+        call.model_copy(update={"guarded": False}) if call.result is None else call
+        for call in state.calls
+    )
+    return state.model_copy(update={"calls": calls})
+
+
+def take_time(looks: Iterable[Look]) -> bool:
+    """Whether time passes while they look: all but those that run inside the workflow task."""
+    return not all(look.spec.local for look in looks)
+
+
+def taken(state: RunState, looks: Iterable[Look], now: datetime) -> tuple[str, ...]:
+    """Return what the run is about to say of resources that it hasn't held so far."""
+    named = (
+        resource_claims.resource(look.spec.holds, subject.data)
+        for look in looks
+        if look.spec.holds is not None
+        for subject in look.subjects
+    )
+    return resource_claims.entries(
+        dict.fromkeys(name for name in named if name is not None and name not in state.held), now
+    )
+
+
+def next_gate(state: RunState) -> Gate | None:
+    """Say what an answer has yet to pass; a gate without anybody at it is open."""
+    candidate = state.candidate
+    if candidate is None:
+        return None
+    gates: tuple[tuple[Gate, bool], ...] = (
+        ("acceptance", bool(state.agent.acceptance)),
+        ("output", bool(_releasing(state, "output"))),
+        ("post_action", bool(_releasing(state, "post_action"))),
+        ("review", unreviewed(state) is not None),
+        ("confidence", doubt(state) is not None),
+    )
+    return next((gate for gate, held in gates if held and gate not in candidate.cleared), None)
+
+
+def at_gate(state: RunState, gate: Gate) -> tuple[Look, ...]:
+    """Say who looks at an answer at a gate where guardrails stand."""
+    specs = state.agent.acceptance if gate == "acceptance" else _releasing(state, gate)
+    subject = answer(state)
+    return _looks(specs, lambda _: (subject,))
+
+
+def answer(state: RunState) -> Subject:
+    """Return the answer that has yet to pass."""
+    if state.candidate is None:
+        raise ValueError("no answer waits")
+    return Subject(kind="answer", text=state.candidate.text, data=state.candidate.output)
+
+
+def unreviewed(state: RunState) -> tuple[GuardrailSpec, str] | None:
+    """Return the first review that an answer still lacks, with the digest of what is reviewed."""
+    specs = tuple(spec for spec in state.agent.guardrails if spec.review is not None)
+    if state.candidate is None or not specs:
+        return None
+    what = named(answer(state))
+    return next(((spec, what) for spec in specs if not _is_approved(state, spec, what)), None)
+
+
+def subject_of(spec: GuardrailSpec, what: str) -> str:
+    """Name what people review because of a guardrail; *what* is the digest of it."""
+    return f"{GUARDRAIL}{spec.name}:{what}"
+
+
+def named(subject: Subject) -> str:
+    """Name what a guardrail looks at, by its digest."""
+    return digest(subject.model_dump(mode="json"))
+
+
+def objection(spec: GuardrailSpec, what: str, reason: str) -> str:
+    """Name what people approve: a guardrail's reason against a subject, and no other reason."""
+    return f"{subject_of(spec, what)}:{digest(reason)}"
+
+
+def _is_approved(state: RunState, spec: GuardrailSpec, what: str) -> bool:
+    """Whether people approved what a guardrail had against a subject, whatever it was."""
+    return any(one.startswith(f"{subject_of(spec, what)}:") for one in state.reviewed)
+
+
+def without_guardrails(state: RunState) -> tuple[str, ...]:
+    """Return what people approved of the run as such: approvals of taken back work are gone."""
+    return tuple(one for one in state.reviewed if not one.startswith(GUARDRAIL))
+
+
+def doubt(state: RunState) -> escalation.Trigger | None:
+    """Say why somebody must look at an answer before it counts."""
+    if not state.agent.escalates:
+        return None
+    return escalation.unsure(state.agent.triggers, score(state), state.acknowledged)
+
+
+def score(state: RunState) -> confidence.Score:
+    """Measure how sure one may be of the answer."""
+    return confidence.score(state.signals, state.ledger.retries)
+
+
+def _releasing(state: RunState, layer: str) -> tuple[GuardrailSpec, ...]:
+    return tuple(
+        spec
+        for spec in state.agent.guardrails
+        if spec.layer == layer and not spec.tools and spec.review is None
+    )
+
+
+def _at_items(state: RunState, place: int, mode: Mode) -> tuple[Look, ...]:
+    fresh = state.items[place:]
+    if not fresh or not state.agent.guardrails:
+        return ()
+    specs = [one for one in state.agent.guardrails if (one.layer, one.mode) == ("input", mode)]
+    read = tuple(filter(None, map(_read, fresh))) if specs else ()
+    inputs = _looks(specs, lambda spec: tuple(one for one in read if one.kind in spec.watches))
+    if mode == "parallel":
+        return inputs
+    done = _done(state, place)
+    after = _looks(
+        (one for one in state.agent.guardrails if one.layer == "post_action" and one.tools),
+        lambda spec: tuple(one for one in done if one.tool in spec.tools),
+    )
+    return inputs + after
+
+
+def _looks(
+    specs: Iterable[GuardrailSpec], subjects: Callable[[GuardrailSpec], tuple[Subject, ...]]
+) -> tuple[Look, ...]:
+    found = (Look(spec, subjects(spec)) for spec in specs if spec.review is None)
+    return tuple(look for look in found if look.subjects)
+
+
+def _read(item: TranscriptItem) -> Subject | None:
+    """Return what goes into the model with an item that didn't come out of it."""
+    match item:
+        case UserTurn(origin="goal", text=text):
+            return Subject(kind="goal", text=text)
+        case UserTurn(origin="steer" | "guidance", text=text):
+            return Subject(kind="words", text=text)
+        case UserTurn(origin="project" | "findings" | "constraint" | "plan", text=text):
+            return Subject(kind="results", text=text)
+        case ToolTurn(results=results):
+            return Subject(kind="results", text="\n".join(map(_text, results)))
+        case UserTurn() | AssistantTurn():
+            return None
+
+
+def _done(state: RunState, place: int) -> tuple[Subject, ...]:
+    """Return the calls that ran, or may have, of the turns that were closed behind a place."""
+    asked: dict[str, AnyCall] = {}
+    done: list[Subject] = []
+    for item in state.items[max(place - 1, 0) :]:
+        if isinstance(item, AssistantTurn):
+            asked = {call.call_id: call for call in item.calls}
+        if isinstance(item, ToolTurn):
+            done += [
+                _call(item.ran(asked[result.call_id])).model_copy(
+                    update={"kind": "done", "text": _text(result)}
+                )
+                for result in item.results
+                if result.call_id in asked and result.status in HAPPENED
+            ]
+    return tuple(done)
+
+
+def _call(call: AnyCall) -> Subject:
+    data = call.arguments if isinstance(call, ToolCall) else None
+    return Subject(
+        kind="call", text=call_line(call), data=data, tool=call.name, call_id=call.call_id
+    )
+
+
+def _text(result: ToolResult) -> str:
+    """Return what a model reads of a result."""
+    if isinstance(result, ToolSuccess):
+        return result.model_dump_json(include={"summary", "data"})
+    return result.model_dump_json(include={"reason", "next_valid_actions"})

@@ -1,0 +1,219 @@
+"""What a model's reply, or its failure, means for the run. Pure."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from holdfast.contracts.base import JsonObject, digest
+from holdfast.contracts.control import ModelAttempt
+from holdfast.contracts.model import ModelReply, StopCause
+from holdfast.contracts.patterns import Pattern
+from holdfast.contracts.run import Stop
+from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.tools import AnyCall
+from holdfast.contracts.transcript import AssistantTurn, UserTurn
+from holdfast.policy import budgets, loop_detection
+from holdfast.run import (
+    answers,
+    backtracking,
+    billing,
+    disclosure,
+    escalations,
+    fallbacks,
+    requests,
+)
+from holdfast.run.summaries import LIMIT, shortened
+from holdfast.run.transcript import appended, halted
+
+KEPT_NOTES = 50
+"""How many different notes of adapters the state keeps."""
+
+LONGEST_NOTE = 500
+
+PLAIN_ID = Pattern(r"[\w.:|=+-]{1,200}")
+"""Ids of calls become parts of keys and paths, where a slash would mean something."""
+
+SHOWN_HOSTED = 20
+"""How many hosted calls of a reply get a line of their own: each line is an event of history."""
+
+
+class Line(NamedTuple):
+    """What a person should find in history at a glance."""
+
+    event: str
+    text: str
+
+
+def audited(state: RunState, reply: ModelReply) -> tuple[Line, ...]:
+    """Return what of a reply deserves a line: what ran elsewhere, what is missing or wrong."""
+    ran = [part for part in reply.parts if part.kind == "hosted_call"]
+    hosted = [
+        Line("hosted tool", shortened(f"{part.name}: {part.text}", LIMIT))
+        for part in ran[:SHOWN_HOSTED]
+    ]
+    if len(ran) > SHOWN_HOSTED:
+        hosted.append(Line("hosted tool", f"{len(ran) - SHOWN_HOSTED} more calls of that kind"))
+    back = disclosure.quoted(state, "; ".join(reply.objections))
+    return (
+        *hosted,
+        *(Line("noted", note) for note in _fresh_notes(state, reply)),
+        *([Line("answer sent back", shortened(back, LIMIT))] if back else []),
+    )
+
+
+def after_model(state: RunState, reply: ModelReply, now: datetime) -> RunState:
+    """Bill the reply, keep it, and take its calls or its answer."""
+    asked, marks = _told_apart(state, reply.calls)
+    turn = AssistantTurn(model=reply.model, text=reply.text, calls=asked, parts=reply.parts)
+    kept = taken(state, reply).model_copy(
+        update={"call_marks": marks, "paused": not asked and reply.stop == "pause"}
+    )
+    state = appended(kept, turn)
+    if asked:
+        return _take_calls(state, asked)
+    if state.paused:
+        return state
+    if reply.objections and reply.stop == "end_turn":
+        return _sent_back(state, reply, now)
+    if reply.stop == "end_turn" and reply.text.strip():
+        return answers.proposed(state, reply.text, reply.output)
+    return _unanswered(kept, state, reply, now)
+
+
+def after_plan(state: RunState, reply: ModelReply, now: datetime) -> RunState:
+    """Take an approach; a reply that is none, as one that declines, leads where no answer does."""
+    kept = taken(state, reply)
+    if reply.text.strip() and reply.stop in {"end_turn", "tool_use", "pause"}:
+        return backtracking.planned(kept, reply)
+    turn = AssistantTurn(model=reply.model, text=reply.text, parts=reply.parts)
+    return _unanswered(kept, appended(kept, turn), reply, now)
+
+
+def _unanswered(kept: RunState, state: RunState, reply: ModelReply, now: datetime) -> RunState:
+    """Go on without an answer: from *kept*, or to the end of *state*, which has what was said."""
+    stop = _no_answer(state, reply)
+    attempt = ModelAttempt(
+        turn=state.ledger.steps,
+        model=reply.model,
+        kind="empty" if reply.stop in ("end_turn", "tool_use") else reply.stop,
+        error=stop.detail,
+        at=now,
+        cost=reply.usage.estimated_cost,
+    )
+    # Another model takes over without a turn that says nothing.
+    return fallbacks.after_no_answer(kept, attempt, now) or halted(state, stop)
+
+
+def taken(state: RunState, reply: ModelReply) -> RunState:
+    """Bill a reply, and keep what it brought beside words and calls."""
+    return requests.read(billing.billed(state, reply)).model_copy(
+        update={
+            "sent": state.head,
+            "provider_state": _provider_state(state, reply),
+            "unheard": False,
+            "notes": state.notes + _fresh_notes(state, reply),
+        }
+    )
+
+
+def _provider_state(state: RunState, reply: ModelReply) -> JsonObject:
+    if reply.provider_state is None:
+        return state.provider_state
+    provider = (state.model or "").partition(":")[0]
+    return {**state.provider_state, provider: reply.provider_state}
+
+
+def _fresh_notes(state: RunState, reply: ModelReply) -> tuple[str, ...]:
+    notes = dict.fromkeys(shortened(note, LONGEST_NOTE) for note in reply.notes)
+    fresh = [note for note in notes if note not in state.notes]
+    return tuple(fresh[: KEPT_NOTES - len(state.notes)])
+
+
+def _told_apart(
+    state: RunState, calls: tuple[AnyCall, ...]
+) -> tuple[tuple[AnyCall, ...], tuple[str, ...]]:
+    """
+    Give a call whose id is odd, or that the run has seen before, an id of its own.
+
+    Some servers number calls anew in each reply; an approval, a result or an idempotency key must
+    never be another call's, nor a draft's.
+    """
+    marks = list(state.call_marks)
+    apart: list[AnyCall] = []
+    for place, call in enumerate(calls, start=1):
+        known = PLAIN_ID.fits(call.call_id)
+        fresh = call.call_id if known else f"call-{state.ledger.steps + 1}-{place}"
+        while (mark := digest(fresh)[:8]) in marks:
+            fresh = f"{fresh}-{state.ledger.steps + 1}-{place}"
+        marks.append(mark)
+        apart.append(call.model_copy(update={"call_id": fresh}))
+    return tuple(apart), tuple(marks)
+
+
+def _take_calls(state: RunState, calls: tuple[AnyCall, ...]) -> RunState:
+    state = state.model_copy(update={"calls": tuple(CallState(call=call) for call in calls)})
+    ledger = state.ledger
+    for call in calls:
+        tool = state.agent.tool(call.name)
+        ledger = loop_detection.count_call(
+            ledger, call, pollable=tool is not None and tool.pollable
+        )
+        if stop := loop_detection.looping(state.agent.budget, ledger, call):
+            return _ended(state.model_copy(update={"ledger": ledger}), stop)
+    state = state.model_copy(update={"ledger": ledger})
+    drafts = sum(1 for call in calls if (tool := state.agent.tool(call.name)) and tool.draft)
+    if stop := budgets.too_many_calls(state.agent.budget, ledger, len(calls), drafts):
+        return halted(state, stop)
+    return state
+
+
+def _ended(state: RunState, stop: Stop) -> RunState:
+    """End the run, or the approach under way where it can go back."""
+    if state.checkpoint is not None:
+        return escalations.dead_end(state, f"{stop.reason}: {stop.detail}")
+    return halted(state, stop)
+
+
+def _sent_back(state: RunState, reply: ModelReply, now: datetime) -> RunState:
+    """Tell the model why its answer doesn't fit; too many such answers end the run."""
+    ledger = state.ledger.model_copy(
+        update={
+            "failures_in_a_row": state.ledger.failures_in_a_row + 1,
+            "retries": state.ledger.retries + 1,
+        }
+    )
+    objections = shortened("; ".join(reply.objections), 2000)
+    notice = UserTurn(
+        text=f"This answer doesn't fit its JSON Schema: {objections}. "
+        "Answer again, with nothing but JSON that fits.",
+        origin="notice",
+    )
+    state = appended(state.model_copy(update={"ledger": ledger}), notice)
+    stop = loop_detection.failing(state.agent.budget, ledger)
+    if stop is None:
+        return state
+    told = disclosure.quoted(state, objections)  # they quote the answer
+    stop = stop.model_copy(update={"detail": f"the answer doesn't fit its schema: {told}"})
+    return escalations.given_up(state, stop, now)
+
+
+_NEXT: dict[StopCause, str] = {
+    "max_tokens": "raise max_output_tokens in the agent's settings, or ask for less at once",
+    "refusal": "read the detail; rephrase the task, or use another model",
+    "content_filter": "read the detail; rephrase the task, or use another model",
+    "context_overflow": "lower max_context_bytes, shorten the task, or use another model",
+}
+
+
+def _no_answer(state: RunState, reply: ModelReply) -> Stop:
+    if reply.stop in ("end_turn", "tool_use"):
+        return Stop(
+            reason="no_final_answer_or_tool_call",
+            detail="the model ended its turn without saying or asking anything that counts",
+            next_safe_action="start the run again, or with another model",
+        )
+    said = ": ".join(filter(None, (reply.stop_detail, reply.words)))  # a refusal is both
+    return Stop(
+        reason=f"model stopped: {reply.stop}",
+        detail=shortened(disclosure.quoted(state, said), 500),
+        next_safe_action=_NEXT.get(reply.stop, "read the detail, then start the run again"),
+    )

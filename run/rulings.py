@@ -1,0 +1,165 @@
+"""What the rulings on calls mean for the run: what may not run, and who is asked. Pure."""
+
+from datetime import datetime
+
+from holdfast.contracts.approvals import ApprovalRequest, Question
+from holdfast.contracts.control import KnownEffect
+from holdfast.contracts.decisions import (
+    Allow,
+    ApprovalRequired,
+    AskUser,
+    AuthorizeCalls,
+    Decided,
+    MayRun,
+    Ruling,
+    Rulings,
+    RunAsDraftOnly,
+    RunInSandbox,
+    as_ruled,
+    decision_of,
+)
+from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.tools import ToolFailure
+from holdfast.policy import standing
+from holdfast.run import approvals, parts, requests, results
+
+
+def asked(
+    state: RunState, calls: tuple[CallState, ...], visible: tuple[str, ...], now: datetime
+) -> AuthorizeCalls:
+    """Ask the permission engine about calls, of which the *visible* tools are known."""
+    known = parts.known_to_itself(state)
+    return AuthorizeCalls(
+        run_id=state.run_id,
+        execution=state.execution,
+        agent=state.agent.name,
+        path=state.brief.path,
+        tenant=state.brief.tenant,
+        actor=state.brief.actor,
+        calls=tuple(call.call for call in calls),
+        approvals=tuple(given for call in calls for given in call.approvals),
+        drafts=tuple(call.draft for call in calls if call.draft is not None),
+        reviews=state.releases,
+        unresolved=tuple(dict.fromkeys((*state.unresolved, *_digests(known, "unknown")))),
+        done=_digests(known, "done"),
+        lost=parts.UNKNOWN in known,
+        visible_tools=visible,
+        now=now,
+    )
+
+
+def _digests(known: tuple[KnownEffect, ...], outcome: str) -> tuple[str, ...]:
+    return tuple(one.digest for one in known if one.digest and one.outcome == outcome)
+
+
+def wants_approval(ruling: Ruling) -> bool:
+    """Whether the latest decision about a call was that somebody must approve it."""
+    return isinstance(decision_of(ruling), ApprovalRequired)
+
+
+def is_notable(ruling: Ruling) -> bool:
+    """Whether an auditor should find it without opening an event: it doesn't just run."""
+    undo = ruling.undo if isinstance(ruling, Decided) else None
+    for_good = undo is not None and undo.verdict != "allow"
+    return for_good or not isinstance(decision_of(ruling), Allow | RunInSandbox)
+
+
+def after_rulings(state: RunState, answer: Rulings, now: datetime) -> RunState:
+    """Take the rulings: what may not run gets its result, what people decide gets a request."""
+    state = _unreleased(state, answer.lapsed)
+    ruled = {ruling.call_id: ruling for ruling in answer.rulings}
+    decisions = tuple(map(decision_of, answer.rulings))
+    drafting = any(isinstance(decision, RunAsDraftOnly) for decision in decisions)
+    for call in state.calls:
+        ruling = ruled.get(call.call.call_id)
+        if ruling is None or call.result is not None:
+            continue
+        if drafting and isinstance(decision_of(ruling), ApprovalRequired | AskUser):
+            # Asked again when the drafts are there, so that people see the whole turn at once.
+            continue
+        asked, refusal = as_ruled(call.call, ruling), _refusal(state, call, ruling)
+        known = {"call": asked, "ruling": ruling, "result": refusal}
+        # Guardrails looked at the arguments that it had then, if at any.
+        fresh = call.model_copy(update={**known, "guarded": call.guarded and asked == call.call})
+        if wants_approval(ruling):
+            # Whatever was approved before, it was not enough for this decision.
+            fresh = fresh.model_copy(update={"approvals": ()})
+        state = requests.replaced(state, fresh)
+        request = None if refusal else _request(state, fresh, ruling, answer.policy, now)
+        if request is not None and requests.is_unseeable(request):
+            failure = results.too_large_to_show(fresh.call, "what it would do")
+            state = requests.replaced(state, fresh.model_copy(update={"result": failure}))
+        elif request is not None:
+            state = requests.asked(state, request)
+    return state
+
+
+def _unreleased(state: RunState, lapsed: tuple[str, ...]) -> RunState:
+    """Have people asked anew where the approvals of a review count no more."""
+    gone = tuple(one for one in state.releases if one.request_id in lapsed)
+    if not gone:
+        return state
+    objections = {objection for one in gone for objection in one.objections}
+    about = {one.call_id for one in gone}
+    calls = tuple(
+        call.model_copy(update={"guarded": call.guarded and call.call.call_id not in about})
+        for call in state.calls
+    )
+    fresh = {
+        "reviewed": tuple(one for one in state.reviewed if one not in objections),
+        "releases": tuple(one for one in state.releases if one not in gone),
+        "calls": calls,
+    }
+    return state.model_copy(update=fresh)
+
+
+def reopened(state: RunState) -> RunState:
+    """
+    Have calls decided again that were allowed before a wait, or before another call ran.
+
+    What guardrails have said of them stands as long as their arguments do.
+    """
+    calls = tuple(
+        call.model_copy(update={"ruling": None})
+        if call.result is None and isinstance(call.decision, MayRun)
+        else call
+        for call in state.calls
+    )
+    return state.model_copy(update={"calls": calls})
+
+
+def lapsed(state: RunState, batch: tuple[CallState, ...], now: datetime) -> RunState:
+    """Have those calls decided again of which an approval has lapsed since they were."""
+    for call in batch:
+        good = tuple(one for one in call.approvals if not standing.has_lapsed(one, now))
+        if good != call.approvals:
+            fresh = call.model_copy(update={"approvals": good, "ruling": None})
+            state = requests.replaced(state, fresh)
+    return state
+
+
+def _refusal(state: RunState, call: CallState, ruling: Ruling) -> ToolFailure | None:
+    """Return the result of a call that doesn't run, or asks where no words are taken."""
+    if state.brief.words_watched and isinstance(decision_of(ruling), AskUser):
+        return results.unasked(call.call)
+    return results.refusal(ruling)
+
+
+def _request(
+    state: RunState, call: CallState, ruling: Ruling, policy: str, now: datetime
+) -> ApprovalRequest | Question | None:
+    """Build the request that a ruling asks for."""
+    match ruling:
+        case Decided(decision=AskUser() as decision):
+            return Question(
+                request_id=state.next_request_id,
+                reason=decision.reason,
+                requested_at=now,
+                expires_at=requests.expiry(state, now),
+                call_id=ruling.call_id,
+                question=decision.question,
+            )
+        case Decided(decision=ApprovalRequired()):
+            return approvals.request(state, call, ruling, policy, now)
+        case _:
+            return None

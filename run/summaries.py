@@ -1,0 +1,201 @@
+"""One line of plain words for whatever an auditor sees in the Temporal UI. Pure."""
+
+import json
+import shlex
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from pydantic import ValidationError
+
+from holdfast.contracts.approvals import (
+    AnswerSignal,
+    Approvable,
+    ApprovalRequest,
+    ApprovalSignal,
+    Escalation,
+    Question,
+    Request,
+    ResolutionSignal,
+    Review,
+)
+from holdfast.contracts.bounds import clipped
+from holdfast.contracts.decisions import Decided, Ruling
+from holdfast.contracts.patterns import Pattern
+from holdfast.contracts.tools import AnyCall, ToolCall
+from holdfast.contracts.visible import visible
+
+Message: TypeAlias = ApprovalSignal | AnswerSignal | ResolutionSignal
+
+LIMIT = 160
+"""The server keeps 400 bytes of a summary; a line of the UI shows about this many characters."""
+
+LONGEST_OBJECTION = 500
+"""Characters; names of fields come from strangers."""
+
+_SHOWN_DIGEST = 16
+_DIGEST = Pattern(":[0-9a-f]{64}$")
+
+
+def call_line(call: AnyCall, limit: int = LIMIT) -> str:
+    """Write a call on one short line."""
+    return shortened(spelled(call), limit)
+
+
+def spelled(call: AnyCall) -> str:
+    """Write a call whole, as a person would: `issue_refund(order_id=1044, amount=29.0)`."""
+    if not isinstance(call, ToolCall):
+        return f"{call.name}({call.raw_arguments})"
+    arguments = ", ".join(
+        f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in call.arguments.items()
+    )
+    return f"{call.name}({arguments})"
+
+
+def calls_line(calls: tuple[AnyCall, ...]) -> str:
+    """Write the calls of a turn on one line."""
+    return shortened("authorize " + ", ".join(call_line(call, 80) for call in calls), LIMIT)
+
+
+def command_line(guardrail: str, command: Sequence[str]) -> str:
+    """Write a command that a guardrail runs: `tests_pass: pytest -q`."""
+    return shortened(f"{guardrail}: {shlex.join(command)}", LIMIT)
+
+
+def ruling_line(ruling: Ruling) -> str:
+    """Write a ruling: `issue_refund: approval_required (financial)`."""
+    if isinstance(ruling, Decided):
+        undo = ruling.undo
+        way_back = f"; undo {undo.tool}: {undo.verdict} ({undo.rule})" if undo else ""
+        return shortened(
+            f"{ruling.tool}: {ruling.decision.verdict} ({ruling.risk}){way_back}", LIMIT
+        )
+    return shortened(f"{ruling.tool}: {ruling.type} ({ruling.reason})", LIMIT)
+
+
+def request_line(request: Request) -> str:
+    """Write what a request waits for."""
+    match request:
+        case ApprovalRequest():
+            return shortened(
+                f"{request.request_id} · {request.tool}: approval_required ({request.risk})", LIMIT
+            )
+        case Review():
+            subject = subject_line(request)
+            return shortened(
+                f"{request.request_id} · review of {subject}: {request.reason}", LIMIT
+            )
+        case Question():
+            return shortened(f"{request.request_id} · question: {request.question}", LIMIT)
+        case Escalation():
+            return shortened(f"{request.request_id} · escalated: {request.reason}", LIMIT)
+
+
+def subject_line(review: Review) -> str:
+    """Write what is reviewed: `domain:payments`, or a guardrail with the beginning of a digest."""
+    shown = _DIGEST.sub(lambda found: found.groups[0][: len(":") + _SHOWN_DIGEST], review.subject)
+    return " ".join(shown.split())
+
+
+def requests_line(requests: tuple[Request, ...]) -> str:
+    """
+    Write on one line what all the requests wait for.
+
+    Nothing but the end of a request has a semicolon: whoever reads the line could take what a
+    model asks or a tool says for another request.
+    """
+    parts = (request_line(request).replace(";", ",") for request in requests)
+    return shortened("; ".join(parts), LIMIT)
+
+
+def message_line(message: Message) -> str:
+    """Write what a person says about a request, as they say it: nothing of it is proven yet."""
+    match message:
+        case ApprovalSignal():
+            said = f"{message.decision} {message.request_id}, says {message.approver}"
+        case AnswerSignal():
+            said = f"answer {message.request_id}: {message.text}"
+        case ResolutionSignal():
+            said = f"{message.action} {message.request_id}"
+    return shortened(f"judge {said}", LIMIT)
+
+
+def messages_line(said: tuple[Message, ...]) -> str:
+    """Write on one line what several people say at once."""
+    if len(said) == 1:
+        return message_line(said[0])
+    return f"judge {len(said)} messages"
+
+
+def refusals_line(reasons: Sequence[str]) -> str:
+    """Write why messages were refused that nobody can read."""
+    if len(reasons) == 1:
+        return shortened(reasons[0], LIMIT)
+    return shortened(f"{len(reasons)} at once, the first: {reasons[0]}", LIMIT)
+
+
+def escalation_line(request: Approvable) -> str:
+    """Write to whom a request goes that nobody decided in time."""
+    groups = " or ".join(request.escalate_to)
+    name = subject_line(request) if isinstance(request, Review) else request.tool
+    return shortened(f"{request.request_id} · {name}: now {groups} may decide too", LIMIT)
+
+
+def waiting_details(requests: tuple[Request, ...]) -> str:
+    """Write what the run waits for, as the Markdown that the UI shows as current details."""
+    if not requests:
+        return ""
+    lines = [visible(_waiting(request)) for request in requests]
+    return "**Waits for a person**\n\n" + "\n".join(lines)
+
+
+def shortened(text: str, limit: int) -> str:
+    """Cut a text to one line of at most *limit* characters, of which each shows."""
+    line = " ".join(text.split())
+    return clipped(visible(line[: limit + 1]), limit)
+
+
+def one_line(text: str) -> str:
+    """Return a whole text as one line, of which each character shows."""
+    return visible(" ".join(text.split()))
+
+
+def code(text: str) -> str:
+    """Write a text as code in Markdown, out of which it doesn't come."""
+    inside = text.replace("`", "'")
+    return f"`{inside}`"
+
+
+def marked(text: str, limit: int = 500) -> str:
+    """Write a text on one line of Markdown, in which nothing of it is markup."""
+    return "".join(f"\\{one}" if one in "\\`*[]<>" else one for one in shortened(text, limit))
+
+
+def _waiting(request: Request) -> str:
+    until = f"{request.expires_at:%Y-%m-%d %H:%M} UTC"
+    match request:
+        case ApprovalRequest():
+            return (
+                f"- `{request.request_id}`: approve {code(request.action)}? "
+                f"{marked(request.reason)} ({request.risk}). Until {until}."
+            )
+        case Review():
+            return (
+                f"- `{request.request_id}`: approve {marked(subject_line(request))}? "
+                f"{marked(request.reason)}: {marked(request.text)}. Until {until}."
+            )
+        case Question():
+            return f"- `{request.request_id}`: {marked(request.question)} Until {until}."
+        case Escalation():
+            why = marked(f"{request.reason}; {request.detail}", 1_000)
+            return f"- `{request.request_id}`: {why}. Until {until}."
+
+
+def objections(error: ValidationError) -> str:
+    """Say on one short line what is wrong with an input, field by field."""
+    return shortened(
+        "; ".join(
+            f"{'.'.join(str(part) for part in entry['loc']) or 'the argument'}: {entry['msg']}"
+            for entry in error.errors(include_url=False, include_input=False)[:5]
+        ),
+        LONGEST_OBJECTION,
+    )

@@ -1,0 +1,179 @@
+"""What waits for people: opening requests, taking decisions, letting them expire. Pure."""
+
+from datetime import datetime, timedelta
+
+from holdfast.contracts.approvals import (
+    AnswerSignal,
+    ApprovalRequest,
+    ApprovalSignal,
+    Code,
+    Escalation,
+    MessageOutcome,
+    Question,
+    RefusedMessage,
+    Request,
+    ResolutionSignal,
+    Review,
+    Verdict,
+)
+from holdfast.contracts.state import RunState
+from holdfast.run import approvals, escalations, requests, results, reviews
+from holdfast.run.summaries import Message
+from holdfast.run.transcript import halted
+
+KEPT_REFUSALS = 20
+"""How many refused messages the state keeps; history has them all."""
+
+
+def after_verdict(
+    state: RunState, message: Message, verdict: Verdict, now: datetime
+) -> tuple[RunState, MessageOutcome]:
+    """
+    Let an accepted message take effect, and keep a refused one.
+
+    What came with it in one batch may have closed the request, or it has expired since the
+    verdict: then it is refused after all.
+    """
+    request = requests.find(state, message.request_id)
+    if verdict.accepted and (request is None or request.expires_at <= now):
+        late: Code = "closed" if request is None else "expired"
+        why = f"the request has just {late}"
+        verdict = Verdict(accepted=False, request_id=message.request_id, reason=why, code=late)
+    if request is None or not verdict.accepted:
+        sender = message.approver if isinstance(message, ApprovalSignal) else ""
+        state = refused(state, _SIGNALS[type(message)], verdict, now, sender=sender)
+        return state, _told(verdict)
+    match message, request:
+        case ApprovalSignal(), ApprovalRequest():
+            state = _decided(state, message, verdict, request, now)
+        case AnswerSignal(), Question():
+            state = _answered(state, message, request, now)
+        case ApprovalSignal(), Review():
+            state = reviews.decided(state, message, verdict, request, now)
+        case ResolutionSignal(), Escalation():
+            state = escalations.resolved(state, message, request, now)
+        case _:
+            raise AssertionError(f"{verdict} accepts what doesn't fit")
+    return state, _told(verdict)
+
+
+def due(request: Request) -> datetime:
+    """Say when a request changes if nobody decides: it goes to a second group, or expires."""
+    if not isinstance(request, ApprovalRequest | Review) or request.escalated_at is not None:
+        return request.expires_at
+    after = request.escalate_after
+    if after is None:
+        return request.expires_at
+    return min(request.requested_at + timedelta(seconds=after), request.expires_at)
+
+
+def passed_on(state: RunState, now: datetime) -> tuple[ApprovalRequest | Review, ...]:
+    """Return the requests that go to a second group now, because the first let time pass."""
+    return tuple(
+        request
+        for request in state.requests
+        if isinstance(request, ApprovalRequest | Review)
+        and due(request) <= now < request.expires_at
+    )
+
+
+def overdue(state: RunState, now: datetime) -> RunState:
+    """Take what time did: a second group may decide too, calls are denied, an escalation stops."""
+    for request in passed_on(state, now):
+        state = requests.changed(state, request.model_copy(update={"escalated_at": now}))
+    return expired(state, now)
+
+
+def expired(state: RunState, now: datetime) -> RunState:
+    """Close what nobody decided in time: calls are denied, an escalated run stops."""
+    for request in state.requests:
+        if request.expires_at > now:
+            continue
+        state = requests.closed(state, request, "expired", now)
+        if isinstance(request, Escalation):
+            return halted(state, escalations.unresolved(request, "nobody resolved it in time"))
+        if isinstance(request, Review):
+            state = reviews.refused(state, request, "nobody decided in time")
+            if state.outcome is not None:
+                return state
+            continue
+        call = requests.call(state, request.call_id)
+        reason = f"nobody decided {request.request_id} until {request.expires_at:%Y-%m-%d %H:%M}"
+        failure = results.denied(
+            call.call, "approval_required", reason, "ask for it again", "go on without"
+        )
+        state = requests.replaced(state, call.model_copy(update={"result": failure}))
+    return state
+
+
+def withdrawn(state: RunState, now: datetime) -> RunState:
+    """Close what waits for people when its run is cancelled: there is nothing left to decide."""
+    for request in state.requests:
+        state = requests.closed(state, request, "withdrawn", now)
+    return state
+
+
+def refused(
+    state: RunState, signal: str, disposition: MessageOutcome, now: datetime, *, sender: str = ""
+) -> RunState:
+    """Keep a message that changed nothing."""
+    entry = RefusedMessage(
+        signal=signal,
+        request_id=disposition.request_id,
+        sender=sender,
+        reason=disposition.reason,
+        at=now,
+        code=disposition.code,
+    )
+    return state.model_copy(
+        update={
+            "refused": (*state.refused, entry)[-KEPT_REFUSALS:],
+            "refused_total": state.refused_total + 1,
+        }
+    )
+
+
+_SIGNALS = {ApprovalSignal: "approval", AnswerSignal: "answer", ResolutionSignal: "resolution"}
+
+
+def _decided(
+    state: RunState,
+    message: ApprovalSignal,
+    verdict: Verdict,
+    request: ApprovalRequest,
+    now: datetime,
+) -> RunState:
+    call = requests.call(state, request.call_id)
+    if message.decision == "reject":
+        by = verdict.approver or message.approver
+        reason = approvals.rejection(state, message, by)
+        failure = results.denied(
+            call.call, "permission_denied", reason, "do without it", "ask the user"
+        )
+        state = requests.replaced(state, call.model_copy(update={"result": failure}))
+        return requests.closed(state, request, "rejected", now)
+    request = approvals.given(request, message, verdict, now)
+    if len(request.approvals) < request.count:
+        return requests.changed(state, request)
+    enough = call.model_copy(update={"approvals": request.approvals})
+    state = requests.replaced(state, enough)
+    return requests.closed(state, request, "approved", now)
+
+
+def _answered(
+    state: RunState, message: AnswerSignal, request: Question, now: datetime
+) -> RunState:
+    call = requests.call(state, request.call_id)
+    answer = results.answered(call.call, message.text)
+    state = requests.replaced(state, call.model_copy(update={"result": answer}))
+    return requests.closed(state, request, "answered", now)
+
+
+def _told(verdict: Verdict) -> MessageOutcome:
+    """Return what a sender is told: the verdict without what it is proved by."""
+    return MessageOutcome(
+        accepted=verdict.accepted,
+        request_id=verdict.request_id,
+        reason=verdict.reason,
+        code=verdict.code,
+    )

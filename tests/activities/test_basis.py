@@ -1,0 +1,59 @@
+"""What another release decided about a call doesn't begin, and is never tried twice."""
+
+from pathlib import Path
+
+import pytest
+from temporalio.exceptions import ApplicationError
+
+from holdfast.activities.callers import NOT_AS_DECIDED
+from holdfast.contracts.tools import Purpose, Risk
+from tests.activities.test_secrets import Saying, told
+
+
+def nothing() -> Saying:
+    return Saying(lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("name", "purpose", "basis"),
+    [
+        ("look", "call", "another"),
+        ("look", "draft", "another"),
+        ("look", "call", Risk.READ_ONLY),
+        ("put_back", "undo", Risk.READ_ONLY),
+        ("put_back", "undo", ""),
+        ("put_back", "reconcile", Risk.READ_ONLY),
+    ],
+    ids=["call", "draft", "the class alone", "undo", "nothing ruled on", "reconcile"],
+)
+async def test_what_wasnt_decided_about_doesnt_begin(
+    tmp_path: Path, name: str, purpose: Purpose, basis: str
+) -> None:
+    """A call, a draft, an undo, and what is to find out and became a write."""
+    place = nothing()
+    with pytest.raises(ApplicationError) as refused:
+        await told(place, tmp_path, name=name, purpose=purpose, basis=basis)
+
+    assert refused.value.type == NOT_AS_DECIDED
+    assert refused.value.non_retryable
+    assert place.calls == []
+
+
+@pytest.mark.parametrize("purpose", ["call", "reconcile"])
+async def test_nobody_knows_what_became_of_a_write_that_was_tried_as_a_read(
+    tmp_path: Path, purpose: Purpose
+) -> None:
+    """Another worker tried it before, and was to try it again: here it is none to repeat."""
+    place = nothing()
+    result, _ = await told(
+        place, tmp_path, name="put_back", purpose=purpose, basis=Risk.READ_ONLY, attempt=2
+    )
+
+    assert result.status == "outcome_unknown"
+    assert place.calls == []
+
+
+async def test_a_read_that_was_tried_may_be_decided_anew(tmp_path: Path) -> None:
+    """Where a read is one for both, nothing has happened."""
+    with pytest.raises(ApplicationError, match="two releases"):
+        await told(nothing(), tmp_path, name="look", basis="another", attempt=2)

@@ -1,0 +1,141 @@
+"""What the attempts of an activity come to, and which of them was the last."""
+
+import asyncio
+import dataclasses
+from datetime import timedelta
+
+import pytest
+from structlog.testing import capture_logs
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+from holdfast.activities.heartbeats import Heartbeater, time_limit
+from holdfast.contracts.attempts import LOST, Attempts
+from holdfast.contracts.errors import HoldfastError
+from holdfast.tools.redaction import Redactor
+from tests.leaving import leaving
+
+BUSY = ApplicationError("busy", type="overloaded")
+
+
+async def tried(
+    error: Exception, *, limit: int, attempt: int = 1, failed: int = 0, lost: int = LOST
+) -> tuple[Exception, list[object]]:
+    """Fail with this error at this attempt, and return what leaves and what the server knows."""
+    environment = ActivityEnvironment()
+    known = [Attempts(failed=failed).model_dump(mode="json")] if failed else []
+    environment.info = dataclasses.replace(
+        ActivityEnvironment.default_info(),
+        attempt=attempt,
+        heartbeat_details=known,
+        retry_policy=RetryPolicy(maximum_attempts=limit + lost),
+    )
+    told: list[object] = []
+    environment.on_heartbeat = lambda *details: told.extend(details)
+
+    async def work() -> None:
+        async with Heartbeater():
+            raise error
+
+    with pytest.raises(type(error) if limit > failed + 1 else ApplicationError) as raised:
+        await environment.run(work)
+    return raised.value, told
+
+
+@pytest.mark.parametrize(
+    ("limit", "attempt", "failed", "last"),
+    [
+        pytest.param(1, 1, 0, True, id="the only one"),
+        pytest.param(3, 1, 0, False, id="the first"),
+        pytest.param(3, 3, 2, True, id="the last"),
+        pytest.param(3, 40, 1, False, id="most were lost"),
+        pytest.param(3, 40, 2, True, id="the last, after many that were lost"),
+    ],
+)
+async def test_only_what_failed_by_itself_counts(
+    limit: int, attempt: int, failed: int, *, last: bool
+) -> None:
+    """Which attempt it is says nothing: the server counts those too that a worker took with it."""
+    error, told = await tried(BUSY, limit=limit, attempt=attempt, failed=failed)
+
+    assert isinstance(error, ApplicationError)
+    assert (error.type, error.message, error.non_retryable) == ("overloaded", "busy", last)
+    assert told == [{"failed": failed + 1}]
+    assert [one.used_up for one in error.details if isinstance(one, Attempts)] == [True] * last
+
+
+async def test_a_fault_keeps_its_name() -> None:
+    """What nobody raised on purpose is final too when there is no attempt left."""
+    error, _ = await tried(KeyError("x"), limit=1)
+
+    assert isinstance(error, ApplicationError)
+    assert (error.type, error.message, error.non_retryable) == ("KeyError", "'x'", True)
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+async def test_whoever_wrote_the_code_finds_the_stack_of_each_fault(limit: int) -> None:
+    """Also of the last attempt, of which something else leaves; not of what we raise ourselves."""
+
+    async def work() -> None:
+        async with Heartbeater():
+            raise KeyError("x")
+
+    async def refuse() -> None:
+        async with Heartbeater():
+            raise HoldfastError("no")
+
+    environment = ActivityEnvironment()
+    environment.info = dataclasses.replace(
+        ActivityEnvironment.default_info(),
+        retry_policy=RetryPolicy(maximum_attempts=limit + LOST),
+    )
+    with capture_logs() as logs:
+        for doing in (work, refuse):
+            with pytest.raises(ApplicationError):
+                await leaving(environment, Redactor(frozenset[str]), doing)
+
+    [entry] = logs
+    assert entry["event"] == "activity.raised"
+    assert "in work" in str(entry["stack"])
+
+
+async def test_what_is_for_good_needs_no_count() -> None:
+    """It isn't repeated anyway."""
+    final = ApplicationError("no", non_retryable=True)
+
+    error, told = await tried(final, limit=1)
+
+    assert (error, told) == (final, [])
+
+
+async def test_where_the_server_counts_nobody_else_does() -> None:
+    """A write has one attempt, whatever becomes of it."""
+    error, told = await tried(BUSY, limit=1, lost=0)
+
+    assert (error, told) == (BUSY, [])
+
+
+async def test_an_attempt_ends_before_the_server_ends_it() -> None:
+    """What its time runs out in fails as it says; a time-out of its own is another thing."""
+    late = ApplicationError("too slow")
+    environment = ActivityEnvironment()
+    environment.info = dataclasses.replace(
+        ActivityEnvironment.default_info(),
+        start_to_close_timeout=timedelta(milliseconds=1_010),
+        heartbeat_timeout=timedelta(seconds=1),
+    )
+
+    async def work() -> None:
+        async with time_limit(late):
+            await asyncio.Event().wait()
+
+    async def fail() -> None:
+        async with time_limit(late):
+            raise TimeoutError
+
+    with pytest.raises(ApplicationError) as raised:
+        await environment.run(work)
+    with pytest.raises(TimeoutError):
+        await environment.run(fail)
+    assert raised.value is late

@@ -1,0 +1,110 @@
+"""Attack: what a worker proves itself with, to models and to Temporal, is told by whoever can."""
+
+import os
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast import Agent, App, ChatServer, Risk, call, say, tool
+from tests.adapters.conversations import KEY
+from tests.adapters.provider_server import ProviderServer
+from tests.attacks.test_secrets import histories, leaks, texts
+from tests.running import Runs
+
+CREDENTIALS = {
+    "ANTHROPIC_AUTH_TOKEN": "token of the first provider",
+    "ANTHROPIC_CUSTOM_HEADERS": "X-Gateway: pass of a gateway",
+    "OPENAI_ADMIN_KEY": "key of the second provider",
+    "GROQ_API_KEY": "key of a server that is well known",
+    "HOUSE_MODELS_PASS": "pass of a server of the app's own",
+    "TEMPORAL_API_KEY": "key of the cluster's own server",
+}
+"""A variable that each provider reads, and that Temporal's client does."""
+
+
+@tool(risk=Risk.READ_ONLY)
+async def print_environment() -> dict[str, str]:
+    """Return what a tool finds in its worker's environment."""
+    found = {name: os.environ[name] for name in CREDENTIALS}  # noqa: TID251 -- the attack
+    file = os.environ["ANTHROPIC_IDENTITY_TOKEN_FILE"]  # noqa: TID251 -- the attack
+    return {**found, "file": Path(file).read_text(encoding="utf-8")}
+
+
+async def test_no_credential_of_a_provider_leaves(
+    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a provider reads to prove itself is secret, whoever the provider is."""
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    token = tmp_path / "identity"
+    token.write_text("token in a provider's file\n", encoding="utf-8")
+    monkeypatch.setenv("ANTHROPIC_IDENTITY_TOKEN_FILE", str(token))
+    agent = Agent(
+        name="it",
+        instructions="Do as you are told.",
+        models=["scripted:it"],
+        tools=(print_environment,),
+    )
+    servers = {
+        "house": ChatServer(base_url="http://localhost:1/v1", key_variable="HOUSE_MODELS_PASS")
+    }
+    app = App(
+        agents=[agent],
+        chat_servers=servers,
+        scripts={"it": (call("print_environment"), say("done"))},
+    )
+    async with runs.working(app):
+        run = await runs.start("it")
+        await run.result()
+        found = (await run.success()).data
+        history = await histories(runs, run)
+
+    assert found == {**dict.fromkeys(CREDENTIALS, "[redacted]"), "file": "[redacted]\n"}
+    secrets = (*CREDENTIALS.values(), "token in a provider's file")
+    assert [secret for secret in secrets if leaks(history, secret)] == []
+
+
+QUOTING: dict[str, Callable[[str], str]] = {
+    "as it is": str,
+    "base64": lambda key: b64encode(key.encode()).decode(),
+    "base64 of a header": lambda key: b64encode(f"Bearer {key}\r\n".encode()).decode(),
+    "URL": lambda key: "".join(f"%{byte:02x}" for byte in key.encode()),
+    "hex": lambda key: key.encode().hex(),
+    "hex with colons": lambda key: key.encode().hex(":"),
+    "hex with slashes": lambda key: "/".join(f"{byte:02x}" for byte in key.encode()),
+    "hex with colons in base64": lambda key: b64encode(key.encode().hex(":").encode()).decode(),
+    "JSON": lambda key: "".join(f"\\u{ord(letter):04x}" for letter in key),
+    "HTML": lambda key: "".join(f"&#{ord(letter)};" for letter in key),
+    "HTML of hex": lambda key: "".join(f"&#x{ord(letter):x};" for letter in key),
+    "cut short": lambda key: key[:-8],
+    "cut at its beginning": lambda key: key[8:],
+    "cut by us": lambda key: ", ".join([key] * 30),
+}
+
+
+@pytest.mark.parametrize("quote", QUOTING.values(), ids=QUOTING)
+async def test_no_words_of_a_server_take_its_key_into_history(
+    runs: Runs, provider: ProviderServer, quote: Callable[[str], str]
+) -> None:
+    """A server has the key, and may quote it in an error as it likes."""
+    # PP-04
+    models = ["anthropic:claude-sonnet-5", "openai:gpt-5.4", "openai-chat:m"]
+    for _ in models:
+        provider.answer({"error": {"message": f"what is {quote(KEY)} to me?"}}, status=400)
+    agent = Agent(name="it", instructions="Do as you are told.", models=models)
+    async with runs.working(App(agents=[agent])):
+        run = await runs.start("it")
+        result = await run.result()
+        whole = "\n".join(text for one in await histories(runs, run) for text in texts(one))
+
+    assert (result.status, len(provider.requests)) == ("failed", len(models))
+    assert "what is" in whole
+    assert [half for half in (*halves(KEY), *halves(quote(KEY))) if half in whole] == []
+
+
+def halves(quoted: str) -> Iterator[str]:
+    """What would tell half of a key."""
+    half = len(quoted) // 2
+    return (quoted[place : place + half] for place in range(half + 1))

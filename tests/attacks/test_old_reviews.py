@@ -1,0 +1,66 @@
+"""Reviews that were approved, of which nothing is good any more when the run goes on."""
+
+from pathlib import Path
+
+import pytest
+
+from holdfast import Requirement
+from holdfast.contracts.approvals import Review
+from holdfast.contracts.base import JsonObject
+from tests.attacks.test_old_approvals import approve, booking
+from tests.attacks.test_tokens import ALICE, BOB, lines, trusting
+from tests.control.controlled import replayed
+from tests.control.guarded import on_word
+from tests.running import Runs
+
+
+@pytest.mark.parametrize("because", ["domain", "guardrail"])
+async def test_a_review_releases_nothing_by_a_key_that_is_gone(
+    runs: Runs, tmp_path: Path, because: str
+) -> None:
+    """Signed while the run is suspended; before it goes on the key is revoked."""
+    log = tmp_path / "log"
+    trusting(runs, tmp_path, ALICE, BOB)
+    strong = Requirement(strength="strong")
+    objects = on_word("no_booking", "book", "pre_execution", on_trip="ask")
+    looks = (objects,) if because == "guardrail" else ()
+    app = booking(log, "effect: allow", review=strong, guardrails=looks)
+    async with runs.working(app):
+        run = await runs.start("it", domain="payments" if because == "domain" else "sales")
+        await run.asked()
+        await run.signal("suspend", {})
+        first = await approve(run, ALICE)
+        trusting(runs, tmp_path, BOB)
+        await run.signal("resume", {})
+        (again,) = await run.asked()
+        before = lines(log)
+        await approve(run, BOB)
+        result = await run.result()
+        await replayed(runs, run)
+
+    assert isinstance(again, Review)
+    assert (first, again.request_id, before) == ("accepted", "req-2", [])
+    assert (result.answer, lines(log)) == ("book ok", ["booked"])
+
+
+async def test_a_review_releases_nothing_when_it_has_lapsed(
+    skipping_runs: Runs, tmp_path: Path
+) -> None:
+    """Approved for a minute, of which nothing is left when the run goes on."""
+    log = tmp_path / "log"
+    decision: JsonObject = {"decision": "approve", "approver": "alice"}
+    app = booking(log, "effect: allow", review=Requirement(valid_for=60))
+    async with skipping_runs.working(app):
+        run = await skipping_runs.start("it", domain="payments")
+        await run.asked()
+        await run.signal("suspend", {})
+        await run.decide({**decision, "request_id": "req-1"})
+        await skipping_runs.pass_time(90)
+        await run.signal("resume", {})
+        (again,) = await run.asked()
+        before = lines(log)
+        await run.decide({**decision, "request_id": again.request_id})
+        result = await run.result()
+
+    assert (again.request_id, before) == ("req-2", [])
+    assert (result.answer, lines(log)) == ("book ok", ["booked"])

@@ -1,0 +1,58 @@
+"""Attack: text that a backtracking pattern would read for minutes or days."""
+
+from collections.abc import Callable
+from time import process_time
+
+import pytest
+
+from holdfast import App, ChatServer
+from holdfast.contracts.errors import AppError
+from holdfast.guardrails.detectors.destruction import is_destructive
+from holdfast.guardrails.detectors.injection import injection
+from holdfast.guardrails.detectors.personal import personal
+from holdfast.guardrails.detectors.scope import paths
+from holdfast.guardrails.detectors.secrets import assigned
+from holdfast.policy.project_sections import sections
+from holdfast.tools.schema import SchemaCheck
+
+READERS: dict[str, Callable[[str], object]] = {
+    "paths": lambda text: list(paths(text)),
+    "injection": injection,
+    "secrets": lambda text: list(assigned(text)),
+    "sections": sections,
+    "personal data": lambda text: list(personal(text)),
+    "destruction": is_destructive,
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("@" * 300_000 + "/", id="signs"),
+        pytest.param("</a" * 50_000, id="ends of elements"),
+        pytest.param("\"'`" * 50_000, id="quotes"),
+        pytest.param("\\u0041" * 50_000, id="escapes"),
+        pytest.param("# Test\n\n- a" + "\u00a0" * 50_000 + "x`b`", id="blanks"),
+    ],
+)
+def test_a_text_is_read_in_time(reader: str, text: str) -> None:
+    """Whatever is repeated in it, it takes seconds at most."""
+    began = process_time()
+    READERS[reader](text)
+
+    assert process_time() - began < 10  # backtracking, signs alone take minutes
+
+
+@pytest.mark.parametrize("pattern", ["^(?=(a+)+$)b", r"(a)\1", "("])
+def test_a_schema_s_pattern_can_t_backtrack(pattern: str) -> None:
+    """What a model writes is held against patterns of one engine alone, which is linear."""
+    with pytest.raises(AppError, match=r"^tool 'it': its schema can't be used: .*regex"):
+        SchemaCheck({"type": "string", "pattern": pattern}, "tool 'it'")
+
+
+def test_a_server_s_pattern_can_t_backtrack() -> None:
+    """Ids that a model's server makes up are held against RE2's patterns alone."""
+    server = ChatServer(base_url="https://x.org", call_ids="(?=a)b")
+    with pytest.raises(AppError, match="chat server 'it': its call_ids must be a pattern of RE2"):
+        App(agents=[], chat_servers={"it": server})

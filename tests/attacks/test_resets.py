@@ -1,0 +1,94 @@
+"""A reset of the workflow: nothing that was approved before runs, or is done, a second time."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.history.v1 import HistoryEvent
+
+from holdfast import App, GuardrailContext, GuardrailResult, Subject, call, guardrail, passed
+from tests.control.controlled import replayed
+from tests.running import Runs
+from tests.sample import lines, scripted, told
+
+Point = Callable[[Sequence[HistoryEvent]], int]
+
+SIGNALED = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED
+SCHEDULED = EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
+TASK_DONE = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+
+
+@guardrail(layer="pre_execution", tools=("send",))
+async def careful(subject: Subject, ctx: GuardrailContext) -> GuardrailResult:
+    """Look once more between the decision and the call."""
+    return passed()
+
+
+def an_app(log: Path) -> App:
+    return scripted([call("send", log=str(log), text="hi"), told], guardrails=[careful])
+
+
+def task_before(events: Sequence[HistoryEvent], place: int) -> int:
+    """The last workflow task that was over before an event: those later are undone."""
+    return max(one.event_id for one in events[:place] if one.event_type == TASK_DONE)
+
+
+def before_the_approval(events: Sequence[HistoryEvent]) -> int:
+    return task_before(
+        events, next(n for n, one in enumerate(events) if one.event_type == SIGNALED)
+    )
+
+
+def before_the_call(events: Sequence[HistoryEvent]) -> int:
+    """The task that sent the call off; it was allowed in the one before."""
+    return task_before(
+        events,
+        next(
+            n
+            for n, one in enumerate(events)
+            if one.event_type == SCHEDULED
+            and one.activity_task_scheduled_event_attributes.activity_type.name == "send"
+        ),
+    )
+
+
+@pytest.mark.parametrize("point", [before_the_approval, before_the_call])
+async def test_a_reset_asks_again(runs: Runs, tmp_path: Path, point: Point) -> None:
+    """The approval of before counts no more, sent again or replayed; the call keeps its key."""
+    log = tmp_path / "log"
+    async with runs.working(an_app(log)):
+        run = await runs.start("it")
+        first = await run.asked_for_approval()
+        await run.approve(first.request_id)
+        await run.result()
+        again = await runs.reset(run, point((await run.handle.fetch_history()).events))
+        second = await again.asked_for_approval()
+        while second.request_id == first.request_id:  # until it has heard what is sent again
+            second = await again.asked_for_approval()
+        before = lines(log)
+        await again.approve(first.request_id)
+        refused = await again.refusals(1)
+        still = lines(log)
+        await again.approve(second.request_id)
+        result = await again.result()
+        await replayed(runs, again)
+
+    assert len(before) == len(still) == 1
+    assert second.challenge != first.challenge
+    assert refused
+    assert result.answer == "send ok"
+    assert lines(log) == before * 2
+
+
+async def test_a_later_execution_goes_on(runs: Runs, tmp_path: Path) -> None:
+    """Going on in a new execution is no reset: what waits there is approved once."""
+    log = tmp_path / "log"
+    app = scripted([call("send", log=str(log), text="hi"), told], max_history_events=1)
+    async with runs.working(app):
+        run = await runs.start("it")
+        await run.approve((await run.asked_for_approval()).request_id)
+        result = await run.result()
+
+    assert result.answer == "send ok"
+    assert len(lines(log)) == 1

@@ -1,0 +1,216 @@
+"""Attacks by ambiguity: a value that is read more often with each level, or by each loop."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import BaseModel, Field, JsonValue, TypeAdapter
+
+from holdfast import Risk, call, tool
+from holdfast.activities.structured_output import checked
+from holdfast.contracts.base import JsonObject, digest
+from holdfast.contracts.errors import ToolError
+from holdfast.guardrails.builtin import spec_compliance
+from holdfast.tools.readings import AMBIGUOUS, MOST_READINGS, UNEXPLAINED, readings
+from holdfast.tools.schema import output_schema
+from tests.activities.looking import answer, looked
+from tests.builders import a_reply
+from tests.running import Runs
+from tests.sample import scripted, told
+
+DEPTH = 12
+"""Seconds for who reads it all the same; each level more takes two to three times as long."""
+
+
+class Not(BaseModel):
+    """What a filter doesn't find."""
+
+    arg: Not | Neg | Leaf
+    op: Literal["not"]
+
+
+class Neg(BaseModel):
+    """The same in other words."""
+
+    arg: Not | Neg | Leaf
+    op: Literal["neg"]
+
+
+class Leaf(BaseModel):
+    """A name."""
+
+    name: str
+
+
+class TaggedNot(BaseModel):
+    """What a filter with tags doesn't find."""
+
+    arg: Tagged
+    op: Literal["not"]
+
+
+class TaggedNeg(BaseModel):
+    """The same in other words."""
+
+    arg: Tagged
+    op: Literal["neg"]
+
+
+class TaggedLeaf(BaseModel):
+    """A name."""
+
+    name: str
+    op: Literal["leaf"]
+
+
+Tagged = Annotated[TaggedNot | TaggedNeg | TaggedLeaf, Field(discriminator="op")]
+
+
+class Node(BaseModel):
+    """A tree."""
+
+    children: list[Node] = []
+    data: JsonValue = None
+
+
+class Filter(BaseModel):
+    """An answer that is a filter."""
+
+    where: Not | Neg | Leaf
+
+
+@tool(risk=Risk.READ_ONLY)
+async def find(where: Not | Neg | Leaf) -> str:
+    """Find records by a filter."""
+    return f"found {type(where).__name__}"
+
+
+@tool(risk=Risk.READ_ONLY)
+async def find_tagged(where: Tagged) -> str:
+    """Find records by a filter with tags."""
+    return f"found {type(where).__name__}"
+
+
+@tool(risk=Risk.READ_ONLY)
+async def find_several(where: list[Not | Neg | Leaf]) -> str:
+    """Find records by several filters."""
+    return f"found {len(where)}"
+
+
+@tool(risk=Risk.READ_ONLY)
+async def draw(tree: Node) -> str:
+    """Draw a tree on a page."""
+    return f"drew {len(tree.children)}"
+
+
+NAMED: JsonObject = {
+    "not": {"$ref": "#nothing"},
+    "definitions": {"Nothing": {"$anchor": "nothing", "const": "nothing"}},
+}
+"""A reference by a name, which only the library can follow."""
+
+
+def negated(leaf: JsonValue, depth: int) -> JsonValue:
+    for _ in range(depth):
+        leaf = {"arg": leaf, "op": "neg"}
+    return leaf
+
+
+@pytest.mark.parametrize("leaf", [{"name": "a"}, {"name": 1}], ids=["fits", "doesn't fit"])
+def test_what_can_be_read_in_too_many_ways_is_objected_to(leaf: JsonValue) -> None:
+    """Nobody begins to read it: neither by the schema, nor to make what the function takes."""
+    arguments: JsonObject = {"where": negated(leaf, DEPTH)}
+
+    assert find.objections(arguments) == (AMBIGUOUS,)
+    with pytest.raises(ToolError, match="it can be read in too many ways"):
+        find.values(arguments)
+
+
+def test_the_readings_of_a_deep_value_are_counted_in_no_time() -> None:
+    """They are more than anybody could do, and counting them takes a step for each level."""
+    arguments: JsonObject = {"where": negated({"name": "a"}, 90)}
+
+    counted = readings(find.contract.input_schema, arguments, tagged=True)
+
+    assert counted.all > 2**90
+    assert counted.once < MOST_READINGS
+
+
+def test_an_ordinary_filter_is_read() -> None:
+    """A few levels are fine, many filters beside each other too, and what is wrong is told."""
+    few: JsonObject = {"where": negated({"name": "a"}, 8)}
+    many: JsonObject = {"where": [negated({"name": "a"}, 1)] * 10_000}
+
+    assert find.objections(few) == ()
+    assert find.values(few) == few
+    assert find_several.objections(many) == ()
+    assert find_several.values(many) == many
+    [objection] = find.objections({"where": negated({"name": 1}, 2)})
+    assert objection.startswith("where: ")
+    assert "is not valid under any of the schemas" in objection
+
+
+def test_tags_make_a_value_plain() -> None:
+    """A union whose tag says which type it is can be nested as deeply as one likes."""
+    arguments: JsonObject = {"where": negated({"name": "a", "op": "leaf"}, 60)}
+
+    assert find_tagged.objections(arguments) == ()
+    assert find_tagged.values(arguments) == arguments
+    wrong: JsonObject = {"where": negated({"name": 1, "op": "leaf"}, DEPTH)}
+    assert find_tagged.objections(wrong) == (UNEXPLAINED,)
+
+
+def test_what_is_no_union_is_plain() -> None:
+    """A tree may be deep, and data be anything."""
+    data: JsonValue = [{"a": [None, 1, "b"]} for _ in range(1_000)]
+    tree: JsonValue = {"data": data}
+    for _ in range(60):
+        tree = {"children": [tree]}
+
+    assert draw.objections({"tree": tree}) == ()
+
+
+def test_no_flood_of_flaws_is_written_out() -> None:
+    """All of them would be described, though twenty are kept."""
+    wrong: list[JsonValue] = [{"name": 1}]
+
+    assert len(find_several.objections({"where": wrong * 25})) == 20
+    assert find_several.objections({"where": wrong * 10_000}) == (UNEXPLAINED,)
+    large: JsonObject = {"name": 1, "more": "a" * 200_000}
+    assert find.objections({"where": negated(large, 6)}) == (UNEXPLAINED,)
+
+
+def test_an_ambiguous_answer_goes_back() -> None:
+    """So it is with an answer in a declared shape."""
+    schema = output_schema("it", Filter)
+    said = json.dumps({"where": negated({"name": 1}, DEPTH)})
+
+    reply = checked(a_reply(text=said), schema, {digest(schema): TypeAdapter(Filter)})
+
+    assert reply.objections == (AMBIGUOUS,)
+
+
+@pytest.mark.parametrize(
+    ("anchor", "depth"), [pytest.param({}, DEPTH, id="deep"), pytest.param(NAMED, 1, id="unknown")]
+)
+async def test_a_guardrail_describes_no_flood(anchor: JsonObject, depth: int) -> None:
+    """It finds that an answer doesn't fit, and says no more where that may take long."""
+    schema = {**find.contract.input_schema, **anchor}
+    said = json.dumps({"where": negated({"name": 1}, depth)})
+
+    verdict = await looked(spec_compliance(schema=schema), answer(said))
+
+    assert verdict.reason == f"the answer doesn't fit: {UNEXPLAINED}"
+
+
+async def test_an_ambiguous_call_is_refused_and_the_run_goes_on(runs: Runs) -> None:
+    """The model reads why, and its worker was never busy with it."""
+    first = call("find", where=negated({"name": 1}, DEPTH))
+    async with runs.working(scripted([first, told], tools=(find,))):
+        run = await runs.start("it")
+        await run.result()
+        failure = await run.failure()
+
+    assert (failure.type, failure.reason) == ("invalid_arguments", AMBIGUOUS)

@@ -1,0 +1,27 @@
+"""Everything that a run tells those who watch it, in one text to search."""
+
+from holdfast.cli import run_client, standing
+from holdfast.trace.progress import Progress
+from holdfast.trace.reader import read_trace
+from tests.histories import activities
+from tests.running import Runs
+
+QUERIES = ("status", "transcript", "pending", "usage")
+"""Those that anybody may ask; what `context` and `prefix` tell has tests of its own."""
+
+
+async def seen(runs: Runs, run_id: str) -> str:
+    """Everything that the server, queries and our own screens tell of a run."""
+    handle = runs.client.get_workflow_handle(run_id)
+    execution = await handle.describe()
+    raw = execution.raw_description
+    listed = (await execution.static_summary(), await execution.static_details(), raw)
+    answers = [await handle.query(name) for name in QUERIES]
+    pages = [await handle.query(name, {}) for name in ("transcript", "pending")]
+    history = await run_client.history(runs.client, run_id)
+    summaries = [one.summary for one in activities(await handle.fetch_history())]
+    trace = read_trace(history)
+    lines = list(Progress().fresh(trace))
+    shown = await standing.view(runs.client, run_id)
+    views = (shown, standing.read_view(trace))
+    return "\n".join(map(str, (*listed, *answers, *pages, *summaries, *lines, *views)))

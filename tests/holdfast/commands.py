@@ -1,0 +1,116 @@
+"""Commands as people and scripts run them: each a process of its own, also on a terminal."""
+
+import asyncio
+import codecs
+import json
+import os
+import pty
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from holdfast.contracts.base import JsonObject
+
+ROOT = Path(__file__).parents[2]
+
+
+class Ended(NamedTuple):
+    """What a command wrote, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> JsonObject:
+        """Standard output as a JSON object."""
+        return json.loads(self.out)
+
+
+async def started(*arguments: str) -> asyncio.subprocess.Process:
+    """Start a command beside the worker, which needs this event loop."""
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "holdfast.cli.main", *arguments),
+        cwd=ROOT,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+
+
+async def ended(process: asyncio.subprocess.Process, stdin: str = "") -> Ended:
+    """Wait for the end of a command."""
+    out, err = await process.communicate(stdin.encode())
+    assert process.returncode is not None
+    return Ended(process.returncode, out.decode(), err.decode())
+
+
+async def holdfast(*arguments: str, stdin: str = "") -> Ended:
+    """Run a command to its end."""
+    return await ended(await started(*arguments), stdin)
+
+
+async def waiting(run: str) -> JsonObject:
+    """Wait until a run waits for a person, and return the request."""
+    while True:
+        asked = await holdfast("pending", run, "--json")
+        if asked.code == 0 and (found := json.loads(asked.out)):
+            return found[0]
+
+
+async def seen(run: str) -> tuple[str, str, str]:
+    """What says that somebody saw the first request of a run: its id and its digest."""
+    request = await waiting(run)
+    return str(request["request_id"]), "--digest", str(request["digest"])
+
+
+class Terminal:
+    """A command on a terminal of its own, and somebody who types."""
+
+    def __init__(self, end: int, process: asyncio.subprocess.Process) -> None:
+        self._end = end
+        self._process = process
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self.shown = ""
+
+    async def says(self, words: str) -> None:
+        """Wait for words that weren't there before."""
+        before = len(self.shown)
+        while words not in self.shown[before:]:
+            await self._read()
+
+    def types(self, line: str) -> None:
+        os.write(self._end, f"{line}\n".encode())
+
+    async def code(self) -> int:
+        """Read what is left, and return the exit code."""
+        try:
+            while await self._read():
+                pass
+        except OSError:
+            pass  # a terminal whose command has gone
+        return await self._process.wait()
+
+    async def _read(self) -> bytes:
+        piece = await asyncio.to_thread(os.read, self._end, 4096)
+        self.shown += self._decoder.decode(piece)
+        return piece
+
+
+@asynccontextmanager
+async def terminal(*arguments: str) -> AsyncGenerator[Terminal]:
+    """Start a command on a terminal."""
+    mine, its = pty.openpty()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "holdfast.cli.main", *arguments),
+        cwd=ROOT,
+        stdin=its,
+        stdout=its,
+        stderr=its,
+        start_new_session=True,
+    )
+    os.close(its)
+    yield Terminal(mine, process)
+    os.close(mine)

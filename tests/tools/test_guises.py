@@ -1,0 +1,171 @@
+"""A known secret is found in every guise, and in a guise within a guise."""
+
+import base64
+import html
+import json
+import re
+from collections.abc import Callable
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from holdfast.tools.redaction import REDACTED, Redactor
+
+# How long the making of examples takes says nothing about the code.
+UNHURRIED = settings(suppress_health_check=[HealthCheck.too_slow])
+
+
+def knowing(*secrets: str) -> Redactor:
+    return Redactor(lambda: frozenset(secrets))
+
+
+def in_small_letters(url: str) -> str:
+    return re.sub("%..", lambda byte: byte[0].lower(), url)
+
+
+def each_letter(form: str) -> Callable[[str], str]:
+    """Escape every letter of a text by its number."""
+    return lambda text: "".join(form.format(ord(letter)) for letter in text)
+
+
+def each_byte(form: str, between: str = "") -> Callable[[str], str]:
+    """Write every byte of a text by its number."""
+    return lambda text: between.join(form.format(byte) for byte in text.encode())
+
+
+def wrapped(text: str, between: str) -> str:
+    return between.join(text[at : at + 8] for at in range(0, len(text), 8))
+
+
+def behind(
+    before: int, write: Callable[[bytes], bytes] = base64.b64encode
+) -> Callable[[str], str]:
+    """Encode a text together with what stands before it and behind it."""
+    return lambda text: write(b"." * before + text.encode() + b"..").decode()
+
+
+QUOTED: dict[str, Callable[[str], str]] = {
+    "as it is": str,
+    "JSON in ASCII": lambda text: json.dumps(text)[1:-1],
+    "JSON": lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
+    "Python": lambda text: repr(text)[1:-1],
+    "URL": quote,
+    "URL without slashes": lambda text: quote(text, safe=""),
+    "form": quote_plus,
+    "HTML": html.escape,
+    "MarkupSafe": lambda text: (
+        html.escape(text).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
+    ),
+    "hex": lambda text: text.encode().hex(),
+    "HEX": lambda text: text.encode().hex().upper(),
+    "base64": lambda text: base64.b64encode(text.encode()).decode(),
+    "base64 of addresses": lambda text: base64.urlsafe_b64encode(text.encode()).decode(),
+}
+
+ENCODED: dict[str, Callable[[str], str]] = {
+    **QUOTED,
+    "JSON in JSON": lambda text: json.dumps(json.dumps({"a": text})),
+    "JSON of PHP": lambda text: json.dumps(text).replace("/", "\\/"),
+    "bytes of Python": lambda text: repr(text.encode()),
+    "URL in small letters": lambda text: in_small_letters(quote(text)),
+    "URL of every letter": each_byte("%{:02X}"),
+    "JavaScript of every letter": each_letter("\\u{{{:x}}}"),
+    "URL of a URL": lambda text: quote(quote(text, safe=""), safe=""),
+    "decimal entities": each_letter("&#{:d};"),
+    "hex entities": each_letter("&#x{:X};"),
+    "entities without an end": each_letter("&#{:07d}"),
+    "escapes of bytes": each_byte("\\x{:02x}"),
+    "octal escapes": each_byte("\\{:03o}"),
+    "hex with colons": each_byte("{:02x}", ":"),
+    "hex with spaces": each_byte("{:02x}", " "),
+    "hex with dashes": each_byte("{:02X}", "-"),
+    "a list of hex": each_byte("'{:02x}'", ", "),
+    "a list of numbers": each_byte("0x{:02x}", ", "),
+    **{
+        f"hex with {between!r}": each_byte("{:02x}", between)
+        for between in ("/", "+", "=", "~", "<br>", " 0X", "h, ", "\u00a0", "\u200b", "&nbsp;")
+    },
+    "Java": each_byte("(byte)0x{:02x}", ", "),
+    "escape() of JavaScript": each_letter("%u{:04x}"),
+    "Perl": each_letter("\\x{{{:x}}}"),
+    "octal of Perl": each_letter("\\o{{{:o}}}"),
+    "JavaScript with zeros": each_letter("\\u{{{:012x}}}"),
+    "decimal entities with zeros": each_letter("&#{:012d};"),
+    "hex entities with zeros": each_letter("&#x{:012x};"),
+    "hex in groups": lambda text: text.encode().hex(" ", 4),
+    "base64 without an end": lambda text: base64.b64encode(text.encode()).decode().rstrip("="),
+    "base64 behind 1": behind(1),
+    "base64 behind 2": behind(2),
+    "base64 of addresses behind 1": behind(1, base64.urlsafe_b64encode),
+    "base64 with dots": lambda text: wrapped(base64.b64encode(text.encode()).decode(), "."),
+    "base64 in a quoted mail": lambda text: wrapped(
+        base64.b64encode(text.encode()).decode(), "\n> "
+    ),
+    "MIME": behind(50, base64.encodebytes),
+    "MIME in JSON": lambda text: json.dumps(behind(50, base64.encodebytes)(text)),
+}
+
+
+@pytest.mark.parametrize("write", ENCODED.values(), ids=ENCODED)
+def test_a_known_secret_is_found_in_every_guise(write: Callable[[str], str]) -> None:
+    """However a text quotes or encodes a known secret, it is replaced."""
+    secret = "S3cr3t-pä\"ss\\w/örd&'+=~"
+    written = write(secret)
+
+    redacted = knowing(secret).text(f"before {written} after")
+
+    assert REDACTED in redacted
+    assert redacted.startswith("before ")
+    assert redacted.endswith(" after")
+    assert secret not in redacted
+    assert written.strip() not in redacted
+
+
+@pytest.mark.parametrize("outer", ["hex", "HEX", "base64", "base64 of addresses", "MIME"])
+@pytest.mark.parametrize("inner", ENCODED)
+def test_what_is_encoded_is_read_as_any_text(outer: str, inner: str) -> None:
+    """In one run of hex or base64 stands no guise that wouldn't be found outside."""
+    secret = "S3cr3t-pä\"ss\\w/örd&'+=~"
+    written = ENCODED[outer](ENCODED[inner](secret))
+
+    redacted = knowing(secret).text(f"before {written} after")
+
+    assert REDACTED in redacted
+    assert written[-len(written) // 2 :].strip() not in redacted
+
+
+# Longer than any word that a guise puts around it.
+LETTERS_OF_SECRETS = st.characters(
+    min_codepoint=33, max_codepoint=0x2FF, exclude_categories=["Cc", "Cf"]
+)
+PLAIN_SECRETS = st.text(LETTERS_OF_SECRETS, min_size=12, max_size=60)
+
+
+@UNHURRIED
+@given(
+    secret=PLAIN_SECRETS,
+    inner=st.sampled_from(sorted(QUOTED)),
+    outer=st.sampled_from(sorted(ENCODED)),
+)
+def test_a_guise_in_a_guise_hides_nothing(secret: str, inner: str, outer: str) -> None:
+    """Encoded once more, next to nothing of it stays: what it shares with its neighbours."""
+    written = ENCODED[outer](QUOTED[inner](secret))
+
+    redacted = knowing(secret).text(f"<{written}>")
+
+    framed = len(ENCODED[outer]("")) + len(f"<{REDACTED}>")
+    group = max(30, len(ENCODED[outer]("AAA=")))
+    assert REDACTED in redacted, (written, redacted)
+    assert len(redacted) <= framed + group, (written, redacted)
+
+
+@UNHURRIED
+@given(secret=PLAIN_SECRETS, begin=st.integers(0, 20), length=st.integers(11, 60))
+def test_a_piece_of_a_secret_is_one(secret: str, begin: int, length: int) -> None:
+    """Cut at either end, eleven characters are still told."""
+    piece = secret[begin : begin + length]
+    assume(len(piece) >= 11 and "://" not in secret)
+
+    assert knowing(secret).text(f"key {piece}") == "key [redacted]"

@@ -1,0 +1,74 @@
+"""Which words of a model a request quotes, and to whom."""
+
+import pytest
+
+from holdfast.contracts.approvals import Escalation
+from holdfast.contracts.control import Candidate, Gate
+from holdfast.contracts.guardrails import GuardrailSpec, Signals
+from holdfast.contracts.state import RunState
+from holdfast.policy.escalation import Trigger
+from holdfast.run import escalations, replies, reviews
+from holdfast.run.disclosure import WITHHELD
+from tests.builders import NOW, SEND, a_call, a_reply, a_state, asked_for
+
+SECRET = GuardrailSpec(name="secret", layer="output", on_trip="block", local=True)
+LATE = Trigger("time:30", "pause_and_escalate", "Taking much longer than expected", "30 s")
+
+
+def in_doubt(*cleared: Gate, withheld: bool = False) -> RunState:
+    """A run with an answer that nobody may be sure of, and that has passed these gates."""
+    state = a_state(
+        run={"withheld": withheld},
+        escalates=True,
+        guardrails=(SECRET,),
+        triggers={"min_confidence": 0.9},
+    )
+    candidate = Candidate(text="sell", cleared=cleared)
+    return state.model_copy(update={"candidate": candidate, "signals": Signals(coverage=0)})
+
+
+def asked(state: RunState) -> Escalation:
+    """What a person is asked, for whatever reason."""
+    (request,) = escalations.paused(state, LATE, NOW).requests
+    assert isinstance(request, Escalation)
+    return request
+
+
+@pytest.mark.parametrize(
+    ("state", "answer"),
+    [
+        pytest.param(in_doubt(), None, id="its guardrails look"),
+        pytest.param(in_doubt("output"), "sell", id="only doubt is left"),
+        pytest.param(in_doubt("output", withheld=True), None, id="those of the whole look later"),
+        pytest.param(in_doubt("output", "confidence"), None, id="nothing is left"),
+    ],
+)
+def test_who_is_asked_reads_an_answer_that_has_passed(state: RunState, answer: str | None) -> None:
+    """An escalation shows the answer where doubt alone holds it, whoever opened it."""
+    # SM-05 ES-14
+    assert asked(state).answer == answer
+
+
+def test_the_goal_of_a_judge_is_no_part_of_a_request() -> None:
+    """It holds the answer of another run; what the judge is about to do is shown."""
+    # SM-05
+    asking = asked_for(
+        a_call("send", text="x"), state=a_state("judge this: sell", run={"withheld": True})
+    )
+    trigger = Trigger("domain:payments", "require_approval", "a payment", "")
+
+    text = reviews.of_domain(asking, trigger, asking.calls).text
+
+    assert text == f'{WITHHELD}\n\nIt is about to call {SEND.name}(text="x")'
+
+
+def test_what_a_provider_says_of_a_refusal_is_what_the_model_said() -> None:
+    """Some give the words of a refusal as its detail: they are withheld like all others."""
+    # SM-05 BY-49
+    state = a_state(models=("scripted:it",), guardrails=(SECRET,))
+    reply = a_reply(stop="refusal", stop_detail="I won't sell", text="")
+
+    over = replies.after_model(state, reply, NOW)
+
+    assert over.stop is not None
+    assert (over.stop.reason, over.stop.detail) == ("model stopped: refusal", WITHHELD)

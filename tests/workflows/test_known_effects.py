@@ -1,0 +1,223 @@
+"""What a part of a run did is known to the whole, and to whoever comes next: nobody repeats it."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+
+from holdfast import (
+    Reply,
+    Script,
+    ScriptTurn,
+    Tiers,
+    call,
+    calls,
+    fail,
+    say,
+)
+from holdfast.contracts.control import Effect
+from holdfast.contracts.errors import ModelRejected
+from holdfast.contracts.tools import ToolFailure
+from holdfast.policy.loop_detection import effect
+from holdfast.runner import replayer
+from holdfast.workflows.agent_run import AgentRun
+from tests.control.guarded import guarded
+from tests.running import Runs
+from tests.sample import lines, scripted, told
+from tests.workflows.tiered import asked, child, children, staffed, written
+
+TWO = Tiers(full="coder", simplified="clerk")
+PLANNED = Tiers.model_validate(
+    {"full": "coder", "decomposed": {"planner": "planner", "worker": "hand", "most": 5}}
+)
+BROKEN = fail(ModelRejected("no wool", kind="auth"))
+
+
+class Clerk:
+    """Does the same as who came before, and keeps what it was told and what became of it."""
+
+    def __init__(self, again: Reply) -> None:
+        self.again = again
+        self.goals: list[str] = []
+        self.refused: list[ToolFailure] = []
+
+    def __call__(self, turn: ScriptTurn) -> Reply:
+        self.goals.append(turn.goal)
+        self.refused += [one for one in turn.results if isinstance(one, ToolFailure)]
+        return say("done") if turn.results else self.again
+
+
+@pytest.mark.parametrize(
+    ("tool", "outcome", "after"),
+    [("write", "done", ["begin x", "end x"]), ("write_slowly", "unknown", ["written"])],
+)
+async def test_the_next_tier_repeats_no_write(
+    runs: Runs, tmp_path: Path, tool: str, outcome: str, after: list[str]
+) -> None:
+    """It is told what was done, or may have been, and however it asks for it, it is refused."""
+    # BY-11 NR-06
+    log = tmp_path / "log"
+    arguments = {"log": str(log), "text": "x"} if tool == "write" else {"log": str(log)}
+    clerk = Clerk(call(tool, **arguments))
+    app = staffed({"coder": [call(tool, **arguments), BROKEN], "clerk": clerk}, tiers=TWO)
+    async with runs.working(app):
+        run = await runs.start("it", "write it")
+        result = await run.result()
+        history = await run.handle.fetch_history()
+
+    assert result.answer == "done"
+    assert lines(log) == after
+    (refused,) = clerk.refused
+    assert (refused.status, refused.type) == ("denied", "non_idempotent_retry_blocked")
+    assert f"1-full: {tool}(" in clerk.goals[0]
+    assert "the same call is refused" in clerk.goals[0]
+    kept = result.effects if outcome == "done" else result.unresolved
+    whole = arguments if tool == "write" else {**arguments, "place": "here"}
+    assert [(one.tool, one.arguments, one.outcome) for one in kept] == [(tool, whole, outcome)]
+    assert [one.part for one in kept] == ["1-full"]
+    await replayer(AgentRun).replay_workflow(history)
+
+
+async def test_a_tier_that_is_resumed_goes_on(runs: Runs, tmp_path: Path) -> None:
+    """Only what failed is done again after "resume": no other tier, no plan, no finished part."""
+    # FB-15
+    log = tmp_path / "log"
+
+    def hand(turn: ScriptTurn) -> Reply:
+        part = turn.goal.splitlines()[1]
+        if part == "sew" and "with the red thread" not in turn.goal:
+            return BROKEN
+        if not turn.results:
+            return call("write", log=str(log), text=part)
+        return say(f"{part}: {turn.results[-1].status}")
+
+    app = staffed(
+        {"planner": [say('{"subtasks": ["cut", "sew", "iron"]}')], "hand": hand},
+        tiers=PLANNED,
+        escalates=True,
+    )
+    async with runs.working(app):
+        run = await runs.start("it", "make a coat")
+        (request,) = await run.asked()
+        before = sorted(lines(log))
+        await run.signal(
+            "resolution",
+            {
+                "request_id": request.request_id,
+                "action": "resume",
+                "guidance": "with the red thread",
+            },
+        )
+        result = await run.result()
+        history = await run.handle.fetch_history()
+
+    assert before == ["begin cut", "begin iron", "end cut", "end iron"]
+    assert lines(log)[4:] == ["begin sew", "end sew"]
+    assert children(history) == [
+        *("1-full", "2-plan", "2-part-1", "2-part-2", "2-part-3"),
+        "3-part-2",
+    ]
+    assert result.answer == "1. cut\n\ncut: ok\n\n2. sew\n\nsew: ok\n\n3. iron\n\niron: ok"
+    await replayer(AgentRun).replay_workflow(history)
+
+
+async def test_a_part_that_is_lost_is_reported(runs: Runs, tmp_path: Path) -> None:
+    """Nobody knows what a part did that was ended from outside, and the result says so."""
+    log = tmp_path / "log"
+    async with runs.working(staffed({"coder": [call("hold", log=str(log))]}, tiers=TWO)):
+        run = await runs.start("it")
+        await written(log)
+        await child(runs, run, "1-full").handle.terminate("by hand")
+        Path(f"{log}.go").touch()
+        result = await run.result()
+
+    assert [one.summary for one in result.unresolved] == [
+        "1-full: whatever coder did, whose run ended without a result"
+    ]
+
+
+@pytest.mark.parametrize("end", ["cancel", "terminate"])
+async def test_after_a_lost_part_a_person_is_asked(runs: Runs, tmp_path: Path, end: str) -> None:
+    """Nobody knows what it wrote, so who is resumed writes nothing that nobody approved."""
+    # BY-11 NR-06
+    log, held = tmp_path / "log", tmp_path / "held"
+
+    def hand(turn: ScriptTurn) -> Reply:
+        if not turn.results:
+            return call("write", log=str(log), text="x")
+        if "whatever hand did" not in turn.goal:
+            return call("hold", log=str(held))
+        return say(f"{turn.results[-1].status}")
+
+    planner = [say('{"subtasks": ["cut"]}')]
+    app = staffed({"planner": planner, "hand": hand}, tiers=PLANNED, escalates=True)
+    async with runs.working(app):
+        run = await runs.start("it")
+        await written(held)
+        lost = child(runs, run, "2-part-1").handle
+        await (lost.cancel() if end == "cancel" else lost.terminate())
+        Path(f"{held}.go").touch()
+        (escalation,) = await run.asked()
+        more: dict[str, JsonValue] = {"action": "extend", "budget": {"max_steps": 40}}
+        await run.signal("resolution", {"request_id": escalation.request_id, **more})
+        again = child(runs, run, "3-part-1")
+        (request,) = await asked(again)
+        no = {"request_id": request.request_id, "decision": "reject", "approver": "alice"}
+        await again.signal("approval", {**no, "reason": "it is written"})
+        result = await run.result()
+        history = await run.handle.fetch_history()
+
+    assert request.reason.startswith("a part of this work ended without saying what it did")
+    assert lines(log) == ["begin x", "end x"]
+    assert result.answer == "1. cut\n\ndenied"
+    await replayer(AgentRun).replay_workflow(history)
+
+
+async def test_what_a_run_did_is_in_its_result(runs: Runs, tmp_path: Path) -> None:
+    """Tool, canonical arguments and outcome; what an undo needs stays in history."""
+    log = str(tmp_path / "log")
+    script = [
+        calls(call("create_draft", log=log, title="x"), call("write_slowly", log=log)),
+        say("done"),
+    ]
+    async with runs.working(guarded(script)):
+        result = await (await runs.start("it")).result()
+
+    assert [one.model_dump(mode="json") for one in (*result.effects, *result.unresolved)] == [
+        Effect(
+            summary=f'create_draft(log="{log}", title="x")',
+            tool="create_draft",
+            arguments={"log": log, "title": "x"},
+            digest=effect("create_draft", {"log": log, "title": "x"}),
+        ).model_dump(mode="json"),
+        Effect(
+            summary=f'write_slowly(log="{log}", place="here"), if it happened',
+            tool="write_slowly",
+            arguments={"log": log, "place": "here"},
+            outcome="unknown",
+            digest=effect("write_slowly", {"log": log, "place": "here"}),
+        ).model_dump(mode="json"),
+    ]
+
+
+async def test_a_start_knows_what_was_done(runs: Runs, tmp_path: Path) -> None:
+    """Who goes on with the work of another run hands over what that did, and it stays done."""
+    # BY-11
+    log = str(tmp_path / "log")
+    script: Script = lambda turn: (  # noqa: E731 -- a script
+        told(turn) if turn.results else call("write", log=log, text="x")
+    )
+    async with runs.working(scripted(script)):
+        first = await (await runs.start("it")).result()
+        known: JsonValue = [
+            {"tool": one.tool, "digest": one.digest, "outcome": one.outcome}
+            for one in first.effects
+        ]
+        second = await runs.start("it", known=known)
+        result = await second.result()
+        failure = await second.failure()
+
+    assert (first.answer, result.answer) == ("write ok", "write denied")
+    assert "done already" in failure.reason
+    assert lines(log) == ["begin x", "end x"]
+    assert result.effects == ()

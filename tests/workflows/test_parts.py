@@ -1,0 +1,170 @@
+"""What parts of a run leave to the whole, as plain values."""
+
+from holdfast.contracts import bounds
+from holdfast.contracts.control import Compensation, Effect, KnownEffect
+from holdfast.contracts.run import RunResult
+from holdfast.contracts.state import RunState
+from holdfast.contracts.undoing import UndoRuling
+from holdfast.run import effects, parts, tiers
+from holdfast.run.tiers import Ended
+from tests.builders import MODEL, a_call, a_state, an_attempt
+from tests.contracts.controls import UNDO
+
+SENT = Effect(summary="send(1)", tool="send", digest="1" * 64)
+MAYBE = Effect(summary="pay(2), if it happened", tool="pay", digest="2" * 64, outcome="unknown")
+FILE = Effect(summary="write_file(a)", tool="write_file", digest="3" * 64, local=True)
+DRAFT = Effect(summary="draft(x)", tool="draft")
+
+
+def a_result(**more: object) -> RunResult:
+    fields: dict[str, object] = {
+        "status": "completed",
+        "answer": "done",
+        "stop": None,
+        "steps": 2,
+        "usage": {},
+        "provider_state": None,
+        "confidence": None,
+        "model": MODEL,
+    }
+    return RunResult.model_validate({**fields, **more})
+
+
+def left(*found: Effect, **more: object) -> RunState:
+    """A run after a part that did this."""
+    return parts.absorbed(a_state(), "1-full", a_result(effects=found, **more))
+
+
+def test_a_successor_knows_what_was_done_outside() -> None:
+    """What stays in a part's own workspace, and a draft that reaches nobody, it does again."""
+    # NR-06
+    before = KnownEffect(tool="ask", digest="4" * 64, outcome="done")
+    state = left(SENT, FILE, DRAFT, unresolved=(MAYBE,)).model_copy(update={"known": (before,)})
+
+    assert parts.known(state) == (
+        before,
+        KnownEffect(tool="send", digest="1" * 64, outcome="done"),
+        KnownEffect(tool="pay", digest="2" * 64, outcome="unknown"),
+    )
+    assert parts.told(state) == (
+        "Done already for this goal; the same call is refused:\n- 1-full: send(1)\n\n"
+        "Nobody knows whether this happened; the same call is refused:\n"
+        "- 1-full: pay(2), if it happened"
+    )
+
+
+def test_what_a_part_lost_reaches_the_whole_though_it_took_back_the_rest() -> None:
+    """It told what it couldn't take back; that there was more than it kept isn't told by that."""
+    # NR-06
+    full = a_state().model_copy(update={"forgotten_effects": 3})
+    blocked = effects.taken_back(full, Compensation(not_undone=("3 earlier changes",)))
+
+    done, maybe = effects.standing(blocked, whole=True)
+    whole = parts.absorbed(a_state(), "1-full", a_result(effects=done, unresolved=maybe))
+
+    assert parts.UNKNOWN in parts.known_to_itself(whole)
+
+
+def test_who_comes_after_a_lost_part_knows_that_anything_may_have_happened() -> None:
+    """What its run never told, and what was too much to be kept, nobody takes for not done."""
+    # NR-06 BY-11
+    lost = parts.lost(left(SENT), "1-full", "coder")
+    whole = parts.absorbed(a_state(), "2-plan", a_result(unresolved=lost.effects[1:]))
+    forgetful = left(SENT).model_copy(update={"forgotten_effects": 1})
+    many = tuple(
+        KnownEffect(tool="send", digest=f"{number:064x}", outcome="done") for number in range(600)
+    )
+    full = a_state().model_copy(update={"known": many})
+
+    assert parts.known(lost) == (parts.UNKNOWN, *parts.known(left(SENT)))
+    assert parts.known(whole) == (parts.UNKNOWN,)
+    assert parts.known(forgetful) == (parts.UNKNOWN, *parts.known(left(SENT)))
+    assert parts.known(full) == (parts.UNKNOWN, *many[-bounds.MOST_KNOWN + 1 :])
+    assert parts.told(lost).endswith(
+        "Nobody knows what was done; a person is asked before any change:\n"
+        "- 1-full: whatever coder did, whose run ended without a result"
+    )
+
+
+def test_a_run_repeats_what_it_did_but_not_what_its_parts_did() -> None:
+    """Two equal lines are its own affair; what a part did is done."""
+    # NR-06
+    own = SENT.model_copy(update={"digest": "5" * 64})
+    state = effects.kept(left(SENT, FILE), (*left(SENT, FILE).effects, own))
+    crowded = effects.kept(state, (*state.effects, *(_large(n, UNDO) for n in range(2_000))))
+
+    assert parts.known_to_itself(state) == (
+        KnownEffect(tool="send", digest="1" * 64, outcome="done"),
+    )
+    assert parts.known_to_itself(parts.lost(state, "2-plan", "coder"))[0] == parts.UNKNOWN
+    assert parts.known_to_itself(crowded) == (parts.UNKNOWN,)
+    assert parts.known_to_itself(effects.taken_back(crowded, Compensation()))[0] == parts.UNKNOWN
+
+
+def test_parts_of_parts_are_told_apart() -> None:
+    """Each run on the way to the whole adds its name."""
+    (found,) = left(SENT.model_copy(update={"part": "2-plan"})).effects
+
+    assert (found.part, found.summary) == ("1-full.2-plan", "1-full: send(1)")
+
+
+def test_the_whole_tells_what_its_parts_took_back() -> None:
+    """What a part took back, and which models failed it, is told once more by the whole."""
+    # FB-14
+    told = Compensation(undone=("a",), not_undone=("b",))
+    state = left(compensation=told, failures=(an_attempt(),))
+
+    assert state.compensation == told
+    assert state.attempts == (an_attempt(),)
+
+
+def test_what_could_not_be_taken_back_stands() -> None:
+    """It is told once, and known to whoever comes next; what was taken back is not."""
+    state = left(SENT, MAYBE)
+    reported = SENT.model_copy(update={"reported": True})
+    state = state.model_copy(update={"effects": (reported, MAYBE)})
+
+    state = effects.taken_back(state, Compensation(undone=("pay",), not_undone=("send",)))
+
+    assert state.effects == (reported,)
+    assert [one.tool for one in parts.known(state)] == ["send"]
+
+
+def test_what_is_kept_of_effects_has_a_bound() -> None:
+    """The latest keep what undoes them, earlier ones what they were; more are counted."""
+    undo = UNDO.model_copy(update={"verdict": "allow", "reason": "x" * 400})
+    state = a_state()
+    for number in range(2_000):
+        state = effects.kept(state, (*state.effects, _large(number, undo)))
+
+    assert sum(map(bounds.size, state.effects)) <= bounds.EFFECTS
+    assert len(state.effects) + state.forgotten_effects == 2_000
+    assert len(state.effects) > 200
+    assert state.effects[-1] == _large(1_999, undo)
+    first = state.effects[0]
+    assert (first.call, first.arguments, len(first.digest)) == (None, None, 64)
+
+
+def _large(number: int, undo: UndoRuling) -> Effect:
+    return Effect(
+        summary=f"send({number}, {'y' * 100})",
+        tool="send",
+        arguments={"text": "z" * 1_000},
+        digest=f"{number:064x}",
+        undo=undo,
+        call=a_call("send", text="z" * 1_000),
+        result="z" * 1_000,
+    )
+
+
+def test_a_part_that_took_back_has_the_whole_taken_back() -> None:
+    """A block of what was done is one of the whole; a block of an input takes nothing back."""
+    # GR-13
+    stop = {"reason": "it is bad", "detail": "", "next_safe_action": ""}
+    fields = {"status": "blocked", "answer": None, "stop": stop}
+
+    found = [
+        tiers.outcome(a_result(**fields, compensation=told)) for told in (Compensation(), None)
+    ]
+
+    assert [isinstance(end, Ended) and end.taken_back for end in found] == [True, False]

@@ -1,0 +1,220 @@
+"""Sizes: whatever a run has to send fits into a payload, or it says that it doesn't."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.contracts import bounds
+from holdfast.contracts.approvals import (
+    ApprovalRequest,
+    ApprovalSignal,
+    JudgeInput,
+    Request,
+    outlined,
+)
+from holdfast.contracts.control import Candidate
+from holdfast.contracts.guardrails import LONGEST_REASON
+from holdfast.contracts.state import RunState
+from holdfast.contracts.tools import ToolResult
+from holdfast.contracts.transcript import ToolTurn, UserTurn
+from holdfast.policy import context
+from holdfast.policy.approvals import judge
+from holdfast.policy.trust import Trust
+from holdfast.run import requests, steps, tiers
+from holdfast.run.step import ContinueAsNew, Halt
+from holdfast.run.transcript import appended, bounded, carried
+from holdfast.workflows import commands, views
+from holdfast.workflows.views import PageQuery
+from tests.builders import NOW, a_call, a_failure, a_request, a_state, a_success, asked_for
+
+LENGTHS = (0, 10, 1_000, 19_000, 150_000)
+LETTERS = ("x", "\u20ac", "\u0001", '"', "\U0001f600")
+TEXTS = st.sampled_from([letter * length for letter in LETTERS for length in LENGTHS])
+FEW = settings(max_examples=30)
+
+
+def results_of(texts: Sequence[str]) -> tuple[ToolResult, ...]:
+    return tuple(
+        a_success(a_call(call_id=f"c{place}"), text)
+        if place % 2
+        else a_failure(a_call(call_id=f"c{place}"), text)
+        for place, text in enumerate(texts)
+    )
+
+
+@FEW
+@given(st.lists(TEXTS, min_size=1, max_size=60))
+def test_the_results_of_a_turn_fit(texts: list[str]) -> None:
+    """Successes and failures alike are cut where there is no room, and none is missing."""
+    calls = tuple(a_call(call_id=f"c{n}", place=f"{n}") for n in range(len(texts)))
+    state, results = asked_for(*calls), results_of(texts)
+
+    shown = bounded(state, results)
+
+    assert [one.call_id for one in shown] == [one.call_id for one in results]
+    assert bounds.size(shown) <= bounds.RESULTS + len(texts)
+    assert bounds.size(shown) + context.size(state.items[-1]) < bounds.TURN + 1_000
+
+
+def requests_of(texts: Sequence[str]) -> tuple[Request, ...]:
+    return tuple(
+        a_request(f"req-{place}").model_copy(update={"preview": text})
+        for place, text in enumerate(texts)
+    )
+
+
+@FEW
+@given(st.lists(TEXTS, max_size=60))
+def test_what_waits_can_always_be_asked_for(texts: list[str]) -> None:
+    """The list fits, says what it leaves out, and the pages have the whole of all."""
+    state = a_state().model_copy(update={"requests": requests_of(texts)})
+
+    listed = views.pending(state)
+    paged: list[Request] = []
+    offset: int | None = 0
+    while offset is not None:
+        page = views.pending_page(state, PageQuery(offset=offset))
+        assert bounds.size(page) <= bounds.PAYLOAD or len(page.items) == 1
+        paged += page.items
+        offset = page.next_offset
+
+    assert bounds.size(listed) <= bounds.PAYLOAD
+    assert tuple(paged) == state.requests
+    for shown, whole in zip(listed, state.requests, strict=True):
+        assert shown == whole or shown.left_out
+
+
+def test_a_list_that_is_too_long_says_how_it_goes_on() -> None:
+    """Where not even outlines of all requests fit, the last one tells of the others."""
+    request = a_request("req-1").model_copy(update={"reason": "x" * 100_000})
+    state = a_state().model_copy(update={"requests": (request,) * 20})
+
+    listed = views.pending(state)
+
+    assert bounds.size(listed) <= bounds.PAYLOAD
+    assert f"{20 - len(listed)} more requests: see page {{offset: {len(listed)}}}" in str(
+        listed[-1].left_out
+    )
+
+
+def test_an_outline_is_not_what_anybody_saw() -> None:
+    """Its digest is another, so nobody decides about a request by its outline."""
+    (request,) = requests_of(["x" * 900_000])
+    (listed,) = views.pending(a_state().model_copy(update={"requests": (request,)}))
+
+    assert isinstance(listed, ApprovalRequest)
+    assert listed.preview is None
+    assert listed.digest != request.digest
+
+
+def grown(state: RunState, texts: Sequence[str]) -> RunState:
+    """A run that read and heard a lot, with a turn that has yet to end."""
+    for place, text in enumerate(texts):
+        if requests.deaf(state, text[:20_000]) is None:
+            words = UserTurn(text=text[:20_000], origin="steer")
+            state = requests.said(state, words, NOW)
+        read = (a_success(a_call(call_id=f"o{place}"), text),)
+        state = appended(state, ToolTurn(results=context.bounded(read, bounds.RESULTS)))
+    places = range(max(len(texts), 1))
+    calls = tuple(a_call(call_id=f"c{place}", place=f"{place}") for place in places)
+    state = asked_for(*calls, state=state)
+    open_calls = tuple(
+        call.model_copy(update={"result": result})
+        for call, result in zip(state.calls, results_of(texts), strict=False)
+    )
+    return state.model_copy(update={"calls": open_calls or state.calls})
+
+
+@FEW
+@given(st.lists(TEXTS, max_size=30))
+def test_a_new_execution_begins_with_what_can_be_sent(texts: list[str]) -> None:
+    """Whatever happened, the state fits, or the run stops before it can't go on."""
+    state = grown(a_state(), texts).model_copy(update={"suspended": True})
+
+    step = steps.next_step(state, NOW, flooded=True)
+
+    if isinstance(step, ContinueAsNew):
+        fresh = carried(state)
+        assert bounds.size(fresh) <= bounds.STATE
+        assert [one.call for one in fresh.calls] == [one.call for one in state.calls]
+    else:
+        assert isinstance(step, Halt)
+        assert "too large" in step.stop.reason
+
+
+def test_a_state_that_is_too_large_ends_the_run() -> None:
+    """It can't be sent, so it is refused with a reason, and not tried for ever."""
+    state = a_state().model_copy(update={"requests": requests_of(["x" * 900_000])})
+
+    step = steps.next_step(state, NOW, flooded=True)
+
+    assert isinstance(step, Halt)
+    assert step.stop.reason == "too large to go on in a new execution"
+
+
+@pytest.mark.parametrize(("length", "fits"), [(20_000, True), (30_000, False)])
+def test_the_answers_of_all_parts_fit_together(length: int, fits: bool) -> None:
+    """Parts whose answers are too large together have failed, and the reason says it."""
+    ends = [Candidate(text="x" * length)] * 20
+
+    end = tiers.together(a_state(), ["part"] * 20, ends)
+
+    assert isinstance(end, Candidate) is fits
+    if isinstance(end, tiers.Failed):
+        assert "500,000 is most" in end.reason
+
+
+@FEW
+@given(st.lists(TEXTS, max_size=40))
+def test_words_that_no_model_has_read_fit_into_its_next_call(texts: list[str]) -> None:
+    """However many people say something, it goes to the model in one payload."""
+    state = a_state()
+    for text in texts:
+        if text and requests.deaf(state, text) is None:
+            state = requests.said(state, UserTurn(text=text, origin="steer"), NOW)
+        state = steps.before_model(state)
+
+    call = steps.model_call(state, "scripted:it")
+
+    assert bounds.size(call) < bounds.WORDS + 20_000
+
+
+def test_what_judges_gets_outlines_and_the_digest_of_the_whole() -> None:
+    """A decision about what was seen counts, though what was shown isn't sent to be judged."""
+    request = a_request("req-1").model_copy(update={"preview": "x" * 100_000})
+    seen = ApprovalSignal(
+        request_id="req-1", decision="approve", approver="alice", digest=request.digest
+    )
+    other = seen.model_copy(update={"digest": outlined(request).digest})
+    hearing = JudgeInput(
+        run_id="run-1",
+        agent="it",
+        requester="bob",
+        messages=(seen, other),
+        requests=(outlined(request),),
+        closed=(),
+        now=NOW,
+        execution="run-1-first",
+        digests={"req-1": request.digest},
+    )
+
+    verdicts = judge(hearing, Trust())
+
+    assert [verdict.code for verdict in verdicts] == ["accepted", "changed"]
+    assert bounds.size(hearing) < 10_000
+
+
+@pytest.mark.parametrize("length", [10, 900, 1_990, 2_000, 100_000])
+@pytest.mark.parametrize("stop", [1, None], ids=["failed", "too slow"])
+def test_what_a_command_says_at_last_fits_into_a_finding(length: int, stop: int | None) -> None:
+    """One long line of a test, which code that nobody trusts may print, wedges no run."""
+    command = ("pytest", "x" * length)
+    ended = commands.Ended(exit_code=stop, stdout="x" * length, stderr="")
+
+    found = commands.failed(command, ended)
+
+    assert found.tripwire_triggered
+    assert found.reason.startswith("'pytest xxx")
+    assert len(found.reason) <= LONGEST_REASON

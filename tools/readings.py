@@ -1,0 +1,271 @@
+"""
+How often a value is read when it is held against a schema, counted before anybody does it.
+
+Where a value may be one of several types, all of them are tried, and tried again inside of each:
+a union in itself doubles the work with each level. What would take long is objected to instead.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple, TypeAlias
+from urllib.parse import unquote
+
+import jsonschema_rs
+from pydantic import JsonValue
+
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.bounds import size
+
+MOST_READINGS = 200_000
+"""Of an ambiguous value, each times its depth; a second's work at most."""
+
+MOST_EACH = 3
+"""How often each part of a larger value is read, on average."""
+
+MOST_EXPLAINED = 5_000
+"""Readings of a value whose flaws are spelled out: each flaw costs ten times a reading."""
+
+MOST_COPIED = 50_000_000
+"""Bytes of what is described, which each reading beyond the first copies."""
+
+AMBIGUOUS = (
+    "it can be read in too many ways: nest less deeply what may be one of several types, "
+    "or write fewer of them at once"
+)
+UNEXPLAINED = "it doesn't fit its schema, and is too large or nested too deeply to say where"
+
+_LONGEST_CHAIN = 20
+"""References and unions that lead to each other, without a level of the value between them."""
+
+_OTHER = "\0"
+_ONE = ("not", "if", "then", "else")
+_SEVERAL = ("anyOf", "oneOf", "allOf")
+_ELSEWHERE = ("$dynamicRef", "$recursiveRef")
+
+_Counts: TypeAlias = dict[int, tuple[JsonObject, int]]
+"""Schemas, by identity, and how often a value is held against each."""
+
+
+class _Held(NamedTuple):
+    """The schemas that a value is held against, each so many times."""
+
+    schemas: tuple[tuple[JsonObject, int], ...]
+    times: int
+    names: frozenset[str]
+    """Of the fields that any of them names; all others are alike."""
+
+
+class Readings(NamedTuple):
+    """How often the parts of a value are read; each reading counts as much as it is deep."""
+
+    once: int
+    """If each part was read once."""
+    all: int
+
+    @property
+    def too_many(self) -> bool:
+        return self.all > max(MOST_READINGS, MOST_EACH * self.once)
+
+
+_ENDLESS = Readings(1, 10**12)
+
+
+class Problem(NamedTuple):
+    """What is wrong with a value: in words that quote it, and in those of the schema alone."""
+
+    said: str
+    rule: str
+
+
+def flaws(
+    validator: jsonschema_rs.Validator, schema: JsonObject, value: JsonValue
+) -> Iterator[Problem]:
+    """
+    Say what is wrong with a value, one line each; nothing when it is valid.
+
+    Whether it is valid takes the library linear time. What it says of flaws doesn't: it
+    describes all of them, with those of every type that was tried.
+    """
+    if validator.is_valid(value):
+        return
+    counted = readings(schema, value, tagged=False)
+    copied = (counted.all - counted.once) * size(value)
+    if counted.all > MOST_EXPLAINED or copied > MOST_COPIED:
+        yield Problem(UNEXPLAINED, UNEXPLAINED)
+        return
+    for error in validator.iter_errors(value):
+        place = ".".join(map(str, error.instance_path))
+        yield Problem(f"{place}: {error.message}" if place else error.message, _rule(error))
+
+
+def _rule(error: jsonschema_rs.ValidationError) -> str:
+    kind, place = error.kind, "/".join(map(str, error.schema_path))
+    missing = kind.property if isinstance(kind, jsonschema_rs.ValidationErrorKind.Required) else ""
+    return f"{place} {missing}".strip()
+
+
+def readings(schema: JsonObject, value: JsonValue, *, tagged: bool) -> Readings:
+    """Count the readings of a value; a *tagged* union is read as what its tag says alone."""
+    count = _Count(schema, tagged=tagged)
+    once = total = depth = 0
+    level = [(value, _held({id(schema): (schema, 1)}))]
+    try:
+        while level:
+            depth += 1
+            once += depth * len(level)
+            total += depth * sum(max(1, held.times) for _, held in level)
+            level = [entry for one, held in level for entry in count.below(one, held)]
+    except LookupError:
+        return _ENDLESS
+    return Readings(once, total)
+
+
+class _Count:
+    """Follows a value through a schema; what is alike is followed once."""
+
+    def __init__(self, root: JsonObject, *, tagged: bool) -> None:
+        self._root = root
+        self._tags = sorted(set(_tags(root))) if tagged else []
+        self._kept: list[_Held] = []
+        self._here: dict[tuple[object, ...], _Held] = {}
+        self._inside: dict[tuple[int, str | int], _Held] = {}
+
+    def below(self, value: JsonValue, held: _Held) -> Iterator[tuple[JsonValue, _Held]]:
+        """Return the parts of a value with what they are held against."""
+        match value:
+            case dict():
+                here = self._followed(held, value)
+                for name, part in value.items():
+                    yield part, self._part(here, name if name in here.names else _OTHER)
+            case list():
+                here = self._followed(held, {})
+                longest = max((len(_places(schema)) for schema, _ in here.schemas), default=0)
+                for place, part in enumerate(value):
+                    yield part, self._part(here, min(place, longest))
+            case _:
+                pass
+
+    def _followed(self, held: _Held, value: JsonObject) -> _Held:
+        """Return all that references and unions come to for the same value."""
+        said = {tag: _said(value.get(tag)) for tag in self._tags}
+        key = (id(held), *said.values())
+        if key not in self._here:
+            self._kept.append(held)  # while it is here, nothing else has its identity
+            self._here[key] = self._all(held, said)
+        return self._here[key]
+
+    def _all(self, held: _Held, said: Mapping[str, str]) -> _Held:
+        found: _Counts = {}
+        schemas = held.schemas
+        for _ in range(_LONGEST_CHAIN):
+            following: _Counts = {}
+            for schema, count in schemas:
+                _add(found, schema, count)
+                for one in self._tried(schema, said):
+                    _add(following, one, count)
+            schemas = tuple(following.values())
+        return _held(found)
+
+    def _tried(self, schema: JsonObject, said: Mapping[str, str]) -> Iterator[JsonObject]:
+        """Return what else the same value is held against; LookupError where nobody knows."""
+        tag = _object(schema.get("discriminator"))
+        if self._tags and isinstance(mapping := tag.get("mapping"), dict):
+            chosen = mapping.get(said.get(str(tag.get("propertyName")), ""))
+            if isinstance(chosen, str):
+                yield _named(self._root, chosen)
+                return
+        if isinstance(reference := schema.get("$ref"), str):
+            yield _named(self._root, reference)
+        if any(word in schema for word in _ELSEWHERE):
+            raise LookupError
+        for word in _SEVERAL:
+            yield from _objects(schema.get(word))
+        yield from _objects([schema.get(word) for word in _ONE])
+        yield from _objects(list(_object(schema.get("dependentSchemas")).values()))
+
+    def _part(self, here: _Held, key: str | int) -> _Held:
+        if (id(here), key) not in self._inside:
+            found: _Counts = {}
+            for schema, count in here.schemas:
+                inner = _of_field(schema, key) if isinstance(key, str) else _of_entry(schema, key)
+                for one in _objects(inner):
+                    _add(found, one, count)
+            self._inside[id(here), key] = _held(found)
+        return self._inside[id(here), key]
+
+
+def _said(value: JsonValue) -> str:
+    return str(value) if isinstance(value, str | int) else ""
+
+
+def _tags(schema: JsonValue) -> Iterator[str]:
+    match schema:
+        case {"discriminator": {"propertyName": str(name), "mapping": dict()}}:
+            yield name
+        case _:
+            pass
+    for part in _parts(schema):
+        yield from _tags(part)
+
+
+def _parts(value: JsonValue) -> Iterable[JsonValue]:
+    match value:
+        case dict():
+            return value.values()
+        case list():
+            return value
+        case _:
+            return ()
+
+
+def _named(root: JsonObject, reference: str) -> JsonObject:
+    """Return what a reference leads to; LookupError where it says no place in the schema."""
+    found: JsonValue = root
+    beginning, *parts = reference.split("/")
+    for part in parts:
+        name = unquote(part).replace("~1", "/").replace("~0", "~")
+        found = _object(found).get(name)
+    if isinstance(found, bool):
+        return {}
+    if beginning != "#" or not isinstance(found, dict):
+        raise LookupError
+    return found
+
+
+def _of_field(schema: JsonObject, name: str) -> list[JsonValue]:
+    properties = _object(schema.get("properties"))
+    named = [properties[name]] if name in properties else [schema.get("additionalProperties")]
+    others = _object(schema.get("patternProperties")).values()
+    return [*named, *others, schema.get("unevaluatedProperties")]
+
+
+def _of_entry(schema: JsonObject, place: int) -> list[JsonValue]:
+    places = _places(schema)
+    rest = [schema.get("items"), schema.get("additionalItems"), schema.get("unevaluatedItems")]
+    return [schema.get("contains"), *(places[place : place + 1] or rest)]
+
+
+def _places(schema: JsonObject) -> list[JsonValue]:
+    """Return what the first entries are held against; draft 4 calls that `items`, too."""
+    found = schema.get("prefixItems", schema.get("items"))
+    return found if isinstance(found, list) else []
+
+
+def _add(counts: _Counts, schema: JsonObject, count: int) -> None:
+    _, before = counts.get(id(schema), (schema, 0))
+    counts[id(schema)] = (schema, before + count)
+
+
+def _held(counts: _Counts) -> _Held:
+    schemas = tuple(counts.values())
+    names = frozenset(name for schema, _ in schemas for name in _object(schema.get("properties")))
+    return _Held(schemas, sum(count for _, count in schemas), names)
+
+
+def _objects(values: JsonValue) -> list[JsonObject]:
+    """Return the schemas among some values that say more than yes or no."""
+    found = values if isinstance(values, list) else []
+    return [value for value in found if isinstance(value, dict) and value]
+
+
+def _object(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}

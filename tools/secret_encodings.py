@@ -1,0 +1,153 @@
+"""What of a known secret is secret by itself, and the forms in which it may stand in a text."""
+
+import base64
+import html
+import json
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+from urllib.parse import quote, quote_plus, urlsplit
+
+from pydantic import JsonValue
+
+from holdfast.tools.pieces import Needle
+from holdfast.tools.views import bytewise, unescaped
+
+SHORTEST = 8
+"""Characters; anything shorter stands in innocent words too."""
+
+_LONG_LINE = 32
+_PIECE, _PIECE_OF_BASE64, _PIECE_OF_HEX = 11, 15, 22
+"""Characters of a form that no innocent text has by chance."""
+
+_LONGEST_IN_PIECES = 2_000
+_TELLING = ("pass", "secret", "token", "key", "credential")
+
+
+class Guises(NamedTuple):
+    """The forms of secrets, by the reading of a text in which each can be found."""
+
+    plain: frozenset[Needle]
+    hex: frozenset[Needle]
+    base64: frozenset[Needle]
+
+
+_QUOTED: tuple[Callable[[str], str], ...] = (
+    lambda value: json.dumps(value)[1:-1],
+    lambda value: json.dumps(value, ensure_ascii=False)[1:-1],
+    lambda value: repr(value)[1:-1],
+    html.escape,
+    lambda value: html.escape(value).replace("&#x27;", "&#39;").replace("&quot;", "&#34;"),
+    lambda value: quote(_bytes(value)),
+    lambda value: quote_plus(_bytes(value)),
+    lambda value: quote(_bytes(value), safe=""),
+)
+"""How texts quote others: below base64 and hex nothing undoes that."""
+
+
+def guises(secrets: Iterable[str]) -> Guises:
+    """Return every usual form of secrets: themselves, encoded once, and encoded twice."""
+    plain: set[Needle] = set()
+    digits: set[Needle] = set()
+    letters: set[Needle] = set()
+    for value in secrets:
+        whole = not _is_known_by_a_piece(value)
+        content = _bytes(value)
+        for text in unescaped(value):
+            for form in (text, bytewise(text), bytewise(text).replace(" ", "+")):
+                plain.add(_needle(form, _PIECE, whole=whole))
+        digits.add(_needle(content.hex(), _PIECE_OF_HEX, whole=whole))
+        letters.update(_needle(core, _PIECE_OF_BASE64, whole=whole) for core in _cores(content))
+        for inner in _encoded_once(value) - {content}:
+            digits.add(_needle(inner.hex(), _PIECE_OF_HEX, whole=True))
+            letters.update(_needle(core, _PIECE_OF_BASE64, whole=True) for core in _cores(inner))
+    return Guises(frozenset(plain), frozenset(digits), frozenset(letters))
+
+
+def parts(value: str) -> frozenset[str]:
+    """
+    Return a secret with what of it is secret by itself.
+
+    That is: each long line of a key file, the password of an address, the value of a header, the
+    secret fields of a JSON object.
+    """
+    lines = [line.strip() for line in value.splitlines()]
+    found = {value, value.strip(), _password(value), *_secret_fields(_read(value))}
+    found.update(line for line in lines if len(line) >= _LONG_LINE and len(line.split()) == 1)
+    found.update(map(_value_of_header, lines))
+    return frozenset(part for part in found if len(part) >= SHORTEST)
+
+
+def _is_known_by_a_piece(value: str) -> bool:
+    """Of a document or an address a piece may be any words; `parts` has what is secret of it."""
+    return (
+        len(value) <= _LONGEST_IN_PIECES
+        and "\n" not in value
+        and "://" not in value
+        and not isinstance(_read(value), dict | list)
+    )
+
+
+def _needle(form: str, piece: int, *, whole: bool) -> Needle:
+    return Needle(form, len(form) if whole else min(len(form), piece))
+
+
+def _bytes(value: str) -> bytes:
+    # What the environment holds may be no text; so it gets its own bytes back.
+    return value.encode("utf-8", "surrogateescape")
+
+
+def _encoded_once(value: str) -> frozenset[bytes]:
+    content = _bytes(value)
+    quoted = {_bytes(write(value)) for write in _QUOTED}
+    cores = {
+        _core(write, content, before).encode()
+        for write in (base64.b64encode, base64.urlsafe_b64encode)
+        for before in range(3)
+    }
+    digits = content.hex()
+    return frozenset(quoted | cores | {digits.encode(), digits.upper().encode()})
+
+
+def _cores(content: bytes) -> frozenset[str]:
+    return frozenset(_core(base64.b64encode, content, before) for before in range(3))
+
+
+def _core(write: Callable[[bytes], bytes], value: bytes, before: int) -> str:
+    """
+    Encode a value behind so many other bytes, without the letters that depend on neighbours.
+
+    What is left is the same whatever stands before the value and behind it.
+    """
+    text = write(b"\0" * before + value).decode()
+    return text[(8 * before + 5) // 6 : 8 * (before + len(value)) // 6]
+
+
+def _password(value: str) -> str:
+    try:
+        return urlsplit(value).password or ""
+    except ValueError:
+        return ""
+
+
+def _value_of_header(line: str) -> str:
+    name, colon, value = line.partition(":")
+    return value.strip() if colon and name.replace("-", "").isalnum() else ""
+
+
+def _read(value: str) -> JsonValue:
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _secret_fields(value: JsonValue) -> set[str]:
+    if not isinstance(value, dict):
+        return set()
+    found: set[str] = set()
+    for name, field in value.items():
+        if isinstance(field, str) and any(word in name.lower() for word in _TELLING):
+            found.add(field)
+        else:
+            found |= _secret_fields(field)
+    return found

@@ -1,0 +1,257 @@
+"""
+The readings of a text: with its escapes undone, as one run of hex digits, as one of base64. Pure.
+
+What stands there in hex or base64 of its own is read in the same ways once more.
+
+Each is made in time linear in the text, and knows where in the text it found what it shows.
+"""
+
+import base64
+import html
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from itertools import accumulate, chain
+from string import ascii_letters, digits
+from typing import NamedTuple, Protocol
+
+from holdfast.contracts.patterns import Pattern, Span
+
+_ROUNDS = 3
+"""How often a text may be quoted in another: JSON in JSON in JSON."""
+
+_ESCAPE = Pattern(
+    r"(?s)(?:%[0-9A-Fa-f]{2})+"
+    r"|(?:%u[0-9A-Fa-f]{4})+"
+    r"|&(?:#0*[0-9]{1,7}|#[xX]0*[0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});?"
+    r"|\\[ux]\{0*[0-9A-Fa-f]{1,6}\}|\\o\{0*[0-7]{1,7}\}"
+    r"|(?:\\x[0-9A-Fa-f]{2})+|(?:\\u[0-9A-Fa-f]{4})+|\\U[0-9A-Fa-f]{8}|(?:\\[0-3][0-7]{2})+|\\."
+    r"|0x[0-9A-Fa-f]{2}(?:[,;\s]{0,3}0x[0-9A-Fa-f]{2})+"
+)
+_MARKS = ("\\", "%", "&", "0x")
+_CONTROL = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+_BETWEEN_DIGITS = str.maketrans("", "", ",; \t\r\n")
+_LAST_CHARACTER = 0x10FFFF
+
+_ENCODED = Pattern(r"[A-Za-z0-9+/_-]{32,}")
+"""A run of base64 or hex, as long as the escapes of the shortest secret."""
+
+_HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
+
+
+class _Alphabet(NamedTuple):
+    """An encoding: what each byte reads as, and how many of its letters stand together."""
+
+    letters: bytes
+    shortest: int
+
+
+def _alphabet(letters: str, read_as: str, shortest: int) -> _Alphabet:
+    reading = dict(zip(letters.encode(), read_as.encode(), strict=True))
+    return _Alphabet(bytes(reading.get(byte, ord(" ")) for byte in range(256)), shortest)
+
+
+# Of 0x61, or a word between two bytes, a single digit is none of theirs.
+_HEX = _alphabet(digits + "abcdefABCDEF", digits + "abcdefabcdef", 2)
+_BASE64 = _alphabet(ascii_letters + digits + "+/-_", ascii_letters + digits + "+/+/", 1)
+
+
+class View(Protocol):
+    """A reading of a text."""
+
+    @property
+    def text(self) -> str: ...
+
+    def source(self, start: int, end: int) -> tuple[int, int]:
+        """Return where in the text that stands which the reading shows at a place."""
+        ...
+
+
+class Views(NamedTuple):
+    """All readings of a text, by what can be found in them."""
+
+    plain: tuple[View, ...]
+    hex: tuple[View, ...]
+    base64: tuple[View, ...]
+
+
+def views(text: str) -> Views:
+    """Read a text in every way."""
+    plain = _readings(_Whole(text))
+    inner = (_readings(decoded) for end in _ends(plain) for decoded in _decoded(end))
+    found = [plain, *inner]
+    ends = [end for readings in found for end in _ends(readings)]
+    return Views(
+        tuple(chain.from_iterable(found)),
+        tuple(_Compact(view, _HEX) for view in ends),
+        tuple(_Compact(view, _BASE64) for view in ends),
+    )
+
+
+def unescaped(text: str) -> Iterator[str]:
+    """Return a text with its escapes, and without them; each once."""
+    for view in _readings(_Whole(text)):
+        yield view.text
+
+
+def _readings(view: View) -> list[View]:
+    """Return a reading, and those with its escapes undone once, twice and so on."""
+    found = [view]
+    while len(found) <= _ROUNDS and (undone := _undone(found[-1])):
+        found.append(undone)
+    return found
+
+
+def _ends(readings: list[View]) -> list[View]:
+    return readings if len(readings) == 1 else [readings[0], readings[-1]]
+
+
+def bytewise(text: str) -> str:
+    """Return a text as it reads where each of its bytes was escaped, and is taken for a letter."""
+    return text.encode("utf-8", "surrogateescape").decode("latin-1")
+
+
+class _Whole:
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def source(self, start: int, end: int) -> tuple[int, int]:
+        return start, end
+
+
+class _Unescaped:
+    """A reading with escapes undone: each is a run of characters for a run of the text below."""
+
+    def __init__(self, below: View, escapes: list[Span]) -> None:
+        self._below = below
+        self._escapes = escapes
+        pieces: list[str] = []
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        length = written = 0
+        for start, end in escapes:
+            letters = _letters(below.text[start:end])
+            length += start - written
+            self._starts.append(length)
+            length += len(letters)
+            self._ends.append(length)
+            pieces += (below.text[written:start], letters)
+            written = end
+        self.text = "".join((*pieces, below.text[written:]))
+
+    def source(self, start: int, end: int) -> tuple[int, int]:
+        return self._below.source(self._place(start)[0], self._place(end - 1)[1])
+
+    def _place(self, place: int) -> tuple[int, int]:
+        """Return what a character was below: the whole escape, or itself."""
+        before = bisect_right(self._starts, place) - 1
+        if before < 0:
+            return place, place + 1
+        if place < self._ends[before]:
+            return self._escapes[before]
+        own = self._escapes[before][1] + place - self._ends[before]
+        return own, own + 1
+
+
+class _Compact:
+    """A reading of nothing but the letters of an encoding, whatever stands between them."""
+
+    def __init__(self, below: View, alphabet: _Alphabet) -> None:
+        self._below = below
+        self._shortest = alphabet.shortest
+        self._letters = below.text.encode("ascii", "replace").translate(alphabet.letters)
+        runs = self._letters.decode().split(" ")
+        self.text = "".join(run for run in runs if len(run) >= alphabet.shortest)
+
+    def source(self, start: int, end: int) -> tuple[int, int]:
+        return self._below.source(self._kept[start], self._kept[end - 1] + 1)
+
+    @cached_property
+    def _kept(self) -> list[int]:
+        kept: list[int] = []
+        place = 0
+        for run in self._letters.split(b" "):
+            if len(run) >= self._shortest:
+                kept += range(place, place + len(run))
+            place += len(run) + 1
+        return kept
+
+
+class _Decoded:
+    """A reading of nothing but what runs of an encoding say; each is found as a whole."""
+
+    def __init__(self, below: View, runs: list[Span], decode: Callable[[str], bytes]) -> None:
+        self._below = below
+        self._runs = runs
+        said = [decode(below.text[start:end]).decode("latin-1") for start, end in runs]
+        self._starts = list(accumulate(map(len, said), initial=0))[:-1]
+        self.text = "".join(said)
+
+    def source(self, start: int, end: int) -> tuple[int, int]:
+        return self._below.source(self._run(start).start, self._run(end - 1).end)
+
+    def _run(self, place: int) -> Span:
+        return self._runs[bisect_right(self._starts, place) - 1]
+
+
+def _decoded(view: View) -> Iterable[View]:
+    """Read the runs of base64 and of hex in a text."""
+    runs = list(_ENCODED.spans_in(view.text))
+    if not runs:
+        return
+    yield _Decoded(view, runs, _from_base64)
+    if numbers := [run for run in runs if _HEX_DIGITS.issuperset(view.text[run.start : run.end])]:
+        yield _Decoded(view, numbers, _from_hex)
+
+
+def _from_base64(run: str) -> bytes:
+    whole = run[: len(run) - (len(run) % 4 == 1)]
+    return base64.urlsafe_b64decode(whole.replace("+", "-").replace("/", "_") + "==")
+
+
+def _from_hex(run: str) -> bytes:
+    return bytes.fromhex(run[: len(run) // 2 * 2])
+
+
+def _undone(view: View) -> View | None:
+    if not any(mark in view.text for mark in _MARKS):
+        return None
+    escapes = list(_ESCAPE.spans_in(view.text))
+    return _Unescaped(view, escapes) if escapes else None
+
+
+def _letters(escape: str) -> str:
+    """
+    Return what an escape, or a run of them, stands for.
+
+    Nothing tells whether a number is a letter's or a byte's: who looks for a secret looks for both
+    (`bytewise`).
+    """
+    if len(escape) == len("\\n"):
+        return _CONTROL.get(escape[1], escape[1])
+    match escape[:2]:
+        case "\\u" | "\\x" | "\\o" if escape[2] == "{":
+            return _letter(int(escape[3:-1], 8 if escape[1] == "o" else 16))
+        case "%u":
+            return bytes.fromhex(escape.replace("%u", "")).decode("utf-16-be", "replace")
+        case "\\u":
+            return bytes.fromhex(escape.replace("\\u", "")).decode("utf-16-be", "replace")
+        case "\\U":
+            return _letter(int.from_bytes(bytes.fromhex(escape[2:])))
+        case "\\x" | "0x":
+            numbers = escape.replace("0x", "").replace("\\x", "").translate(_BETWEEN_DIGITS)
+            return bytes.fromhex(numbers).decode("latin-1")
+        case octal if octal[0] == "\\":
+            codes = (int(number, 8) for number in escape.split("\\")[1:])
+            return bytes(codes).decode("latin-1")
+        case url if url[0] == "%":
+            return bytes.fromhex(escape.replace("%", "")).decode("latin-1")
+        case "&#":
+            base, number = (16, escape[3:]) if escape[2] in "xX" else (10, escape[2:])
+            return _letter(int(number.rstrip(";").lstrip("0") or "0", base))
+        case _:
+            return html.unescape(escape)
+
+
+def _letter(code: int) -> str:
+    return chr(code) if code <= _LAST_CHARACTER else ""

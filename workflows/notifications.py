@@ -1,0 +1,86 @@
+"""Telling somebody outside that a run waits for a person."""
+
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError
+from temporalio.workflow import ActivityConfig
+
+from holdfast.activities.notifications import NotificationActivities
+from holdfast.contracts.approvals import ApprovalRequest, Escalation, Question, Request, Review
+from holdfast.contracts.notices import Notice
+from holdfast.contracts.state import RunState
+from holdfast.contracts.visible import visible
+from holdfast.run.summaries import LIMIT, request_line, shortened
+from holdfast.workflows.run_context import RunContext, is_cancellation
+
+# A receiver that is down for a night should still hear of what waits in the morning.
+RETRY = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_interval=timedelta(minutes=10))
+LONGEST_NAME = 64
+"""Characters; the digest of what is reviewed has so many, and tells a reader nothing."""
+
+WINDOW = timedelta(days=1)
+
+
+async def notify(run: RunContext) -> None:
+    """Tell of each request once, in the background, as long as the run lasts."""
+    while True:
+        await workflow.wait_condition(lambda: bool(_untold(run.state)))
+        request = _untold(run.state)[0]  # what was decided meanwhile is told to nobody
+        try:
+            await workflow.execute_activity_method(
+                NotificationActivities.notify, _notice(run.state, request), **_options(request)
+            )
+        except ActivityError as error:
+            if is_cancellation(error):
+                raise
+            await run.record("nobody was told", request_line(request))
+        number = max(_number(request), run.state.notified)
+        run.state = run.state.model_copy(update={"notified": number})
+
+
+def _untold(state: RunState) -> tuple[Request, ...]:
+    return tuple(one for one in state.requests if _number(one) > state.notified)
+
+
+def _number(request: Request) -> int:
+    """Return the place of a request among all of the run: req-1 is the first."""
+    return int(request.request_id.rpartition("-")[2])
+
+
+def _notice(state: RunState, request: Request) -> Notice:
+    return Notice(
+        run_id=state.run_id,
+        first_execution_run_id=state.first_execution_run_id,
+        agent=state.agent.name,
+        tenant=state.brief.tenant,
+        request_id=request.request_id,
+        kind=request.kind,
+        reason=visible(_reason(request)),
+        requested_at=request.requested_at,
+        expires_at=request.expires_at,
+    )
+
+
+def _reason(request: Request) -> str:
+    """Say why somebody is needed, in nobody's words but our own: this leaves the house."""
+    match request:
+        case ApprovalRequest():
+            return f"a call of {request.tool} needs approval ({request.risk})"
+        case Question():
+            return "the agent asks a question"
+        case Review():
+            named, _, digest = request.subject.rpartition(":")
+            return f"a review of {request.subject if len(digest) < LONGEST_NAME else named}"
+        case Escalation():
+            return request.reason.partition(":")[0]
+
+
+def _options(request: Request) -> ActivityConfig:
+    return ActivityConfig(
+        start_to_close_timeout=timedelta(seconds=30),
+        schedule_to_close_timeout=WINDOW,
+        retry_policy=RETRY,
+        summary=shortened(f"tell of {request_line(request)}", LIMIT),
+    )

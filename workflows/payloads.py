@@ -1,0 +1,149 @@
+"""How values become payloads: JSON, of a size that every server takes, or a clear error."""
+
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from google.protobuf.message import Message
+from pydantic import ValidationError
+from temporalio.api.common.v1 import Payload, Payloads
+from temporalio.api.failure.v1 import Failure
+from temporalio.common import RawValue
+from temporalio.contrib.pydantic import (
+    PydanticJSONPlainPayloadConverter,
+    PydanticPayloadConverter,
+)
+from temporalio.converter import (
+    CompositePayloadConverter,
+    DataConverter,
+    DefaultFailureConverter,
+    PayloadConverter,
+)
+
+from holdfast.contracts.bounds import PAYLOAD
+from holdfast.contracts.errors import InvalidInput, PayloadTooLarge
+
+
+class BoundedJson(PydanticJSONPlainPayloadConverter):
+    """
+    JSON that a worker sends and reads.
+
+    What can't be sent or read ends the run that it belongs to: tried again it would fail for ever.
+    What is to be sent has its own bounds; this is for what nobody thought of.
+    """
+
+    def to_payload(self, value: object) -> Payload | None:
+        payload = super().to_payload(value)
+        if payload is not None and len(payload.data) > PAYLOAD:
+            found, kind = len(payload.data), type(value).__name__
+            raise PayloadTooLarge(f"{kind} has {found:,} bytes, and {PAYLOAD:,} is most")
+        return payload
+
+    def from_payload(self, payload: Payload, type_hint: type | None = None) -> object:
+        try:
+            return super().from_payload(payload, type_hint)
+        except ValidationError as error:
+            flaws = error.errors(include_url=False, include_input=False)
+            if flaws[0]["type"] != "json_invalid":
+                raise
+            raise InvalidInput(f"a payload can't be read: {flaws[0]['msg']}") from None
+
+
+class BoundedPayloads(PydanticPayloadConverter):
+    """
+    Pydantic's own converter, with bounds for JSON.
+
+    Protobuf is read only where it is asked for: the UI asks a workflow for its details with it.
+    """
+
+    def __init__(self) -> None:
+        known = (
+            BoundedJson() if one.encoding == "json/plain" else one
+            for one in PydanticPayloadConverter().converters.values()
+        )
+        CompositePayloadConverter.__init__(self, *known)
+
+    def from_payloads(
+        self, payloads: Sequence[Payload], type_hints: list[type] | None = None
+    ) -> list[object]:
+        """Read payloads; one of an encoding that nobody here writes ends what it belongs to."""
+        for payload, hint in zip_longest(payloads, type_hints or ()):
+            encoding = payload.metadata.get("encoding", b"")
+            wanted = encoding in self.converters and (
+                b"protobuf" not in encoding or hint is None or _is_message(hint)
+            )
+            if hint is not RawValue and not wanted:
+                raise InvalidInput(f"a payload can't be read: encoding {encoding[:50]!r}, no JSON")
+        try:
+            return super().from_payloads(payloads, type_hints)
+        except RuntimeError as error:
+            raise InvalidInput(f"a payload can't be read: {error.__cause__ or error}") from None
+
+
+def _is_message(hint: object) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Message)
+
+
+class ReadableFailures(DefaultFailureConverter):
+    """
+    Reads of a failure what can be read: whoever failed an activity by its id may have made it up.
+
+    Left to the SDK, what can't would fail the run, or its workflow task for ever.
+    """
+
+    def from_failure(self, failure: Failure, payload_converter: PayloadConverter) -> BaseException:
+        try:
+            return super().from_failure(failure, payload_converter)
+        except (InvalidInput, ValueError, OverflowError):
+            return super().from_failure(_plain(failure), payload_converter)
+
+
+def _plain(failure: Failure) -> Failure:
+    """Return a failure without details, and without what its own terms don't know."""
+    plain = Failure()
+    plain.CopyFrom(failure)
+    if kind := plain.WhichOneof("failure_info"):
+        info: Message = getattr(plain, kind)
+        for field, value in info.ListFields():
+            terms = field.enum_type
+            if field.message_type or (terms and value not in terms.values_by_number):
+                info.ClearField(field.name)
+    return plain
+
+
+class OwnPayloads(DataConverter):
+    """
+    Takes payloads for what they hold, and never for what lies in external storage.
+
+    The SDK (1.35) fails the workflow task, for ever, when a payload says that it lies elsewhere
+    and there is no such place: one signal would hold up a run, or all, whoever sent it.
+    """
+
+    async def decode(
+        self, payloads: Sequence[Payload], type_hints: list[type] | None = None
+    ) -> list[object]:
+        """Read payloads; what is read without a type, as heartbeats are, may be nothing."""
+        try:
+            return await super().decode(payloads, type_hints)
+        except InvalidInput:
+            if type_hints is not None:
+                raise
+            return []
+
+    async def _decode_reference_payload_sequence(
+        self, payloads: Sequence[Payload]
+    ) -> list[Payload]:
+        return list(payloads)
+
+    async def _external_retrieve_payload_sequence(
+        self, payloads: Sequence[Payload]
+    ) -> list[Payload]:
+        return list(payloads)
+
+    async def _transform_inbound_payloads(self, payloads: Payloads) -> None:
+        if self.payload_codec is not None:
+            await self.payload_codec.decode_wrapper(payloads)
+
+
+data_converter = OwnPayloads(
+    payload_converter_class=BoundedPayloads, failure_converter_class=ReadableFailures
+)

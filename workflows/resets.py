@@ -1,0 +1,64 @@
+"""A reset of the workflow: another execution goes on from events of an earlier one."""
+
+from holdfast.contracts.approvals import ApprovalRequest, Escalation, Request, Review
+from holdfast.contracts.base import digest
+from holdfast.contracts.state import CallState, RunState
+from holdfast.run import requests
+from holdfast.workflows.run_context import RunContext
+
+RESET = "what people and the policy said before counts no more, and is asked for anew"
+
+
+async def notice(run: RunContext, execution: str) -> None:
+    """
+    Begin anew where another execution decides than before.
+
+    Only an activity knows that: the history of a reset workflow repeats what it was.
+    """
+    if execution == run.state.execution:
+        return
+    run.state = begun_anew(run.state, execution)
+    await run.record("reset", RESET)
+
+
+def begun_anew(state: RunState, execution: str) -> RunState:
+    """
+    Forget what was decided and approved; ask anew what was asked, under ids that nobody knows.
+
+    What people said in the execution before may be sent again to this one: its requests must have
+    other names.
+    """
+    state = state.model_copy(
+        update={
+            "execution": execution,
+            "request_mark": f"{digest(execution)[:8]}-",
+            "reviewed": (),
+            "releases": (),
+        }
+    )
+    waiting, closed = state.requests, state.closed
+    state = state.model_copy(update={"requests": ()})
+    for request in waiting:
+        state = requests.asked(state, _renamed(state, request))
+    about = {one.call_id for one in waiting if not isinstance(one, Escalation)}
+    calls = tuple(_undecided(call, about) for call in state.calls)
+    return state.model_copy(update={"calls": calls, "closed": closed})
+
+
+def _undecided(call: CallState, about: set[str]) -> CallState:
+    """Have a call decided again, unless somebody is asked about it."""
+    if call.result is not None:
+        return call
+    fresh = call.model_copy(update={"approvals": (), "guarded": False})
+    if call.call.call_id in about:
+        return fresh
+    return fresh.model_copy(update={"ruling": None})
+
+
+def _renamed(state: RunState, request: Request) -> Request:
+    name = state.next_request_id
+    fresh = request.model_copy(update={"request_id": name})
+    if not isinstance(fresh, ApprovalRequest | Review):
+        return fresh
+    challenge = digest([state.execution, name, fresh.challenge])
+    return fresh.model_copy(update={"approvals": (), "challenge": challenge})

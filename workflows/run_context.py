@@ -1,0 +1,109 @@
+"""A run while a worker has it: its state, and the lines that it leaves in history."""
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from temporalio import workflow
+from temporalio.exceptions import is_cancelled_exception
+
+from holdfast.activities.policy import PolicyActivities
+from holdfast.contracts.budget import Budget
+from holdfast.contracts.errors import InvalidInput
+from holdfast.contracts.run import AuditEvent, Stop
+from holdfast.contracts.state import RunState
+from holdfast.policy import budgets
+from holdfast.run import summaries
+from holdfast.workflows import options
+
+
+def ends_if_cancelled() -> None:
+    """
+    Raise CancelledError where the run has been cancelled, whatever its task has heard of it.
+
+    The SDK tells the activity that is under way, and nobody else: one that ends by itself before
+    it hears of it swallows the cancellation.
+    """
+    if workflow.cancellation_reason() is not None:
+        raise asyncio.CancelledError
+
+
+def is_cancellation(error: BaseException) -> bool:
+    """Whether this run, or this task of it, is being cancelled, and not an activity alone."""
+    task = asyncio.current_task()
+    inner = task is not None and task.cancelling() > 0
+    ours = inner or workflow.cancellation_reason() is not None
+    return ours and is_cancelled_exception(error)
+
+
+class RunContext:
+    """
+    Holds the state of one run. Whoever changes it reads it after the last await, never before.
+
+    A message may change the state during any await. A run that is `resting` waits for people or is
+    suspended, and how long is not in its ledger yet. `parts` are the runs that work for it now,
+    each with whether it is known to be held.
+    """
+
+    def __init__(self) -> None:
+        self._state: RunState | None = None
+        self._under_way: list[str] = []
+        self.parts: dict[str, bool] = {}
+        self.resting = False
+
+    @property
+    def state(self) -> RunState:
+        """The state; a run without one had no input that it could begin with."""
+        if self._state is None:
+            raise InvalidInput("this run never began: its input can't be used")
+        return self._state
+
+    @state.setter
+    def state(self, fresh: RunState) -> None:
+        self._state = fresh
+
+    @property
+    def in_flight(self) -> tuple[str, ...]:
+        """What has begun and may still do something, whatever has been said meanwhile."""
+        parts = (f"run {part}" for part, held in self.parts.items() if not held)
+        return (*self._under_way, *parts)
+
+    def held(self, part: str) -> None:
+        """Note that a part says that it is held, if it is to be."""
+        if part in self.parts and self.state.suspended:
+            self.parts[part] = True
+
+    @contextmanager
+    def doing(self, what: str) -> Generator[None]:
+        """Say what is under way while the block lasts."""
+        self._under_way.append(what)
+        try:
+            yield
+        finally:
+            self._under_way.remove(what)
+
+    async def record(self, event: str, text: str) -> None:
+        """Leave a line in history that people find at a glance; its summary is the first line."""
+        line = text.strip().partition("\n")[0]
+        await workflow.execute_local_activity_method(
+            PolicyActivities.record,
+            AuditEvent(run_id=self.state.run_id, event=event, text=text),
+            **options.record(summaries.shortened(f"{event}: {line}", summaries.LIMIT)),
+        )
+
+    async def record_end(self) -> None:
+        """Leave a line about the end of the run, if it has one with a reason."""
+        if self.state.outcome is not None and self.state.stop is not None:
+            await self.record(self.state.outcome, self.state.stop.reason)
+
+    def elapsed(self) -> float:
+        """Return the seconds since the run began, waiting for people included."""
+        return (workflow.now() - self.state.started_at).total_seconds()
+
+    def remaining(self) -> Budget | Stop:
+        """Return what a run that this one starts may use, or why none may be."""
+        return budgets.remaining(self.state.agent.budget, self.state.ledger, self.elapsed())
+
+    def seconds_left(self) -> float | None:
+        """Return what is left of the wall time, which doesn't count waits for people."""
+        return budgets.seconds_left(self.state.agent.budget, self.state.ledger, self.elapsed())

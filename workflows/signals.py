@@ -1,0 +1,172 @@
+"""Hearing what people say to a run: what may take effect does, the rest is refused and kept."""
+
+from collections.abc import Sequence
+
+from temporalio import workflow
+from temporalio.common import RawValue
+from temporalio.exceptions import ActivityError
+
+from holdfast.contracts.approvals import (
+    Code,
+    EmptySignal,
+    HeldSignal,
+    JudgeInput,
+    MessageOutcome,
+    ResolutionSignal,
+    SteerSignal,
+    outlined,
+)
+from holdfast.contracts.budget import BudgetStatus
+from holdfast.contracts.state import RunState
+from holdfast.contracts.transcript import UserTurn
+from holdfast.run import requests, steps, summaries, verdicts
+from holdfast.workflows import attributes, authorizing, messages, options, resets
+from holdfast.workflows.inbox import InboundMessage
+from holdfast.workflows.run_context import RunContext, is_cancellation
+
+HOLDING = {"suspend", "resume", "held"}
+"""The signals that change where a run stands as soon as they come."""
+
+
+class SignalHandler:
+    """Hears for one run."""
+
+    def __init__(self, run: RunContext) -> None:
+        self._run = run
+
+    async def hear(
+        self, letters: Sequence[InboundMessage], *, may_record: bool, more: bool
+    ) -> None:
+        """Read messages and let them take effect, or refuse them."""
+        judged: list[tuple[InboundMessage, summaries.Message]] = []
+        refused: list[str] = []
+        for letter in letters:
+            match self._heard(letter):
+                case None:
+                    pass
+                case str(reason):
+                    refused.append(reason)
+                case message:
+                    judged.append((letter, message))
+        if not self._run.resting and any(letter.signal in HOLDING for letter in letters):
+            attributes.show(self._run)  # a run at rest is woken, and does so itself
+        if refused and may_record:
+            await self._run.record("message refused", summaries.refusals_line(refused))
+            await _over(self._run.state.run_id)
+        elif more and not judged:
+            await _over(self._run.state.run_id)
+        if judged:
+            await self._judge(judged)
+
+    def _heard(self, letter: InboundMessage) -> summaries.Message | str | None:
+        """Let a message take effect, or say why not; return one that has to be judged."""
+        state = self._run.state
+        match messages.read(letter.signal, letter.payloads):
+            case messages.UnreadableMessage(reason):
+                return self._refuse(letter, reason)
+            case SteerSignal(text=text) if (deaf := _deaf(state, text)) is not None:
+                return self._refuse(letter, *deaf)
+            case ResolutionSignal() as message if _guides(message) and (deaf := _not_here()):
+                return self._refuse(letter, *deaf)
+            case SteerSignal(text=text):
+                words = UserTurn(text=text, origin="steer")
+                return self._accept(letter, requests.said(state, words, workflow.now()))
+            case EmptySignal():
+                self._run.parts = dict.fromkeys(self._run.parts, False)
+                return self._accept(letter, steps.suspended(state, on=letter.signal == "suspend"))
+            case HeldSignal(run_id=part):
+                self._run.held(part)
+                return self._accept(letter, state)
+            case message:
+                return message
+
+    async def _judge(self, heard: Sequence[tuple[InboundMessage, summaries.Message]]) -> None:
+        """Judge messages in their order; what the first of them changes counts for the next."""
+        state, said = self._run.state, tuple(message for _, message in heard)
+        about = {message.request_id for message in said}
+        named = [request for request in state.requests if request.request_id in about]
+        answer = await authorizing.judged(
+            JudgeInput(
+                run_id=state.run_id,
+                execution=state.execution,
+                agent=state.agent.name,
+                requester=state.brief.actor,
+                messages=said,
+                requests=tuple(map(outlined, named)),
+                closed=state.closed,
+                now=workflow.now(),
+                means=_means(state) if any(map(_extends, said)) else None,
+                digests={request.request_id: request.digest for request in named},
+            )
+        )
+        await _over(state.run_id)
+        await resets.notice(self._run, answer.execution)
+        now = workflow.now()
+        for (letter, message), verdict in zip(heard, answer.verdicts, strict=True):
+            self._run.state, letter.disposition = verdicts.after_verdict(
+                self._run.state, message, verdict, now
+            )
+        self._run.state = steps.settled(self._run.state, now)
+
+    def _accept(self, letter: InboundMessage, state: RunState) -> None:
+        letter.disposition = MessageOutcome(accepted=True, request_id="", reason="accepted")
+        self._run.state = state
+
+    def _refuse(self, letter: InboundMessage, reason: str, code: Code = "unreadable") -> str:
+        refusal = MessageOutcome(accepted=False, request_id="", reason=reason, code=code)
+        letter.disposition = refusal
+        self._run.state = verdicts.refused(self._run.state, letter.signal, refusal, workflow.now())
+        return reason
+
+
+def _deaf(state: RunState, text: str) -> tuple[str, Code] | None:
+    """Say why words aren't heard, if they aren't."""
+    return _not_here() or requests.deaf(state, text)
+
+
+def _not_here() -> tuple[str, Code] | None:
+    """
+    Say who else words for a model are for, where this is a part of a run.
+
+    The guardrails of the whole look at words; those of a part needn't.
+    """
+    whole = workflow.info().parent
+    if whole is None:
+        return None
+    return f"this is a part of run {whole.workflow_id}: say it to that one", "unreadable"
+
+
+def _guides(message: ResolutionSignal) -> bool:
+    """Whether a model is to read what somebody says who lets a run go on."""
+    return message.guidance is not None and message.action != "abort"
+
+
+async def _over(run_id: str) -> None:
+    """
+    End a hearing with an event among those of the messages, and the workflow task with it.
+
+    When a local activity ended is not so exact, and which messages are judged together next
+    depends on what has come by then. What reads thousands in one task looks as if it hung. A
+    timer would do for both, but a server fires it within a second.
+    """
+    try:
+        # Nobody reads what it came to: anybody may have said that, or that it failed.
+        await workflow.execute_activity(
+            "mark_judged", run_id, result_type=RawValue, **options.mark()
+        )
+    except ActivityError as error:
+        if is_cancellation(error):
+            raise
+
+
+def _extends(message: summaries.Message) -> bool:
+    return isinstance(message, ResolutionSignal) and message.action == "extend"
+
+
+def _means(state: RunState) -> BudgetStatus:
+    return BudgetStatus(
+        limits=state.agent.budget,
+        ceiling=state.ceiling,
+        ledger=state.ledger,
+        started_at=state.started_at,
+    )

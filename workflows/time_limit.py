@@ -1,0 +1,42 @@
+"""Watching the time of a run that takes much longer than expected, whatever it is doing."""
+
+from temporalio import workflow
+
+from holdfast.policy import budgets, escalation
+from holdfast.run import escalations
+from holdfast.workflows import attributes
+from holdfast.workflows.run_context import RunContext
+
+
+async def watch_time(run: RunContext) -> None:
+    """Ask a person when the time comes, even if an activity is under way; runs for ever."""
+    while (left := _until_slow(run)) is not None:
+        await workflow.sleep(left, summary="from then on it takes longer than expected")
+        await workflow.wait_condition(lambda: _is_at_work(run))
+        state, agent = run.state, run.state.agent
+        if state.outcome is not None:
+            return
+        trigger = escalation.paused_by(
+            agent.triggers, agent.budget, state.ledger, _worked(run), state.acknowledged
+        )
+        if trigger is not None:
+            run.state = escalations.paused(run.state, trigger, workflow.now())
+            attributes.show(run)
+            await run.record("paused", f"{trigger.reason}: {trigger.detail}")
+            await workflow.wait_condition(lambda: _is_at_work(run))
+
+
+def _is_at_work(run: RunContext) -> bool:
+    """Whether nobody is asked, and all the time that people took is in the ledger."""
+    return not (run.resting or run.state.suspended or run.state.requests)
+
+
+def _until_slow(run: RunContext) -> float | None:
+    agent = run.state.agent
+    if not agent.escalates or run.state.outcome is not None:
+        return None
+    return escalation.seconds_until_slow(agent.triggers, _worked(run), run.state.acknowledged)
+
+
+def _worked(run: RunContext) -> float:
+    return budgets.worked_seconds(run.state.ledger, run.elapsed())
