@@ -1,11 +1,9 @@
 """A run that takes three times as long as expected asks a person, whatever it is doing."""
 
 import asyncio
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from temporalio.testing import WorkflowEnvironment
 
 from holdfast import App, Reply, Script, ScriptTurn, call, say
 from holdfast.contracts.control import Triggers
@@ -18,7 +16,7 @@ from tests.control.controlled import (
     resolve,
     why,
 )
-from tests.running import Run, Runs
+from tests.running import DAY, Run, Runs
 from tests.sample import told
 from tests.workflows.tiered import written
 
@@ -126,9 +124,7 @@ async def test_a_run_that_fails_meanwhile_asks_nobody_any_more(skipping_runs: Ru
     assert left == ()
 
 
-async def test_time_of_people_is_no_time_of_the_run(
-    skipping_runs: Runs, skipping_server: WorkflowEnvironment, tmp_path: Path
-) -> None:
+async def test_time_of_people_is_no_time_of_the_run(skipping_runs: Runs, tmp_path: Path) -> None:
     """A day until somebody approves, another while the run is suspended: neither counts."""
     # ES-12
     app = chained(
@@ -139,11 +135,11 @@ async def test_time_of_people_is_no_time_of_the_run(
     async with skipping_runs.working(app):
         run = await skipping_runs.start("it")
         request = await run.asked_for_approval()
-        await skipping_server.sleep(timedelta(days=1))
+        await skipping_runs.pass_time(1 * DAY)
         still = await run.pending()
         await run.signal("suspend", {})
         await run.approve(request.request_id)
-        await skipping_server.sleep(timedelta(days=1))
+        await skipping_runs.pass_time(1 * DAY)
         held = await run.status()
         await run.signal("resume", {})
         result = await run.result()

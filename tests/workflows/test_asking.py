@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 from temporalio.client import WorkflowHistory
-from temporalio.testing import WorkflowEnvironment
 
 from holdfast import Budget, Reply, Script, ScriptTurn, call, say
 from holdfast.contracts.approvals import ApprovalRequest, Escalation, Question
@@ -17,7 +16,7 @@ from holdfast.contracts.transcript import UserTurn
 from holdfast.runner import replayer
 from holdfast.trace.reader import read_trace
 from holdfast.workflows.agent_run import AgentRun
-from tests.running import Run, Runs
+from tests.running import DAY, Run, Runs
 from tests.sample import lines, scripted, told
 
 
@@ -186,15 +185,13 @@ async def test_three_days_and_an_expiry_pass(skipping_runs: Runs) -> None:
     assert waited >= timedelta(days=7).total_seconds()
 
 
-async def test_an_approval_after_three_days(
-    skipping_runs: Runs, skipping_server: WorkflowEnvironment
-) -> None:
+async def test_an_approval_after_three_days(skipping_runs: Runs) -> None:
     """Waiting for three days costs no wall time, and the approval still releases the call."""
     app = scripted([call("send", log="/dev/null", text="x"), told])
     async with skipping_runs.working(app):
         run = await skipping_runs.start("it", budget={"max_wall_time": 60})
         request = await run.asked_for_approval()
-        await skipping_server.sleep(timedelta(days=3))
+        await skipping_runs.pass_time(3 * DAY)
         await run.approve(request.request_id)
         result = await run.result()
         (sent,) = await run.results()

@@ -1,10 +1,7 @@
 """Whole runs on real SDKs: reasoning, hosted tools, pauses, shapes, chains, other providers."""
 
-from datetime import timedelta
-
 import pytest
 from pydantic import BaseModel, JsonValue
-from temporalio.testing import WorkflowEnvironment
 
 from holdfast import Agent, App, HostedTool, ModelSettings
 from holdfast.contracts.base import JsonObject
@@ -13,7 +10,7 @@ from holdfast.contracts.run import UsageReport
 from holdfast.contracts.transcript import AssistantTurn
 from tests.adapters.provider_server import ProviderServer
 from tests.histories import activities, names
-from tests.running import Runs
+from tests.running import DAY, Runs
 from tests.sample import add, look
 from tests.workflows.provider_words import (
     CLAUDE,
@@ -227,7 +224,6 @@ async def test_every_strategy_leaves_the_same_record(
 )
 async def test_the_prefix_is_the_same_a_day_later(
     skipping_runs: Runs,
-    skipping_server: WorkflowEnvironment,
     provider: ProviderServer,
     model: str,
     answer: JsonObject,
@@ -239,7 +235,7 @@ async def test_the_prefix_is_the_same_a_day_later(
         for goal in ("Say hello.", "Say it again."):
             provider.answer(answer)
             await (await skipping_runs.start("it", goal)).result()
-            await skipping_server.sleep(timedelta(days=1))
+            await skipping_runs.pass_time(1 * DAY)
 
     prefixes = [
         {name: value for name, value in received.body.items() if name not in ("messages", "input")}
