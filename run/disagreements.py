@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.tools import AnyCall, ToolFailure
-from holdfast.run import results, steps
+from holdfast.run import results, turns
 
 PAUSES = (0, 1, 2, 4, 8, 16, 30, 30, 30)
 """
@@ -33,7 +33,7 @@ def sent_back(state: RunState, refused: Mapping[str, NotBegun], now: datetime) -
         else call
         for call in state.calls
     )
-    return steps.settled(state.model_copy(update={"calls": calls}), now)
+    return turns.settled(state.model_copy(update={"calls": calls}), now)
 
 
 def pause(state: RunState, refused: Mapping[str, NotBegun]) -> int:

@@ -9,7 +9,7 @@ from holdfast.contracts.state import RunState
 from holdfast.contracts.transcript import UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.policy import budgets, fallback
-from holdfast.run import billing, escalations
+from holdfast.run import escalations, turns
 from holdfast.run.summaries import shortened
 from holdfast.run.transcript import appended, halted
 
@@ -25,7 +25,7 @@ def after_failure(
     limited: bool = False,
 ) -> RunState:
     """Go on as the agent's rules say after a call that failed for good; *limited* by a budget."""
-    state = billing.billed_failure(state, used)
+    state = turns.billed_failure(state, used)
     state = escalations.attempted(state, attempt)
     stop = _lost(attempt) if attempt.kind == fallback.WORKER_LOST else _broken(attempt)
     match fallback.reaction(attempt.kind, state.agent.fallback):

@@ -12,15 +12,7 @@ from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.tools import AnyCall
 from holdfast.contracts.transcript import AssistantTurn, UserTurn
 from holdfast.policy import budgets, loop_detection
-from holdfast.run import (
-    answers,
-    backtracking,
-    billing,
-    disclosure,
-    escalations,
-    fallbacks,
-    requests,
-)
+from holdfast.run import answers, backtracking, disclosure, escalations, fallbacks, requests, turns
 from holdfast.run.summaries import LIMIT, shortened
 from holdfast.run.transcript import appended, halted
 
@@ -105,7 +97,7 @@ def _unanswered(kept: RunState, state: RunState, reply: ModelReply, now: datetim
 
 def taken(state: RunState, reply: ModelReply) -> RunState:
     """Bill a reply, and keep what it brought beside words and calls."""
-    return requests.read(billing.billed(state, reply)).model_copy(
+    return requests.read(turns.billed(state, reply)).model_copy(
         update={
             "sent": state.head,
             "provider_state": _provider_state(state, reply),

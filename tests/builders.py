@@ -45,7 +45,7 @@ from holdfast.contracts.tools import (
     ToolSuccess,
 )
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
-from holdfast.run import replies, rulings, steps
+from holdfast.run import replies, rulings, turns
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
@@ -126,7 +126,7 @@ def a_state(
 ) -> RunState:
     """A run that has just begun, of an agent with these changes."""
     given = RunInput.model_validate({"agent": "it", "input": goal, **(run or {})})
-    return steps.opened(given, an_agent(**agent), NOW, **IDS)
+    return turns.opened(given, an_agent(**agent), NOW, **IDS)
 
 
 def asked_for(*calls: AnyCall, state: RunState | None = None) -> RunState:

@@ -25,10 +25,11 @@ from holdfast.run import (
     rulings,
     steps,
     summaries,
+    turns,
     verdicts,
 )
 from holdfast.run.disagreements import NotBegun
-from holdfast.run.step import (
+from holdfast.run.steps import (
     Authorize,
     AwaitPeople,
     AwaitResume,
@@ -122,7 +123,7 @@ class AgentRun:
                 case Finish():
                     await workflow.wait_condition(workflow.all_handlers_finished)
                     attributes.show(self._run)
-                    return steps.result(self._run.state, has_parent=_has_parent())
+                    return turns.result(self._run.state, has_parent=_has_parent())
                 case step:
                     await control.take(self._run, step)
 
@@ -157,7 +158,7 @@ class AgentRun:
             if rulings.is_notable(ruling):
                 await self._run.record("ruled", summaries.ruling_line(ruling))
         now = workflow.now()
-        self._run.state = steps.settled(rulings.after_rulings(self._run.state, answer, now), now)
+        self._run.state = turns.settled(rulings.after_rulings(self._run.state, answer, now), now)
 
     async def _wait_for_people(self, until: datetime) -> None:
         waiting = self._run.state.requests
@@ -175,7 +176,7 @@ class AgentRun:
                 now = workflow.now()
                 for request in verdicts.passed_on(self._run.state, now):
                     await self._run.record("escalated", summaries.escalation_line(request))
-                self._run.state = steps.settled(verdicts.overdue(self._run.state, now), now)
+                self._run.state = turns.settled(verdicts.overdue(self._run.state, now), now)
 
     async def _wait_for_resume(self) -> None:
         with at_rest(self._run):
@@ -193,7 +194,7 @@ class AgentRun:
             else await asyncio.gather(*(self._run_tool(call, left) for call in batch))
         )
         ran = tuple(result for result in found if not isinstance(result, NotBegun))
-        state = steps.after_tools(self._run.state, ran, workflow.now(), batch)
+        state = turns.after_tools(self._run.state, ran, workflow.now(), batch)
         self._run.state = state
         await self._send_back(batch, found)
         if batches.has_more(state, batch):

@@ -23,7 +23,7 @@ from holdfast.contracts.control import KnownEffect
 from holdfast.contracts.run import WORKFLOW_TYPE, RunInput, RunResult, Stop, is_run_id
 from holdfast.contracts.usage import CallUsage
 from holdfast.policy import budgets
-from holdfast.run import parts, steps, summaries
+from holdfast.run import parts, summaries, turns
 from holdfast.run.parts import AT_ONCE
 from holdfast.workflows import failures
 from holdfast.workflows.run_context import RunContext, is_cancellation
@@ -100,7 +100,7 @@ async def run_children(
     waited = max(0.0, took - sum(end.worked for end in results))
     # Other children may have waited at the same time; nothing waits for longer than it exists.
     uncounted = max(0.0, min(waited, age - run.state.ledger.waited))
-    run.state = steps.waited(run.state, timedelta(seconds=uncounted))
+    run.state = turns.waited(run.state, timedelta(seconds=uncounted))
     return tuple(end.result for end in results)
 
 

@@ -7,9 +7,9 @@ from temporalio import workflow
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.guardrails import GuardrailVerdict
 from holdfast.policy.escalation import Trigger
-from holdfast.run import escalations, gates, reviews, rulings, steps, tripwires
+from holdfast.run import escalations, gates, reviews, rulings, tripwires, turns
 from holdfast.run.reviews import ReviewSubject
-from holdfast.run.step import (
+from holdfast.run.steps import (
     AskForReview,
     Compensate,
     ControlStep,
@@ -65,7 +65,7 @@ async def _guard(run: RunContext, step: Guard) -> None:
             state = tripwires.after_calls(run.state, step.batch, verdicts, now)
             if gates.take_time(step.looks):
                 state = rulings.reopened(state)
-            run.state = steps.settled(state, now)
+            run.state = turns.settled(state, now)
         case gate:
             run.state = tripwires.after_answer(run.state, gate, verdicts, now)
     await run.record_end()

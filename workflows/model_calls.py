@@ -14,16 +14,15 @@ from holdfast.contracts.usage import CallUsage
 from holdfast.policy import budgets, fallback
 from holdfast.run import (
     backtracking,
-    billing,
     compaction,
     disclosure,
     fallbacks,
     gates,
     replies,
-    steps,
     tripwires,
+    turns,
 )
-from holdfast.run.step import CallModel
+from holdfast.run.steps import CallModel
 from holdfast.workflows import failures, guarding, options, remote
 from holdfast.workflows.run_context import RunContext, is_cancellation
 
@@ -60,16 +59,16 @@ def _prepared(state: RunState, step: CallModel) -> RunState:
         case "summary":
             return compaction.asked(state)
         case "plan":
-            return backtracking.asked_for_plan(steps.before_model(state))
+            return backtracking.asked_for_plan(turns.before_model(state))
         case "turn":
-            return steps.before_model(compaction.unasked(state))
+            return turns.before_model(compaction.unasked(state))
 
 
 async def _asked(run: RunContext, step: CallModel) -> ModelReply | _FailedCall:
     state, model = run.state, step.model
     turn = f"turn {state.ledger.steps + 1} · {model}"
     summary = turn if step.purpose == "turn" else f"{turn} · {step.purpose}"
-    call = steps.model_call(state, model, without_tools=step.purpose != "turn")
+    call = turns.model_call(state, model, without_tools=step.purpose != "turn")
     run.state = state.model_copy(update={"unheard": True})
     try:
         with run.doing(f"model {model}"):
@@ -135,12 +134,12 @@ async def _billed_only(run: RunContext, asking: asyncio.Task[ModelReply | _Faile
     try:
         match await asking:
             case _FailedCall(used=used):
-                run.state = billing.billed_failure(run.state, used)
+                run.state = turns.billed_failure(run.state, used)
             case reply:
-                run.state = billing.billed(run.state, reply)
+                run.state = turns.billed(run.state, reply)
     except (asyncio.CancelledError, FailureError):
         reserved = budgets.reserved(run.state.ledger)
-        run.state = billing.billed_failure(run.state, reserved)
+        run.state = turns.billed_failure(run.state, reserved)
 
 
 async def _take(run: RunContext, step: CallModel, answer: ModelReply | _FailedCall) -> None:
@@ -151,7 +150,7 @@ async def _take(run: RunContext, step: CallModel, answer: ModelReply | _FailedCa
     # Read the state only now: a message may have changed it during the await.
     before, now = run.state, workflow.now()
     if before.outcome is not None:  # a person has ended the run meanwhile
-        run.state = billing.billed(before, answer)
+        run.state = turns.billed(before, answer)
         return None
     match step.purpose:
         case "turn":
@@ -170,7 +169,7 @@ async def _take(run: RunContext, step: CallModel, answer: ModelReply | _FailedCa
 
 async def _take_failure(run: RunContext, failed: _FailedCall) -> None:
     if failed.hurried or run.seconds_left() == 0 or run.state.outcome is not None:
-        run.state = billing.billed_failure(run.state, failed.used)
+        run.state = turns.billed_failure(run.state, failed.used)
         return
     await run.record("model failed", f"{failed.attempt.model}: {failed.attempt.error}")
     before = run.state

@@ -8,7 +8,7 @@ from holdfast.activities.opening import OpeningActivities
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.run import RUN_IDS, AgentSnapshot, OpenRun, RunInput, is_run_id
 from holdfast.contracts.state import RunState
-from holdfast.run import gates, rulings, steps
+from holdfast.run import gates, rulings, turns
 from holdfast.workflows import failures, messages, options
 from holdfast.workflows.run_context import RunContext
 
@@ -46,7 +46,7 @@ async def open_run(run: RunContext, arguments: tuple[JsonValue, ...]) -> None:
 
 
 def _opened(given: RunInput, agent: AgentSnapshot, info: workflow.Info) -> RunState:
-    return steps.opened(
+    return turns.opened(
         given,
         agent,
         workflow.now(),

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from temporalio import workflow
 
-from holdfast.run import gates, rulings, steps
+from holdfast.run import gates, rulings, turns
 from holdfast.workflows import attributes
 from holdfast.workflows.run_context import RunContext, ends_if_cancelled
 
@@ -17,7 +17,7 @@ def at_rest(run: RunContext) -> Generator[None]:
     run.resting = True
     attributes.show(run)
     yield
-    waited = steps.waited(run.state, workflow.now() - began)
+    waited = turns.waited(run.state, workflow.now() - began)
     run.state = gates.reopened(rulings.reopened(waited))
     run.resting = False
     attributes.show(run)

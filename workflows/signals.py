@@ -19,7 +19,7 @@ from holdfast.contracts.approvals import (
 from holdfast.contracts.budget import BudgetStatus
 from holdfast.contracts.state import RunState
 from holdfast.contracts.transcript import UserTurn
-from holdfast.run import requests, steps, summaries, verdicts
+from holdfast.run import requests, summaries, turns, verdicts
 from holdfast.workflows import attributes, authorizing, messages, options, resets
 from holdfast.workflows.inbox import InboundMessage
 from holdfast.workflows.run_context import RunContext, is_cancellation
@@ -73,7 +73,7 @@ class SignalHandler:
                 return self._accept(letter, requests.said(state, words, workflow.now()))
             case EmptySignal():
                 self._run.parts = dict.fromkeys(self._run.parts, False)
-                return self._accept(letter, steps.suspended(state, on=letter.signal == "suspend"))
+                return self._accept(letter, turns.suspended(state, on=letter.signal == "suspend"))
             case HeldSignal(run_id=part):
                 self._run.held(part)
                 return self._accept(letter, state)
@@ -106,7 +106,7 @@ class SignalHandler:
             self._run.state, letter.disposition = verdicts.after_verdict(
                 self._run.state, message, verdict, now
             )
-        self._run.state = steps.settled(self._run.state, now)
+        self._run.state = turns.settled(self._run.state, now)
 
     def _accept(self, letter: InboundMessage, state: RunState) -> None:
         letter.disposition = MessageOutcome(accepted=True, request_id="", reason="accepted")

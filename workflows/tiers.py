@@ -12,8 +12,8 @@ from holdfast.run import (
     gates,
     parts,
     requests,
-    steps,
     tripwires,
+    turns,
 )
 from holdfast.run.tiers import (
     NAMES,
@@ -46,7 +46,7 @@ async def run_tier(run: RunContext) -> None:
     or to the end. What a guardrail or a person ended ends the run. What its agents did stays done,
     and isn't done again: their successors are told, with the answers that didn't pass.
     """
-    run.state = requests.read(steps.before_model(run.state))
+    run.state = requests.read(turns.before_model(run.state))
     if gates.before_turn(run.state):
         return  # people said more, and guardrails look at that first
     if looks := gates.beside_turn(run.state):

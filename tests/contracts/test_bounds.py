@@ -22,7 +22,7 @@ from holdfast.contracts.model import ModelSettings
 from holdfast.contracts.run import RunInput
 from holdfast.contracts.usage import CallUsage
 from holdfast.policy import budget_extension, budgets
-from holdfast.run import steps
+from holdfast.run import turns
 from holdfast.run.summaries import objections
 from holdfast.workflows.views import ContextQuery, PageQuery
 from tests.builders import IDS, NOW, a_state
@@ -248,6 +248,6 @@ def test_a_run_begins_with_whatever_is_accepted() -> None:
         }
     )
 
-    state = steps.opened(given, a_state().agent, NOW, **IDS)
+    state = turns.opened(given, a_state().agent, NOW, **IDS)
 
     assert bounds.size(state) < bounds.STATE

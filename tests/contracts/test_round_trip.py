@@ -72,7 +72,7 @@ from holdfast.contracts.transcript import (
     UserTurn,
 )
 from holdfast.contracts.usage import CallUsage, UsageMetrics
-from holdfast.run import steps
+from holdfast.run import turns
 from holdfast.workflows import views
 from tests.builders import (
     EXECUTION,
@@ -222,7 +222,7 @@ EXAMPLES: list[Contract] = [
         settings=ModelSettings(parallel_calls=False),
         output_schema={"type": "object"},
     ),
-    steps.model_call(a_state(), "scripted:it"),
+    turns.model_call(a_state(), "scripted:it"),
     FinalAnswer(content="done"),
     a_reply(a_call(), usage=PRICED, provider_state={"thread_id": "t"}),
     a_reply(

@@ -16,10 +16,11 @@ from holdfast.run import (
     replies,
     reviews,
     steps,
+    turns,
     verdicts,
 )
 from holdfast.run.reviews import ReviewSubject
-from holdfast.run.step import AskForReview, CallModel, Halt, Pause
+from holdfast.run.steps import AskForReview, CallModel, Halt, Pause
 from tests.builders import (
     LATER,
     MODEL,
@@ -133,7 +134,7 @@ def test_failures_in_a_row(left_to: str) -> None:
     state = asked_for(CALL, state=a_run(left_to, budget={"max_consecutive_failures": 1}))
     state = ruled_upon(state, (allowed(CALL),))
 
-    state = steps.after_tools(state, (a_failure(CALL),), NOW)
+    state = turns.after_tools(state, (a_failure(CALL),), NOW)
 
     assert came_to(state) == left(left_to, "stopped: max_consecutive_failures (1) reached")
 
@@ -154,7 +155,7 @@ def test_a_call_that_may_not_run(left_to: str, ruling: type) -> None:
     """The model is told why, whoever is there, and the loop goes on."""  # T-07 HG-14
     state = asked_for(CALL, state=a_run(left_to))
 
-    state = steps.settled(ruled_upon(state, (ruling(CALL),)), NOW)
+    state = turns.settled(ruled_upon(state, (ruling(CALL),)), NOW)
 
     assert came_to(state) == "goes on"
     assert state.calls == ()

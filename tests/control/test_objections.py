@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.contracts.guardrails import GuardrailVerdict, Subject
 from holdfast.run import gates, steps, tripwires, verdicts
-from holdfast.run.step import AskForReview, AwaitPeople
+from holdfast.run.steps import AskForReview, AwaitPeople
 from tests.builders import NOW, a_call, allowed, an_approval, asked_for, ruled_upon, yes
 from tests.control.ends import a_guardrail, a_run, a_tripwire, answering, came_to
 from tests.control.test_trips import CALL, TWO, said

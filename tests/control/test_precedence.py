@@ -14,7 +14,7 @@ from holdfast.contracts.project import ProjectContext
 from holdfast.contracts.state import RunState
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import gates, steps
-from holdfast.run.step import (
+from holdfast.run.steps import (
     AskForReview,
     Authorize,
     AwaitPeople,

@@ -7,8 +7,8 @@ import pytest
 from holdfast.contracts.base import digest
 from holdfast.contracts.control import Compensation
 from holdfast.contracts.state import RunState
-from holdfast.run import gates, reviews, steps, tripwires, verdicts
-from holdfast.run.step import AskForReview, Guard
+from holdfast.run import gates, reviews, steps, tripwires, turns, verdicts
+from holdfast.run.steps import AskForReview, Guard
 from tests.builders import NOW, a_call, allowed, an_approval, asked_for, ruled_upon, yes
 from tests.control.ends import (
     a_guardrail,
@@ -45,10 +45,10 @@ def about_to_answer(left_to: str, layer: str, on_trip: str) -> RunState:
 def said(state: RunState, decision: str) -> RunState:
     """What becomes of a run when people approve, reject, or let the time pass."""
     if decision == "silence":
-        return steps.settled(verdicts.expired(state, AFTER_ALL), AFTER_ALL)
+        return turns.settled(verdicts.expired(state, AFTER_ALL), AFTER_ALL)
     message = an_approval(decision=decision)
     state, _ = verdicts.after_verdict(state, message, yes(), NOW)
-    return steps.settled(state, NOW)
+    return turns.settled(state, NOW)
 
 
 @each

@@ -15,7 +15,7 @@ from holdfast.contracts.transcript import UserTurn
 from holdfast.policy.escalation import Trigger
 from holdfast.run import escalations, gates, reviews, steps, tripwires
 from holdfast.run.reviews import ReviewSubject
-from holdfast.run.step import AskForReview
+from holdfast.run.steps import AskForReview
 from tests.builders import NOW, a_call, a_state, allowed, asked_for, ruled_upon, to_approve
 from tests.control.ends import a_guardrail, a_run, a_tripwire, answering, came_to
 from tests.control.guarded import asked_next, decided, ended, guarded, on_word, over

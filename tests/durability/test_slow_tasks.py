@@ -9,7 +9,7 @@ from temporalio.api.enums.v1 import EventType
 from holdfast import say
 from holdfast.contracts.state import RunState
 from holdfast.run import steps
-from holdfast.run.step import Step
+from holdfast.run.steps import Step
 from holdfast.runner import replayer
 from holdfast.workflows.agent_run import AgentRun
 from tests.running import Runs

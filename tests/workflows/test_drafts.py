@@ -8,7 +8,7 @@ from holdfast.contracts.decisions import Allow, Decided, RunAsDraftOnly, RunInSa
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.tools import ArtifactRef, Risk, ToolCall, ToolSuccess
 from holdfast.policy.loop_detection import fingerprint
-from holdfast.run import rulings, steps, verdicts
+from holdfast.run import rulings, steps, turns, verdicts
 from tests.builders import (
     FIRST,
     NOW,
@@ -53,7 +53,7 @@ def batch(state: RunState) -> list[str]:
 
 def drafted(then: Literal["result", "approval"] = "approval") -> RunState:
     state = ruled_upon(asked_for(SEND), (to_draft(SEND, then),))
-    return steps.after_tools(state, (a_success(SEND, {"subject": "hi"}),), NOW)
+    return turns.after_tools(state, (a_success(SEND, {"subject": "hi"}),), NOW)
 
 
 def test_a_draft_comes_before_the_question() -> None:
@@ -104,7 +104,7 @@ def test_a_draft_that_fails_is_the_result() -> None:
     """What can't be drafted is never committed."""
     state = ruled_upon(asked_for(SEND), (to_draft(SEND),))
 
-    after = steps.after_tools(state, (a_failure(SEND),), NOW)
+    after = turns.after_tools(state, (a_failure(SEND),), NOW)
 
     assert after.calls == ()
     assert after.items[-1].kind == "tool"
@@ -119,9 +119,9 @@ def test_reads_run_first_then_drafts_then_writes_one_by_one() -> None:
     )
 
     assert batch(state) == ["c3"]
-    state = steps.after_tools(state, (a_success(LOOK),), NOW)
+    state = turns.after_tools(state, (a_success(LOOK),), NOW)
     assert batch(state) == ["c1"]
-    state = steps.after_tools(state, (a_success(SEND),), NOW)
+    state = turns.after_tools(state, (a_success(SEND),), NOW)
     assert isinstance(steps.next_step(state, NOW), steps.Authorize)
     state = ruled_upon(state, (to_approve(SEND),))
     assert isinstance(steps.next_step(state, NOW), steps.AwaitPeople)
@@ -135,7 +135,7 @@ def test_people_see_all_that_a_turn_wants_at_once() -> None:
 
     assert state.requests == ()
     assert batch(state) == ["c1"]
-    state = steps.after_tools(state, (a_success(SEND),), NOW)
+    state = turns.after_tools(state, (a_success(SEND),), NOW)
     step = steps.next_step(state, NOW)
     assert isinstance(step, steps.Authorize)
     assert [call.call.call_id for call in step.calls] == ["c4", "c1"]
@@ -175,7 +175,7 @@ def test_a_write_that_may_have_happened_is_remembered() -> None:
         }
     )
 
-    after = steps.after_tools(state, (unknown_outcome(SEND),), NOW)
+    after = turns.after_tools(state, (unknown_outcome(SEND),), NOW)
 
     assert after.unresolved == (fingerprint(SEND),)
 
@@ -186,7 +186,7 @@ def test_a_local_write_may_be_repeated() -> None:
     local = a_contract("write", risk=Risk.WRITE_LOCAL, side_effect="local")
     agent = state.agent.model_copy(update={"tools": (local,)})
 
-    after = steps.after_tools(
+    after = turns.after_tools(
         state.model_copy(update={"agent": agent}), (unknown_outcome(WRITE),), NOW
     )
 
@@ -200,7 +200,7 @@ def test_a_flood_makes_a_waiting_run_go_on_anew() -> None:
 
     assert isinstance(steps.next_step(state, NOW, history_is_long=True), steps.AwaitPeople)
     assert steps.next_step(state, NOW, flooded=True) == steps.ContinueAsNew()
-    held = steps.suspended(state, on=True)
+    held = turns.suspended(state, on=True)
     assert steps.next_step(held, NOW, flooded=True) == steps.ContinueAsNew()
     assert isinstance(steps.next_step(held, NOW, history_is_long=True), steps.AwaitResume)
 
@@ -212,7 +212,7 @@ def test_what_was_approved_before_a_draft_is_asked_again() -> None:
     call = approved.calls[0].model_copy(update={"approvals": (a_record(SEND),)})
     state = ruled_upon(approved.model_copy(update={"calls": (call,)}), (to_draft(SEND),))
 
-    after = steps.after_tools(state, (a_success(SEND),), NOW)
+    after = turns.after_tools(state, (a_success(SEND),), NOW)
 
     assert after.calls[0].draft is not None
     assert after.calls[0].approvals == ()
@@ -226,7 +226,7 @@ def test_a_draft_that_cant_be_shown_whole_is_refused(kept: ArtifactRef | None) -
     state = ruled_upon(asked_for(SEND), (to_draft(SEND),))
 
     cut = a_success(SEND).model_copy(update={"artifact": kept, "cut": True})
-    item = steps.after_tools(state, (cut,), NOW).items[-1]
+    item = turns.after_tools(state, (cut,), NOW).items[-1]
 
     assert item.kind == "tool"
     assert "too large to be shown" in str(item.results[0])

@@ -4,7 +4,7 @@ from holdfast.contracts.control import Compensation, Effect
 from holdfast.contracts.decisions import RunAsDraftOnly
 from holdfast.contracts.tools import Risk, ToolFailure
 from holdfast.contracts.undoing import UndoRuling
-from holdfast.run import effects, steps
+from holdfast.run import effects, turns
 from tests.builders import (
     NOW,
     SEND,
@@ -40,7 +40,7 @@ def test_a_read_of_which_nobody_knows_was_a_write() -> None:
         status="outcome_unknown", call_id="c1", name="look", type="conflict", reason="who knows"
     )
 
-    state = steps.after_tools(state, (lost,), NOW)
+    state = turns.after_tools(state, (lost,), NOW)
 
     assert len(state.unresolved) == 1
     assert [(effect.tool, effect.outcome) for effect in state.effects] == [("look", "unknown")]
@@ -57,6 +57,6 @@ def test_a_draft_that_became_a_write_can_be_taken_back() -> None:
     ruling = decided(call, draft).model_copy(update={"draft_risk": Risk.DRAFT_ONLY, "undo": undo})
     state = ruled_upon(asked_for(call, state=state), (ruling,))
 
-    state = steps.after_tools(state, (a_success(call),), NOW)
+    state = turns.after_tools(state, (a_success(call),), NOW)
 
     assert [(effect.tool, effect.undo) for effect in state.effects] == [("prepare", undo)]

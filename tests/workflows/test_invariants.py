@@ -22,7 +22,7 @@ from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptDig
 from holdfast.contracts.usage import CallUsage
 from holdfast.policy.approvals import judge
 from holdfast.policy.trust import Trust
-from holdfast.run import fallbacks, replies, requests, steps, verdicts
+from holdfast.run import fallbacks, replies, requests, steps, turns, verdicts
 from holdfast.run.transcript import carried, halted, pruned
 from tests.builders import (
     EXECUTION,
@@ -135,7 +135,7 @@ class Walk:
         """Let people say something, or not, as they like and whether it fits or not."""
         while self._draw(st.booleans()):
             if self._draw(RARELY):
-                self.state = steps.suspended(self.state, on=self._draw(st.booleans()))
+                self.state = turns.suspended(self.state, on=self._draw(st.booleans()))
             elif self._draw(RARELY):
                 self.state = requests.said(self.state, UserTurn(text="hey", origin="steer"), NOW)
             else:
@@ -157,25 +157,25 @@ class Walk:
             Trust(),
         )
         state, _ = verdicts.after_verdict(self.state, message, verdict, self.now)
-        self.state = steps.settled(state, self.now)
+        self.state = turns.settled(state, self.now)
 
     def _step(self) -> bool:
         state = self.state
         match steps.next_step(state, self.now, history_is_long=self._draw(RARELY)):
             case steps.CallModel():
-                self.state = self._asked(steps.before_model(state))
+                self.state = self._asked(turns.before_model(state))
             case steps.Authorize(calls):
                 rulings = tuple(self._ruling(call) for call in calls)
                 ruled = ruled_upon(state, rulings, self.now)
-                self.state = steps.settled(ruled, self.now)
+                self.state = turns.settled(ruled, self.now)
             case steps.AwaitPeople(until):
                 self.state = self._waited(until)
             case steps.AwaitResume():
-                self.state = steps.suspended(state, on=False)
+                self.state = turns.suspended(state, on=False)
             case steps.RunTools(batch):
                 self.ran += batch
                 results = tuple(self._result(call.call) for call in batch)
-                self.state = steps.after_tools(state, results, self.now)
+                self.state = turns.after_tools(state, results, self.now)
             case steps.Prune(before):
                 self.state = pruned(state, before)
             case steps.ContinueAsNew():
@@ -192,7 +192,7 @@ class Walk:
         if self._draw(OFTEN):
             return self.state
         self.now = max(until, self.now)
-        return steps.settled(verdicts.overdue(self.state, self.now), self.now)
+        return turns.settled(verdicts.overdue(self.state, self.now), self.now)
 
     def _asked(self, state: RunState) -> RunState:
         if self._draw(RARELY):

@@ -7,7 +7,7 @@ from holdfast.contracts.model import ModelReply
 from holdfast.contracts.state import RunState
 from holdfast.contracts.transcript import AssistantTurn, UserTurn
 from holdfast.contracts.usage import CallUsage, UsageMetrics
-from holdfast.run import fallbacks, replies, requests, steps
+from holdfast.run import fallbacks, replies, requests, steps, turns
 from holdfast.workflows import views
 from tests.builders import MODEL, NOW, a_call, a_reply, a_state, an_attempt
 
@@ -52,7 +52,7 @@ def test_a_pause_is_no_answer() -> None:
 
     assert (state.outcome, state.paused) == (None, True)
     assert steps.next_step(state, NOW) == steps.CallModel(MODEL)
-    assert isinstance(steps.before_model(state).items[-1], AssistantTurn)
+    assert isinstance(turns.before_model(state).items[-1], AssistantTurn)
     assert after(state, a_reply(text="18 degrees")).answer == "18 degrees"
 
 
@@ -68,12 +68,12 @@ def test_pauses_count_as_steps() -> None:
 def test_people_are_heard_after_a_pause() -> None:
     """Words don't come between a model and the rest of its turn; they come behind it."""
     state = requests.said(after(a_state(), paused()), HI, NOW)
-    assert isinstance(steps.before_model(state).items[-1], AssistantTurn)
+    assert isinstance(turns.before_model(state).items[-1], AssistantTurn)
 
     done = after(state, a_reply(text="18 degrees"))
 
     assert done.outcome is None
-    assert last(steps.before_model(done)) == HI
+    assert last(turns.before_model(done)) == HI
 
 
 def test_another_model_goes_on_where_one_paused() -> None:
@@ -98,7 +98,7 @@ def test_an_answer_that_does_not_fit_goes_back() -> None:
         "Answer again, with nothing but JSON that fits."
     )
     done = after(state, a_reply(text='{"a": 1}', output={"a": 1}))
-    assert steps.result(done).output == {"a": 1}
+    assert turns.result(done).output == {"a": 1}
     assert done.answer == '{"a": 1}'
 
 
@@ -200,7 +200,7 @@ def test_the_details_of_usage_add_up_by_provider() -> None:
 
     assert (usage.cache_write_tokens, usage.reasoning_tokens) == (12, 10)
     assert usage.native == {"anthropic": {"cache_read_input_tokens": 34}, "new": {"x_tokens": 6}}
-    assert type(steps.result(state).usage) is UsageMetrics
+    assert type(turns.result(state).usage) is UsageMetrics
 
 
 def test_an_adapters_own_keys_are_not_shown() -> None:
@@ -211,12 +211,12 @@ def test_an_adapters_own_keys_are_not_shown() -> None:
     )
     only_own = after(a_state(), a_reply(a_call(), provider_state={"_last": "x"}))
 
-    assert steps.model_call(kept, MODEL).provider_state["scripted"] == {
+    assert turns.model_call(kept, MODEL).provider_state["scripted"] == {
         "conversation_id": "c",
         "_last": "x",
     }
-    assert steps.result(kept).provider_state == {"scripted": {"conversation_id": "c"}}
-    assert steps.result(only_own).provider_state is None
+    assert turns.result(kept).provider_state == {"scripted": {"conversation_id": "c"}}
+    assert turns.result(only_own).provider_state is None
 
 
 @pytest.mark.parametrize(

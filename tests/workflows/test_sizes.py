@@ -22,8 +22,8 @@ from holdfast.contracts.transcript import ToolTurn, UserTurn
 from holdfast.policy import context
 from holdfast.policy.approvals import judge
 from holdfast.policy.trust import Trust
-from holdfast.run import requests, steps, tiers
-from holdfast.run.step import ContinueAsNew, Halt
+from holdfast.run import requests, steps, tiers, turns
+from holdfast.run.steps import ContinueAsNew, Halt
 from holdfast.run.transcript import appended, bounded, carried
 from holdfast.workflows import commands, views
 from holdfast.workflows.views import PageQuery
@@ -174,9 +174,9 @@ def test_words_that_no_model_has_read_fit_into_its_next_call(texts: list[str]) -
     for text in texts:
         if text and requests.deaf(state, text) is None:
             state = requests.said(state, UserTurn(text=text, origin="steer"), NOW)
-        state = steps.before_model(state)
+        state = turns.before_model(state)
 
-    call = steps.model_call(state, "scripted:it")
+    call = turns.model_call(state, "scripted:it")
 
     assert bounds.size(call) < bounds.WORDS + 20_000
 

@@ -8,7 +8,7 @@ from holdfast.contracts.run import RunInput, Stop
 from holdfast.contracts.state import RunState
 from holdfast.contracts.tools import AnyCall, ToolContract, ToolFailure, ToolResult
 from holdfast.contracts.transcript import ToolTurn, TranscriptDigest, UserTurn
-from holdfast.run import escalations, replies, requests, steps, verdicts
+from holdfast.run import escalations, replies, requests, steps, turns, verdicts
 from tests.builders import (
     IDS,
     LATER,
@@ -117,7 +117,7 @@ def test_between_two_turns(
 ) -> None:
     """With no calls open: budget, history, context, and then the model."""
     state = ruled(LOOK_1, state=a_state(budget=budget, max_context_bytes=context))
-    state = steps.after_tools(state, (a_success(LOOK_1, "x" * 9000),), NOW)
+    state = turns.after_tools(state, (a_success(LOOK_1, "x" * 9000),), NOW)
 
     assert type(step(state, history_is_long=long)).__name__ == expected
 
@@ -163,7 +163,7 @@ def test_reads_run_together_and_writes_alone(
     while isinstance(now := step(state), steps.RunTools):
         ran.append(batch(now))
         results = tuple(a_success(call.call) for call in now.batch)
-        state = steps.after_tools(state, results, NOW)
+        state = turns.after_tools(state, results, NOW)
 
     assert ran == batches
 
@@ -176,7 +176,7 @@ def test_a_run_begins_with_its_goal() -> None:
     )
 
     agent = an_agent(budget={"max_steps": 9, "max_tokens": 5})
-    state = steps.opened(given, agent, NOW, **IDS)
+    state = turns.opened(given, agent, NOW, **IDS)
 
     assert state.items == (UserTurn(text="go"),)
     assert state.head == TranscriptDigest().after(state.items)
@@ -193,19 +193,19 @@ def test_words_stand_behind_the_transcript() -> None:
     """What people said meanwhile is the last that the next turn of the model reads."""
     state = requests.said(a_state(), UserTurn(text="be brief", origin="steer"), NOW)
 
-    told = steps.before_model(state)
+    told = turns.before_model(state)
 
     assert told.items == (*state.items, UserTurn(text="be brief", origin="steer"))
     assert told.steers == ()
-    assert steps.before_model(told) == told
+    assert turns.before_model(told) == told
 
 
 def test_a_model_call_brings_only_what_is_new() -> None:
     """Behind what the model saw last come only new items, and the digest proves the whole."""
-    state = steps.after_tools(ruled(LOOK_1), (a_success(LOOK_1),), NOW)
+    state = turns.after_tools(ruled(LOOK_1), (a_success(LOOK_1),), NOW)
 
-    first = steps.model_call(a_state(), MODEL)
-    second = steps.model_call(state, MODEL)
+    first = turns.model_call(a_state(), MODEL)
+    second = turns.model_call(state, MODEL)
 
     assert (first.turn, first.base, first.items) == (1, TranscriptDigest(), a_state().items)
     assert (second.turn, second.base, second.items) == (2, first.head, state.items[1:])
@@ -224,7 +224,7 @@ def test_a_reply_is_billed() -> None:
 def test_waiting_for_people_is_counted_apart() -> None:
     """Time that people took is kept, so that no limit on work includes it."""
     # T-19
-    state = steps.waited(steps.waited(a_state(), timedelta(days=3)), timedelta(seconds=2))
+    state = turns.waited(turns.waited(a_state(), timedelta(days=3)), timedelta(seconds=2))
 
     assert state.ledger.waited == 3 * 86400 + 2
 
@@ -238,7 +238,7 @@ def test_a_failed_call_is_an_ordinary_result(tool: ToolContract) -> None:
         status="outcome_unknown", call_id="c1", name=tool.name, type="timeout", reason="late"
     )
 
-    state = steps.after_tools(ruled(call), (failed,), NOW)
+    state = turns.after_tools(ruled(call), (failed,), NOW)
 
     assert state.items[-1] == ToolTurn(results=(failed,))
     assert step(state) == steps.CallModel("scripted:it")

@@ -18,8 +18,8 @@ from holdfast.contracts.transcript import (
 )
 from holdfast.policy import context
 from holdfast.run import requests
-from holdfast.run.steps import model_call
 from holdfast.run.transcript import appended, carried, halted, pruned
+from holdfast.run.turns import model_call
 from tests.builders import (
     NOW,
     a_call,

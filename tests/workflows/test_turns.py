@@ -10,7 +10,7 @@ from holdfast.contracts.run import Stop
 from holdfast.contracts.state import RunState
 from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn
-from holdfast.run import replies, steps
+from holdfast.run import replies, steps, turns
 from holdfast.run.transcript import appended, carried, halted
 from tests.builders import (
     NOW,
@@ -46,8 +46,8 @@ def test_results_come_in_the_order_of_the_calls() -> None:
         NOW,
     )
 
-    state = steps.after_tools(state, (a_success(LOOK),), NOW)
-    state = steps.after_tools(state, (a_failure(WRITE),), NOW)
+    state = turns.after_tools(state, (a_success(LOOK),), NOW)
+    state = turns.after_tools(state, (a_failure(WRITE),), NOW)
 
     last = state.items[-1]
     assert isinstance(last, ToolTurn)
@@ -66,8 +66,8 @@ def test_what_a_call_did_is_known_though_its_run_has_ended(
     stop = Stop(reason="aborted", detail="", next_safe_action="")
     ended = halted(state, stop)
 
-    result = steps.result(
-        steps.after_tools(ended, (answer(WRITE),), NOW, state.calls), has_parent=False
+    result = turns.result(
+        turns.after_tools(ended, (answer(WRITE),), NOW, state.calls), has_parent=False
     )
 
     told = result.effects if answer is a_success else result.unresolved
@@ -77,7 +77,7 @@ def test_what_a_call_did_is_known_though_its_run_has_ended(
 def test_a_turn_isnt_over_before_its_last_call() -> None:
     """Results are held until all of a turn are in."""
     # T-21
-    state = steps.after_tools(ruled(LOOK, WRITE), (a_success(LOOK),), NOW)
+    state = turns.after_tools(ruled(LOOK, WRITE), (a_success(LOOK),), NOW)
 
     assert not isinstance(state.items[-1], ToolTurn)
     assert steps.next_step(state, NOW) == steps.RunTools(state.calls[1:])
@@ -92,24 +92,24 @@ def test_a_turn_isnt_over_before_its_last_call() -> None:
 @example([["a", "a"]])
 @example([["a"], ["a"]])
 @example([["a"], ["a-2-2", "a"]])
-def test_calls_are_told_apart(turns: list[list[str]]) -> None:
+def test_calls_are_told_apart(named: list[list[str]]) -> None:
     """No two calls of a run share an id: one's approval or result would be the other's."""
     ids: list[str] = []
     state = a_state()
-    for turn, asked in enumerate(turns):
+    for turn, asked in enumerate(named):
         calls = [a_call("look", call_id=id_, turn=turn, n=n) for n, id_ in enumerate(asked)]
         state = replies.after_model(state, a_reply(*calls), NOW)
         told = tuple(call.call for call in state.calls)
         ids += [call.call_id for call in told]
         state = ruled_upon(state, tuple(map(allowed, told)), NOW)
-        state = steps.after_tools(state, tuple(map(a_success, told)), NOW)
+        state = turns.after_tools(state, tuple(map(a_success, told)), NOW)
 
     assert len(ids) == len(set(ids))
 
 
 def test_calls_are_told_apart_through_all_executions() -> None:
     """A call of a later execution doesn't get the id of one that nobody remembers."""
-    first = steps.after_tools(ruled(LOOK), (a_success(LOOK),), NOW)
+    first = turns.after_tools(ruled(LOOK), (a_success(LOOK),), NOW)
     long = appended(first, *a_transcript([100] * 2000)[1:])
 
     again = replies.after_model(carried(long), a_reply(LOOK), NOW)
@@ -122,7 +122,7 @@ def test_the_results_of_a_turn_fit_into_a_payload() -> None:
     calls = [a_call("look", call_id=f"c{number}", n=number) for number in range(5)]
     results = tuple(a_success(call, "x" * 200_000) for call in calls)
 
-    state = steps.after_tools(ruled(*calls), results, NOW)
+    state = turns.after_tools(ruled(*calls), results, NOW)
 
     last = state.items[-1]
     assert isinstance(last, ToolTurn)

@@ -1,0 +1,263 @@
+"""What each step leaves behind in the state of a run. Pure."""
+
+from datetime import datetime, timedelta
+
+from holdfast.contracts import bounds
+from holdfast.contracts.approvals import Review
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.decisions import Decided
+from holdfast.contracts.model import ModelCall, ModelReply
+from holdfast.contracts.run import AgentSnapshot, RunInput, RunMetadata, RunResult
+from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.tools import Draft, ToolFailure, ToolResult, idempotency_key
+from holdfast.contracts.transcript import UserTurn
+from holdfast.contracts.usage import CallUsage
+from holdfast.policy import budgets, fallback, loop_detection
+from holdfast.run import (
+    batches,
+    disclosure,
+    effects,
+    escalations,
+)
+from holdfast.run.results import draft_only, too_large_to_show
+from holdfast.run.transcript import appended, closing
+
+KEPT_UNRESOLVED = 100
+"""Calls whose outcome nobody knows and that are denied by name; beyond them a person is asked."""
+
+
+def opened(
+    run: RunInput,
+    agent: AgentSnapshot,
+    now: datetime,
+    *,
+    run_id: str,
+    first_execution_run_id: str,
+    execution: str,
+) -> RunState:
+    """Begin a run: the goal is the first item of its transcript."""
+    if run.budget is not None:
+        agent = agent.model_copy(update={"budget": agent.budget.changed_by(run.budget)})
+    if run.ceiling is not None:
+        lower = budgets.within(agent.budget, run.ceiling)
+        agent = agent.model_copy(update={"budget": lower})
+    brief = RunMetadata.model_validate(run.model_dump())
+    state = RunState(
+        run_id=run_id,
+        first_execution_run_id=first_execution_run_id,
+        execution=execution,
+        brief=brief,
+        agent=agent,
+        started_at=now,
+        ceiling=run.ceiling,
+        known=run.known,
+    )
+    return appended(state, UserTurn(text=run.input))
+
+
+def before_model(state: RunState) -> RunState:
+    """Put what people said meanwhile behind the transcript, where the model will read it."""
+    if not state.steers or state.paused:
+        return state
+    return appended(state, *state.steers).model_copy(update={"steers": ()})
+
+
+def model_call(state: RunState, model: str, *, without_tools: bool = False) -> ModelCall:
+    """Build the input of `call_model`: only what the model hasn't seen yet."""
+    left = len(state.agent.models) - state.model_index - 1
+    hosted = bool(state.agent.hosted)
+    return ModelCall(
+        run_id=state.run_id,
+        turn=state.ledger.steps + 1,
+        model=model,
+        prefix=state.agent.prefix_digest,
+        origin=state.origin,
+        base=state.sent,
+        items=state.items[state.sent.length :],
+        head=state.head,
+        pruned_before=state.pruned_before,
+        max_context_bytes=state.agent.max_context_bytes,
+        strategy=state.brief.strategy,
+        provider_state=state.provider_state,
+        hidden=state.hidden,
+        summary=state.summary,
+        summarised_before=state.summarised_before,
+        without_tools=without_tools,
+        unheard=state.unheard,
+        calls_left=budgets.calls_left(state.agent.budget, state.ledger) if hosted else None,
+        patience=fallback.patience(state.agent.fallback, models_left=left),
+    )
+
+
+def after_tools(
+    state: RunState,
+    results: tuple[ToolResult, ...],
+    now: datetime,
+    batch: tuple[CallState, ...] = (),
+) -> RunState:
+    """
+    Keep the results of calls that ran; they come in the order of *batch*.
+
+    What it did stays known though the run has ended meanwhile, and closed its turn.
+    """
+    ledger = state.ledger.model_copy(update={"tool_calls": state.ledger.tool_calls + len(results)})
+    found = {result.call_id: result for result in results}
+    ran = state.calls or batch
+    unresolved = tuple(
+        digest
+        for call in ran
+        if call.result is None
+        and (result := found.get(call.call.call_id)) is not None
+        and _may_have_happened(state, call, result)
+        and (digest := effects.digest_of(call, result))
+    )
+    calls = tuple(
+        _after_tool(state, call, found[call.call.call_id])
+        if call.result is None and call.call.call_id in found
+        else call
+        for call in state.calls
+    )
+    fresh = {
+        "calls": calls,
+        "ledger": ledger,
+        "releases": _unused(state, calls, found),
+    }
+    state = effects.remembered(state.model_copy(update=fresh), ran, results)
+    state = _with_unresolved(state, unresolved)
+    return settled(state, now)
+
+
+def _unused(
+    state: RunState, calls: tuple[CallState, ...], found: dict[str, ToolResult]
+) -> tuple[Review, ...]:
+    """Return the approved reviews that still have something to release."""
+    changed = any(
+        call.call.call_id in found and not batches.changes_nothing(state, call) for call in calls
+    )
+    over = {call.call.call_id for call in calls if call.result is not None}
+    return tuple(
+        one for one in state.releases if (one.call_id not in over if one.call_id else not changed)
+    )
+
+
+def settled(state: RunState, now: datetime) -> RunState:
+    """Close the turn when each of its calls has its one result."""
+    results = tuple(call.result for call in state.calls if call.result is not None)
+    if not results or len(results) < len(state.calls):
+        return state
+    ledger = state.ledger
+    for result in results:
+        ledger = loop_detection.count_result(ledger, result)
+    turn = closing(state, results)
+    if state.agent.budget.max_result_chars is not None:
+        read = ledger.result_chars + len(turn.model_dump_json(exclude={"filled"}))
+        ledger = ledger.model_copy(update={"result_chars": read})
+    state = appended(state.model_copy(update={"calls": (), "ledger": ledger}), turn)
+    stop = loop_detection.failing(state.agent.budget, ledger)
+    return state if stop is None else escalations.given_up(state, stop, now)
+
+
+def waited(state: RunState, time: timedelta) -> RunState:
+    """Count time that people took: no limit on work includes it."""
+    ledger = state.ledger
+    fresh = ledger.model_copy(update={"waited": ledger.waited + time.total_seconds()})
+    return state.model_copy(update={"ledger": fresh})
+
+
+def suspended(state: RunState, *, on: bool) -> RunState:
+    """Hold the run before its next step, or let it go on."""
+    return state.model_copy(update={"suspended": on})
+
+
+def result(state: RunState, *, has_parent: bool = False) -> RunResult:
+    """Build the result of a run that is over."""
+    done, unresolved = effects.standing(state, whole=has_parent)
+    return RunResult(
+        status=state.outcome or "failed",
+        answer=state.answer,
+        output=state.output,
+        stop=state.stop,
+        steps=state.ledger.steps,
+        usage=state.ledger.usage.summary,
+        provider_state=_shown(state.provider_state) or None,
+        confidence=state.confidence,
+        model=state.model,
+        attempts=disclosure.approaches(state),
+        compensation=state.compensation,
+        effects=done,
+        unresolved=unresolved,
+        failures=state.attempts if has_parent else (),
+        ledger=state.ledger if has_parent else None,
+    )
+
+
+def _after_tool(state: RunState, call: CallState, result: ToolResult) -> CallState:
+    """Keep a result, or the draft that a person is asked to approve next."""
+    drafting = call.drafting
+    if drafting is None or isinstance(result, ToolFailure):
+        return call.model_copy(update={"result": result})
+    draft = Draft(
+        draft_id=idempotency_key(state.first_execution_run_id, call.call.call_id, "draft"),
+        call_id=call.call.call_id,
+        tool=drafting.draft,
+        summary=result.summary,
+        data=result.data,
+    )
+    shown = sum(bounds.size(one.draft) for one in state.calls if one is not call and one.draft)
+    if result.cut or shown + bounds.size(draft) > bounds.DRAFTS:
+        failure = too_large_to_show(call.call, f"what {drafting.draft} prepared")
+        return call.model_copy(update={"result": failure})
+    if drafting.then == "approval":
+        # Whatever was approved before, this draft wasn't shown.
+        return call.model_copy(
+            update={"draft": draft, "ruling": None, "approvals": (), "guarded": False}
+        )
+    drafted = draft_only(call.call, draft.draft_id, draft.summary, draft.data)
+    return call.model_copy(update={"draft": draft, "result": drafted})
+
+
+def _with_unresolved(state: RunState, fresh: tuple[str, ...]) -> RunState:
+    """Keep the latest writes of unknown outcome; that one was dropped is never forgotten."""
+    every = tuple(dict.fromkeys((*state.unresolved, *fresh)))
+    lost = state.lost or len(every) > KEPT_UNRESOLVED
+    return state.model_copy(update={"unresolved": every[-KEPT_UNRESOLVED:], "lost": lost})
+
+
+def _may_have_happened(state: RunState, call: CallState, result: ToolResult) -> bool:
+    """Whether nobody knows of a call that may have changed something outside the workspace."""
+    if result.status != "outcome_unknown":
+        return False
+    tool = state.agent.tool(call.call.name)
+    if tool is not None and isinstance(call.ruling, Decided):
+        tool = tool.ruled(call.ruling.risk)
+    return tool is None or tool.side_effect != "local"
+
+
+def _shown(provider_state: JsonObject) -> JsonObject:
+    """Leave out what an adapter keeps for itself."""
+    shown: JsonObject = {}
+    for provider, kept in provider_state.items():
+        known = kept if isinstance(kept, dict) else {}
+        if public := {key: value for key, value in known.items() if not key.startswith("_")}:
+            shown[provider] = public
+    return shown
+
+
+def billed(state: RunState, reply: ModelReply) -> RunState:
+    """Count what a reply used, and what the attempts before it did."""
+    state = billed_failure(state, reply.failed_usage or CallUsage())
+    hosted = sum(part.kind == "hosted_call" for part in reply.parts)
+    ledger = budgets.counted(state.ledger, reply.usage)
+    ledger = ledger.model_copy(update={"hosted_calls": ledger.hosted_calls + hosted})
+    return state.model_copy(update={"ledger": ledger})
+
+
+def billed_failure(state: RunState, used: CallUsage) -> RunState:
+    """Count what attempts without a reply used up."""
+    ledger = state.ledger.model_copy(
+        update={
+            "usage": state.ledger.usage + used,
+            "failed_usage": state.ledger.failed_usage + used,
+        }
+    )
+    return state.model_copy(update={"ledger": ledger})
