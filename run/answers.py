@@ -1,8 +1,8 @@
-"""An answer on its way out: proposed, withheld, released. Pure."""
+"""An answer on its way out, and what may be told of it before. Pure."""
 
 from pydantic import JsonValue
 
-from holdfast.contracts.control import Candidate, Gate
+from holdfast.contracts.control import Approach, Candidate, Gate
 from holdfast.contracts.guardrails import GuardrailVerdict, Signals
 from holdfast.contracts.state import RunState
 from holdfast.run import gates
@@ -46,3 +46,34 @@ def cleared(state: RunState, gate: Gate) -> RunState:
 def withheld(state: RunState, verdict: GuardrailVerdict) -> RunState:
     """Withhold an answer; what the run did for it is taken back next."""
     return state.model_copy(update={"tripped": verdict, "candidate": None})
+
+
+WITHHELD = "[withheld: output guardrails look at what is said]"
+
+
+def quoted(state: RunState, words: str) -> str:
+    """Quote what a model said, where it may be told before an answer is out."""
+    return WITHHELD if words and state.withholds else words
+
+
+def goal(state: RunState) -> str:
+    """Quote the goal: the first that anybody said, which may be the answer of another run."""
+    said = next((item.text for item in state.items if item.kind == "user"), "")
+    return WITHHELD if state.brief.withheld else said
+
+
+def answer(state: RunState) -> str | None:
+    """Quote the answer that nobody is sure of: it has passed all gates but the last."""
+    if state.candidate is None or state.brief.withheld or gates.next_gate(state) != "confidence":
+        return None
+    return state.candidate.text
+
+
+def approaches(state: RunState) -> tuple[Approach, ...]:
+    """Return the approaches that failed: a plan is a quote, the name of a tier is none."""
+    if state.agent.tiers is not None:
+        return state.approaches
+    return tuple(
+        one.model_copy(update={"approach": quoted(state, one.approach)})
+        for one in state.approaches
+    )

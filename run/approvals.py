@@ -1,7 +1,7 @@
-"""Approvals of one call: what is asked of whom, what was given, and when it is enough. Pure."""
+"""What is asked of people before a call, and before what the run does or says. Pure."""
 
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from holdfast.contracts import bounds
 from holdfast.contracts.approvals import (
@@ -13,11 +13,17 @@ from holdfast.contracts.approvals import (
     Verdict,
 )
 from holdfast.contracts.base import digest
+from holdfast.contracts.bounds import clipped
 from holdfast.contracts.decisions import ApprovalRequired, Decided
+from holdfast.contracts.guardrails import LONGEST_REASON, GuardrailSpec, GuardrailVerdict, Signals
+from holdfast.contracts.run import Stop
 from holdfast.contracts.state import CallState, RunState
-from holdfast.contracts.tools import ToolCall
+from holdfast.contracts.tools import AnyCall, ToolCall
 from holdfast.policy import standing
-from holdfast.run.summaries import call_line
+from holdfast.policy.escalation import Trigger
+from holdfast.run import answers, gates, requests, tool_results
+from holdfast.run.summaries import call_line, one_line, spelled
+from holdfast.run.transcript import halted
 
 Asked = TypeVar("Asked", ApprovalRequest, Review)
 
@@ -129,3 +135,147 @@ def _challenge(state: RunState, call: CallState, ruling: Decided, now: datetime)
             None if undo is None else undo.model_dump(mode="json"),
         ]
     )
+
+
+class ReviewSubject(NamedTuple):
+    """
+    What is reviewed: its name, what a person reads, and the call if it is one.
+
+    `objections` are what they approve.
+    """
+
+    subject: str
+    objections: tuple[str, ...]
+    reason: str
+    text: str
+    call: AnyCall | None = None
+
+
+def of_domain(state: RunState, trigger: Trigger, batch: tuple[CallState, ...]) -> ReviewSubject:
+    """Build what is reviewed before a run in a sensitive domain has its first effect."""
+    calls = "\n".join(f"It is about to call {spelled(one.call)}" for one in batch)
+    text = f"{answers.goal(state)}\n\n{calls}"
+    return ReviewSubject(trigger.name, (trigger.name,), trigger.reason, text)
+
+
+def of_answer(state: RunState, spec: GuardrailSpec, what: str) -> ReviewSubject:
+    """Build what is reviewed before an answer is released."""
+    reason = f"{spec.name}: somebody must review this"
+    objections = (gates.objection(spec, what, reason),)
+    return ReviewSubject(
+        gates.subject_of(spec, what), objections, reason, gates.answer(state).text
+    )
+
+
+def of_tripwires(
+    state: RunState, tripped: tuple[GuardrailVerdict, ...], text: str, call: AnyCall | None
+) -> ReviewSubject:
+    """Build what is reviewed because guardrails want a person: all that they found about it."""
+    subject = gates.subject_of(gates.spec(state, tripped[0].guardrail), tripped[0].subject)
+    reason = one_line("; ".join(one.reason for one in tripped))
+    return ReviewSubject(
+        subject, tuple(objection(state, one) for one in tripped), reason, text, call
+    )
+
+
+def objection(state: RunState, verdict: GuardrailVerdict) -> str:
+    """Name what people approve who approve what a guardrail found."""
+    spec = gates.spec(state, verdict.guardrail)
+    return gates.objection(spec, verdict.subject, verdict.reason)
+
+
+def asked(
+    state: RunState, matter: ReviewSubject, requirement: Requirement, now: datetime
+) -> RunState:
+    """Open a review; what can't be shown whole is refused, as if somebody had rejected it."""
+    lasts = timedelta(seconds=requirement.expires_after or state.agent.approval_timeout)
+    bound = digest([matter.subject, matter.text])
+    facts = Review(
+        request_id=state.next_request_id,
+        reason=matter.reason,
+        requested_at=now,
+        expires_at=now + lasts,
+        subject=matter.subject,
+        objections=matter.objections,
+        text=matter.text,
+        arguments_digest=bound,
+        requester=f"agent {state.agent.name} for {state.brief.actor}",
+        challenge=digest([state.execution, state.next_request_id, bound, now.isoformat()]),
+        call_id=matter.call.call_id if matter.call else "",
+    )
+    wanted = {name: getattr(requirement, name) for name in Requirement.model_fields}
+    request = facts.model_copy(update=wanted)
+    if requests.is_unseeable(request):
+        return refused(state, request, f"what there is to read {tool_results.UNSEEABLE}")
+    return requests.asked(state, request)
+
+
+def decided(
+    state: RunState, message: ApprovalSignal, verdict: Verdict, request: Review, now: datetime
+) -> RunState:
+    """Take a decision: go on with what was approved, and without what was rejected."""
+    if message.decision == "reject":
+        by = verdict.approver or message.approver
+        said = rejection(state, message, by)
+        state = requests.closed(state, request, "rejected", now)
+        return refused(_voted(state, request, against=1), request, said, by=by)
+    request = given(request, message, verdict, now)
+    if len(request.approvals) < request.count:
+        return requests.changed(state, request)
+    state = requests.closed(state, request, "approved", now)
+    released = (request.model_copy(update={"text": ""}),) if _releases_calls(request) else ()
+    fresh = {
+        "reviewed": (*state.reviewed, *request.objections),
+        "releases": (*state.releases, *released),
+    }
+    state = state.model_copy(update=fresh)
+    return answers.advanced(_voted(state, request, against=0))
+
+
+def _releases_calls(request: Review) -> bool:
+    """Whether calls run by a review: it is asked whether it still counts before they do."""
+    return bool(request.call_id) or not request.subject.startswith(gates.GUARDRAIL)
+
+
+def refused(state: RunState, request: Review, why: str, *, by: str = "") -> RunState:
+    """Do without what somebody refused (*by* whom), or nobody approved in time."""
+    if request.call_id:
+        call = requests.call(state, request.call_id)
+        failure = tool_results.denied(
+            call.call, "permission_denied", f"{request.reason}; {why}", "go on without it"
+        )
+        return requests.replaced(state, call.model_copy(update={"result": failure}))
+    if request.subject.startswith(gates.GUARDRAIL):
+        verdict = _rejection(request, why)
+        layer = gates.spec(state, verdict.guardrail).layer
+        if layer in {"output", "post_action"} or state.tripped is not None:
+            return answers.withheld(state, verdict)
+    stop = Stop(
+        reason=request.reason,
+        detail=why,
+        next_safe_action="read what was rejected, change the task, start the run again",
+        ended_by=by,
+    )
+    blocked = request.subject.startswith(gates.GUARDRAIL)
+    return halted(state, stop, "blocked" if blocked else "stopped")
+
+
+def _rejection(request: Review, why: str) -> GuardrailVerdict:
+    name, _, what = request.subject.removeprefix(gates.GUARDRAIL).partition(":")
+    reason = clipped(f"{request.reason}; {why}", LONGEST_REASON)
+    return GuardrailVerdict(guardrail=name, subject=what, tripwire_triggered=True, reason=reason)
+
+
+def _voted(state: RunState, request: Review, *, against: int) -> RunState:
+    """Count the votes on an answer: they are a signal of how good it is."""
+    if state.candidate is None or request.call_id:
+        return state
+    votes_for = len(request.approvals)
+    known = state.signals
+    counted = Signals(
+        votes_for=(known.votes_for or 0) + votes_for,
+        votes=(known.votes or 0) + votes_for + against,
+    )
+    if not counted.votes:
+        return state
+    return state.model_copy(update={"signals": known.updated(counted)})

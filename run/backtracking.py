@@ -10,7 +10,7 @@ from holdfast.contracts.state import RunState
 from holdfast.contracts.tools import ToolSuccess
 from holdfast.contracts.transcript import AssistantTurn, Span, ToolTurn, UserTurn
 from holdfast.contracts.usage import CallUsage
-from holdfast.run import disclosure, effects, escalations, gates
+from holdfast.run import answers, escalations, gates, tool_results
 from holdfast.run.summaries import shortened
 from holdfast.run.transcript import appended, halted, measured
 
@@ -99,8 +99,8 @@ def gone_back(state: RunState, undone: Compensation, now: datetime) -> RunState:
 def _without_effects(state: RunState, undone: Compensation) -> RunState:
     """Tell only what could not be taken back: that the rest was is what going back means."""
     if undone.not_undone:
-        return effects.taken_back(state, undone.model_copy(update={"undone": ()}))
-    return effects.taken_back(state, undone).model_copy(
+        return tool_results.taken_back(state, undone.model_copy(update={"undone": ()}))
+    return tool_results.taken_back(state, undone).model_copy(
         update={"compensation": state.compensation}
     )
 
@@ -151,5 +151,5 @@ def _progress(state: RunState, place: int) -> str:
         for item in state.items[place:]
         if isinstance(item, AssistantTurn) and item.calls and item.text.strip()
     ]
-    last = disclosure.quoted(state, shortened(said[-1], 500)) if said else ""
+    last = answers.quoted(state, shortened(said[-1], 500)) if said else ""
     return f"{done} calls succeeded{f'; it said at last: {last}' if last else ''}"

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.tools import AnyCall, ToolFailure
-from holdfast.run import results, turns
+from holdfast.run import tool_results, turns
 
 PAUSES = (0, 1, 2, 4, 8, 16, 30, 30, 30)
 """
@@ -44,7 +44,7 @@ def pause(state: RunState, refused: Mapping[str, NotBegun]) -> int:
 
 def denied(call: AnyCall, refused: NotBegun) -> ToolFailure:
     """Build the result of a call that no worker has begun."""
-    return results.denied(
+    return tool_results.denied(
         call,
         "permission_denied",
         f"{refused.reason}, {len(PAUSES) + 1} times",

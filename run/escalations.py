@@ -10,7 +10,7 @@ from holdfast.contracts.state import RunState
 from holdfast.contracts.transcript import UserTurn
 from holdfast.policy import budget_extension, context, loop_detection
 from holdfast.policy.escalation import Trigger
-from holdfast.run import answers, disclosure, gates, requests, results
+from holdfast.run import answers, gates, requests, tool_results
 from holdfast.run.transcript import aborted, halted
 
 MODELS = "models"
@@ -60,14 +60,16 @@ def escalated(state: RunState, stop: Stop, now: datetime, trigger: str) -> RunSt
         expires_at=requests.expiry(state, now),
         trigger=trigger,
         attempts=state.attempts,
-        approaches=disclosure.approaches(state),
+        approaches=answers.approaches(state),
         usage=state.ledger.usage.summary,
         confidence=_confidence(state),
-        answer=disclosure.answer(state),
+        answer=answers.answer(state),
         next_safe_action=stop.next_safe_action,
     )
     if requests.is_unseeable(request):
-        return halted(state, unresolved(request, f"what there is to decide {results.UNSEEABLE}"))
+        return halted(
+            state, unresolved(request, f"what there is to decide {tool_results.UNSEEABLE}")
+        )
     return requests.asked(state, request)
 
 

@@ -12,8 +12,8 @@ from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult, ToolSuccess
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 from holdfast.guardrails.detectors import resource_claims
 from holdfast.policy import confidence, escalation
-from holdfast.run.effects import HAPPENED
 from holdfast.run.summaries import call_line, spelled
+from holdfast.run.tool_results import HAPPENED
 
 GUARDRAIL = "guardrail:"
 """What the subject of a guardrail's review begins with."""

@@ -4,7 +4,7 @@ from holdfast.contracts import bounds
 from holdfast.contracts.control import Effect, KnownEffect
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.state import RunState
-from holdfast.run import effects, escalations
+from holdfast.run import escalations, tool_results
 
 AT_ONCE = 4
 """So many children of one run work beside each other; more would only wait for its worker."""
@@ -19,10 +19,12 @@ UNKNOWN = KnownEffect(tool="", digest="", outcome="unknown")
 def absorbed(state: RunState, part: str, result: RunResult) -> RunState:
     """Take over what a part did, what it took back, and which models failed it."""
     theirs = tuple(_of_part(part, one) for one in (*result.effects, *result.unresolved))
-    state = escalations.attempted(effects.kept(state, (*state.effects, *theirs)), *result.failures)
+    state = escalations.attempted(
+        tool_results.kept(state, (*state.effects, *theirs)), *result.failures
+    )
     if result.compensation is None:
         return state
-    together = effects.summed(state.compensation, result.compensation)
+    together = tool_results.summed(state.compensation, result.compensation)
     return state.model_copy(update={"compensation": together})
 
 
@@ -33,7 +35,7 @@ def lost(state: RunState, part: str, agent: str) -> RunState:
         outcome="unknown",
         part=part,
     )
-    return effects.kept(state, (*state.effects, whatever))
+    return tool_results.kept(state, (*state.effects, whatever))
 
 
 def known(state: RunState) -> tuple[KnownEffect, ...]:

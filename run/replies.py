@@ -12,7 +12,7 @@ from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.tools import AnyCall
 from holdfast.contracts.transcript import AssistantTurn, UserTurn
 from holdfast.policy import budgets, loop_detection
-from holdfast.run import answers, backtracking, disclosure, escalations, fallbacks, requests, turns
+from holdfast.run import answers, backtracking, escalations, fallbacks, requests, turns
 from holdfast.run.summaries import LIMIT, shortened
 from holdfast.run.transcript import appended, halted
 
@@ -44,7 +44,7 @@ def audited(state: RunState, reply: ModelReply) -> tuple[Line, ...]:
     ]
     if len(ran) > SHOWN_HOSTED:
         hosted.append(Line("hosted tool", f"{len(ran) - SHOWN_HOSTED} more calls of that kind"))
-    back = disclosure.quoted(state, "; ".join(reply.objections))
+    back = answers.quoted(state, "; ".join(reply.objections))
     return (
         *hosted,
         *(Line("noted", note) for note in _fresh_notes(state, reply)),
@@ -183,7 +183,7 @@ def _sent_back(state: RunState, reply: ModelReply, now: datetime) -> RunState:
     stop = loop_detection.failing(state.agent.budget, ledger)
     if stop is None:
         return state
-    told = disclosure.quoted(state, objections)  # they quote the answer
+    told = answers.quoted(state, objections)  # they quote the answer
     stop = stop.model_copy(update={"detail": f"the answer doesn't fit its schema: {told}"})
     return escalations.given_up(state, stop, now)
 
@@ -206,6 +206,6 @@ def _no_answer(state: RunState, reply: ModelReply) -> Stop:
     said = ": ".join(filter(None, (reply.stop_detail, reply.words)))  # a refusal is both
     return Stop(
         reason=f"model stopped: {reply.stop}",
-        detail=shortened(disclosure.quoted(state, said), 500),
+        detail=shortened(answers.quoted(state, said), 500),
         next_safe_action=_NEXT.get(reply.stop, "read the detail, then start the run again"),
     )

@@ -10,9 +10,9 @@ from holdfast.contracts.run import Stop
 from holdfast.contracts.state import CallState, RunState
 from holdfast.policy import budgets, escalation
 from holdfast.policy.escalation import Trigger
-from holdfast.run import batches, compaction, gates, reviews, verdicts
+from holdfast.run import approvals, compaction, gates, tool_calls, verdicts
+from holdfast.run.approvals import ReviewSubject
 from holdfast.run.gates import Look
-from holdfast.run.reviews import ReviewSubject
 from holdfast.run.transcript import carried
 
 
@@ -187,16 +187,16 @@ def _held(state: RunState) -> Step | None:
 
 
 def _with_calls(state: RunState, elapsed: float) -> Step:
-    undecided = batches.undecided(state)
-    if undecided and not batches.drafting(state):
+    undecided = tool_calls.undecided(state)
+    if undecided and not tool_calls.drafting(state):
         return Authorize(undecided)
     if stop := budgets.out_of_time(state.agent.budget, state.ledger, elapsed):
         return Halt(stop)
-    batch = batches.following(state)
-    if not all(batches.changes_nothing(state, call) for call in batch):
+    batch = tool_calls.following(state)
+    if not all(tool_calls.changes_nothing(state, call) for call in batch):
         triggers, domain = state.agent.triggers, state.brief.domain
         if sensitive := escalation.sensitive(triggers, domain, state.reviewed):
-            return AskForReview(reviews.of_domain(state, sensitive, batch), state.agent.review)
+            return AskForReview(approvals.of_domain(state, sensitive, batch), state.agent.review)
     if looks := gates.before_calls(state, batch):
         return Guard("calls", looks, batch)
     # Who judged them may have used what was left when they were counted.
@@ -210,7 +210,7 @@ def _with_answer(state: RunState) -> Step:
     if gate == "review" and (lacking := gates.unreviewed(state)):
         spec, what = lacking
         return AskForReview(
-            reviews.of_answer(state, spec, what), spec.review or state.agent.review
+            approvals.of_answer(state, spec, what), spec.review or state.agent.review
         )
     if gate == "confidence" and (doubt := gates.doubt(state)):
         return Pause(doubt)

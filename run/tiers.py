@@ -1,29 +1,31 @@
-"""Which tier a run tries its goal at, and what the attempts at it come to. Pure."""
+"""Which tier a run tries its goal at, its subtasks, and what the attempts come to. Pure."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
+
+from pydantic import Field, StringConstraints, ValidationError
 
 from holdfast.contracts import bounds
+from holdfast.contracts.base import Contract
 from holdfast.contracts.budget import Budget
-from holdfast.contracts.control import Approach, Candidate, Tiers
+from holdfast.contracts.content import unfenced
+from holdfast.contracts.control import Approach, Candidate, Subtask, Tiers
 from holdfast.contracts.run import RunResult, RunStatus, Stop
 from holdfast.contracts.state import RunState
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from holdfast.policy import budgets, fallback
-from holdfast.run import (
-    answers,
-    decomposition,
-    disclosure,
-    parts,
-)
+from holdfast.run import answers, parts
 from holdfast.run.parts import AT_ONCE
-from holdfast.run.summaries import shortened
+from holdfast.run.summaries import objections, shortened
 from holdfast.run.transcript import appended
 
 NAMES = ("full", "simplified", "decomposed")
 """The tiers by their number in the state of a run."""
 
+
 LONGEST_FAILURE = 500
+
+
 LONGEST_ANSWER = 20_000
 """Characters of an earlier answer in the goal of the next attempt."""
 
@@ -145,15 +147,15 @@ def together(state: RunState, tasks: Sequence[str], ends: Sequence[End]) -> End:
     """
     if ended := next((end for end in ends if isinstance(end, Ended)), None):
         return ended
-    answers = [end for end in ends if isinstance(end, Candidate)]
-    if len(answers) == len(tasks):
-        return _fitting(decomposition.combined(tasks, answers))
+    candidates = [end for end in ends if isinstance(end, Candidate)]
+    if len(candidates) == len(tasks):
+        return _fitting(combined(tasks, candidates))
     failed = (
-        f"subtask {place} ({disclosure.quoted(state, shortened(task, 60))}): {end.reason}"
+        f"subtask {place} ({answers.quoted(state, shortened(task, 60))}): {end.reason}"
         for place, (task, end) in enumerate(zip(tasks, ends, strict=True), start=1)
         if isinstance(end, Failed)
     )
-    return Failed("; ".join(failed), f"{len(answers)} of {len(tasks)} subtasks done")
+    return Failed("; ".join(failed), f"{len(candidates)} of {len(tasks)} subtasks done")
 
 
 def _fitting(answer: Candidate) -> Candidate | Failed:
@@ -196,3 +198,66 @@ def attempt_number(state: RunState) -> int:
     """Count the attempts of the run, this one included: it names the runs of its agents."""
     answers = sum(isinstance(item, AssistantTurn) for item in state.items)
     return len(state.approaches) + answers + 1
+
+
+_Subtask: TypeAlias = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=20_000)
+]
+
+
+class Plan(Contract):
+    """What a planner answers: the parts of a goal, in their order."""
+
+    subtasks: tuple[_Subtask, ...] = Field(min_length=1)
+
+
+def planning(goal: str, most: int) -> str:
+    """Ask for a plan."""
+    return (
+        f"Split the task below into subtasks, {most} at most. Each is done by somebody who does "
+        "nothing else; several are done at the same time, so none may need what another finds "
+        'out. Answer with nothing but JSON: {"subtasks": ["...", "..."]}\n\n'
+        f"The task:\n{goal}"
+    )
+
+
+def plan(answer: Candidate, most: int) -> tuple[str, ...] | str:
+    """Read the subtasks out of a planner's answer, or say on one line why they can't be used."""
+    try:
+        if answer.output is not None:
+            read = Plan.model_validate(answer.output)
+        else:
+            read = Plan.model_validate_json(unfenced(answer.text))
+    except ValidationError as error:
+        return f"it is no plan: {objections(error)}"
+    if len(read.subtasks) > most:
+        return f"it has {len(read.subtasks)} subtasks, and may have {most}"
+    return read.subtasks
+
+
+def subtask(part: str, goal: str) -> str:
+    """Ask for one part of a goal."""
+    return (
+        f"Do this part of a task, and nothing else of it:\n{part}\n\n"
+        f"The whole task, of which others do the rest:\n{goal}"
+    )
+
+
+def with_answers(subtasks: Sequence[Subtask], ends: Sequence[object]) -> tuple[Subtask, ...]:
+    """Keep the answers that there are, so that only what failed is done again."""
+    every = tuple(
+        Subtask(task=one.task, answer=end if isinstance(end, Candidate) else None)
+        for one, end in zip(subtasks, ends, strict=True)
+    )
+    return every if sum(map(bounds.size, every)) <= bounds.PLAN else ()
+
+
+def combined(parts: Sequence[str], answers: Sequence[Candidate]) -> Candidate:
+    """Put the answers of all parts together, in the order of the plan."""
+    texts = (
+        f"{number}. {part}\n\n{answer.text}"
+        for number, (part, answer) in enumerate(zip(parts, answers, strict=True), start=1)
+    )
+    outputs = [answer.output for answer in answers]
+    has_data = any(output is not None for output in outputs)
+    return Candidate(text="\n\n".join(texts), output=outputs if has_data else None)

@@ -9,7 +9,7 @@ from holdfast.contracts.run import Stop
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.transcript import UserTurn
 from holdfast.policy import loop_detection
-from holdfast.run import answers, effects, escalations, gates, requests, results, reviews
+from holdfast.run import answers, approvals, escalations, gates, requests, tool_results
 from holdfast.run.summaries import shortened, spelled
 from holdfast.run.transcript import appended, halted
 
@@ -95,7 +95,7 @@ def after_compensation(state: RunState, undone: Compensation) -> RunState:
     if verdict is None:
         return state
     approved = gates.without_guardrails(state)
-    state = effects.taken_back(state, undone).model_copy(
+    state = tool_results.taken_back(state, undone).model_copy(
         update={"tripped": None, "reviewed": approved}
     )
     if _on_trip(state, verdict) != "retry":
@@ -168,12 +168,12 @@ def _asked(state: RunState, tripped: tuple[GuardrailVerdict, ...], now: datetime
         text = state.candidate.text
     else:
         text = gates.text_of(state, verdict.subject)
-    matter = reviews.of_tripwires(state, tripped, text, call)
-    return reviews.asked(state, matter, spec.review or state.agent.review, now)
+    matter = approvals.of_tripwires(state, tripped, text, call)
+    return approvals.asked(state, matter, spec.review or state.agent.review, now)
 
 
 def _denied(call: CallState, verdict: GuardrailVerdict) -> CallState:
-    failure = results.denied(
+    failure = tool_results.denied(
         call.call,
         "permission_denied",
         f"guardrail {verdict.guardrail}: {verdict.reason}",
@@ -190,7 +190,7 @@ def _unapproved(
     return tuple(
         one
         for one in tripped
-        if _on_trip(state, one) != "ask" or reviews.objection(state, one) not in state.reviewed
+        if _on_trip(state, one) != "ask" or approvals.objection(state, one) not in state.reviewed
     )
 
 

@@ -13,13 +13,8 @@ from holdfast.contracts.tools import Draft, ToolFailure, ToolResult, idempotency
 from holdfast.contracts.transcript import UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.policy import budgets, fallback, loop_detection
-from holdfast.run import (
-    batches,
-    disclosure,
-    effects,
-    escalations,
-)
-from holdfast.run.results import draft_only, too_large_to_show
+from holdfast.run import answers, escalations, tool_calls, tool_results
+from holdfast.run.tool_results import draft_only, too_large_to_show
 from holdfast.run.transcript import appended, closing
 
 KEPT_UNRESOLVED = 100
@@ -109,7 +104,7 @@ def after_tools(
         if call.result is None
         and (result := found.get(call.call.call_id)) is not None
         and _may_have_happened(state, call, result)
-        and (digest := effects.digest_of(call, result))
+        and (digest := tool_results.digest_of(call, result))
     )
     calls = tuple(
         _after_tool(state, call, found[call.call.call_id])
@@ -122,7 +117,7 @@ def after_tools(
         "ledger": ledger,
         "releases": _unused(state, calls, found),
     }
-    state = effects.remembered(state.model_copy(update=fresh), ran, results)
+    state = tool_results.remembered(state.model_copy(update=fresh), ran, results)
     state = _with_unresolved(state, unresolved)
     return settled(state, now)
 
@@ -132,7 +127,8 @@ def _unused(
 ) -> tuple[Review, ...]:
     """Return the approved reviews that still have something to release."""
     changed = any(
-        call.call.call_id in found and not batches.changes_nothing(state, call) for call in calls
+        call.call.call_id in found and not tool_calls.changes_nothing(state, call)
+        for call in calls
     )
     over = {call.call.call_id for call in calls if call.result is not None}
     return tuple(
@@ -171,7 +167,7 @@ def suspended(state: RunState, *, on: bool) -> RunState:
 
 def result(state: RunState, *, has_parent: bool = False) -> RunResult:
     """Build the result of a run that is over."""
-    done, unresolved = effects.standing(state, whole=has_parent)
+    done, unresolved = tool_results.standing(state, whole=has_parent)
     return RunResult(
         status=state.outcome or "failed",
         answer=state.answer,
@@ -182,7 +178,7 @@ def result(state: RunState, *, has_parent: bool = False) -> RunResult:
         provider_state=_shown(state.provider_state) or None,
         confidence=state.confidence,
         model=state.model,
-        attempts=disclosure.approaches(state),
+        attempts=answers.approaches(state),
         compensation=state.compensation,
         effects=done,
         unresolved=unresolved,

@@ -17,7 +17,7 @@ from holdfast.contracts.approvals import (
     Verdict,
 )
 from holdfast.contracts.state import RunState
-from holdfast.run import approvals, escalations, requests, results, reviews
+from holdfast.run import approvals, escalations, requests, tool_results
 from holdfast.run.summaries import Message
 from holdfast.run.transcript import halted
 
@@ -49,7 +49,7 @@ def after_verdict(
         case AnswerSignal(), Question():
             state = _answered(state, message, request, now)
         case ApprovalSignal(), Review():
-            state = reviews.decided(state, message, verdict, request, now)
+            state = approvals.decided(state, message, verdict, request, now)
         case ResolutionSignal(), Escalation():
             state = escalations.resolved(state, message, request, now)
         case _:
@@ -93,13 +93,13 @@ def expired(state: RunState, now: datetime) -> RunState:
         if isinstance(request, Escalation):
             return halted(state, escalations.unresolved(request, "nobody resolved it in time"))
         if isinstance(request, Review):
-            state = reviews.refused(state, request, "nobody decided in time")
+            state = approvals.refused(state, request, "nobody decided in time")
             if state.outcome is not None:
                 return state
             continue
         call = requests.call(state, request.call_id)
         reason = f"nobody decided {request.request_id} until {request.expires_at:%Y-%m-%d %H:%M}"
-        failure = results.denied(
+        failure = tool_results.denied(
             call.call, "approval_required", reason, "ask for it again", "go on without"
         )
         state = requests.replaced(state, call.model_copy(update={"result": failure}))
@@ -147,7 +147,7 @@ def _decided(
     if message.decision == "reject":
         by = verdict.approver or message.approver
         reason = approvals.rejection(state, message, by)
-        failure = results.denied(
+        failure = tool_results.denied(
             call.call, "permission_denied", reason, "do without it", "ask the user"
         )
         state = requests.replaced(state, call.model_copy(update={"result": failure}))
@@ -164,7 +164,7 @@ def _answered(
     state: RunState, message: AnswerSignal, request: Question, now: datetime
 ) -> RunState:
     call = requests.call(state, request.call_id)
-    answer = results.answered(call.call, message.text)
+    answer = tool_results.answered(call.call, message.text)
     state = requests.replaced(state, call.model_copy(update={"result": answer}))
     return requests.closed(state, request, "answered", now)
 

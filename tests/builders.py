@@ -45,7 +45,7 @@ from holdfast.contracts.tools import (
     ToolSuccess,
 )
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
-from holdfast.run import replies, rulings, turns
+from holdfast.run import replies, tool_calls, turns
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
@@ -188,7 +188,7 @@ def ruled_upon(
 ) -> RunState:
     """What these rulings make of a run."""
     answered = Rulings(rulings=answer, policy=policy, execution=EXECUTION)
-    return rulings.after_rulings(state, answered, now)
+    return tool_calls.after_rulings(state, answered, now)
 
 
 def yes(request_id: str = "req-1", approver: str = "alice", **changes: object) -> Verdict:

@@ -18,13 +18,12 @@ from holdfast.contracts.tools import ToolResult
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.run import (
     answers,
-    batches,
     compaction,
     disagreements,
-    results,
-    rulings,
     steps,
     summaries,
+    tool_calls,
+    tool_results,
     turns,
     verdicts,
 )
@@ -151,14 +150,16 @@ class AgentRun:
 
     async def _authorize(self, calls: tuple[CallState, ...]) -> None:
         visible = tuple(tool.name for tool in self._run.state.agent.tools)
-        asked = rulings.asked(self._run.state, calls, visible, workflow.now())
+        asked = tool_calls.asked(self._run.state, calls, visible, workflow.now())
         answer = await authorized(asked)
         await resets.notice(self._run, answer.execution)
         for ruling in answer.rulings:
-            if rulings.is_notable(ruling):
+            if tool_calls.is_notable(ruling):
                 await self._run.record("ruled", summaries.ruling_line(ruling))
         now = workflow.now()
-        self._run.state = turns.settled(rulings.after_rulings(self._run.state, answer, now), now)
+        self._run.state = turns.settled(
+            tool_calls.after_rulings(self._run.state, answer, now), now
+        )
 
     async def _wait_for_people(self, until: datetime) -> None:
         waiting = self._run.state.requests
@@ -183,23 +184,23 @@ class AgentRun:
             await workflow.wait_condition(lambda: not isinstance(self._next_step(), AwaitResume))
 
     async def _run_tools(self, batch: tuple[CallState, ...]) -> None:
-        fresh = rulings.lapsed(self._run.state, batch, workflow.now())
+        fresh = tool_calls.lapsed(self._run.state, batch, workflow.now())
         if fresh is not self._run.state:
             self._run.state = fresh
             return
         left, state = self._run.seconds_left(), self._run.state
         found: list[ToolResult | NotBegun] = (
-            [results.no_room(call.call) for call in batch]
-            if batches.overfull(state)
+            [tool_results.no_room(call.call) for call in batch]
+            if tool_calls.overfull(state)
             else await asyncio.gather(*(self._run_tool(call, left) for call in batch))
         )
         ran = tuple(result for result in found if not isinstance(result, NotBegun))
         state = turns.after_tools(self._run.state, ran, workflow.now(), batch)
         self._run.state = state
         await self._send_back(batch, found)
-        if batches.has_more(state, batch):
+        if tool_calls.has_more(state, batch):
             await workflow.sleep(options.BREATH, summary="what ran so far fills a workflow task")
-        self._run.state = rulings.reopened(self._run.state)
+        self._run.state = tool_calls.reopened(self._run.state)
         if (stop := self._run.state.stop) is not None:
             await self._run.record("stopped", stop.reason)
 

@@ -17,7 +17,7 @@ from holdfast.contracts.project import ProjectContext
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.tools import ToolCall, ToolFailure, ToolResult, ToolSuccess
 from holdfast.policy.project import argv
-from holdfast.run import disagreements, results, rulings, summaries
+from holdfast.run import disagreements, summaries, tool_calls, tool_results
 from holdfast.run.disagreements import NotBegun
 from holdfast.workflows import resets
 from holdfast.workflows.authorizing import authorized
@@ -92,16 +92,16 @@ async def run_command(
 
 async def _decided(run: RunContext, call: ToolCall, summary: str) -> ToolResult | NotBegun:
     """Run a command if it is permitted now."""
-    asked = rulings.asked(run.state, (CallState(call=call),), (RUN_COMMAND,), workflow.now())
+    asked = tool_calls.asked(run.state, (CallState(call=call),), (RUN_COMMAND,), workflow.now())
     answer = await authorized(asked)
     await resets.notice(run, answer.execution)
     ruling = answer.rulings[0]
     decision = decision_of(ruling)
     if isinstance(decision, ApprovalRequired):
         why = f"rule {decision.rule!r} wants a person to approve it, and nobody is asked"
-        return results.denied(call, "approval_required", why)
+        return tool_results.denied(call, "approval_required", why)
     if not isinstance(decision, MayRun):
-        return results.refusal(ruling) or results.denied(
+        return tool_results.refusal(ruling) or tool_results.denied(
             call, "permission_denied", "the policy doesn't let it run"
         )
     ruled = CallState(call=as_ruled(call, ruling), ruling=ruling)

@@ -7,8 +7,8 @@ from temporalio import workflow
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.guardrails import GuardrailVerdict
 from holdfast.policy.escalation import Trigger
-from holdfast.run import escalations, gates, reviews, rulings, tripwires, turns
-from holdfast.run.reviews import ReviewSubject
+from holdfast.run import approvals, escalations, gates, tool_calls, tripwires, turns
+from holdfast.run.approvals import ReviewSubject
 from holdfast.run.steps import (
     AskForReview,
     Compensate,
@@ -64,7 +64,7 @@ async def _guard(run: RunContext, step: Guard) -> None:
         case "calls":
             state = tripwires.after_calls(run.state, step.batch, verdicts, now)
             if gates.take_time(step.looks):
-                state = rulings.reopened(state)
+                state = tool_calls.reopened(state)
             run.state = turns.settled(state, now)
         case gate:
             run.state = tripwires.after_answer(run.state, gate, verdicts, now)
@@ -93,7 +93,7 @@ async def _pause(run: RunContext, trigger: Trigger) -> None:
 async def _ask_for_review(
     run: RunContext, matter: ReviewSubject, requirement: Requirement
 ) -> None:
-    run.state = reviews.asked(run.state, matter, requirement, workflow.now())
+    run.state = approvals.asked(run.state, matter, requirement, workflow.now())
     await run.record("review", f"{matter.subject}: {matter.reason}")
 
 

@@ -13,9 +13,9 @@ from holdfast.contracts.state import RunState
 from holdfast.contracts.usage import CallUsage
 from holdfast.policy import budgets, fallback
 from holdfast.run import (
+    answers,
     backtracking,
     compaction,
-    disclosure,
     fallbacks,
     gates,
     replies,
@@ -158,7 +158,7 @@ async def _take(run: RunContext, step: CallModel, answer: ModelReply | _FailedCa
         case "plan":
             run.state = replies.after_plan(before, answer, now)
             if run.state.approach is not None:
-                await run.record("approach", disclosure.quoted(before, run.state.approach))
+                await run.record("approach", answers.quoted(before, run.state.approach))
         case "summary":
             run.state = compaction.summarised(replies.taken(before, answer), answer, now)
             sizes = f"{before.context_bytes} → {run.state.context_bytes} bytes"

@@ -8,7 +8,7 @@ from holdfast.activities.opening import OpeningActivities
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.run import RUN_IDS, AgentSnapshot, OpenRun, RunInput, is_run_id
 from holdfast.contracts.state import RunState
-from holdfast.run import gates, rulings, turns
+from holdfast.run import gates, tool_calls, turns
 from holdfast.workflows import failures, messages, options
 from holdfast.workflows.run_context import RunContext
 
@@ -62,4 +62,4 @@ def _carried(state: RunState, info: workflow.Info) -> RunState:
         raise InvalidInput("AgentRun can't go on from the state of another run")
     # Stays the same in a reset, as all that is replayed must.
     state = state.model_copy(update={"execution": info.original_execution_run_id})
-    return gates.reopened(rulings.reopened(state))
+    return gates.reopened(tool_calls.reopened(state))

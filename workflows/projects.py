@@ -9,7 +9,7 @@ from holdfast.contracts.project import OpenProject, RestoreWorkspace, SnapshotWo
 from holdfast.contracts.run import Stop
 from holdfast.contracts.transcript import UserTurn
 from holdfast.policy.project import rendered
-from holdfast.run import backtracking, effects
+from holdfast.run import backtracking, tool_results
 from holdfast.run.transcript import appended, halted
 from holdfast.workflows import failures, options, saga
 from holdfast.workflows.run_context import RunContext, is_cancellation
@@ -73,7 +73,7 @@ async def go_back(run: RunContext) -> None:
     if failure is None:
         run.state = backtracking.gone_back(run.state, undone, workflow.now())
         return
-    run.state = effects.taken_back(run.state, undone)
+    run.state = tool_results.taken_back(run.state, undone)
     _lost(run, "the workspace can't be restored", failure)
 
 

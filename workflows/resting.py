@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from temporalio import workflow
 
-from holdfast.run import gates, rulings, turns
+from holdfast.run import gates, tool_calls, turns
 from holdfast.workflows import attributes
 from holdfast.workflows.run_context import RunContext, ends_if_cancelled
 
@@ -18,7 +18,7 @@ def at_rest(run: RunContext) -> Generator[None]:
     attributes.show(run)
     yield
     waited = turns.waited(run.state, workflow.now() - began)
-    run.state = gates.reopened(rulings.reopened(waited))
+    run.state = gates.reopened(tool_calls.reopened(waited))
     run.resting = False
     attributes.show(run)
 

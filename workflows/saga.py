@@ -7,7 +7,7 @@ Nobody is asked: each undo was ruled on when its call was.
 from holdfast.contracts.control import Compensation, Effect
 from holdfast.contracts.run import Stop
 from holdfast.contracts.tools import ToolCall, ToolFailure
-from holdfast.run import effects, tripwires
+from holdfast.run import tool_results, tripwires
 from holdfast.run.disagreements import NotBegun
 from holdfast.workflows.resting import may_begin
 from holdfast.workflows.run_context import RunContext
@@ -48,7 +48,7 @@ async def undo(run: RunContext, *, workspace_restored: bool = False) -> Compensa
 async def undo_all(run: RunContext, stop: Stop) -> Stop:
     """Take back what is left of a run that one of its parts has ended; say what couldn't be."""
     undone = await undo(run)
-    run.state = effects.taken_back(run.state, undone)
+    run.state = tool_results.taken_back(run.state, undone)
     return tripwires.with_losses(stop, undone.not_undone)
 
 

@@ -5,16 +5,7 @@ from temporalio import workflow
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.control import Candidate, Decomposition, Subtask
 from holdfast.contracts.run import Stop
-from holdfast.run import (
-    decomposition,
-    disclosure,
-    escalations,
-    gates,
-    parts,
-    requests,
-    tripwires,
-    turns,
-)
+from holdfast.run import answers, escalations, gates, parts, requests, tiers, tripwires, turns
 from holdfast.run.tiers import (
     NAMES,
     End,
@@ -99,7 +90,7 @@ async def _tried(run: RunContext, tier: int) -> End:
 async def _decomposed(run: RunContext, tier: Decomposition, number: int, left: Budget) -> End:
     """Have the subtasks done that aren't: all of a new plan, or those that failed before."""
     if not run.state.subtasks:
-        asked = decomposition.planning(goal_of(run.state), tier.most)
+        asked = tiers.planning(goal_of(run.state), tier.most)
         errand = ChildTask(f"{number}-plan", tier.planner, asked, left, parts.known(run.state))
         match outcome(await run_child(run, errand)):
             case Failed(reason, progress):
@@ -107,9 +98,9 @@ async def _decomposed(run: RunContext, tier: Decomposition, number: int, left: B
             case Ended() as ended:
                 return ended
             case Candidate() as answer:
-                planned = decomposition.plan(answer, tier.most)
+                planned = tiers.plan(answer, tier.most)
         if isinstance(planned, str):
-            return Failed(f"no plan: {disclosure.quoted(run.state, planned)}")
+            return Failed(f"no plan: {answers.quoted(run.state, planned)}")
         fresh = tuple(Subtask(task=task) for task in planned)
         run.state = run.state.model_copy(update={"subtasks": fresh})
     return await _subtasks(run, tier.worker, number)
@@ -125,7 +116,7 @@ async def _subtasks(run: RunContext, worker: str, number: int) -> End:
         ChildTask(
             f"{number}-part-{place + 1}",
             worker,
-            decomposition.subtask(subtasks[place].task, goal),
+            tiers.subtask(subtasks[place].task, goal),
             share,
             parts.known(run.state),
         )
@@ -135,6 +126,6 @@ async def _subtasks(run: RunContext, worker: str, number: int) -> End:
     ends = [
         found[place] if one.answer is None else one.answer for place, one in enumerate(subtasks)
     ]
-    kept = decomposition.answered(subtasks, ends)
+    kept = tiers.with_answers(subtasks, ends)
     run.state = run.state.model_copy(update={"subtasks": kept})
     return together(run.state, [one.task for one in subtasks], ends)

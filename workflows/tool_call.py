@@ -22,7 +22,7 @@ from holdfast.contracts.tools import (
     ToolResult,
     ToolSuccess,
 )
-from holdfast.run import results
+from holdfast.run import tool_results
 from holdfast.run.disagreements import NotBegun
 from holdfast.run.summaries import call_line
 from holdfast.workflows import failures, options, remote
@@ -159,7 +159,7 @@ async def _reconciled(
     call = _made(contract, invocation)
     if not found.happened:
         return failures.never_happened(call, finder)
-    return results.happened(call, finder.name, found.result)
+    return tool_results.happened(call, finder.name, found.result)
 
 
 def _made(contract: ToolContract, invocation: ToolInvocation) -> ToolCall:
@@ -167,7 +167,7 @@ def _made(contract: ToolContract, invocation: ToolInvocation) -> ToolCall:
 
 
 def _found(answer: ToolResult | NotBegun) -> Reconciled | None:
-    return None if isinstance(answer, NotBegun) else results.found(answer)
+    return None if isinstance(answer, NotBegun) else tool_results.found(answer)
 
 
 def _within(budget: Limits, contract: ToolContract) -> ToolContract:

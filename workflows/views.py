@@ -10,7 +10,7 @@ from holdfast.contracts.bounds import MOST, PAGE, Count, Number, size
 from holdfast.contracts.run import Standing, StatusReport, UsageReport
 from holdfast.contracts.state import RunState
 from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, TranscriptPage, UserTurn
-from holdfast.run.disclosure import WITHHELD
+from holdfast.run.answers import WITHHELD
 from holdfast.run.summaries import request_line
 
 Entry = TypeVar("Entry")

@@ -16,7 +16,7 @@ from holdfast.contracts.decisions import Decided
 from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
 from holdfast.contracts.tools import AnyCall, ToolContract, ToolFailure, ToolResult
-from holdfast.run import results
+from holdfast.run import tool_results
 from holdfast.trace import outcomes
 from holdfast.trace.background_tasks import GuardrailRun, Work
 from holdfast.trace.requests import Asked, Outcome, Said
@@ -304,7 +304,7 @@ class TraceBuilder:
         for asked in self.waits.expire(at):
             if (call := self.call(asked.call_id)) is not None:
                 reason = f"nobody decided {asked.request_id} in time"
-                self.close_call(results.denied(call.call, "approval_required", reason), at)
+                self.close_call(tool_results.denied(call.call, "approval_required", reason), at)
 
     def end(self, ended: Standing, at: datetime, failure: str | None = None) -> None:
         """Close the run: what nobody judged was too late, what has no result gets none."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from holdfast.contracts.tools import ToolResult, ToolSuccess
-from holdfast.run import results
+from holdfast.run import tool_results
 from holdfast.run.summaries import call_line
 from holdfast.trace.requests import Asked, EscalatedToGroup, Said
 from holdfast.trace.values import Call, Companion, DecisionTrace, Trace
@@ -116,7 +116,7 @@ def _found(call: Call, finder: Companion, result: ToolResult) -> Iterator[Line]:
     if call.lost is not None:
         text = f"{call.call.name}: {short(call.lost.reason)}"
         yield Line("lost", text, "bad", indented=True)
-    truth = results.found(result)
+    truth = tool_results.found(result)
     match truth.happened if truth else None:
         case True:
             text, tone = "it happened", "good"

@@ -20,7 +20,7 @@ from holdfast.contracts.decisions import (
 )
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.run import AgentSnapshot
-from holdfast.run import results
+from holdfast.run import tool_results
 from holdfast.run.summaries import call_line
 from holdfast.trace.builder import Readers, TraceBuilder
 from holdfast.trace.own import OwnReader, Ran
@@ -125,7 +125,7 @@ class MarkerReader:
             self._chronicle.change_call(
                 ruling.call_id, call=as_ruled(call.call, ruling), course=(*call.course, ruled)
             )
-            if (refusal := results.refusal(ruling)) is not None:
+            if (refusal := tool_results.refusal(ruling)) is not None:
                 self._chronicle.close_call(refusal, now)
 
     def _asked(self, event: HistoryEvent, ruling: Ruling, now: datetime) -> Asked | None:

@@ -4,7 +4,7 @@ from temporalio.exceptions import ActivityError
 
 from holdfast.contracts.decisions import RunAsDraftOnly
 from holdfast.contracts.tools import AnyCall, ToolContract, ToolFailure, ToolResult
-from holdfast.run import results
+from holdfast.run import tool_results
 from holdfast.trace.requests import Said
 from holdfast.trace.values import Call, Companion
 from holdfast.workflows import failures
@@ -26,7 +26,7 @@ def failed(call: AnyCall, contract: ToolContract | None, error: ActivityError) -
 def rejected(call: AnyCall, said: Said) -> ToolFailure:
     """Return the result of a call that a person rejected."""
     reason = f"rejected by {said.by}: {said.reason or 'no reason given'}"
-    return results.denied(call, "permission_denied", reason)
+    return tool_results.denied(call, "permission_denied", reason)
 
 
 def aborted(call: AnyCall, reason: str) -> ToolFailure:
@@ -45,13 +45,13 @@ def after_companion(call: Call, companion: Companion, result: ToolResult) -> Too
     ruled = call.rulings[-1].decision if call.rulings else None
     if not isinstance(ruled, RunAsDraftOnly) or ruled.then == "approval":
         return None
-    return results.draft_only(call.call, companion.draft_id, result.summary, result.data)
+    return tool_results.draft_only(call.call, companion.draft_id, result.summary, result.data)
 
 
 def _reconciled(
     call: AnyCall, lost: ToolFailure | None, finder: str, answer: ToolResult
 ) -> ToolResult | None:
-    truth = results.found(answer)
+    truth = tool_results.found(answer)
     if truth is None or truth.happened is None:
         return lost
     if not truth.happened:
@@ -62,4 +62,4 @@ def _reconciled(
             type="timeout",
             reason=f"it didn't happen, says {finder}",
         )
-    return results.happened(call, finder, truth.result)
+    return tool_results.happened(call, finder, truth.result)

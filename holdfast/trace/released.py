@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from holdfast.run.disclosure import WITHHELD
+from holdfast.run.answers import WITHHELD
 from holdfast.trace.background_tasks import Work
 from holdfast.trace.values import AuditLine, Entry, Trace, Turn
 

@@ -21,7 +21,7 @@ from holdfast.contracts.approvals import (
     Verdicts,
 )
 from holdfast.contracts.patterns import Match, Pattern
-from holdfast.run import results
+from holdfast.run import tool_results
 from holdfast.trace import outcomes
 from holdfast.trace.builder import Readers, TraceBuilder
 from holdfast.trace.payloads import at, summary
@@ -170,7 +170,7 @@ class PeopleReader:
         if outcome == "rejected":
             self._chronicle.close_call(outcomes.rejected(call.call, said), now)
         elif outcome == "answered":
-            self._chronicle.close_call(results.answered(call.call, said.text), now)
+            self._chronicle.close_call(tool_results.answered(call.call, said.text), now)
 
     def _timer_started(self, event: HistoryEvent) -> None:
         line, limit = summary(event), event.timer_started_event_attributes.start_to_fire_timeout

@@ -9,17 +9,17 @@ from holdfast.contracts.budget import Budget, Ledger
 from holdfast.contracts.control import Compensation
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import (
+    approvals,
     backtracking,
     compaction,
     escalations,
     fallbacks,
     replies,
-    reviews,
     steps,
     turns,
     verdicts,
 )
-from holdfast.run.reviews import ReviewSubject
+from holdfast.run.approvals import ReviewSubject
 from holdfast.run.steps import AskForReview, CallModel, Halt, Pause
 from tests.builders import (
     LATER,
@@ -323,7 +323,7 @@ def test_a_rejected_review_says_who_ended_the_run(
     # ES-08
     state = a_run("nobody", guardrails=(a_guardrail("input", "ask"),))
     matter = ReviewSubject(subject, (subject,), "look", "pay them")
-    state = reviews.asked(state, matter, Requirement(), NOW)
+    state = approvals.asked(state, matter, Requirement(), NOW)
 
     if rejected:
         message = an_approval(decision="reject", reason="never pay them")

@@ -7,7 +7,7 @@ import pytest
 from holdfast.contracts.base import digest
 from holdfast.contracts.control import Compensation
 from holdfast.contracts.state import RunState
-from holdfast.run import gates, reviews, steps, tripwires, turns, verdicts
+from holdfast.run import approvals, gates, steps, tripwires, turns, verdicts
 from holdfast.run.steps import AskForReview, Guard
 from tests.builders import NOW, a_call, allowed, an_approval, asked_for, ruled_upon, yes
 from tests.control.ends import (
@@ -180,7 +180,7 @@ def test_an_answer_that_reviewers_reject(left_to: str, decision: str) -> None:
     state = answering(a_run(left_to, guardrails=(reviewed,)))
     step = steps.next_step(state, NOW)
     assert isinstance(step, AskForReview)
-    state = reviews.asked(state, step.matter, step.requirement, NOW)
+    state = approvals.asked(state, step.matter, step.requirement, NOW)
     assert (came_to(state), state.answer) == ("people approve", None)
 
     state = said(state, decision)

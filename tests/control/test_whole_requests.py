@@ -13,8 +13,8 @@ from holdfast.contracts.guardrails import Signals
 from holdfast.contracts.tools import ToolFailure
 from holdfast.contracts.transcript import UserTurn
 from holdfast.policy.escalation import Trigger
-from holdfast.run import escalations, gates, reviews, steps, tripwires
-from holdfast.run.reviews import ReviewSubject
+from holdfast.run import approvals, escalations, gates, steps, tripwires
+from holdfast.run.approvals import ReviewSubject
 from holdfast.run.steps import AskForReview
 from tests.builders import NOW, a_call, a_state, allowed, asked_for, ruled_upon, to_approve
 from tests.control.ends import a_guardrail, a_run, a_tripwire, answering, came_to
@@ -155,7 +155,7 @@ def test_a_review_that_cant_be_shown_is_none() -> None:
     step = steps.next_step(state, NOW)
     assert isinstance(step, AskForReview)
 
-    state = reviews.asked(state, step.matter, step.requirement, NOW)
+    state = approvals.asked(state, step.matter, step.requirement, NOW)
 
     assert came_to(state) == "taken back"
     assert came_to(tripwires.after_compensation(state, Compensation())) == "goes on"
@@ -167,7 +167,7 @@ def test_a_domain_that_cant_be_shown_is_left_alone() -> None:
     domain = "domain:payments"
     matter = ReviewSubject(domain, (domain,), "Sensitive domain requires human review", TOO_LARGE)
 
-    state = reviews.asked(state, matter, state.agent.review, NOW)
+    state = approvals.asked(state, matter, state.agent.review, NOW)
 
     assert came_to(state) == "stopped: Sensitive domain requires human review"
     assert state.stop is not None

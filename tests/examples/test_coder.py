@@ -14,7 +14,7 @@ from examples.coder.story import SCRIPTED, Chapter, chapters, logged_key
 from holdfast import secret_detection, settings
 from holdfast.contracts.run import RunResult
 from holdfast.policies.cases import load_cases, tried
-from holdfast.run.disclosure import WITHHELD
+from holdfast.run.answers import WITHHELD
 from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Trace

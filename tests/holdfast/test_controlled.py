@@ -9,7 +9,7 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.control import Approach, Compensation, Effect
 from holdfast.contracts.project import WorkspaceSnapshot
 from holdfast.contracts.run import RunResult
-from holdfast.run.disclosure import WITHHELD
+from holdfast.run.answers import WITHHELD
 from holdfast.trace import controlled
 from holdfast.trace.spans import span_tree
 from holdfast.trace.values import Trace

@@ -6,7 +6,7 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.notices import Notice
 from holdfast.contracts.project import ProjectContext, ProjectFile, WorkspaceSnapshot
 from holdfast.contracts.run import Stop
-from holdfast.run.disclosure import WITHHELD
+from holdfast.run.answers import WITHHELD
 from holdfast.trace.spans import span_tree
 from tests.builders import (
     FIRST,

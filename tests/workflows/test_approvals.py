@@ -8,7 +8,7 @@ from holdfast.contracts.approvals import ApprovalRequest, Proof
 from holdfast.contracts.state import RunState
 from holdfast.contracts.tools import Draft, Risk, ToolCall, ToolFailure
 from holdfast.contracts.undoing import UndoRuling
-from holdfast.run import rulings, steps, verdicts
+from holdfast.run import steps, tool_calls, verdicts
 from tests.builders import (
     LATER,
     NOW,
@@ -229,7 +229,7 @@ def test_what_lapses_before_its_call_runs_is_decided_anew() -> None:
     state = approved(waiting(valid_for=60.0), "fred")
     (call,) = state.calls
 
-    assert rulings.lapsed(state, (call,), SOON) is state
-    late = rulings.lapsed(state, (call,), SOON + timedelta(seconds=60))
+    assert tool_calls.lapsed(state, (call,), SOON) is state
+    late = tool_calls.lapsed(state, (call,), SOON + timedelta(seconds=60))
     assert late.calls[0].approvals == ()
     assert isinstance(steps.next_step(late, SOON), steps.Authorize)

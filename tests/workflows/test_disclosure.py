@@ -7,8 +7,8 @@ from holdfast.contracts.control import Candidate, Gate
 from holdfast.contracts.guardrails import GuardrailSpec, Signals
 from holdfast.contracts.state import RunState
 from holdfast.policy.escalation import Trigger
-from holdfast.run import escalations, replies, reviews
-from holdfast.run.disclosure import WITHHELD
+from holdfast.run import approvals, escalations, replies
+from holdfast.run.answers import WITHHELD
 from tests.builders import NOW, SEND, a_call, a_reply, a_state, asked_for
 
 SECRET = GuardrailSpec(name="secret", layer="output", on_trip="block", local=True)
@@ -57,7 +57,7 @@ def test_the_goal_of_a_judge_is_no_part_of_a_request() -> None:
     )
     trigger = Trigger("domain:payments", "require_approval", "a payment", "")
 
-    text = reviews.of_domain(asking, trigger, asking.calls).text
+    text = approvals.of_domain(asking, trigger, asking.calls).text
 
     assert text == f'{WITHHELD}\n\nIt is about to call {SEND.name}(text="x")'
 

@@ -8,7 +8,7 @@ from holdfast.contracts.decisions import Allow, Decided, RunAsDraftOnly, RunInSa
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.tools import ArtifactRef, Risk, ToolCall, ToolSuccess
 from holdfast.policy.loop_detection import fingerprint
-from holdfast.run import rulings, steps, turns, verdicts
+from holdfast.run import steps, tool_calls, turns, verdicts
 from tests.builders import (
     FIRST,
     NOW,
@@ -158,7 +158,7 @@ def test_whatever_may_run_is_decided_anew_after_a_wait(
     # T-20
     state = ruled_upon(asked_for(SEND), (decided(SEND, decision),))
 
-    assert rulings.reopened(state).calls[0].ruling is None
+    assert tool_calls.reopened(state).calls[0].ruling is None
 
 
 def test_a_write_that_may_have_happened_is_remembered() -> None:

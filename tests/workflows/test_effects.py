@@ -4,7 +4,7 @@ from holdfast.contracts.control import Compensation, Effect
 from holdfast.contracts.decisions import RunAsDraftOnly
 from holdfast.contracts.tools import Risk, ToolFailure
 from holdfast.contracts.undoing import UndoRuling
-from holdfast.run import effects, turns
+from holdfast.run import tool_results, turns
 from tests.builders import (
     NOW,
     SEND,
@@ -25,10 +25,10 @@ def test_what_was_taken_back_is_told_once() -> None:
     did = {"effects": (Effect(summary="pay(1)"),), "forgotten_effects": 3}
     state = a_state().model_copy(update=did)
 
-    state = effects.taken_back(state, Compensation(undone=("a",), not_undone=("b", "3 more")))
+    state = tool_results.taken_back(state, Compensation(undone=("a",), not_undone=("b", "3 more")))
     assert (state.effects, state.forgotten_effects) == ((), 0)
 
-    state = effects.taken_back(state, Compensation(undone=("c",)))
+    state = tool_results.taken_back(state, Compensation(undone=("c",)))
     assert state.compensation == Compensation(undone=("a", "c"), not_undone=("b", "3 more"))
 
 

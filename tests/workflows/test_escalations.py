@@ -11,7 +11,7 @@ from holdfast.contracts.tools import ToolFailure
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from holdfast.contracts.usage import UsageMetrics
 from holdfast.policy.escalation import Trigger
-from holdfast.run import escalations, results, verdicts
+from holdfast.run import escalations, tool_results, verdicts
 from holdfast.run.transcript import appended
 from tests.builders import (
     LATER,
@@ -183,8 +183,8 @@ def test_words_since_a_place_are_said_again() -> None:
         AssistantTurn(model=MODEL, calls=(*calls, a_call(call_id="c3"))),
         ToolTurn(
             results=(
-                results.answered(calls[0], "the blue one"),
-                results.denied(calls[1], "approval_required", "nobody answered"),
+                tool_results.answered(calls[0], "the blue one"),
+                tool_results.denied(calls[1], "approval_required", "nobody answered"),
                 a_success(a_call(call_id="c3")),
             )
         ),

@@ -5,7 +5,7 @@ from holdfast.contracts.control import Compensation, Effect, KnownEffect
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.state import RunState
 from holdfast.contracts.undoing import UndoRuling
-from holdfast.run import effects, parts, tiers
+from holdfast.run import parts, tiers, tool_results
 from holdfast.run.tiers import Ended
 from tests.builders import MODEL, a_call, a_state, an_attempt
 from tests.contracts.controls import UNDO
@@ -57,9 +57,9 @@ def test_what_a_part_lost_reaches_the_whole_though_it_took_back_the_rest() -> No
     """It told what it couldn't take back; that there was more than it kept isn't told by that."""
     # NR-06
     full = a_state().model_copy(update={"forgotten_effects": 3})
-    blocked = effects.taken_back(full, Compensation(not_undone=("3 earlier changes",)))
+    blocked = tool_results.taken_back(full, Compensation(not_undone=("3 earlier changes",)))
 
-    done, maybe = effects.standing(blocked, whole=True)
+    done, maybe = tool_results.standing(blocked, whole=True)
     whole = parts.absorbed(a_state(), "1-full", a_result(effects=done, unresolved=maybe))
 
     assert parts.UNKNOWN in parts.known_to_itself(whole)
@@ -90,15 +90,17 @@ def test_a_run_repeats_what_it_did_but_not_what_its_parts_did() -> None:
     """Two equal lines are its own affair; what a part did is done."""
     # NR-06
     own = SENT.model_copy(update={"digest": "5" * 64})
-    state = effects.kept(left(SENT, FILE), (*left(SENT, FILE).effects, own))
-    crowded = effects.kept(state, (*state.effects, *(_large(n, UNDO) for n in range(2_000))))
+    state = tool_results.kept(left(SENT, FILE), (*left(SENT, FILE).effects, own))
+    crowded = tool_results.kept(state, (*state.effects, *(_large(n, UNDO) for n in range(2_000))))
 
     assert parts.known_to_itself(state) == (
         KnownEffect(tool="send", digest="1" * 64, outcome="done"),
     )
     assert parts.known_to_itself(parts.lost(state, "2-plan", "coder"))[0] == parts.UNKNOWN
     assert parts.known_to_itself(crowded) == (parts.UNKNOWN,)
-    assert parts.known_to_itself(effects.taken_back(crowded, Compensation()))[0] == parts.UNKNOWN
+    assert (
+        parts.known_to_itself(tool_results.taken_back(crowded, Compensation()))[0] == parts.UNKNOWN
+    )
 
 
 def test_parts_of_parts_are_told_apart() -> None:
@@ -124,7 +126,7 @@ def test_what_could_not_be_taken_back_stands() -> None:
     reported = SENT.model_copy(update={"reported": True})
     state = state.model_copy(update={"effects": (reported, MAYBE)})
 
-    state = effects.taken_back(state, Compensation(undone=("pay",), not_undone=("send",)))
+    state = tool_results.taken_back(state, Compensation(undone=("pay",), not_undone=("send",)))
 
     assert state.effects == (reported,)
     assert [one.tool for one in parts.known(state)] == ["send"]
@@ -135,7 +137,7 @@ def test_what_is_kept_of_effects_has_a_bound() -> None:
     undo = UNDO.model_copy(update={"verdict": "allow", "reason": "x" * 400})
     state = a_state()
     for number in range(2_000):
-        state = effects.kept(state, (*state.effects, _large(number, undo)))
+        state = tool_results.kept(state, (*state.effects, _large(number, undo)))
 
     assert sum(map(bounds.size, state.effects)) <= bounds.EFFECTS
     assert len(state.effects) + state.forgotten_effects == 2_000
