@@ -13,14 +13,14 @@ from temporalio.testing import WorkflowEnvironment
 
 from holdfast.contracts.bounds import BLOB_LIMIT
 from holdfast.contracts.errors import HoldfastError
-from holdfast.workflows import attributes
+from holdfast.workflows import run_context
 from holdfast.workflows.payloads import data_converter
 
 HOST = "127.0.0.1"
 
 _SEARCH_ATTRIBUTES = (
-    *(attributes.NAME, attributes.TENANT, attributes.STATUS, attributes.PENDING),
-    attributes.RESOURCES,
+    *(run_context.NAME, run_context.TENANT, run_context.STATUS, run_context.PENDING),
+    run_context.RESOURCES,
 )
 
 # The server looks for new work 20 times a second unless told otherwise, and a run that is alone on

@@ -9,17 +9,29 @@ from temporalio import workflow
 from temporalio.common import RawValue
 from temporalio.exceptions import FailureError, is_cancelled_exception
 
+from holdfast.activities.opening import OpeningActivities
 from holdfast.contracts.approvals import MessageOutcome, PendingPage, Request
-from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.errors import HoldfastError, InvalidInput
 from holdfast.contracts.model import Prefix
-from holdfast.contracts.run import WORKFLOW_TYPE, RunResult, StatusReport, UsageReport
-from holdfast.contracts.state import CallState
+from holdfast.contracts.run import (
+    RUN_IDS,
+    WORKFLOW_TYPE,
+    AgentSnapshot,
+    OpenRun,
+    RunInput,
+    RunResult,
+    StatusReport,
+    UsageReport,
+    is_run_id,
+)
+from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.tools import ToolResult
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.run import (
     answers,
     compaction,
     disagreements,
+    gates,
     steps,
     summaries,
     tool_calls,
@@ -42,15 +54,13 @@ from holdfast.run.steps import (
     Step,
 )
 from holdfast.run.transcript import carried, halted, pruned
-from holdfast.workflows import attributes, control, options, resets, views
+from holdfast.workflows import control, failures, messages, options, resets, run_context, views
 from holdfast.workflows.authorizing import authorized
 from holdfast.workflows.children import tell_when_held
 from holdfast.workflows.inbox import InboundMessage, Inbox
 from holdfast.workflows.model_calls import ask_model
 from holdfast.workflows.notifications import notify
-from holdfast.workflows.opening import open_run
-from holdfast.workflows.resting import at_rest
-from holdfast.workflows.run_context import RunContext, ends_if_cancelled
+from holdfast.workflows.run_context import RunContext, at_rest, ends_if_cancelled
 from holdfast.workflows.signals import SignalHandler
 from holdfast.workflows.time_limit import watch_time
 from holdfast.workflows.tool_call import run_tool
@@ -72,14 +82,14 @@ class AgentRun:
         """Take steps until the run is over."""
         await open_run(self._run, arguments)
         self._inbox.open()
-        attributes.show(self._run)
+        run_context.show(self._run)
         background = self._background()
         try:
             return await self._go_on()
         except (asyncio.CancelledError, FailureError) as error:
             if is_cancelled_exception(error):
                 self._run.state = verdicts.withdrawn(self._run.state, workflow.now())
-                attributes.show(self._run)
+                run_context.show(self._run)
             raise
         finally:
             for task in background:
@@ -121,7 +131,7 @@ class AgentRun:
                     self._run.state = halted(self._run.state, stop)
                 case Finish():
                     await workflow.wait_condition(workflow.all_handlers_finished)
-                    attributes.show(self._run)
+                    run_context.show(self._run)
                     return turns.result(self._run.state, has_parent=_has_parent())
                 case step:
                     await control.take(self._run, step)
@@ -280,3 +290,55 @@ class AgentRun:
 def _has_parent() -> bool:
     """Whether another run started this one, and wants to know all that it used."""
     return workflow.info().parent is not None
+
+
+async def open_run(run: RunContext, arguments: tuple[JsonValue, ...]) -> None:
+    """Give a run its state. Raises InvalidInput where it can't begin."""
+    info = workflow.info()
+    if not is_run_id(info.workflow_id):
+        raise failures.refused(f"{RUN_IDS}: start it again under such an id")
+    if info.retry_policy is not None or info.cron_schedule:
+        # What they start again looks like a run that goes on, and would take a stranger's
+        # input for a state: one that could have approvals in it.
+        raise failures.refused("start AgentRun without retry policy and without cron schedule")
+    if info.continued_run_id is not None:
+        run.state = _carried(messages.run_state(arguments), info)
+        return
+    given = messages.run_input(arguments)
+    unopened = AgentSnapshot.unopened(given.agent)
+    run.state = _opened(given, unopened, info)
+    try:
+        agent = await workflow.execute_local_activity_method(
+            OpeningActivities.open_run,
+            OpenRun(run_id=info.workflow_id, agent=given.agent, task_kind=given.task_kind),
+            **options.record(f"open agent {given.agent}"),
+        )
+    except FailureError as error:
+        if is_cancelled_exception(error) or not failures.is_refusal(error):
+            raise
+        raise InvalidInput(failures.message(error)) from error
+    # Where opening took more than one workflow task, a replay knows only when the last one began.
+    run.state = _opened(given, agent, info)
+    if agent.route is not None:
+        route = agent.route
+        await run.record("reasoning", f"{route.task_kind}: {route.decision}, {route.reason}")
+
+
+def _opened(given: RunInput, agent: AgentSnapshot, info: workflow.Info) -> RunState:
+    return turns.opened(
+        given,
+        agent,
+        workflow.now(),
+        run_id=info.workflow_id,
+        first_execution_run_id=info.first_execution_run_id,
+        execution=info.original_execution_run_id,
+    )
+
+
+def _carried(state: RunState, info: workflow.Info) -> RunState:
+    """Take the state of this run's execution before; that of another run has its approvals."""
+    if state.first_execution_run_id != info.first_execution_run_id:
+        raise InvalidInput("AgentRun can't go on from the state of another run")
+    # Stays the same in a reset, as all that is replayed must.
+    state = state.model_copy(update={"execution": info.original_execution_run_id})
+    return gates.reopened(tool_calls.reopened(state))

@@ -20,7 +20,7 @@ from holdfast.run.steps import (
     Pause,
     RunTier,
 )
-from holdfast.workflows import attributes, guarding, saga
+from holdfast.workflows import guarding, run_context, tool_call
 from holdfast.workflows.projects import go_back, mark_checkpoint, open_project
 from holdfast.workflows.run_context import RunContext
 from holdfast.workflows.tiers import run_tier
@@ -81,7 +81,7 @@ async def _looked(run: RunContext, looks: tuple[gates.Look, ...]) -> tuple[Guard
         return (*lost, *await guarding.look(run, rest))
     if held != run.state.held:
         run.state = run.state.model_copy(update={"held": held})
-        attributes.hold(run.state)
+        run_context.hold(run.state)
     return await guarding.look(run, looks)
 
 
@@ -98,6 +98,6 @@ async def _ask_for_review(
 
 
 async def _compensate(run: RunContext) -> None:
-    undone = await saga.undo(run)
+    undone = await tool_call.undo(run)
     run.state = tripwires.after_compensation(run.state, undone)
     await run.record_end()

@@ -1,7 +1,10 @@
 """What an activity's failure means for the run. Pure."""
 
-from typing import get_args
+from typing import TypeVar, get_args
 
+from pydantic import TypeAdapter, ValidationError
+from temporalio import workflow
+from temporalio.common import RawValue
 from temporalio.exceptions import (
     ActivityError,
     ApplicationError,
@@ -11,9 +14,11 @@ from temporalio.exceptions import (
     TimeoutType,
 )
 from temporalio.exceptions import TimeoutError as ActivityTimeout
+from temporalio.workflow import ActivityConfig
 
 from holdfast.activities.callers import NOT_AS_DECIDED
 from holdfast.contracts.attempts import Attempts
+from holdfast.contracts.base import Contract
 from holdfast.contracts.errors import FailureKind
 from holdfast.contracts.tools import LONGEST_REASON, AnyCall, ErrorType, ToolContract, ToolFailure
 from holdfast.contracts.usage import CallUsage
@@ -21,12 +26,18 @@ from holdfast.policy.fallback import WORKER_LOST
 from holdfast.run.summaries import shortened
 
 TOOL_TIMEOUT = "ToolTimeout"
+
+
 UNREADABLE = "UnreadableResult"
+
+
 _CUT_OFF = {TOOL_TIMEOUT, "CancelledError", "ActivityPause", "ActivityReset"}
 """How an activity ends that its worker or an operator ended, before the tool was done."""
 
+
 _MODEL_ERRORS = frozenset[str](get_args(FailureKind))
 """How a model's failure is called (contracts/errors.py)."""
+
 
 _OURS = {"TranscriptMismatch", "InvalidInput"}
 """What says that the run can't go on as it is, with whatever model."""
@@ -154,7 +165,11 @@ def never_happened(call: AnyCall, finder: ToolContract) -> ToolFailure:
 
 
 _LATER = ("ask for it again", "go on without it")
+
+
 _LESS = ("ask for less at once", "go on without it")
+
+
 _OTHER = ("try other arguments", "go on without it")
 
 
@@ -176,3 +191,25 @@ def _kind(error: FailureError) -> str:
 
 def _cause(error: FailureError) -> BaseException | None:
     return error.cause if isinstance(error, ActivityError) else error
+
+
+Answer = TypeVar("Answer")
+
+
+async def answered(
+    activity: str, asked: Contract, answer: TypeAdapter[Answer], options: ActivityConfig
+) -> Answer:
+    """
+    Return what an activity came to. Raises ApplicationError where nobody can read that.
+
+    Left to Temporal, it would fail this workflow task, and each that is tried after it, for ever.
+    """
+    raw: RawValue | None = await workflow.execute_activity(
+        activity, asked, result_type=RawValue, **options
+    )
+    try:
+        return answer.validate_json(raw.payload.data if raw else b"")
+    except ValidationError:
+        raise ApplicationError(
+            f"what {activity!r} came to can't be read", type=UNREADABLE
+        ) from None

@@ -26,7 +26,7 @@ from holdfast.run import parts
 from holdfast.run.gates import LAYERS, Look, named
 from holdfast.run.summaries import shortened
 from holdfast.run.transcript import halted
-from holdfast.workflows import commands, failures, options, remote
+from holdfast.workflows import commands, failures, options
 from holdfast.workflows.children import ChildTask, run_child
 from holdfast.workflows.run_context import RunContext, is_cancellation
 
@@ -135,7 +135,7 @@ async def _scheduled(
         return await workflow.execute_local_activity(
             name, asked, result_type=GuardrailVerdicts, **options.local_guardrail(name, spec)
         )
-    return await remote.answered(name, asked, _VERDICTS, options.guardrail(name, spec))
+    return await failures.answered(name, asked, _VERDICTS, options.guardrail(name, spec))
 
 
 async def _command(run: RunContext, one: Look) -> tuple[GuardrailVerdict, ...]:

@@ -23,7 +23,7 @@ from holdfast.run import (
     turns,
 )
 from holdfast.run.steps import CallModel
-from holdfast.workflows import failures, guarding, options, remote
+from holdfast.workflows import failures, guarding, options
 from holdfast.workflows.run_context import RunContext, is_cancellation
 
 _REPLY = TypeAdapter(ModelReply)
@@ -72,7 +72,7 @@ async def _asked(run: RunContext, step: CallModel) -> ModelReply | _FailedCall:
     run.state = state.model_copy(update={"unheard": True})
     try:
         with run.doing(f"model {model}"):
-            return await remote.answered(
+            return await failures.answered(
                 "call_model",
                 call,
                 _REPLY,

@@ -11,7 +11,7 @@ from holdfast.contracts.transcript import UserTurn
 from holdfast.policy.project import rendered
 from holdfast.run import backtracking, tool_results
 from holdfast.run.transcript import appended, halted
-from holdfast.workflows import failures, options, saga
+from holdfast.workflows import failures, options, tool_call
 from holdfast.workflows.run_context import RunContext, is_cancellation
 
 
@@ -69,7 +69,7 @@ async def go_back(run: RunContext) -> None:
     workspace = checkpoint.workspace if checkpoint else ""
     with run.doing("workspace"):
         failure = await _restored(run, workspace) if workspace else None
-    undone = await saga.undo(run, workspace_restored=bool(workspace) and failure is None)
+    undone = await tool_call.undo(run, workspace_restored=bool(workspace) and failure is None)
     if failure is None:
         run.state = backtracking.gone_back(run.state, undone, workflow.now())
         return

@@ -1,10 +1,11 @@
-"""A run while a worker has it: its state, and the lines that it leaves in history."""
+"""One run: its state, what is under way, what the Temporal UI shows of it, and its rests."""
 
 import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
 
 from temporalio import workflow
+from temporalio.common import SearchAttributeKey
 from temporalio.exceptions import is_cancelled_exception
 
 from holdfast.activities.policy import PolicyActivities
@@ -12,9 +13,12 @@ from holdfast.contracts.budget import Budget
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.run import AuditEvent, Stop
 from holdfast.contracts.state import RunState
+from holdfast.guardrails.detectors import resource_claims
 from holdfast.policy import budgets
-from holdfast.run import summaries
+from holdfast.run import gates, summaries, tool_calls, turns
+from holdfast.run.summaries import waiting_details
 from holdfast.workflows import options
+from holdfast.workflows.views import standing
 
 
 def ends_if_cancelled() -> None:
@@ -107,3 +111,83 @@ class RunContext:
     def seconds_left(self) -> float | None:
         """Return what is left of the wall time, which doesn't count waits for people."""
         return budgets.seconds_left(self.state.agent.budget, self.state.ledger, self.elapsed())
+
+
+NAME = SearchAttributeKey.for_keyword("AgentName")
+
+
+TENANT = SearchAttributeKey.for_keyword("AgentTenant")
+
+
+STATUS = SearchAttributeKey.for_keyword("AgentStatus")
+
+
+PENDING = SearchAttributeKey.for_keyword_list("AgentPending")
+
+
+RESOURCES = SearchAttributeKey.for_keyword_list(resource_claims.ATTRIBUTE)
+
+
+MOST_SHOWN = 100
+"""Requests that can be searched for; the server ends a run whose attribute has 2,048 bytes."""
+
+
+def show(run: RunContext) -> None:
+    """Show where the run stands, if that has changed; each change is one event."""
+    state = run.state
+    workflow.set_current_details(waiting_details(state.requests))
+    if not state.agent.search_attributes:
+        return
+    shown = workflow.info().typed_search_attributes
+    waiting = [request.request_id for request in state.requests[:MOST_SHOWN]]
+    wanted = (
+        *(
+            key.value_set(value)
+            for key, value in (
+                (NAME, state.agent.name),
+                (TENANT, state.brief.tenant),
+                (STATUS, standing(state, run.in_flight)),
+            )
+            if shown.get(key) != value
+        ),
+        *([PENDING.value_set(waiting)] if list(shown.get(PENDING) or ()) != waiting else []),
+    )
+    if wanted:
+        workflow.upsert_search_attributes(wanted)  # pyright: ignore[reportUnknownMemberType] -- the SDK leaves a type argument out
+
+
+def hold(state: RunState) -> None:
+    """Say which resources the run is at, so that others find it by them."""
+    if state.agent.resources_searchable:
+        workflow.upsert_search_attributes(  # pyright: ignore[reportUnknownMemberType] -- as above
+            [RESOURCES.value_set(list(state.held))]
+        )
+
+
+@contextmanager
+def at_rest(run: RunContext) -> Generator[None]:
+    """Rest while the block lasts: that is no work, and what was allowed before is decided anew."""
+    began = workflow.now()
+    run.resting = True
+    show(run)
+    yield
+    waited = turns.waited(run.state, workflow.now() - began)
+    run.state = gates.reopened(tool_calls.reopened(waited))
+    run.resting = False
+    show(run)
+
+
+async def may_begin(run: RunContext) -> None:
+    """
+    Hold what a step is about to begin while the run is suspended, and for good if it is cancelled.
+
+    A run that is over isn't held: what it has to take back it still takes back.
+    """
+    if _is_held(run):
+        with at_rest(run):
+            await workflow.wait_condition(lambda: not _is_held(run))
+    ends_if_cancelled()
+
+
+def _is_held(run: RunContext) -> bool:
+    return run.state.suspended and run.state.outcome is None

@@ -20,7 +20,7 @@ from holdfast.contracts.budget import BudgetStatus
 from holdfast.contracts.state import RunState
 from holdfast.contracts.transcript import UserTurn
 from holdfast.run import requests, summaries, turns, verdicts
-from holdfast.workflows import attributes, authorizing, messages, options, resets
+from holdfast.workflows import authorizing, messages, options, resets, run_context
 from holdfast.workflows.inbox import InboundMessage
 from holdfast.workflows.run_context import RunContext, is_cancellation
 
@@ -49,7 +49,7 @@ class SignalHandler:
                 case message:
                     judged.append((letter, message))
         if not self._run.resting and any(letter.signal in HOLDING for letter in letters):
-            attributes.show(self._run)  # a run at rest is woken, and does so itself
+            run_context.show(self._run)  # a run at rest is woken, and does so itself
         if refused and may_record:
             await self._run.record("message refused", summaries.refusals_line(refused))
             await _over(self._run.state.run_id)

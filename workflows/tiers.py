@@ -24,7 +24,7 @@ from holdfast.run.tiers import (
     together,
 )
 from holdfast.run.transcript import halted
-from holdfast.workflows import guarding, saga
+from holdfast.workflows import guarding, tool_call
 from holdfast.workflows.children import ChildTask, run_child, run_children
 from holdfast.workflows.run_context import RunContext
 
@@ -52,7 +52,7 @@ async def run_tier(run: RunContext) -> None:
             run.state = answered(run.state, agent, candidate)
         case Ended(status, stop, taken_back):
             if taken_back:
-                stop = await saga.undo_all(run, stop)
+                stop = await tool_call.undo_all(run, stop)
             run.state = halted(run.state, stop, status)
         case Failed(reason) as failed:
             await run.record("tier failed", f"{NAMES[tier]} ({agent}): {reason}")

@@ -4,7 +4,7 @@ from temporalio import workflow
 
 from holdfast.policy import budgets, escalation
 from holdfast.run import escalations
-from holdfast.workflows import attributes
+from holdfast.workflows import run_context
 from holdfast.workflows.run_context import RunContext
 
 
@@ -21,7 +21,7 @@ async def watch_time(run: RunContext) -> None:
         )
         if trigger is not None:
             run.state = escalations.paused(run.state, trigger, workflow.now())
-            attributes.show(run)
+            run_context.show(run)
             await run.record("paused", f"{trigger.reason}: {trigger.detail}")
             await workflow.wait_condition(lambda: _is_at_work(run))
 

@@ -16,7 +16,7 @@ from holdfast.contracts.base import Contract
 from holdfast.contracts.run import WORKFLOW_TYPE, RunResult
 from holdfast.trace.values import Standing
 from holdfast.trace.words import duration, moment
-from holdfast.workflows import attributes
+from holdfast.workflows import run_context
 
 STATUSES: tuple[Standing, ...] = get_args(Standing)
 
@@ -78,11 +78,11 @@ async def _entry(client: Client, execution: WorkflowExecution) -> RunEntry:
     found = execution.typed_search_attributes
     return RunEntry(
         run_id=execution.id,
-        agent=found.get(attributes.NAME),
-        tenant=found.get(attributes.TENANT),
+        agent=found.get(run_context.NAME),
+        tenant=found.get(run_context.TENANT),
         status=await _standing(client, execution),
         # What a run that was terminated waited for stays in its attributes.
-        pending=() if execution.close_time else tuple(found.get(attributes.PENDING) or ()),
+        pending=() if execution.close_time else tuple(found.get(run_context.PENDING) or ()),
         started_at=execution.start_time,
         ended_at=execution.close_time,
     )
@@ -91,7 +91,7 @@ async def _entry(client: Client, execution: WorkflowExecution) -> RunEntry:
 async def _standing(client: Client, execution: WorkflowExecution) -> Standing:
     if execution.status is not None and execution.status in _ENDED:
         return _ENDED[execution.status]
-    known = execution.typed_search_attributes.get(attributes.STATUS)
+    known = execution.typed_search_attributes.get(run_context.STATUS)
     for standing in STATUSES:
         if standing == known:
             return standing

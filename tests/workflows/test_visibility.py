@@ -5,7 +5,7 @@ from structlog.testing import capture_logs
 from temporalio.client import Client, WorkflowFailureError
 
 from holdfast import call, say
-from holdfast.workflows.attributes import NAME, PENDING, STATUS, TENANT
+from holdfast.workflows.run_context import NAME, PENDING, STATUS, TENANT
 from tests.running import Runs
 from tests.sample import scripted
 
