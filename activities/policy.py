@@ -12,7 +12,14 @@ from holdfast.activities.basis import basis
 from holdfast.activities.callers import asking, check_run
 from holdfast.activities.clock import Clock
 from holdfast.activities.switchboard import KillSwitch
-from holdfast.contracts.approvals import Approvable, ApprovalRecord, JudgeInput, Verdict, Verdicts
+from holdfast.contracts.approvals import (
+    Approvable,
+    ApprovalRecord,
+    JudgeInput,
+    Message,
+    Verdict,
+    Verdicts,
+)
 from holdfast.contracts.base import JsonObject, canonical_json, digest
 from holdfast.contracts.bounds import FILLED, RULINGS, clipped, cut, size
 from holdfast.contracts.decisions import (
@@ -34,8 +41,9 @@ from holdfast.contracts.run import AuditEvent
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.tools import AnyCall, Draft, MalformedCall, ToolCall
 from holdfast.contracts.undoing import UndoRuling
+from holdfast.policy import budget_extension
 from holdfast.policy.allowlists import only_asks
-from holdfast.policy.approvals import Message, claimed, judge, lapsed
+from holdfast.policy.approvals import claimed, judge, lapsed
 from holdfast.policy.case import Case, DecisionFacts
 from holdfast.policy.engine import decide
 from holdfast.policy.loop_detection import effect
@@ -140,7 +148,8 @@ class PolicyActivities:
         given = (record for request in requests for record in request.approvals)
         trust = await self._trust(claimed(hearing), given)
         hearing = hearing.model_copy(update={"now": clock.now()})
-        return Verdicts(verdicts=_bounded(judge(hearing, trust)), execution=execution)
+        verdicts = budget_extension.after_extensions(hearing, judge(hearing, trust))
+        return Verdicts(verdicts=_bounded(verdicts), execution=execution)
 
     @activity.defn
     async def record(self, event: AuditEvent) -> None:

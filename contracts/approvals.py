@@ -317,6 +317,10 @@ class MessageOutcome(Contract):
     code: Code = Field(default="accepted", exclude_if=lambda code: code == "accepted")
 
 
+Message: TypeAlias = ApprovalSignal | AnswerSignal | ResolutionSignal
+"""What a person says to a request."""
+
+
 class Verdict(MessageOutcome):
     """
     The judgement of one message, as history keeps it.
@@ -344,7 +348,7 @@ class JudgeInput(Contract):
     execution: str
     agent: str
     requester: str
-    messages: tuple[ApprovalSignal | AnswerSignal | ResolutionSignal, ...]
+    messages: tuple[Message, ...]
     requests: tuple[Request, ...]
     closed: tuple[ClosedRequest, ...]
     now: datetime

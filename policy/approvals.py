@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from holdfast.contracts.approvals import (
     AnswerSignal,
@@ -11,6 +11,7 @@ from holdfast.contracts.approvals import (
     ApprovalSignal,
     Escalation,
     JudgeInput,
+    Message,
     Proof,
     Question,
     Request,
@@ -18,15 +19,11 @@ from holdfast.contracts.approvals import (
     Review,
     Verdict,
 )
-from holdfast.contracts.budget import BudgetStatus
-from holdfast.policy import budget_extension
 from holdfast.policy.authentication import Objection, verify
 from holdfast.policy.people import person
 from holdfast.policy.signatures import KeyClaim, key_claim
 from holdfast.policy.standing import counts
 from holdfast.policy.trust import Trust
-
-Message: TypeAlias = ApprovalSignal | AnswerSignal | ResolutionSignal
 
 
 class _Voice(NamedTuple):
@@ -71,9 +68,6 @@ def _judged(message: Message, hearing: JudgeInput, trust: Trust, given: _Given) 
     request = _request(message, hearing)
     if isinstance(request, Objection):
         return _refused(message, request)
-    if isinstance(message, ResolutionSignal):
-        objection = _no_extension(message, request, hearing.means)
-        return _accepted(message) if objection is None else _refused(message, objection)
     if not isinstance(message, ApprovalSignal) or not isinstance(request, Approvable):
         return _accepted(message)
     voice = _voice(message, request, hearing, trust)
@@ -110,20 +104,6 @@ def _lapsed(request: Approvable, hearing: JudgeInput, trust: Trust) -> tuple[str
         for record in request.approvals
         if not counts(record, request, trust, hearing.now)
     )
-
-
-def _no_extension(
-    message: ResolutionSignal, request: Request, means: BudgetStatus | None
-) -> Objection | None:
-    """Object to limits that extend nothing."""
-    if means is None or message.action != "extend" or message.budget is None:
-        return None
-    # The wait for this very message isn't in the ledger yet, and is no work.
-    elapsed = (request.requested_at - means.started_at).total_seconds()
-    reason = budget_extension.objection(
-        message.budget, means.limits, means.ceiling, means.ledger, elapsed
-    )
-    return None if reason is None else Objection("unreadable", reason)
 
 
 def _request(message: Message, hearing: JudgeInput) -> Request | Objection:

@@ -1,7 +1,9 @@
 """Whether what a person calls an extension of a run's limits is one. Pure."""
 
+from collections.abc import Iterable
 from decimal import Decimal
 
+from holdfast.contracts.approvals import JudgeInput, Message, ResolutionSignal, Verdict
 from holdfast.contracts.budget import Budget, Ledger, Limits
 from holdfast.policy import budgets
 
@@ -10,6 +12,29 @@ def extended(limits: Limits, change: Budget, ceiling: Budget | None) -> Limits:
     """Return the limits as a change leaves them; none is higher than the ceiling, if any."""
     changed = limits.changed_by(change)
     return changed if ceiling is None else budgets.within(changed, ceiling)
+
+
+def after_extensions(hearing: JudgeInput, verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
+    """Refuse those messages, of those that were accepted, which extend nothing."""
+    return tuple(
+        _after_extension(message, hearing, verdict)
+        for message, verdict in zip(hearing.messages, verdicts, strict=True)
+    )
+
+
+def _after_extension(message: Message, hearing: JudgeInput, verdict: Verdict) -> Verdict:
+    means = hearing.means
+    if not verdict.accepted or means is None or not isinstance(message, ResolutionSignal):
+        return verdict
+    if message.action != "extend" or message.budget is None:
+        return verdict
+    request = next(one for one in hearing.requests if one.request_id == message.request_id)
+    # The wait for this very message isn't in the ledger yet, and is no work.
+    elapsed = (request.requested_at - means.started_at).total_seconds()
+    reason = objection(message.budget, means.limits, means.ceiling, means.ledger, elapsed)
+    if reason is None:
+        return verdict
+    return Verdict(accepted=False, request_id=message.request_id, reason=reason, code="unreadable")
 
 
 def objection(

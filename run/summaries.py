@@ -3,7 +3,6 @@
 import json
 import shlex
 from collections.abc import Sequence
-from typing import TypeAlias
 
 from pydantic import ValidationError
 
@@ -13,6 +12,7 @@ from holdfast.contracts.approvals import (
     ApprovalRequest,
     ApprovalSignal,
     Escalation,
+    Message,
     Question,
     Request,
     ResolutionSignal,
@@ -23,8 +23,6 @@ from holdfast.contracts.decisions import Decided, Ruling
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.tools import AnyCall, ToolCall
 from holdfast.contracts.visible import visible
-
-Message: TypeAlias = ApprovalSignal | AnswerSignal | ResolutionSignal
 
 LIMIT = 160
 """The server keeps 400 bytes of a summary; a line of the UI shows about this many characters."""

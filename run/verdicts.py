@@ -8,6 +8,7 @@ from holdfast.contracts.approvals import (
     ApprovalSignal,
     Code,
     Escalation,
+    Message,
     MessageOutcome,
     Question,
     RefusedMessage,
@@ -18,7 +19,6 @@ from holdfast.contracts.approvals import (
 )
 from holdfast.contracts.state import RunState
 from holdfast.run import approvals, escalations, requests, tool_results
-from holdfast.run.summaries import Message
 from holdfast.run.transcript import halted
 
 KEPT_REFUSALS = 20

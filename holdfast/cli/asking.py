@@ -15,13 +15,13 @@ from holdfast.contracts.approvals import (
     ApprovalRequest,
     ApprovalSignal,
     Escalation,
+    Message,
     Question,
     Request,
     ResolutionSignal,
     Review,
 )
 from holdfast.contracts.errors import HoldfastError
-from holdfast.run.summaries import Message
 from holdfast.settings import Settings
 
 RETRY = 1.0

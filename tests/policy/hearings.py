@@ -15,6 +15,7 @@ from holdfast.contracts.approvals import (
     Verdict,
 )
 from holdfast.policy.approvals import judge
+from holdfast.policy.budget_extension import after_extensions
 from holdfast.policy.trust import Trust
 from tests.builders import (
     EXECUTION,
@@ -56,7 +57,8 @@ def a_hearing(
 def judged(
     message: Message, request: Request | None, trust: Trust = TRUST, **changes: object
 ) -> Verdict:
-    (verdict,) = judge(a_hearing([message], [request] if request else [], **changes), trust)
+    hearing = a_hearing([message], [request] if request else [], **changes)
+    (verdict,) = after_extensions(hearing, judge(hearing, trust))
     return verdict
 
 

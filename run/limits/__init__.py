@@ -1,0 +1,1 @@
+"""What a run may use, and what happens before it has used too much. Pure."""
