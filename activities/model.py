@@ -17,7 +17,7 @@ from holdfast.contracts.attempts import Attempts
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import ModelError, ModelRejected, ModelUnavailable
 from holdfast.contracts.model import ModelCall, ModelReply, ModelRequest
-from holdfast.policy import context
+from holdfast.run import context
 
 
 class ModelActivities:

@@ -9,7 +9,7 @@ from temporalio.exceptions import ApplicationError
 from holdfast.activities.callers import check_run
 from holdfast.contracts.control import ModelFacts
 from holdfast.contracts.run import AgentSnapshot, OpenRun
-from holdfast.policy import reasoning
+from holdfast.run.limits import reasoning
 
 
 class Searchability(Protocol):

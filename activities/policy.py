@@ -39,18 +39,17 @@ from holdfast.contracts.decisions import (
 from holdfast.contracts.errors import ToolError
 from holdfast.contracts.run import AuditEvent
 from holdfast.contracts.switches import Switch
-from holdfast.contracts.tools import AnyCall, Draft, MalformedCall, ToolCall
+from holdfast.contracts.tools import AnyCall, Draft, MalformedCall, ToolCall, effect
 from holdfast.contracts.undoing import UndoRuling
-from holdfast.policy import budget_extension
 from holdfast.policy.allowlists import only_asks
 from holdfast.policy.approvals import claimed, judge, lapsed
 from holdfast.policy.case import Case, DecisionFacts
 from holdfast.policy.engine import decide
-from holdfast.policy.loop_detection import effect
 from holdfast.policy.rules import Policy
 from holdfast.policy.signatures import KeyClaim
 from holdfast.policy.trust import Trust, TrustedIssuer, is_address
 from holdfast.policy.undoing import as_shown, rule_on, unfit
+from holdfast.run.limits import budget_extension
 from holdfast.tools.registry import ToolRegistry
 from holdfast.tools.tool import Tool
 

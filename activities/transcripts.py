@@ -6,7 +6,7 @@ from typing import Protocol, TypeAlias, TypeVar
 from holdfast.contracts.errors import TranscriptMismatch
 from holdfast.contracts.model import ModelCall, Prefix
 from holdfast.contracts.transcript import TranscriptDigest, TranscriptItem, TranscriptPage, View
-from holdfast.policy import context
+from holdfast.run import context
 
 Kept = TypeVar("Kept")
 _Items: TypeAlias = tuple[TranscriptItem, ...]

@@ -85,7 +85,7 @@ class ModelCall(Contract):
 
     The transcript is the one up to `base`, then `items`; behind them its rolling digest, begun
     from `origin`, must be that of `head`. Of what stands before item number `pruned_before` the
-    model is shown what policy/context.py leaves of it within `max_context_bytes`. A model that is
+    model is shown what run/context.py leaves of it within `max_context_bytes`. A model that is
     asked `without_tools` may only say something. `unheard`: what its provider keeps may be ahead
     of the transcript, because a reply was dropped or never came. `calls_left` are those of tools
     that the budget leaves, where hosted ones may use them up. No attempt is repeated that would

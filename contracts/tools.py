@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from pydantic import Field, JsonValue
 
-from holdfast.contracts.base import Contract, Inbound, JsonObject, Written, kept
+from holdfast.contracts.base import Contract, Inbound, JsonObject, Written, digest, kept
 from holdfast.contracts.bounds import Count, Seconds
 
 ErrorType = Literal[
@@ -25,8 +25,10 @@ ErrorType = Literal[
     "aborted",
 ]
 
+
 LONGEST_REASON = 4_000
 """Characters of a failure's reason; a failure goes to the model whole."""
+
 
 TOOL_NAME = r"^[a-zA-Z][a-zA-Z0-9_]{0,63}$"
 
@@ -310,3 +312,8 @@ class ToolFailure(Contract):
 
 
 ToolResult: TypeAlias = Annotated[ToolSuccess | ToolFailure, Field(discriminator="status")]
+
+
+def effect(name: str, values: JsonObject) -> str:
+    """Return what makes two calls do the same, however their arguments are written."""
+    return digest([name, values])

@@ -13,7 +13,7 @@ from holdfast.contracts.control import Backtracking, Fallback, Tiers, Triggers
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.tools import HostedTool
 from holdfast.guardrails.definition import Guardrail
-from holdfast.policy import fallback
+from holdfast.run.limits import fallback
 from holdfast.tools.tool import Tool
 
 HOSTED = ("code_execution", "file_search", "web_fetch", "web_search")

@@ -11,9 +11,8 @@ from pathlib import PurePosixPath
 from typing import TypeAlias
 
 from holdfast.contracts.decisions import AskUser, Decision, Deny
-from holdfast.contracts.tools import ToolCall, ToolContract
+from holdfast.contracts.tools import ToolCall, ToolContract, effect
 from holdfast.policy.case import Case, DecisionFacts
-from holdfast.policy.loop_detection import effect
 from holdfast.policy.matching import forbidden_by
 from holdfast.policy.permission_checks import TELL, TERMS, permitted, strengthened
 from holdfast.policy.rules import NO_POLICY, Policy

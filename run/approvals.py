@@ -20,8 +20,8 @@ from holdfast.contracts.run import Stop
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.tools import AnyCall, ToolCall
 from holdfast.policy import standing
-from holdfast.policy.escalation import Trigger
 from holdfast.run import answers, gates, requests, tool_results
+from holdfast.run.limits.triggers import Trigger
 from holdfast.run.summaries import call_line, one_line, spelled
 from holdfast.run.transcript import halted
 

@@ -7,8 +7,7 @@ from holdfast.contracts.run import Stop
 from holdfast.contracts.state import RunState
 from holdfast.contracts.transcript import AssistantTurn, Span, UserTurn, View
 from holdfast.contracts.usage import CallUsage
-from holdfast.policy import context
-from holdfast.run import escalations
+from holdfast.run import context, escalations
 from holdfast.run.transcript import appended, measured
 
 WORTHWHILE = 0.8

@@ -8,9 +8,9 @@ from holdfast.contracts.control import ModelAttempt
 from holdfast.contracts.run import Stop
 from holdfast.contracts.state import RunState
 from holdfast.contracts.transcript import UserTurn
-from holdfast.policy import budget_extension, context, loop_detection
-from holdfast.policy.escalation import Trigger
-from holdfast.run import answers, gates, requests, tool_results
+from holdfast.run import answers, context, gates, requests, tool_results
+from holdfast.run.limits import budget_extension, loop_detection
+from holdfast.run.limits.triggers import Trigger
 from holdfast.run.transcript import aborted, halted
 
 MODELS = "models"

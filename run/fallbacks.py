@@ -8,8 +8,8 @@ from holdfast.contracts.run import Stop
 from holdfast.contracts.state import RunState
 from holdfast.contracts.transcript import UserTurn
 from holdfast.contracts.usage import CallUsage
-from holdfast.policy import budgets, fallback
 from holdfast.run import escalations, turns
+from holdfast.run.limits import budgets, fallback
 from holdfast.run.summaries import shortened
 from holdfast.run.transcript import appended, halted
 

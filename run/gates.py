@@ -11,7 +11,7 @@ from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult, ToolSuccess
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 from holdfast.guardrails.detectors import resource_claims
-from holdfast.policy import confidence, escalation
+from holdfast.run.limits import confidence, triggers
 from holdfast.run.summaries import call_line, spelled
 from holdfast.run.tool_results import HAPPENED
 
@@ -182,11 +182,11 @@ def without_guardrails(state: RunState) -> tuple[str, ...]:
     return tuple(one for one in state.reviewed if not one.startswith(GUARDRAIL))
 
 
-def doubt(state: RunState) -> escalation.Trigger | None:
+def doubt(state: RunState) -> triggers.Trigger | None:
     """Say why somebody must look at an answer before it counts."""
     if not state.agent.escalates:
         return None
-    return escalation.unsure(state.agent.triggers, score(state), state.acknowledged)
+    return triggers.unsure(state.agent.triggers, score(state), state.acknowledged)
 
 
 def score(state: RunState) -> confidence.Score:

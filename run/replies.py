@@ -11,8 +11,8 @@ from holdfast.contracts.run import Stop
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.tools import AnyCall
 from holdfast.contracts.transcript import AssistantTurn, UserTurn
-from holdfast.policy import budgets, loop_detection
 from holdfast.run import answers, backtracking, escalations, fallbacks, requests, turns
+from holdfast.run.limits import budgets, loop_detection
 from holdfast.run.summaries import LIMIT, shortened
 from holdfast.run.transcript import appended, halted
 

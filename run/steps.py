@@ -8,11 +8,11 @@ from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.control import Gate
 from holdfast.contracts.run import Stop
 from holdfast.contracts.state import CallState, RunState
-from holdfast.policy import budgets, escalation
-from holdfast.policy.escalation import Trigger
 from holdfast.run import approvals, compaction, gates, tool_calls, verdicts
 from holdfast.run.approvals import ReviewSubject
 from holdfast.run.gates import Look
+from holdfast.run.limits import budgets, triggers
+from holdfast.run.limits.triggers import Trigger
 from holdfast.run.transcript import carried
 
 
@@ -194,8 +194,8 @@ def _with_calls(state: RunState, elapsed: float) -> Step:
         return Halt(stop)
     batch = tool_calls.following(state)
     if not all(tool_calls.changes_nothing(state, call) for call in batch):
-        triggers, domain = state.agent.triggers, state.brief.domain
-        if sensitive := escalation.sensitive(triggers, domain, state.reviewed):
+        domain, reviewed = state.brief.domain, state.reviewed
+        if sensitive := triggers.sensitive(state.agent.triggers, domain, reviewed):
             return AskForReview(approvals.of_domain(state, sensitive, batch), state.agent.review)
     if looks := gates.before_calls(state, batch):
         return Guard("calls", looks, batch)
@@ -221,10 +221,12 @@ def _with_answer(state: RunState) -> Step:
 
 def _at_its_end(state: RunState, elapsed: float) -> Step | None:
     """Say what keeps the run from going on: a person is asked before a limit is met."""
-    budget, ledger, triggers = state.agent.budget, state.ledger, state.agent.triggers
+    agent, budget, ledger = state.agent, state.agent.budget, state.ledger
     if state.agent.escalates:
         worked = budgets.worked_seconds(ledger, elapsed)
-        if paused := escalation.paused_by(triggers, budget, ledger, worked, state.acknowledged):
+        if paused := triggers.paused_by(
+            agent.triggers, budget, ledger, worked, state.acknowledged
+        ):
             return Pause(paused)
     if stop := budgets.exhausted(budget, ledger, elapsed):
         return Halt(stop)
@@ -242,7 +244,7 @@ def _ahead_of_a_limit(state: RunState, stop: Stop) -> Step | None:
     name = f"estimate:{stop.reason}"
     if name in state.acknowledged:
         return None  # they let it go on: the limit itself still holds
-    return Pause(escalation.Trigger(name, "pause_and_escalate", stop.reason, stop.detail))
+    return Pause(triggers.Trigger(name, "pause_and_escalate", stop.reason, stop.detail))
 
 
 def _towards_an_answer(state: RunState) -> Step:

@@ -13,8 +13,8 @@ from holdfast.contracts.control import Approach, Candidate, Subtask, Tiers
 from holdfast.contracts.run import RunResult, RunStatus, Stop
 from holdfast.contracts.state import RunState
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
-from holdfast.policy import budgets, fallback
 from holdfast.run import answers, parts
+from holdfast.run.limits import budgets, fallback
 from holdfast.run.parts import AT_ONCE
 from holdfast.run.summaries import objections, shortened
 from holdfast.run.transcript import appended

@@ -18,7 +18,7 @@ from holdfast.contracts.tools import (
     ToolResult,
     ToolSuccess,
 )
-from holdfast.policy import loop_detection
+from holdfast.run.limits import loop_detection
 from holdfast.run.summaries import call_line, shortened
 
 HAPPENED = {"ok", "outcome_unknown"}

@@ -7,8 +7,7 @@ from holdfast.contracts.run import RunStatus, Stop
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.tools import AnyCall, ToolCall, ToolFailure, ToolResult
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptDigest, TranscriptItem
-from holdfast.policy import context
-from holdfast.run import gates
+from holdfast.run import context, gates
 
 
 def appended(state: RunState, *items: TranscriptItem) -> RunState:

@@ -8,8 +8,8 @@ from holdfast.contracts.guardrails import GuardrailVerdict, OnTrip
 from holdfast.contracts.run import Stop
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.transcript import UserTurn
-from holdfast.policy import loop_detection
 from holdfast.run import answers, approvals, escalations, gates, requests, tool_results
+from holdfast.run.limits import loop_detection
 from holdfast.run.summaries import shortened, spelled
 from holdfast.run.transcript import appended, halted
 

@@ -12,8 +12,8 @@ from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.tools import Draft, ToolFailure, ToolResult, idempotency_key
 from holdfast.contracts.transcript import UserTurn
 from holdfast.contracts.usage import CallUsage
-from holdfast.policy import budgets, fallback, loop_detection
 from holdfast.run import answers, escalations, tool_calls, tool_results
+from holdfast.run.limits import budgets, fallback, loop_detection
 from holdfast.run.tool_results import draft_only, too_large_to_show
 from holdfast.run.transcript import appended, closing
 

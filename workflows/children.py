@@ -22,8 +22,8 @@ from holdfast.contracts.budget import Budget, Ledger
 from holdfast.contracts.control import KnownEffect
 from holdfast.contracts.run import WORKFLOW_TYPE, RunInput, RunResult, Stop, is_run_id
 from holdfast.contracts.usage import CallUsage
-from holdfast.policy import budgets
 from holdfast.run import parts, summaries, turns
+from holdfast.run.limits import budgets
 from holdfast.run.parts import AT_ONCE
 from holdfast.workflows import failures
 from holdfast.workflows.run_context import RunContext, is_cancellation

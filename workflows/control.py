@@ -6,9 +6,9 @@ from temporalio import workflow
 
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.guardrails import GuardrailVerdict
-from holdfast.policy.escalation import Trigger
 from holdfast.run import approvals, escalations, gates, tool_calls, tripwires, turns
 from holdfast.run.approvals import ReviewSubject
+from holdfast.run.limits.triggers import Trigger
 from holdfast.run.steps import (
     AskForReview,
     Compensate,

@@ -22,7 +22,7 @@ from holdfast.contracts.base import Contract
 from holdfast.contracts.errors import FailureKind
 from holdfast.contracts.tools import LONGEST_REASON, AnyCall, ErrorType, ToolContract, ToolFailure
 from holdfast.contracts.usage import CallUsage
-from holdfast.policy.fallback import WORKER_LOST
+from holdfast.run.limits.fallback import WORKER_LOST
 from holdfast.run.summaries import shortened
 
 TOOL_TIMEOUT = "ToolTimeout"
@@ -80,7 +80,7 @@ def is_the_models(error: FailureError) -> bool:
 
 
 def kind(error: FailureError) -> str:
-    """Say by one word why a `call_model` failed (policy/fallback.py)."""
+    """Say by one word why a `call_model` failed (run/limits/fallback.py)."""
     cause = _cause(error)
     if isinstance(cause, ActivityTimeout) and cause.type is TimeoutType.HEARTBEAT:
         return WORKER_LOST

@@ -21,9 +21,9 @@ from holdfast.contracts.guardrails import (
 )
 from holdfast.contracts.run import RunResult, Stop
 from holdfast.contracts.tools import ToolFailure
-from holdfast.policy import budgets
 from holdfast.run import parts
 from holdfast.run.gates import LAYERS, Look, named
+from holdfast.run.limits import budgets
 from holdfast.run.summaries import shortened
 from holdfast.run.transcript import halted
 from holdfast.workflows import commands, failures, options

@@ -11,7 +11,6 @@ from holdfast.contracts.control import ModelAttempt
 from holdfast.contracts.model import ModelReply
 from holdfast.contracts.state import RunState
 from holdfast.contracts.usage import CallUsage
-from holdfast.policy import budgets, fallback
 from holdfast.run import (
     answers,
     backtracking,
@@ -22,6 +21,7 @@ from holdfast.run import (
     tripwires,
     turns,
 )
+from holdfast.run.limits import budgets, fallback
 from holdfast.run.steps import CallModel
 from holdfast.workflows import failures, guarding, options
 from holdfast.workflows.run_context import RunContext, is_cancellation

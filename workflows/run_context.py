@@ -14,8 +14,8 @@ from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.run import AuditEvent, Stop
 from holdfast.contracts.state import RunState
 from holdfast.guardrails.detectors import resource_claims
-from holdfast.policy import budgets
 from holdfast.run import gates, summaries, tool_calls, turns
+from holdfast.run.limits import budgets
 from holdfast.run.summaries import waiting_details
 from holdfast.workflows import options
 from holdfast.workflows.views import standing

@@ -2,8 +2,8 @@
 
 from temporalio import workflow
 
-from holdfast.policy import budgets, escalation
 from holdfast.run import escalations
+from holdfast.run.limits import budgets, triggers
 from holdfast.workflows import run_context
 from holdfast.workflows.run_context import RunContext
 
@@ -16,7 +16,7 @@ async def watch_time(run: RunContext) -> None:
         state, agent = run.state, run.state.agent
         if state.outcome is not None:
             return
-        trigger = escalation.paused_by(
+        trigger = triggers.paused_by(
             agent.triggers, agent.budget, state.ledger, _worked(run), state.acknowledged
         )
         if trigger is not None:
@@ -35,7 +35,7 @@ def _until_slow(run: RunContext) -> float | None:
     agent = run.state.agent
     if not agent.escalates or run.state.outcome is not None:
         return None
-    return escalation.seconds_until_slow(agent.triggers, _worked(run), run.state.acknowledged)
+    return triggers.seconds_until_slow(agent.triggers, _worked(run), run.state.acknowledged)
 
 
 def _worked(run: RunContext) -> float:

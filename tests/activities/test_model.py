@@ -26,7 +26,7 @@ from holdfast.contracts.transcript import (
     View,
 )
 from holdfast.contracts.usage import CallUsage
-from holdfast.policy import context
+from holdfast.run import context
 from tests.adapters import conversations as told
 from tests.adapters.provider_server import ProviderServer
 from tests.adapters.samples.openai import WORDS

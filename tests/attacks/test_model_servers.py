@@ -14,7 +14,7 @@ from holdfast import Agent, App
 from holdfast.adapters import heads, meter
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.contracts.approvals import Escalation
-from holdfast.policy.fallback import EXHAUSTED
+from holdfast.run.limits.fallback import EXHAUSTED
 from tests.adapters.dialects import Dialect
 from tests.adapters.provider_server import ProviderServer
 from tests.attacks.net import answering

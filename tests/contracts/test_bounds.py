@@ -21,8 +21,8 @@ from holdfast.contracts.control import Backtracking, Decomposition, Fallback, Ti
 from holdfast.contracts.model import ModelSettings
 from holdfast.contracts.run import RunInput
 from holdfast.contracts.usage import CallUsage
-from holdfast.policy import budget_extension, budgets
 from holdfast.run import turns
+from holdfast.run.limits import budget_extension, budgets
 from holdfast.run.summaries import objections
 from holdfast.workflows.views import ContextQuery, PageQuery
 from tests.builders import IDS, NOW, a_state

@@ -9,7 +9,7 @@ from holdfast import Fallback, Reply, ScriptTurn, call, calls, say
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.tools import ToolFailure
 from holdfast.contracts.transcript import ToolTurn
-from holdfast.policy.fallback import EXHAUSTED
+from holdfast.run.limits.fallback import EXHAUSTED
 from tests.control.controlled import (
     asked_models,
     broken,

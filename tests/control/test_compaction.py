@@ -7,7 +7,7 @@ import pytest
 
 from holdfast import Agent, App, Budget, Triggers
 from holdfast.contracts.base import JsonObject
-from holdfast.policy.context import SUMMARISE
+from holdfast.run.context import SUMMARISE
 from tests.adapters.provider_server import ProviderServer
 from tests.control.controlled import (
     asked,

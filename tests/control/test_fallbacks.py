@@ -10,7 +10,7 @@ from holdfast import Budget, Fallback, Reply, ScriptTurn, call, say
 from holdfast.contracts.control import ModelAttempt
 from holdfast.contracts.errors import FailureKind
 from holdfast.contracts.model import StopCause
-from holdfast.policy.fallback import EXHAUSTED
+from holdfast.run.limits.fallback import EXHAUSTED
 from tests.control.controlled import (
     asked_models,
     asked_to_resolve,

@@ -12,9 +12,9 @@ from holdfast.contracts.control import Candidate, Compensation
 from holdfast.contracts.guardrails import Signals
 from holdfast.contracts.tools import ToolFailure
 from holdfast.contracts.transcript import UserTurn
-from holdfast.policy.escalation import Trigger
 from holdfast.run import approvals, escalations, gates, steps, tripwires
 from holdfast.run.approvals import ReviewSubject
+from holdfast.run.limits.triggers import Trigger
 from holdfast.run.steps import AskForReview
 from tests.builders import NOW, a_call, a_state, allowed, asked_for, ruled_upon, to_approve
 from tests.control.ends import a_guardrail, a_run, a_tripwire, answering, came_to

@@ -6,7 +6,7 @@ from examples.fallbacks.app import app
 from examples.fallbacks.chains import MODELS, chain
 from holdfast.contracts.approvals import Escalation
 from holdfast.contracts.base import JsonObject
-from holdfast.policy.fallback import EXHAUSTED
+from holdfast.run.limits.fallback import EXHAUSTED
 from tests.running import Runs
 
 AT_ONCE: JsonObject = {"max_model_retries": 0}

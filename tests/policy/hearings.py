@@ -15,8 +15,8 @@ from holdfast.contracts.approvals import (
     Verdict,
 )
 from holdfast.policy.approvals import judge
-from holdfast.policy.budget_extension import after_extensions
 from holdfast.policy.trust import Trust
+from holdfast.run.limits.budget_extension import after_extensions
 from tests.builders import (
     EXECUTION,
     NOW,

@@ -11,7 +11,14 @@ from pydantic import JsonValue
 from holdfast.contracts.budget import Budget, Ledger, Limits
 from holdfast.contracts.run import Stop
 from holdfast.contracts.usage import CallUsage
-from holdfast.policy.budgets import absorbed, exhausted, remaining, shared, too_many_calls, within
+from holdfast.run.limits.budgets import (
+    absorbed,
+    exhausted,
+    remaining,
+    shared,
+    too_many_calls,
+    within,
+)
 from tests.policy.usages import USAGES, cost, tokens
 
 

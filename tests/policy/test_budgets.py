@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from holdfast.contracts.budget import Budget, Ledger
 from holdfast.contracts.run import Stop
 from holdfast.contracts.usage import CallUsage
-from holdfast.policy.budgets import (
+from holdfast.run.limits.budgets import (
     counted,
     exhausted,
     reserved,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.contracts.guardrails import Signals
-from holdfast.policy.confidence import Score, is_below, score
+from holdfast.run.limits.confidence import Score, is_below, score
 
 UNMEASURED = Signals()
 

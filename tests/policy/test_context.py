@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from holdfast.contracts.tools import ArtifactRef, ToolFailure, ToolResult, ToolSuccess
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn, View
-from holdfast.policy.context import (
+from holdfast.run.context import (
     LONGEST_QUESTION,
     carried,
     lasting,

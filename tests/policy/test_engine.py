@@ -8,7 +8,7 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.decisions import Allow, AskUser, Deny, RunAsDraftOnly
 from holdfast.contracts.tools import Draft, Risk, ToolCall, ToolContract
 from holdfast.policy.engine import DecisionFacts, decide
-from holdfast.policy.loop_detection import fingerprint
+from holdfast.run.limits.loop_detection import fingerprint
 from tests.builders import a_call, a_contract, a_record
 from tests.policy.policies import a_policy, said, some_facts
 

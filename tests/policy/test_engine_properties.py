@@ -15,10 +15,10 @@ from holdfast.contracts.tools import Draft, Risk, ToolCall, ToolContract
 from holdfast.policy.case import Case as Subject
 from holdfast.policy.conditions import Condition, compiled
 from holdfast.policy.engine import DecisionFacts, decide
-from holdfast.policy.loop_detection import fingerprint
 from holdfast.policy.matching import fit, forbidden_by, governing
 from holdfast.policy.risk import DEFAULTS
 from holdfast.policy.rules import OPENING, Effect, Match, Policy, PolicyRule
+from holdfast.run.limits.loop_detection import fingerprint
 from tests.builders import NOW, a_contract, a_proof, a_record
 from tests.policy.policies import VOUCHING
 

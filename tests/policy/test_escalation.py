@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from holdfast.contracts.budget import Budget, Ledger
 from holdfast.contracts.control import Triggers
 from holdfast.contracts.usage import CallUsage
-from holdfast.policy.confidence import Part, Score
-from holdfast.policy.escalation import Trigger, paused_by, seconds_until_slow, sensitive, unsure
+from holdfast.run.limits.confidence import Part, Score
+from holdfast.run.limits.triggers import Trigger, paused_by, seconds_until_slow, sensitive, unsure
 
 DEFAULT = Triggers()
 EXPECTED = Triggers(expected_time=10)

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from holdfast.contracts.budget import Budget, Ledger, Limits
 from holdfast.contracts.usage import CallUsage
-from holdfast.policy.budget_extension import objection
+from holdfast.run.limits.budget_extension import objection
 
 LIMITS = Limits(max_steps=10, max_tokens=1000, max_cost=Decimal(1), max_wall_time=60)
 LEDGER = Ledger(

@@ -8,7 +8,7 @@ from holdfast.contracts.budget import Budget
 from holdfast.contracts.control import Fallback, Reaction
 from holdfast.contracts.errors import FailureKind
 from holdfast.contracts.model import StopCause
-from holdfast.policy.fallback import (
+from holdfast.run.limits.fallback import (
     DEFAULTS,
     EXHAUSTED,
     WORKER_LOST,

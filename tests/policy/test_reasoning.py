@@ -10,7 +10,7 @@ from holdfast.adapters.base import Rendered
 from holdfast.contracts.control import ReasoningRoute
 from holdfast.contracts.model import Effort, ModelRequest, ModelSettings, Prefix
 from holdfast.contracts.transcript import UserTurn
-from holdfast.policy.reasoning import TABLE, route, routed
+from holdfast.run.limits.reasoning import TABLE, route, routed
 
 Decision = Literal["on", "off", "agent"]
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from holdfast.contracts.budget import Budget, Ledger
 from holdfast.contracts.tools import AnyCall, MalformedCall, ToolCall, ToolResult
-from holdfast.policy.loop_detection import (
+from holdfast.run.limits.loop_detection import (
     LONGEST_CYCLE,
     begun_again,
     count_call,

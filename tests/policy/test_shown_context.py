@@ -14,15 +14,8 @@ from holdfast.contracts.transcript import (
     UserTurn,
     View,
 )
-from holdfast.policy import context
-from holdfast.policy.context import (
-    extent,
-    prune_point,
-    settled_before,
-    shown,
-    summary_point,
-    total,
-)
+from holdfast.run import context
+from holdfast.run.context import extent, prune_point, settled_before, shown, summary_point, total
 from tests.builders import MODEL, a_call, a_success, a_transcript
 from tests.policy.test_context import question
 

@@ -5,11 +5,10 @@ from datetime import timedelta
 import pytest
 from pydantic import JsonValue
 
-from holdfast.contracts.tools import ResourceScope, Risk
+from holdfast.contracts.tools import ResourceScope, Risk, effect
 from holdfast.contracts.undoing import UndoRuling
 from holdfast.policy.allowlists import only_asks
 from holdfast.policy.case import Case
-from holdfast.policy.loop_detection import effect
 from holdfast.policy.trust import TrustedIssuer
 from holdfast.policy.undoing import as_shown, rule_on
 from tests.builders import NOW, a_call, a_contract, a_record

@@ -14,9 +14,9 @@ from holdfast.contracts.control import Backtracking, Triggers
 from holdfast.guardrails.builtin import BUILTIN
 from holdfast.guardrails.definition import ON_TRIP
 from holdfast.guardrails.detectors.destruction import REASON
-from holdfast.policy.escalation import ASKINGS
-from holdfast.policy.fallback import DEFAULTS, EXHAUSTED
 from holdfast.run.backtracking import EXCEEDED
+from holdfast.run.limits.fallback import DEFAULTS, EXHAUSTED
+from holdfast.run.limits.triggers import ASKINGS
 from tests.shape.tree import ROOT, TREES
 
 DOCS = ROOT / "docs"

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, RootModel
 
 from holdfast import Risk, tool
 from holdfast.contracts.base import JsonObject, digest
-from holdfast.policy.loop_detection import effect
+from holdfast.contracts.tools import effect
 
 
 class Label(BaseModel):

@@ -14,7 +14,7 @@ from holdfast import Decomposition, Reply, Script, ScriptTurn, Tiers, Triggers, 
 from holdfast.contracts.budget import Budget, Ledger
 from holdfast.contracts.run import RunResult, UsageReport
 from holdfast.contracts.usage import CallUsage, UsageMetrics
-from holdfast.policy import budgets
+from holdfast.run.limits import budgets
 from holdfast.runner import replayer
 from holdfast.trace.reader import read_trace
 from holdfast.workflows.agent_run import AgentRun

@@ -7,8 +7,8 @@ import pytest
 from holdfast.contracts.decisions import Allow, Decided, RunAsDraftOnly, RunInSandbox
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.tools import ArtifactRef, Risk, ToolCall, ToolSuccess
-from holdfast.policy.loop_detection import fingerprint
 from holdfast.run import steps, tool_calls, turns, verdicts
+from holdfast.run.limits.loop_detection import fingerprint
 from tests.builders import (
     FIRST,
     NOW,

@@ -10,8 +10,8 @@ from holdfast.contracts.state import RunState
 from holdfast.contracts.tools import ToolFailure
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from holdfast.contracts.usage import UsageMetrics
-from holdfast.policy.escalation import Trigger
 from holdfast.run import escalations, tool_results, verdicts
+from holdfast.run.limits.triggers import Trigger
 from holdfast.run.transcript import appended
 from tests.builders import (
     LATER,

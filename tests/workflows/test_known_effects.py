@@ -17,8 +17,7 @@ from holdfast import (
 )
 from holdfast.contracts.control import Effect
 from holdfast.contracts.errors import ModelRejected
-from holdfast.contracts.tools import ToolFailure
-from holdfast.policy.loop_detection import effect
+from holdfast.contracts.tools import ToolFailure, effect
 from holdfast.runner import replayer
 from holdfast.workflows.agent_run import AgentRun
 from tests.control.guarded import guarded

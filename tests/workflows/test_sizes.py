@@ -19,10 +19,9 @@ from holdfast.contracts.guardrails import LONGEST_REASON
 from holdfast.contracts.state import RunState
 from holdfast.contracts.tools import ToolResult
 from holdfast.contracts.transcript import ToolTurn, UserTurn
-from holdfast.policy import context
 from holdfast.policy.approvals import judge
 from holdfast.policy.trust import Trust
-from holdfast.run import requests, steps, tiers, turns
+from holdfast.run import context, requests, steps, tiers, turns
 from holdfast.run.steps import ContinueAsNew, Halt
 from holdfast.run.transcript import appended, bounded, carried
 from holdfast.workflows import commands, views

@@ -16,8 +16,7 @@ from holdfast.contracts.transcript import (
     UserTurn,
     View,
 )
-from holdfast.policy import context
-from holdfast.run import requests
+from holdfast.run import context, requests
 from holdfast.run.transcript import appended, carried, halted, pruned
 from holdfast.run.turns import model_call
 from tests.builders import (

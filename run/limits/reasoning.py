@@ -1,17 +1,4 @@
-"""
-Whether the kind of a task asks for extended reasoning.
-
-Three wishes meet when a model fails in the middle of a hard task, and they have this order:
-
-1. Availability. The chain of models (policy/fallback.py) says who answers. No route keeps a run
-   from going on with the next model, and none moves it to another one.
-2. The route, decided once when the run begins. It holds for whatever model answers, because it is
-   part of the settings that all models of the run are asked with.
-3. What a model can do. One that can't reason answers without, and its adapter says so in a note,
-   which history has once. One that can't be kept from it is asked for as little as it allows.
-
-Reasoning that one model has written is never shown to another.
-"""
+"""TODO."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
@@ -21,6 +8,7 @@ from holdfast.contracts.model import Effort, ModelSettings
 
 EXTENDED: Effort = "high"
 """What an agent is asked for that doesn't ask for extended reasoning itself."""
+
 
 _IS_EXTENDED: frozenset[Effort | None] = frozenset({"medium", "high", "xhigh", "max"})
 
@@ -51,6 +39,7 @@ TABLE: Mapping[str, Row] = {
     "file_operations": Row("never", ("file_operation",)),
 }
 """A qualifier stands behind the kind: `code_review:critical`."""
+
 
 _NAMES = {name: kind for kind, row in TABLE.items() for name in (kind, *row.also_called)}
 

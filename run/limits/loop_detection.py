@@ -1,6 +1,6 @@
-"""Whether a run goes round in circles."""
+"""TODO."""
 
-from holdfast.contracts.base import JsonObject, digest
+from holdfast.contracts.base import digest
 from holdfast.contracts.budget import Ledger, Limits
 from holdfast.contracts.run import Stop
 from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult
@@ -8,7 +8,9 @@ from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult
 LONGEST_CYCLE = 6
 """Calls: a run that goes round in a longer circle is ended by its other limits."""
 
+
 NONE = (0,) * LONGEST_CYCLE
+
 
 SHORT = 16
 """Digits of a fingerprint that tell calls apart which follow upon each other."""
@@ -18,11 +20,6 @@ def fingerprint(call: AnyCall) -> str:
     """Return what makes two calls the same: tool and arguments, in whatever order of keys."""
     arguments = call.arguments if isinstance(call, ToolCall) else call.raw_arguments
     return digest([call.name, arguments])
-
-
-def effect(name: str, values: JsonObject) -> str:
-    """Return what makes two calls do the same, however their arguments are written."""
-    return digest([name, values])
 
 
 def count_call(ledger: Ledger, call: AnyCall, *, pollable: bool = False) -> Ledger:

@@ -1,9 +1,4 @@
-"""
-How sure we may be of an answer, from what was measured about it.
-
-What nobody measured is left out of the mean: it is neither good nor bad. What a model says of its
-own confidence is no signal.
-"""
+"""TODO."""
 
 from statistics import fmean
 from typing import Literal, NamedTuple
@@ -12,6 +7,7 @@ from holdfast.contracts.guardrails import Signals
 
 DIGITS = 4
 """The parts have one digit, so more of their mean is noise of the arithmetic."""
+
 
 _NOISE = 1e-9
 

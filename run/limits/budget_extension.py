@@ -1,11 +1,11 @@
-"""Whether what a person calls an extension of a run's limits is one. Pure."""
+"""TODO."""
 
 from collections.abc import Iterable
 from decimal import Decimal
 
 from holdfast.contracts.approvals import JudgeInput, Message, ResolutionSignal, Verdict
 from holdfast.contracts.budget import Budget, Ledger, Limits
-from holdfast.policy import budgets
+from holdfast.run.limits import budgets
 
 
 def extended(limits: Limits, change: Budget, ceiling: Budget | None) -> Limits:

@@ -1,10 +1,4 @@
-"""
-What a run may still use: limits that are reached, room that the next step would need, shares.
-
-A tree of runs has one budget. A run hands what is left of its own to the run that it starts
-(`remaining`, or `shared` among several at once), which keeps to it (`within`), and takes what was
-used back into its own ledger (`absorbed`).
-"""
+"""TODO."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -29,6 +23,8 @@ class _Amount(NamedTuple):
 _STEPS = _Amount(
     "max_steps", "model calls", "start a run with a larger max_steps, or split the task"
 )
+
+
 _TOKENS = (
     _Amount("max_tokens", "tokens", "start a run with a larger max_tokens, or split the task"),
     _Amount(
@@ -42,6 +38,8 @@ _TOKENS = (
         "start a run with a larger max_output_tokens, or ask for less to be written",
     ),
 )
+
+
 _METERED = (
     *_TOKENS,
     _Amount(
@@ -50,17 +48,23 @@ _METERED = (
 )
 """What one model call uses, by the provider's own count."""
 
+
 _RESULTS = _Amount(
     "max_result_chars",
     "characters of results",
     "start a run with a larger max_result_chars, or have tools answer with less",
 )
+
+
 _CALLS = _Amount(
     "max_tool_calls",
     "calls of tools",
     "start a run with a larger max_tool_calls, or split the task",
 )
+
+
 _AMOUNTS = (_STEPS, *_METERED, _RESULTS, _CALLS)
+
 
 _EACH = ("max_parallel_calls", "max_model_retries", "max_tool_retries")
 """Limits on a single turn or call, which use nothing up."""

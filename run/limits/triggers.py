@@ -1,17 +1,4 @@
-"""
-When a run waits for a person although nothing has failed.
-
-Somebody who lets a run go on has waved a trigger through: its name goes to `acknowledged`, and
-says from where on it is worth asking again.
-
-    retries:4         counted from there: after more than `max_retries` further retries
-    time:31           counted from there: after three times the expected time of further work
-    tokens:100000     for this budget never again, for a larger one at its share
-    confidence:0.55   for an answer that is worse than that
-    domain:payments   is `reviewed`, not acknowledged: never again in this run
-
-The names are `Trigger.name`; for a review that is the `subject` too.
-"""
+"""TODO."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -20,12 +7,16 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from holdfast.contracts.budget import Ledger, Limits
 from holdfast.contracts.control import Triggers
-from holdfast.policy.confidence import Score, is_below
+from holdfast.run.limits.confidence import Score, is_below
 
 Action: TypeAlias = Literal["pause_and_escalate", "require_approval"]
+
+
 Subject: TypeAlias = Literal["retries", "tokens", "time", "confidence", "domain"]
 
+
 TIMES_EXPECTED = 3
+
 
 MOMENT = 0.001
 """Seconds by which a timer is later than a limit, so that the limit is passed when it fires."""
