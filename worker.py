@@ -16,7 +16,6 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from holdfast import logs, settings
-from holdfast.activities.basis import basis
 from holdfast.activities.dispatch import NamedActivities
 from holdfast.activities.guardrails import GuardrailActivities
 from holdfast.activities.holders import TemporalHolders
@@ -24,7 +23,7 @@ from holdfast.activities.keys import Keys
 from holdfast.activities.model import ModelActivities
 from holdfast.activities.notifications import NotificationActivities
 from holdfast.activities.opening import OpeningActivities
-from holdfast.activities.policy import PolicyActivities, PolicyEnvironment
+from holdfast.activities.policy import PolicyActivities, PolicyEnvironment, basis
 from holdfast.activities.project import ProjectActivities
 from holdfast.activities.redaction import Redaction
 from holdfast.activities.runs import TemporalRuns

@@ -1,17 +1,16 @@
 """The activities that decide and record: local, quick, and their results are in history."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 import structlog
 from temporalio import activity
 
-from holdfast.activities.basis import basis
 from holdfast.activities.callers import asking, check_run
 from holdfast.activities.clock import Clock
-from holdfast.activities.switchboard import KillSwitch
+from holdfast.activities.switches import KillSwitch
 from holdfast.contracts.approvals import (
     Approvable,
     ApprovalRecord,
@@ -53,22 +52,40 @@ from holdfast.run.limits import budget_extension
 from holdfast.tools.registry import ToolRegistry
 from holdfast.tools.tool import Tool
 
+Basis: TypeAlias = Callable[[Tool], str]
+
+
+SHORT = 16
+"""Digits; it stands in history twice for each call."""
+
+
+def basis(tool: Tool, policy: Policy, environment: str) -> str:
+    """Return what is the same for workers that decide alike about the calls of a tool."""
+    return digest([policy.digest, environment, tool.digest])[:SHORT]
+
+
 log = structlog.get_logger()
+
 
 SPELLED_OUT = 20
 """How many refusals of one hearing keep their reason: a flood of them is an event of history."""
 
+
 LONGEST_QUOTE = 200
 """Characters of what a ruling quotes of a call: a model may write a megabyte in many calls."""
+
 
 LONGEST_RULING = 500
 """Characters of a ruling's reason."""
 
+
 BRIEF = 300
 """Bytes of each text of a ruling, where all of a turn's are too large to be sent together."""
 
+
 LARGEST_CANONICAL = 4_000
 """Bytes of arguments that a ruling writes once more; the call has them too."""
+
 
 _TOO_MUCH = "what the calls leave out is too large to be filled in: name each argument"
 

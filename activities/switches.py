@@ -3,7 +3,7 @@
 import asyncio
 from contextvars import Context
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 import structlog
 from temporalio.client import Client
@@ -13,13 +13,25 @@ from holdfast.activities.switch_history import SwitchHistory
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.switches import Switch, SwitchState
 
+
+class KillSwitch(Protocol):
+    """Knows what is switched off now."""
+
+    async def current(self) -> tuple[Switch, ...]:
+        """Return everything that is switched off; waits rather than answer with what was."""
+        ...
+
+
 PATIENCE = 5.0
 """Seconds that a decision waits for what is switched off; without it there is none."""
+
 
 RECONNECT = 0.5
 """Seconds between attempts to reach a server that went away."""
 
+
 _SILENCE = {RPCStatusCode.CANCELLED, RPCStatusCode.DEADLINE_EXCEEDED}
+
 
 log = structlog.get_logger()
 

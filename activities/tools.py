@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from temporalio import activity
 from temporalio.common import RawValue
 
-from holdfast.activities.basis import Basis
 from holdfast.activities.callers import check_basis, check_execution, check_run
 from holdfast.activities.heartbeats import Heartbeater
+from holdfast.activities.policy import Basis
 from holdfast.activities.secret_filter import SecretFilter
-from holdfast.activities.switchboard import KillSwitch
+from holdfast.activities.switches import KillSwitch
 from holdfast.contracts.errors import HoldfastError, ToolDenied, ToolError
 from holdfast.contracts.tools import Risk, ToolFailure, ToolInvocation, ToolResult
 from holdfast.policy.switches import refusal, switched_off

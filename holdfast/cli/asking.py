@@ -7,7 +7,7 @@ from contextlib import suppress
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from holdfast.cli import request_details, run_client, signatures, terminal
+from holdfast.cli import request_details, run_client, screen, signatures
 from holdfast.cli.screen import Screen
 from holdfast.contracts.approvals import (
     AnswerSignal,
@@ -153,7 +153,7 @@ class ApprovalPrompt:
 
     async def _line(self, question: str, *, shown: bool = True) -> str:
         self.question = question
-        return await terminal.line(self._out, question, shown=shown)
+        return await screen.line(self._out, question, shown=shown)
 
     async def _send(self, request: Request, message: Message) -> None:
         """Send a decision, and wait until the run shows it: the next question stands below."""

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from temporalio.client import Client
 
-from holdfast.cli import request_details, run_client, screen, terminal
+from holdfast.cli import request_details, run_client, screen
 from holdfast.cli.screen import Screen
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.errors import HoldfastError
@@ -50,7 +50,7 @@ async def seen(
 async def _ask(out: Screen, run: str, request: Request, question: str) -> None:
     request_details.show_request(out, run, request)
     try:
-        said = await terminal.line(out, f"{question} [y/N] ")
+        said = await screen.line(out, f"{question} [y/N] ")
     except EOFError:
         said = ""
     if said.lower() not in {"y", "yes"}:

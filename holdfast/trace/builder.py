@@ -19,7 +19,7 @@ from holdfast.contracts.tools import AnyCall, ToolContract, ToolFailure, ToolRes
 from holdfast.run import tool_results
 from holdfast.trace import outcomes
 from holdfast.trace.background_tasks import GuardrailRun, Work
-from holdfast.trace.requests import Asked, Outcome, Said
+from holdfast.trace.requests import Asked, Outcome, Said, Waits
 from holdfast.trace.values import (
     AuditLine,
     Call,
@@ -31,7 +31,6 @@ from holdfast.trace.values import (
     Trace,
     Turn,
 )
-from holdfast.trace.waits import Waits
 
 Readers: TypeAlias = dict[EventType.ValueType, Callable[[HistoryEvent], None]]
 """What reads which type of event."""

@@ -9,7 +9,7 @@ from holdfast.contracts.run import sandbox_queue
 from holdfast.contracts.tools import ToolSuccess
 from holdfast.trace.background_tasks import GuardrailRun, Kind, Work
 from holdfast.trace.records import iso, iso_or_null
-from holdfast.trace.tree import Span, span_id
+from holdfast.trace.spans import Span, span_id
 from holdfast.trace.values import Trace
 
 _INPUTS = {"input", "pre_execution"}

@@ -15,9 +15,8 @@ from holdfast.contracts.run import RunInput, RunResult
 from holdfast.contracts.usage import UsageMetrics
 from holdfast.trace.progress import Progress
 from holdfast.trace.reader import TraceReader
-from holdfast.trace.spans import span_tree
+from holdfast.trace.spans import Span, span_tree
 from holdfast.trace.transcript import lines
-from holdfast.trace.tree import Span
 from holdfast.trace.values import Trace
 from tests.builders import (
     an_agent,
