@@ -230,11 +230,3 @@ def test_a_draft_that_cant_be_shown_whole_is_refused(kept: ArtifactRef | None) -
 
     assert item.kind == "tool"
     assert "too large to be shown" in str(item.results[0])
-
-
-def test_a_call_state_of_an_earlier_release_is_read() -> None:
-    """What 0.1 carried over has no drafts and no list of approvals."""
-    # AD-20
-    old = {"call": SEND.model_dump(), "ruling": None, "approval": None, "result": None}
-
-    assert CallState.model_validate(old) == CallState(call=SEND)
