@@ -11,8 +11,8 @@ from temporalio.exceptions import ApplicationError
 
 from holdfast.activities.callers import check_run
 from holdfast.contracts.allowlists import Origin, origin_of
+from holdfast.contracts.approvals import Notice
 from holdfast.contracts.errors import AppError, HoldfastError
-from holdfast.contracts.notices import Notice
 
 
 @dataclass(frozen=True)

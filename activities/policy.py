@@ -34,12 +34,12 @@ from holdfast.contracts.decisions import (
     Rulings,
     RunAsDraftOnly,
     RunInSandbox,
+    UndoRuling,
 )
 from holdfast.contracts.errors import ToolError
 from holdfast.contracts.run import AuditEvent
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.tools import AnyCall, Draft, MalformedCall, ToolCall, effect
-from holdfast.contracts.undoing import UndoRuling
 from holdfast.policy.allowlists import only_asks
 from holdfast.policy.approvals import claimed, judge, lapsed
 from holdfast.policy.case import Case, DecisionFacts

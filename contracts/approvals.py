@@ -11,11 +11,13 @@ from holdfast.contracts.base import Contract, Inbound, JsonObject, Written, dige
 from holdfast.contracts.bounds import Seconds
 from holdfast.contracts.budget import Budget, BudgetStatus
 from holdfast.contracts.control import Approach, ModelAttempt
+from holdfast.contracts.decisions import UndoRuling
 from holdfast.contracts.tools import Risk
-from holdfast.contracts.undoing import UndoRuling
 from holdfast.contracts.usage import UsageMetrics
 
 Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=20_000)]
+
+
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -372,3 +374,17 @@ class RefusedMessage(Contract):
     reason: str
     at: datetime
     code: Code = "unreadable"
+
+
+class Notice(Contract):
+    """Input of the activity `notify`: a request that waits, without arguments or secrets."""
+
+    run_id: str
+    first_execution_run_id: str
+    agent: str
+    tenant: str
+    request_id: str
+    kind: Literal["approval", "review", "question", "escalation"]
+    reason: str
+    requested_at: datetime
+    expires_at: datetime

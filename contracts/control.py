@@ -9,8 +9,8 @@ from pydantic import Field, JsonValue
 
 from holdfast.contracts.base import Contract, Inbound, JsonObject, kept
 from holdfast.contracts.bounds import Number, Seconds
+from holdfast.contracts.decisions import UndoRuling
 from holdfast.contracts.tools import TOOL_NAME, ToolCall
-from holdfast.contracts.undoing import UndoRuling
 from holdfast.contracts.usage import Money
 
 Reaction = Literal["next_model", "stop", "ask"]

@@ -8,8 +8,8 @@ its undo, which they are shown. Switches are looked at when it runs.
 from typing import Literal
 
 from holdfast.contracts.approvals import ApprovalRecord
+from holdfast.contracts.decisions import UndoRuling
 from holdfast.contracts.tools import ToolContract
-from holdfast.contracts.undoing import UndoRuling
 from holdfast.policy.case import Case
 from holdfast.policy.engine import (
     Rule,

@@ -8,8 +8,14 @@ from temporalio.exceptions import ActivityError
 from temporalio.workflow import ActivityConfig
 
 from holdfast.activities.notifications import NotificationActivities
-from holdfast.contracts.approvals import ApprovalRequest, Escalation, Question, Request, Review
-from holdfast.contracts.notices import Notice
+from holdfast.contracts.approvals import (
+    ApprovalRequest,
+    Escalation,
+    Notice,
+    Question,
+    Request,
+    Review,
+)
 from holdfast.contracts.state import RunState
 from holdfast.contracts.visible import visible
 from holdfast.run.summaries import LIMIT, request_line, shortened

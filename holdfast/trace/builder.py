@@ -17,7 +17,7 @@ from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
 from holdfast.contracts.tools import AnyCall, ToolContract, ToolFailure, ToolResult
 from holdfast.run import tool_results
-from holdfast.trace import outcomes
+from holdfast.trace import transcript
 from holdfast.trace.background_tasks import GuardrailRun, Work
 from holdfast.trace.requests import Asked, Outcome, Said, Waits
 from holdfast.trace.values import (
@@ -203,7 +203,7 @@ class TraceBuilder:
     def fail_call(self, call_id: str, error: ActivityError, at: datetime) -> None:
         """Give a call that failed the result that the run gives it."""
         if (call := self.call(call_id)) is not None:
-            result = outcomes.failed(call.call, self._contract(call_id), error)
+            result = transcript.failed(call.call, self._contract(call_id), error)
             self.conclude_call(call_id, result, at)
 
     def change_companion(
@@ -225,7 +225,7 @@ class TraceBuilder:
         call = self.call(call_id)
         if call is None or done is None:
             return
-        follows = outcomes.after_companion(call, done, result)
+        follows = transcript.after_companion(call, done, result)
         if follows is not None:
             self.close_call(follows, at)
 
@@ -237,7 +237,7 @@ class TraceBuilder:
             contract = self._companion(failed.tool)
             if contract is not None and failed.purpose == "draft":
                 contract = _as_ruled(contract, call)
-            failure = outcomes.failed(call.call, contract, error)
+            failure = transcript.failed(call.call, contract, error)
             self.conclude_companion(call_id, key, failure, at)
 
     def _contract(self, call_id: str) -> ToolContract | None:
@@ -316,7 +316,7 @@ class TraceBuilder:
             return
         for call in self.turn.calls:
             if call.result is None:
-                self.close_call(outcomes.aborted(call.call, self.result.stop.reason), at)
+                self.close_call(transcript.aborted(call.call, self.result.stop.reason), at)
 
 
 def _as_ruled(contract: ToolContract, call: Call) -> ToolContract:

@@ -11,8 +11,8 @@ from temporalio.api.common.v1 import Payload
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
+from holdfast.contracts.approvals import Notice
 from holdfast.contracts.guardrails import ACTIVITY_PREFIX, GuardrailVerdicts, RunGuardrails
-from holdfast.contracts.notices import Notice
 from holdfast.contracts.project import ProjectContext, WorkspaceSnapshot
 from holdfast.contracts.tools import ToolCall, ToolInvocation, ToolSuccess
 from holdfast.run.summaries import call_line

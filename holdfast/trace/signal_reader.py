@@ -22,7 +22,7 @@ from holdfast.contracts.approvals import (
 )
 from holdfast.contracts.patterns import Match, Pattern
 from holdfast.run import tool_results
-from holdfast.trace import outcomes
+from holdfast.trace import transcript
 from holdfast.trace.builder import Readers, TraceBuilder
 from holdfast.trace.payloads import at, summary
 from holdfast.trace.requests import Asked, Outcome, Said
@@ -168,7 +168,7 @@ class PeopleReader:
         if call is None:
             return
         if outcome == "rejected":
-            self._chronicle.close_call(outcomes.rejected(call.call, said), now)
+            self._chronicle.close_call(transcript.rejected(call.call, said), now)
         elif outcome == "answered":
             self._chronicle.close_call(tool_results.answered(call.call, said.text), now)
 

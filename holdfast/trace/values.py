@@ -7,11 +7,10 @@ from typing import Literal, TypeAlias
 
 from holdfast.contracts.budget import Ledger, Limits
 from holdfast.contracts.content import Part
-from holdfast.contracts.decisions import Decided, Decision, Ruling
+from holdfast.contracts.decisions import Decided, Decision, Ruling, UndoRuling
 from holdfast.contracts.model import StopCause
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
 from holdfast.contracts.tools import AnyCall, Risk, ToolFailure, ToolResult
-from holdfast.contracts.undoing import UndoRuling
 from holdfast.contracts.usage import CallUsage
 from holdfast.trace.background_tasks import GuardrailRun, Work
 from holdfast.trace.requests import Asked, Said

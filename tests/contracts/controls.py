@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from holdfast.contracts.approvals import Requirement, Review
+from holdfast.contracts.approvals import Notice, Requirement, Review
 from holdfast.contracts.base import Contract
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.control import (
@@ -22,6 +22,7 @@ from holdfast.contracts.control import (
     Tiers,
     Triggers,
 )
+from holdfast.contracts.decisions import UndoRuling
 from holdfast.contracts.guardrails import (
     GuardrailResult,
     GuardrailSpec,
@@ -31,7 +32,6 @@ from holdfast.contracts.guardrails import (
     Signals,
     Subject,
 )
-from holdfast.contracts.notices import Notice
 from holdfast.contracts.project import (
     OpenProject,
     ProjectContext,
@@ -43,7 +43,6 @@ from holdfast.contracts.project import (
 )
 from holdfast.contracts.tools import Risk
 from holdfast.contracts.transcript import Span, View
-from holdfast.contracts.undoing import UndoRuling
 from tests.builders import (
     FIRST,
     LATER,

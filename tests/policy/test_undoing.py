@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from pydantic import JsonValue
 
+from holdfast.contracts.decisions import UndoRuling
 from holdfast.contracts.tools import ResourceScope, Risk, effect
-from holdfast.contracts.undoing import UndoRuling
 from holdfast.policy.allowlists import only_asks
 from holdfast.policy.case import Case
 from holdfast.policy.trust import TrustedIssuer

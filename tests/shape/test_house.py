@@ -16,7 +16,6 @@ from tests.shape.tree import FILES, PRODUCT, ROOT, module
 HOUSE = ROOT.parent / "shared" / "house.py"
 
 STILL_OVER = {
-    "files in one folder",
     "unchecked copies of state",
     "functions named by a bare participle",
     "names that `from holdfast import` offers",

@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from holdfast.contracts.approvals import ApprovalRequest, Proof
+from holdfast.contracts.decisions import UndoRuling
 from holdfast.contracts.state import RunState
 from holdfast.contracts.tools import Draft, Risk, ToolCall, ToolFailure
-from holdfast.contracts.undoing import UndoRuling
 from holdfast.run import steps, tool_calls, verdicts
 from tests.builders import (
     LATER,

@@ -5,7 +5,7 @@ from typing import Literal
 import pytest
 
 from holdfast.contracts.decisions import Allow, Decided, RunAsDraftOnly, RunInSandbox
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state import RunState
 from holdfast.contracts.tools import ArtifactRef, Risk, ToolCall, ToolSuccess
 from holdfast.run import steps, tool_calls, turns, verdicts
 from holdfast.run.limits.loop_detection import fingerprint

@@ -1,9 +1,8 @@
 """What a run did is kept until it is taken back, and then told once."""
 
 from holdfast.contracts.control import Compensation, Effect
-from holdfast.contracts.decisions import RunAsDraftOnly
+from holdfast.contracts.decisions import RunAsDraftOnly, UndoRuling
 from holdfast.contracts.tools import Risk, ToolFailure
-from holdfast.contracts.undoing import UndoRuling
 from holdfast.run import tool_results, turns
 from tests.builders import (
     NOW,

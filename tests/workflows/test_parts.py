@@ -2,9 +2,9 @@
 
 from holdfast.contracts import bounds
 from holdfast.contracts.control import Compensation, Effect, KnownEffect
+from holdfast.contracts.decisions import UndoRuling
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.state import RunState
-from holdfast.contracts.undoing import UndoRuling
 from holdfast.run import parts, tiers, tool_results
 from holdfast.run.tiers import Ended
 from tests.builders import MODEL, a_call, a_state, an_attempt
