@@ -21,6 +21,7 @@ from holdfast.contracts.approvals import (
 )
 from holdfast.contracts.base import JsonObject, canonical_json, digest
 from holdfast.contracts.bounds import FILLED, RULINGS, clipped, cut, size
+from holdfast.contracts.control import UndoRuling
 from holdfast.contracts.decisions import (
     Allow,
     ApprovalRequired,
@@ -34,7 +35,6 @@ from holdfast.contracts.decisions import (
     Rulings,
     RunAsDraftOnly,
     RunInSandbox,
-    UndoRuling,
 )
 from holdfast.contracts.errors import ToolError
 from holdfast.contracts.run import AuditEvent

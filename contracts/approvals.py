@@ -10,8 +10,7 @@ from pydantic import Field, JsonValue, computed_field
 from holdfast.contracts.base import Contract, Inbound, JsonObject, Written, digest
 from holdfast.contracts.bounds import Seconds
 from holdfast.contracts.budget import Budget, BudgetStatus
-from holdfast.contracts.control import Approach, ModelAttempt
-from holdfast.contracts.decisions import UndoRuling
+from holdfast.contracts.control import Approach, ModelAttempt, UndoRuling
 from holdfast.contracts.tools import Risk
 from holdfast.contracts.usage import UsageMetrics
 

@@ -9,12 +9,30 @@ from pydantic import Field, JsonValue
 
 from holdfast.contracts.base import Contract, Inbound, JsonObject, kept
 from holdfast.contracts.bounds import Number, Seconds
-from holdfast.contracts.decisions import UndoRuling
-from holdfast.contracts.tools import TOOL_NAME, ToolCall
+from holdfast.contracts.tools import TOOL_NAME, Risk, ToolCall
 from holdfast.contracts.usage import Money
+
+
+class UndoRuling(Contract):
+    """
+    What the permission engine says of a call's undo, when it rules on the call.
+
+    `approval_required`: the undo takes an approval, and those of the call don't cover it, or not
+    yet. Only what is allowed ever runs, and then nobody is asked again. `recovery` is the
+    documented way back that its approval takes.
+    """
+
+    tool: str
+    risk: Risk
+    verdict: Literal["allow", "approval_required", "deny"]
+    rule: str
+    reason: str
+    recovery: str = Field(default="", exclude_if=not_)
+
 
 Reaction = Literal["next_model", "stop", "ask"]
 """What a failed model call, or a reply that is no answer, leads to when its retries are over."""
+
 
 Gate = Literal["acceptance", "output", "post_action", "review", "confidence"]
 """What an answer passes before it is released, in this order."""
@@ -79,8 +97,14 @@ class Triggers(Inbound):
 
 
 KeptFallback: TypeAlias = Annotated[Fallback, kept(Fallback)]
+
+
 KeptTiers: TypeAlias = Annotated[Tiers, kept(Tiers)]
+
+
 KeptBacktracking: TypeAlias = Annotated[Backtracking, kept(Backtracking)]
+
+
 KeptTriggers: TypeAlias = Annotated[Triggers, kept(Triggers)]
 
 

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from holdfast.contracts.approvals import ApprovalRecord, Requirement, Review
 from holdfast.contracts.base import Contract, JsonObject
+from holdfast.contracts.control import UndoRuling
 from holdfast.contracts.tools import AnyCall, Draft, ErrorType, Grant, Risk, ToolCall
 
 
@@ -79,23 +80,6 @@ Decision: TypeAlias = Annotated[
 
 MayRun: TypeAlias = Allow | RunInSandbox | RunAsDraftOnly
 """Decisions after which something runs; each is made anew after any wait."""
-
-
-class UndoRuling(Contract):
-    """
-    What the permission engine says of a call's undo, when it rules on the call.
-
-    `approval_required`: the undo takes an approval, and those of the call don't cover it, or not
-    yet. Only what is allowed ever runs, and then nobody is asked again. `recovery` is the
-    documented way back that its approval takes.
-    """
-
-    tool: str
-    risk: Risk
-    verdict: Literal["allow", "approval_required", "deny"]
-    rule: str
-    reason: str
-    recovery: str = Field(default="", exclude_if=not_)
 
 
 class Decided(Contract):

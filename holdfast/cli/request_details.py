@@ -17,8 +17,7 @@ from holdfast.contracts.approvals import (
     Request,
     Review,
 )
-from holdfast.contracts.control import Approach, ModelAttempt
-from holdfast.contracts.decisions import UndoRuling
+from holdfast.contracts.control import Approach, ModelAttempt, UndoRuling
 from holdfast.contracts.usage import UsageMetrics
 from holdfast.contracts.visible import visible_lines
 from holdfast.run.summaries import subject_line

@@ -7,7 +7,8 @@ from typing import Literal, TypeAlias
 
 from holdfast.contracts.budget import Ledger, Limits
 from holdfast.contracts.content import Part
-from holdfast.contracts.decisions import Decided, Decision, Ruling, UndoRuling
+from holdfast.contracts.control import UndoRuling
+from holdfast.contracts.decisions import Decided, Decision, Ruling
 from holdfast.contracts.model import StopCause
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
 from holdfast.contracts.tools import AnyCall, Risk, ToolFailure, ToolResult

@@ -21,8 +21,8 @@ from holdfast.contracts.control import (
     Subtask,
     Tiers,
     Triggers,
+    UndoRuling,
 )
-from holdfast.contracts.decisions import UndoRuling
 from holdfast.contracts.guardrails import (
     GuardrailResult,
     GuardrailSpec,

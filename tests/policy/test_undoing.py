@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from pydantic import JsonValue
 
-from holdfast.contracts.decisions import UndoRuling
+from holdfast.contracts.control import UndoRuling
 from holdfast.contracts.tools import ResourceScope, Risk, effect
 from holdfast.policy.allowlists import only_asks
 from holdfast.policy.case import Case

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from holdfast.contracts.approvals import ApprovalRequest, Proof
-from holdfast.contracts.decisions import UndoRuling
+from holdfast.contracts.control import UndoRuling
 from holdfast.contracts.state import RunState
 from holdfast.contracts.tools import Draft, Risk, ToolCall, ToolFailure
 from holdfast.run import steps, tool_calls, verdicts

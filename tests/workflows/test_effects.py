@@ -1,7 +1,7 @@
 """What a run did is kept until it is taken back, and then told once."""
 
-from holdfast.contracts.control import Compensation, Effect
-from holdfast.contracts.decisions import RunAsDraftOnly, UndoRuling
+from holdfast.contracts.control import Compensation, Effect, UndoRuling
+from holdfast.contracts.decisions import RunAsDraftOnly
 from holdfast.contracts.tools import Risk, ToolFailure
 from holdfast.run import tool_results, turns
 from tests.builders import (

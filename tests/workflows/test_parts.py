@@ -1,8 +1,7 @@
 """What parts of a run leave to the whole, as plain values."""
 
 from holdfast.contracts import bounds
-from holdfast.contracts.control import Compensation, Effect, KnownEffect
-from holdfast.contracts.decisions import UndoRuling
+from holdfast.contracts.control import Compensation, Effect, KnownEffect, UndoRuling
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.state import RunState
 from holdfast.run import parts, tiers, tool_results
