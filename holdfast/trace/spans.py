@@ -3,66 +3,18 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Literal
 
 from pydantic import JsonValue
 
-from holdfast.contracts.base import Contract, JsonObject
+from holdfast.contracts.base import JsonObject
 from holdfast.contracts.run import WORKFLOW_TYPE, sandbox_queue
 from holdfast.contracts.tools import ToolCall, ToolResult, ToolSuccess
 from holdfast.trace import records
 from holdfast.trace.controlled import is_held_back
-from holdfast.trace.ownspans import own_spans
+from holdfast.trace.ownspans import Span, SpanEvent, SpanTree, own_spans, span_id
 from holdfast.trace.records import iso, iso_or_null
 from holdfast.trace.requests import Asked, EscalatedToGroup, Said
 from holdfast.trace.values import AuditLine, Call, Companion, DecisionTrace, Trace, Turn
-
-
-class SpanEvent(Contract):
-    """Something that happened at one moment of a span."""
-
-    name: str
-    at: str
-    attributes: JsonObject
-
-
-class Span(Contract):
-    """
-    One operation of a run. Times are ISO 8601 in UTC; `ended_at` is null while it goes on.
-
-    Names follow OpenTelemetry's conventions for generative AI.
-    """
-
-    span_id: str
-    parent_id: str | None
-    type: Literal["agent", "generation", "function", "approval", "guardrail", "activity"]
-    name: str
-    started_at: str
-    ended_at: str | None
-    attributes: JsonObject
-    events: tuple[SpanEvent, ...] = ()
-    children: tuple[str, ...] = ()
-
-
-class SpanTree(Contract):
-    """
-    The spans of one run, the root first.
-
-    `trace_id` is that of the run's first execution and stays the same when it goes on in another.
-    `group_id` is the session.
-    """
-
-    trace_id: str
-    workflow_name: str
-    group_id: str | None
-    run_id: str
-    status: str
-    spans: tuple[Span, ...]
-
-
-def span_id(trace: Trace, key: str) -> str:
-    """Return the id of a span: the same whenever the same history is read."""
-    return hashlib.sha256(f"{trace.first_execution}/{key}".encode()).hexdigest()[:16]
 
 
 def span_tree(trace: Trace) -> SpanTree:

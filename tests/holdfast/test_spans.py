@@ -9,8 +9,9 @@ from temporalio.client import WorkflowHistory
 from holdfast import Budget, call, calls, say, using
 from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.usage import CallUsage
+from holdfast.trace.ownspans import Span, SpanTree
 from holdfast.trace.reader import read_trace
-from holdfast.trace.spans import Span, SpanTree, span_tree
+from holdfast.trace.spans import span_tree
 from tests.builders import a_call, a_proof, an_agent, an_approval, to_approve, yes
 from tests.histories import activities
 from tests.holdfast.written import Written
