@@ -6,26 +6,19 @@ import time
 from temporalio import activity
 
 from bench.raw import record
-from holdfast import (
-    Agent,
-    App,
-    Budget,
+from holdfast import Agent, App, Budget, Risk, tool
+from holdfast.guardrails import (
     GuardrailContext,
     GuardrailResult,
-    Reply,
-    Risk,
-    ScriptTurn,
     Subject,
-    ask_user,
-    call,
     guardrail,
     injection_detection,
     passed,
-    say,
     secret_detection,
-    tool,
     tripped,
 )
+from holdfast.testing import Reply, ScriptTurn, call, say
+from holdfast.tools import ask_user
 
 LONGEST_CALL = 1_000
 

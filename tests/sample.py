@@ -13,18 +13,15 @@ from holdfast import (
     App,
     Budget,
     Reconciled,
-    Reply,
     ResourceScope,
     Risk,
-    Script,
-    ScriptTurn,
     Tool,
     ToolContext,
     ToolError,
-    ask_user,
-    say,
     tool,
 )
+from holdfast.testing import Reply, Script, ScriptTurn, say
+from holdfast.tools import ask_user
 
 
 @tool(risk=Risk.COMPUTE_ONLY, timeout=5)

@@ -1,4 +1,50 @@
 """What an agent can do: the tool contract, its checks, and how a tool runs. No Temporal."""
 
+from typing import TYPE_CHECKING
+
+from holdfast.contracts.exports import exports
+
+if TYPE_CHECKING:
+    from holdfast.tools.builtin import (
+        ask_user,
+        http_request,
+        list_files,
+        read_file,
+        run_command,
+        run_python,
+        submit_plan,
+        write_file,
+    )
+    from holdfast.tools.egress.exchange import HttpAnswer
+
 if __name__ != "holdfast.tools":
     raise ImportError("import it as holdfast.tools")
+
+__all__ = [
+    "HttpAnswer",
+    "ask_user",
+    "http_request",
+    "list_files",
+    "read_file",
+    "run_command",
+    "run_python",
+    "submit_plan",
+    "write_file",
+]
+
+__getattr__, __dir__ = exports(
+    __name__,
+    {
+        "holdfast.tools.builtin": (
+            "ask_user",
+            "http_request",
+            "list_files",
+            "read_file",
+            "run_command",
+            "run_python",
+            "submit_plan",
+            "write_file",
+        ),
+        "holdfast.tools.egress.exchange": ("HttpAnswer",),
+    },
+)

@@ -4,20 +4,14 @@ import os
 from pathlib import Path
 
 from examples.coder.script import coder
-from holdfast import (
-    Agent,
-    App,
-    Backtracking,
-    Budget,
+from holdfast import Agent, App, Backtracking, Budget
+from holdfast.guardrails import (
     injection_detection,
-    list_files,
     project_passes,
-    read_file,
-    run_command,
     scope_validation,
     secret_detection,
-    write_file,
 )
+from holdfast.tools import list_files, read_file, run_command, write_file
 
 INSTRUCTIONS = """\
 You mend programs. You work in a copy of the project: paths are relative to it.

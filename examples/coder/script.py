@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel
 
-from holdfast import Reply, ScriptTurn, call, calls, say
+from holdfast.testing import Reply, ScriptTurn, call, calls, say
 
 RECEIPT, SHARES = "bill/receipt.py", "bill/shares.py"
 ALL, ONE = ["pytest", "-q"], ["pytest", "-q", "bill/test_receipt.py"]

@@ -1,6 +1,7 @@
 """The models of a run without a provider's key: each fails if the goal says so."""
 
-from holdfast import ModelUnavailable, Reply, Script, ScriptTurn, fail, say
+from holdfast import ModelUnavailable
+from holdfast.testing import Reply, Script, ScriptTurn, fail, say
 
 
 def played(name: str) -> Script:

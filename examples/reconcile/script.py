@@ -7,7 +7,7 @@ from examples.reconcile.outbox import Sent
 from examples.reconcile.report import words
 from examples.reconcile.tables import Page
 from examples.reconcile.tools import Files, Report
-from holdfast import Reply, ScriptTurn, call, calls, say
+from holdfast.testing import Reply, ScriptTurn, call, calls, say
 
 RECIPIENT = "finance@example.com"
 COMPARED: dict[str, JsonValue] = {

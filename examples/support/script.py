@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from examples.support.books import Order
 from examples.support.refunds import Refund
-from holdfast import Reply, ScriptTurn, call, say
+from holdfast.testing import Reply, ScriptTurn, call, say
 
 _ORDER = re.compile(r"\border (\d+)", re.IGNORECASE)
 _AMOUNT = re.compile(r"\b(\d+\.\d\d)(?: ([A-Z]{3}))?")

@@ -1,6 +1,6 @@
 """An app for a worker of its own: one call that waits for a person while a flood comes in."""
 
-from holdfast import Reply, ScriptTurn, call
+from holdfast.testing import Reply, ScriptTurn, call
 from tests.sample import scripted, told
 
 

@@ -6,12 +6,13 @@ from pathlib import Path
 from temporalio.api.enums.v1 import EventType
 from temporalio.service import RPCError
 
-from holdfast import Risk, Script, call, say
+from holdfast import Risk
 from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.decisions import ApprovalRequired
 from holdfast.contracts.run import TASK_QUEUE
 from holdfast.policy.engine import DecisionFacts, decide
 from holdfast.runner import replayer
+from holdfast.testing import Script, call, say
 from holdfast.workflows.agent_run import AgentRun
 from tests.builders import (
     NOW,

@@ -13,9 +13,9 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from holdfast import say
 from holdfast.activities.callers import FOREIGN_CALLER
 from holdfast.contracts.base import JsonObject
+from holdfast.testing import say
 from tests.running import Runs
 from tests.sample import scripted
 

@@ -11,8 +11,9 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from holdfast import App, Reply, Risk, ToolContext, call, calls, tool
+from holdfast import App, Risk, ToolContext, tool
 from holdfast.contracts.tools import ToolSuccess
+from holdfast.testing import Reply, call, calls
 from holdfast.tools.redaction import Redactor
 from tests.attacks import hostile
 from tests.leaving import leaving

@@ -9,21 +9,12 @@ from uuid import uuid4
 import pytest
 from pydantic import BaseModel, Field
 
-from holdfast import (
-    App,
-    Reply,
-    Risk,
-    ScriptTurn,
-    Tool,
-    call,
-    calls,
-    conflict_detection,
-    say,
-    tool,
-)
+from holdfast import App, Risk, Tool, tool
 from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.tools import ToolCall, ToolFailure
 from holdfast.contracts.transcript import AssistantTurn
+from holdfast.guardrails import conflict_detection
+from holdfast.testing import Reply, ScriptTurn, call, calls, say
 from holdfast.trace.reader import read_trace
 from tests.attacks.test_tokens import ALICE, claims, trusting
 from tests.control.guarded import Seen, on_word, replayed

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from holdfast import call, calls, say
 from holdfast.contracts import bounds
+from holdfast.testing import call, calls, say
 from holdfast.workflows import inbox
 from holdfast.workflows.inbox import MOST_OF_AN_EXECUTION
 from tests.control.controlled import replayed

@@ -21,7 +21,8 @@ from temporalio.api.workflowservice.v1 import (
     RespondActivityTaskFailedByIdRequest,
 )
 
-from holdfast import Agent, App, say
+from holdfast import Agent, App
+from holdfast.testing import say
 from tests.attacks.test_forged_results import complete
 from tests.attacks.test_releases import ALLOWED, half_working, no_calls
 from tests.builders import a_call, a_reply

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from holdfast import Risk, call, tool
+from holdfast import Risk, tool
+from holdfast.testing import call
 from tests.running import Runs
 from tests.sample import lines, note, scripted, told
 

@@ -8,8 +8,8 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError, Wor
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError
 
-from holdfast import Reply, ScriptTurn, call, say
 from holdfast.contracts.run import LONGEST_RUN_ID, RunResult, is_run_id
+from holdfast.testing import Reply, ScriptTurn, call, say
 from holdfast.tools import builtin
 from tests.running import Run, Runs
 from tests.sample import lines, scripted, told

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Agent, App, ChatServer, Risk, call, say, tool
+from holdfast import Agent, App, ChatServer, Risk, tool
+from holdfast.testing import call, say
 from tests.adapters.conversations import KEY
 from tests.adapters.provider_server import ProviderServer
 from tests.attacks.test_secrets import histories, leaks, texts

@@ -9,9 +9,9 @@ from temporalio.client import WorkflowFailureError
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
-from holdfast import call, say
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.run import RunResult
+from holdfast.testing import call, say
 from tests.running import Run, Runs
 from tests.sample import scripted
 

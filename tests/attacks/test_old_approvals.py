@@ -10,25 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import (
-    Agent,
-    App,
-    Budget,
-    Guardrail,
-    GuardrailContext,
-    GuardrailResult,
-    Requirement,
-    Risk,
-    Subject,
-    Triggers,
-    ask_user,
-    call,
-    guardrail,
-    judged_by,
-    passed,
-    say,
-    tool,
-)
+from holdfast import Agent, App, Budget, Requirement, Risk, Triggers, tool
 from holdfast.activities import clock, switches
 from holdfast.activities.policy import Keyring, PolicyActivities, PolicyEnvironment
 from holdfast.contracts.approvals import ApprovalRecord, Review
@@ -36,7 +18,18 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.decisions import AuthorizeCalls, Decided
 from holdfast.contracts.switches import SWITCHES_TYPE, switches_id
 from holdfast.contracts.tools import ToolCall
+from holdfast.guardrails import (
+    Guardrail,
+    GuardrailContext,
+    GuardrailResult,
+    Subject,
+    guardrail,
+    judged_by,
+    passed,
+)
 from holdfast.policy.rules import NO_POLICY
+from holdfast.testing import call, say
+from holdfast.tools import ask_user
 from holdfast.tools.registry import ToolRegistry
 from tests.asking import in_run
 from tests.attacks.test_tokens import ALICE, BOB, claims, lines, refund, refunding, send, trusting

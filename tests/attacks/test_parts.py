@@ -9,27 +9,19 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
 
-from holdfast import (
-    Agent,
-    App,
-    Budget,
-    GuardrailContext,
-    GuardrailResult,
-    Reply,
-    Script,
-    ScriptTurn,
-    Subject,
-    Tiers,
-    call,
-    guardrail,
-    judged_by,
-    passed,
-    say,
-    tool,
-)
+from holdfast import Agent, App, Budget, Tiers, tool
 from holdfast.contracts.guardrails import Watched
 from holdfast.contracts.tools import Risk, ToolFailure
 from holdfast.dev_server import find_temporal_binary
+from holdfast.guardrails import (
+    GuardrailContext,
+    GuardrailResult,
+    Subject,
+    guardrail,
+    judged_by,
+    passed,
+)
+from holdfast.testing import Reply, Script, ScriptTurn, call, say
 from holdfast.workflows.payloads import data_converter
 from tests.attacks.test_repeated_writes import PASSED
 from tests.running import Run, Runs

@@ -8,13 +8,14 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowQueryFailedE
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError
 
-from holdfast import App, Budget, Reply, ResourceScope, Risk, ToolError, call, calls, tool
+from holdfast import App, Budget, ResourceScope, Risk, ToolError, tool
 from holdfast.activities import policy as activities
 from holdfast.contracts import bounds
 from holdfast.contracts.approvals import ApprovalRequest, PendingPage, Request
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.tools import ToolFailure, ToolSuccess
 from holdfast.contracts.transcript import ToolTurn
+from holdfast.testing import Reply, call, calls
 from tests.running import Run, Runs
 from tests.sample import scripted, told
 

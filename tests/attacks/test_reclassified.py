@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import App, ResourceScope, Tool, call, say, tool
+from holdfast import App, ResourceScope, Tool, tool
 from holdfast.contracts.approvals import ApprovalRequest
 from holdfast.contracts.tools import Risk
+from holdfast.testing import call, say
 from tests.attacks.test_releases import release
 from tests.control.controlled import replayed
 from tests.control.guarded import on_word

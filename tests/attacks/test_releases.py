@@ -10,23 +10,13 @@ import pytest
 from temporalio.api.enums.v1 import EventType
 from temporalio.worker import Worker
 
-from holdfast import (
-    App,
-    GuardrailResult,
-    Script,
-    Subject,
-    Tool,
-    call,
-    passed,
-    say,
-    tool,
-    tripped,
-    worker,
-)
+from holdfast import App, Tool, tool, worker
 from holdfast.activities.callers import NOT_AS_DECIDED
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.tools import Risk
+from holdfast.guardrails import GuardrailResult, Subject, passed, tripped
 from holdfast.run.disagreements import PAUSES
+from holdfast.testing import Script, call, say
 from tests.control.controlled import replayed
 from tests.control.guarded import Seen, looking, on_word
 from tests.running import Run, Runs

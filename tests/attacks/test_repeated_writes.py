@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from holdfast import Agent, App, Budget, Reply, Script, ScriptTurn, call, calls, judged_by, say
+from holdfast import Agent, App, Budget
 from holdfast.contracts.guardrails import Layer
 from holdfast.contracts.tools import ToolFailure
+from holdfast.guardrails import judged_by
 from holdfast.run import steps
+from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say
 from tests.control.controlled import replayed
 from tests.running import Run, Runs
 from tests.sample import TOOLS, lines, scripted, told

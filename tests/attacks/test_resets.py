@@ -7,7 +7,9 @@ import pytest
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
-from holdfast import App, GuardrailContext, GuardrailResult, Subject, call, guardrail, passed
+from holdfast import App
+from holdfast.guardrails import GuardrailContext, GuardrailResult, Subject, guardrail, passed
+from holdfast.testing import call
 from tests.control.controlled import replayed
 from tests.running import Runs
 from tests.sample import lines, scripted, told

@@ -17,11 +17,12 @@ import pytest
 from temporalio.client import Client, WorkflowHandle
 from temporalio.exceptions import TemporalError
 
-from holdfast import Agent, App, Risk, call, say, tool, worker
+from holdfast import Agent, App, Risk, tool, worker
 from holdfast.cli import main, screen
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.run import TASK_QUEUE, RunResult
 from holdfast.contracts.switches import switches_id
+from holdfast.testing import call, say
 from tests.contracts.test_visible import HOSTILE, moves
 from tests.holdfast.commands import terminal
 from tests.running import Run

@@ -11,9 +11,10 @@ from temporalio.api.failure.v1 import ApplicationFailureInfo, Failure
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.common import RawValue
 
-from holdfast import Agent, App, Risk, call, say, tool
+from holdfast import Agent, App, Risk, tool
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.switches import SwitchState, switches_id
+from holdfast.testing import call, say
 from tests.attacks.test_forged_failures import fail
 from tests.attacks.test_forged_results import complete_with, unfinished
 from tests.running import Run, Runs

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from holdfast import Agent, App, Budget, Risk, Script, call, tool
+from holdfast import Agent, App, Budget, Risk, tool
 from holdfast.contracts.approvals import ApprovalRequest, MessageOutcome
 from holdfast.contracts.base import JsonObject
+from holdfast.testing import Script, call
 from tests.running import Run, Runs
 from tests.sample import lines, note, told
 from tests.tokens import PROVIDER, Signer, a_signer, b64, claims_about, compact, hs256

@@ -8,11 +8,12 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, Field, JsonValue, TypeAdapter
 
-from holdfast import Risk, call, tool
+from holdfast import Risk, tool
 from holdfast.activities.structured_output import checked
 from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.errors import ToolError
 from holdfast.guardrails.builtin import spec_compliance
+from holdfast.testing import call
 from holdfast.tools.readings import AMBIGUOUS, MOST_READINGS, UNEXPLAINED, readings
 from holdfast.tools.schema import output_schema
 from tests.activities.looking import answer, looked

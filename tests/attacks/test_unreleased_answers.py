@@ -9,27 +9,12 @@ from pydantic import BaseModel
 from temporalio.client import WorkflowQueryFailedError
 from temporalio.service import RPCError
 
-from holdfast import (
-    Agent,
-    App,
-    Guardrail,
-    GuardrailContext,
-    Reply,
-    Risk,
-    ScriptTurn,
-    Tiers,
-    call,
-    calls,
-    guardrail,
-    judged_by,
-    passed,
-    say,
-    tool,
-    tripped,
-)
+from holdfast import Agent, App, Risk, Tiers, tool
 from holdfast.contracts.guardrails import GuardrailResult, Subject
+from holdfast.guardrails import Guardrail, GuardrailContext, guardrail, judged_by, passed, tripped
 from holdfast.guardrails.builtin import secret_detection
 from holdfast.guardrails.definition import Terms
+from holdfast.testing import Reply, ScriptTurn, call, calls, say
 from tests.attacks.watchers import seen
 from tests.running import Run, Runs
 from tests.workflows.tiered import staffed

@@ -7,27 +7,15 @@ from typing import get_args
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast import (
-    Agent,
-    App,
-    GuardrailContext,
-    Reply,
-    ScriptTurn,
-    Tiers,
-    Triggers,
-    call,
-    calls,
-    guardrail,
-    passed,
-    say,
-    tripped,
-)
+from holdfast import Agent, App, Tiers, Triggers
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.content import Part
 from holdfast.contracts.control import Backtracking, Fallback, Reaction
 from holdfast.contracts.guardrails import GuardrailResult, Subject
 from holdfast.contracts.model import StopCause
+from holdfast.guardrails import GuardrailContext, guardrail, passed, tripped
 from holdfast.guardrails.builtin import spec_compliance
+from holdfast.testing import Reply, ScriptTurn, call, calls, say
 from tests.attacks.watchers import seen
 from tests.control.controlled import resolve
 from tests.running import Run, Runs

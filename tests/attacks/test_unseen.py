@@ -10,8 +10,10 @@ import pytest
 from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy
 
-from holdfast import Agent, App, Budget, call, calls, review_approval, say, worker
+from holdfast import Agent, App, Budget, worker
 from holdfast.contracts.run import TASK_QUEUE, RunResult
+from holdfast.guardrails import review_approval
+from holdfast.testing import call, calls, say
 from tests.holdfast.commands import holdfast, seen, terminal
 from tests.holdfast.test_signed_approvals import trusted
 from tests.running import Run

@@ -2,20 +2,13 @@
 
 from functools import partial
 
-from holdfast import (
-    Agent,
-    App,
+from holdfast import Agent, App, ResourceScope, Risk, Tool, ToolContext, Triggers, tool
+from holdfast.guardrails import (
     GuardrailContext,
     GuardrailResult,
-    ResourceScope,
-    Risk,
     Subject,
-    Tool,
-    ToolContext,
-    Triggers,
     guardrail,
     passed,
-    tool,
     tripped,
 )
 from tests.chaos.playing import Stage

@@ -15,7 +15,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowExecutionStatus, WorkflowHandle, WorkflowHistory
 from temporalio.service import RPCError, RPCStatusCode
 
-from holdfast import App, Reply, ScriptTurn, fail, say
+from holdfast import App
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import ModelRejected, ModelUnavailable
@@ -23,6 +23,7 @@ from holdfast.contracts.run import RunResult, StatusReport, UsageReport
 from holdfast.contracts.transcript import TranscriptItem, TranscriptPage
 from holdfast.contracts.usage import UsageMetrics
 from holdfast.histories import fetch
+from holdfast.testing import Reply, ScriptTurn, fail, say
 from tests.chaos.scripts import LOG, MARKS, Asked, Message, Script
 from tests.running import Run, Runs
 from tests.sample import lines

@@ -2,21 +2,16 @@
 
 from temporalio.client import WorkflowHistory
 
-from holdfast import (
-    App,
-    Backtracking,
+from holdfast import App, Backtracking
+from holdfast.guardrails import (
     GuardrailContext,
     GuardrailResult,
-    Reply,
-    Script,
-    ScriptTurn,
     Subject,
-    call,
     guardrail,
     passed,
-    say,
     tripped,
 )
+from holdfast.testing import Reply, Script, ScriptTurn, call, say
 from tests.chaos.cast import place, remove
 from tests.control.controlled import asked_models, chained
 from tests.sample import TOOLS

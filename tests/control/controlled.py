@@ -6,13 +6,14 @@ from decimal import Decimal
 from pydantic import JsonValue
 from temporalio.client import WorkflowHistory
 
-from holdfast import Agent, App, Reply, Script, fail, using
+from holdfast import Agent, App
 from holdfast.contracts.approvals import Escalation, Request, Review
 from holdfast.contracts.errors import FailureKind, ModelError, ModelRejected, ModelUnavailable
 from holdfast.contracts.run import RunResult, Stop
 from holdfast.contracts.usage import CallUsage
 from holdfast.histories import fetch
 from holdfast.runner import replayer
+from holdfast.testing import Reply, Script, fail, using
 from holdfast.workflows.agent_run import AgentRun
 from tests.histories import activities
 from tests.running import Run, Runs

@@ -8,28 +8,24 @@ from typing import NamedTuple, Unpack
 from pydantic import JsonValue
 from temporalio.client import WorkflowHistory
 
-from holdfast import (
-    App,
-    Guardrail,
-    GuardrailContext,
-    GuardrailResult,
-    ResourceScope,
-    Risk,
-    Script,
-    Subject,
-    ToolContext,
-    guardrail,
-    passed,
-    tool,
-    tripped,
-)
+from holdfast import App, ResourceScope, Risk, ToolContext, tool
 from holdfast.contracts.approvals import MessageOutcome, Request
 from holdfast.contracts.guardrails import Layer
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.tools import ToolResult
 from holdfast.contracts.transcript import UserTurn
+from holdfast.guardrails import (
+    Guardrail,
+    GuardrailContext,
+    GuardrailResult,
+    Subject,
+    guardrail,
+    passed,
+    tripped,
+)
 from holdfast.guardrails.definition import Terms
 from holdfast.runner import replayer
+from holdfast.testing import Script
 from holdfast.workflows.agent_run import AgentRun
 from tests.histories import activities, names
 from tests.running import Run, Runs

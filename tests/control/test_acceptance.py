@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Budget, Reply, ScriptTurn, call, say
+from holdfast import Budget
+from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.control.guarded import ended, guarded, on_word
 from tests.running import Runs
 from tests.sample import lines

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Backtracking, Reply, ScriptTurn, call, say
+from holdfast import Backtracking
 from holdfast.contracts.transcript import ToolTurn
+from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.control.approaches import (
     EXCEEDED,
     backtracking,

@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from holdfast import Fallback, Reply, ScriptTurn, call, calls, say
+from holdfast import Fallback
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.tools import ToolFailure
 from holdfast.contracts.transcript import ToolTurn
 from holdfast.run.limits.fallback import EXHAUSTED
+from holdfast.testing import Reply, ScriptTurn, call, calls, say
 from tests.control.controlled import (
     asked_models,
     broken,

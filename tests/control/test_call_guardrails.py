@@ -7,23 +7,16 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast import (
-    Budget,
-    Reply,
-    Script,
-    ScriptTurn,
-    UsageMetrics,
-    call,
-    calls,
+from holdfast import Budget, UsageMetrics
+from holdfast.contracts.tools import ToolFailure
+from holdfast.guardrails import (
     conflict_detection,
     cost_estimation,
     dependency_check,
     deployment_safety,
     passed,
-    say,
-    using,
 )
-from holdfast.contracts.tools import ToolFailure
+from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say, using
 from tests.control.guarded import Seen, decided, ended, guarded, on_word, over, scheduled, waiting
 from tests.running import Run, Runs
 from tests.sample import TOOLS, draft_post, lines, scripted

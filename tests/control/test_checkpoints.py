@@ -5,26 +5,18 @@ from pathlib import Path
 import pytest
 from temporalio.client import WorkflowHistory
 
-from holdfast import (
-    App,
-    Backtracking,
+from holdfast import App, Backtracking
+from holdfast.contracts.tools import ToolSuccess
+from holdfast.guardrails import (
     GuardrailContext,
     GuardrailResult,
-    Reply,
-    Script,
-    ScriptTurn,
     Subject,
-    call,
-    calls,
     guardrail,
-    list_files,
     passed,
-    read_file,
-    say,
     tripped,
-    write_file,
 )
-from holdfast.contracts.tools import ToolSuccess
+from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say
+from holdfast.tools import list_files, read_file, write_file
 from holdfast.tools.workspaces import Workspaces
 from tests.control.controlled import asked_to_resolve, chained, recorded, replayed, resolve
 from tests.histories import activities

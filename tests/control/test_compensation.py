@@ -4,18 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import (
-    Reply,
-    ResourceScope,
-    ScriptTurn,
-    ToolContext,
-    ToolError,
-    call,
-    calls,
-    say,
-    tool,
-)
+from holdfast import ResourceScope, ToolContext, ToolError, tool
 from holdfast.contracts.tools import Risk
+from holdfast.testing import Reply, ScriptTurn, call, calls, say
 from tests.control.guarded import EFFECTS, NAMED, after_trip, decided, ended, guarded, on_word
 from tests.histories import activities
 from tests.running import Runs

@@ -2,22 +2,19 @@
 
 import pytest
 
-from holdfast import (
-    App,
-    Budget,
+from holdfast import App, Budget
+from holdfast.contracts.control import Triggers
+from holdfast.guardrails import (
     GuardrailContext,
     GuardrailResult,
-    Reply,
-    ScriptTurn,
     Signals,
     Subject,
     guardrail,
     not_applicable,
     review_approval,
-    say,
     tripped,
 )
-from holdfast.contracts.control import Triggers
+from holdfast.testing import Reply, ScriptTurn, say
 from tests.control.controlled import (
     asked,
     asked_to_resolve,

@@ -2,7 +2,8 @@
 
 import pytest
 
-from holdfast import Backtracking, Budget, Reply, ScriptTurn, call, say
+from holdfast import Backtracking, Budget
+from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.control.approaches import EXCEEDED, backtracking, purposes, round_of, seen
 from tests.control.controlled import asked, asked_to_resolve, replayed, resolve, stopped, why
 from tests.running import Runs

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import call, calls, say
 from holdfast.contracts.control import Triggers
+from holdfast.testing import call, calls, say
 from tests.control.controlled import (
     asked,
     asked_to_resolve,

@@ -5,21 +5,18 @@ import asyncio
 import pytest
 from pydantic import JsonValue
 
-from holdfast import (
-    Budget,
-    GuardrailContext,
-    GuardrailResult,
-    Reply,
-    ScriptTurn,
-    Subject,
-    call,
-    guardrail,
-    passed,
-    say,
-    tripped,
-)
+from holdfast import Budget
 from holdfast.contracts.control import Triggers
 from holdfast.contracts.run import UsageReport
+from holdfast.guardrails import (
+    GuardrailContext,
+    GuardrailResult,
+    Subject,
+    guardrail,
+    passed,
+    tripped,
+)
+from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.control.controlled import (
     asked,
     asked_to_resolve,

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from holdfast import Budget, Fallback, Reply, ScriptTurn, call, say
+from holdfast import Budget, Fallback
 from holdfast.contracts.control import ModelAttempt
 from holdfast.contracts.errors import FailureKind
 from holdfast.contracts.model import StopCause
 from holdfast.run.limits.fallback import EXHAUSTED
+from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.control.controlled import (
     asked_models,
     asked_to_resolve,

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Guardrail, call, say
 from holdfast.contracts.guardrails import GuardrailVerdicts
+from holdfast.guardrails import Guardrail
+from holdfast.testing import call, say
 from tests.control.guarded import Seen, after_trip, ended, guarded, on_word, order, over, tripwires
 from tests.histories import activities
 from tests.running import Runs

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import App, Reply, ScriptTurn, call, passed, review_approval, say
+from holdfast import App
 from holdfast.contracts.run import RunResult
+from holdfast.guardrails import passed, review_approval
 from holdfast.histories import fetch
 from holdfast.runner import replayer
+from holdfast.testing import Reply, ScriptTurn, call, say
 from holdfast.workflows.agent_run import AgentRun
 from tests.control.guarded import (
     Seen,

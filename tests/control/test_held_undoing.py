@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from temporalio.client import WorkflowFailureError
 
-from holdfast import App, Backtracking, Reply, ScriptTurn, call, calls, say, tool
+from holdfast import App, Backtracking, tool
 from holdfast.contracts.tools import Risk
+from holdfast.testing import Reply, ScriptTurn, call, calls, say
 from tests.control.guarded import NAMED, on_word, over
 from tests.running import Run, Runs
 from tests.sample import lines, note, scripted

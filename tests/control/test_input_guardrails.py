@@ -5,21 +5,18 @@ from pathlib import Path
 import pytest
 from temporalio.client import WorkflowHistory
 
-from holdfast import (
-    Reply,
-    ScriptTurn,
-    call,
-    destructive_operations,
-    histories,
-    injection_detection,
-    pii_detection,
-    redact_pii,
-    say,
-    scope_validation,
-)
+from holdfast import histories
 from holdfast.contracts.approvals import Review
 from holdfast.contracts.base import digest
 from holdfast.contracts.guardrails import Subject
+from holdfast.guardrails import (
+    destructive_operations,
+    injection_detection,
+    pii_detection,
+    redact_pii,
+    scope_validation,
+)
+from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.control.guarded import (
     Seen,
     after_trip,

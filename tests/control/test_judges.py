@@ -6,22 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import (
-    Agent,
-    App,
-    Budget,
-    Guardrail,
-    Reply,
-    Script,
-    ScriptTurn,
-    UsageMetrics,
-    call,
-    calls,
-    judged_by,
-    say,
-    using,
-)
+from holdfast import Agent, App, Budget, UsageMetrics
 from holdfast.contracts.transcript import UserTurn
+from holdfast.guardrails import Guardrail, judged_by
+from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say, using
 from tests.control.guarded import EFFECTS, ended, over
 from tests.running import Runs
 from tests.sample import TOOLS, lines

@@ -1,6 +1,6 @@
 """What guardrails are sent fits into what the server takes, however it is written."""
 
-from holdfast import say
+from holdfast.testing import say
 from tests.control.guarded import Seen, guarded, on_word
 from tests.running import Runs
 

@@ -5,20 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import (
-    Backtracking,
-    GuardrailContext,
-    GuardrailResult,
-    Reply,
-    ScriptTurn,
-    Subject,
-    call,
-    calls,
-    guardrail,
-    say,
-    tripped,
-    write_file,
-)
+from holdfast import Backtracking
+from holdfast.guardrails import GuardrailContext, GuardrailResult, Subject, guardrail, tripped
+from holdfast.testing import Reply, ScriptTurn, call, calls, say
+from holdfast.tools import write_file
 from tests.control.controlled import chained, replayed
 from tests.control.guarded import create_draft
 from tests.running import Runs

@@ -1,6 +1,6 @@
 """The model that takes over: it stays, and sees nothing of what its forerunner kept."""
 
-from holdfast import Reply, ScriptTurn, call, say
+from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.control.controlled import asked_models, broken, chained, replayed
 from tests.running import Runs
 

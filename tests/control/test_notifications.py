@@ -6,8 +6,9 @@ from collections.abc import Callable, Generator
 
 import pytest
 
-from holdfast import Agent, App, Script, Triggers, Webhook, call, say
+from holdfast import Agent, App, Triggers, Webhook
 from holdfast.activities.webhooks import signed
+from holdfast.testing import Script, call, say
 from tests.activities.test_notifications import KEY, SECRET, Listener, listening
 from tests.control.controlled import asked, asked_to_resolve, recorded, replayed, resolve
 from tests.control.test_time_trigger import slow_model

@@ -4,17 +4,15 @@ import asyncio
 
 import pytest
 
-from holdfast import (
+from holdfast.contracts.base import JsonObject
+from holdfast.guardrails import (
     Guardrail,
-    Reply,
-    ScriptTurn,
     passed,
-    say,
     secret_detection,
     spec_compliance,
     static_analysis,
 )
-from holdfast.contracts.base import JsonObject
+from holdfast.testing import Reply, ScriptTurn, say
 from tests.control.guarded import (
     decided,
     ended,

@@ -7,22 +7,16 @@ from typing import Literal
 import pytest
 from temporalio.api.enums.v1 import EventType
 
-from holdfast import (
+from holdfast import ModelUnavailable, UsageMetrics
+from holdfast.guardrails import (
     GuardrailContext,
     GuardrailResult,
-    ModelUnavailable,
-    Reply,
-    ScriptTurn,
     Subject,
-    UsageMetrics,
-    call,
-    fail,
     guardrail,
     passed,
-    say,
     tripped,
-    using,
 )
+from holdfast.testing import Reply, ScriptTurn, call, fail, say, using
 from tests.control.controlled import broken, used
 from tests.control.guarded import (
     after_trip,

@@ -2,7 +2,8 @@
 
 import pytest
 
-from holdfast import Budget, Reply, ScriptTurn, say
+from holdfast import Budget
+from holdfast.testing import Reply, ScriptTurn, say
 from tests.control.approaches import backtracking, round_of
 from tests.control.controlled import asked_models, recorded, replayed, used, why
 from tests.running import Runs

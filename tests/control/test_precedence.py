@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Budget, Reply, ScriptTurn, call, say
+from holdfast import Budget
 from holdfast.contracts.budget import Ledger
 from holdfast.contracts.control import Candidate, Checkpoint, Gate, Triggers
 from holdfast.contracts.guardrails import GuardrailSpec, GuardrailVerdict, Signals
@@ -33,6 +33,7 @@ from holdfast.run.steps import (
     RunTools,
     Step,
 )
+from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.builders import (
     NOW,
     a_call,

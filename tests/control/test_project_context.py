@@ -8,8 +8,10 @@ import pytest
 from pydantic import JsonValue
 from temporalio.client import WorkflowFailureError, WorkflowHistory
 
-from holdfast import App, Budget, Reply, Script, ScriptTurn, call, read_file, say
+from holdfast import App, Budget
 from holdfast.contracts.transcript import UserTurn
+from holdfast.testing import Reply, Script, ScriptTurn, call, say
+from holdfast.tools import read_file
 from tests.control.controlled import chained, replayed
 from tests.running import Runs
 from tests.sample import TOOLS, told

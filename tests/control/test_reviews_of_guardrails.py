@@ -5,18 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import (
+from holdfast.guardrails import (
     GuardrailResult,
-    Reply,
-    ScriptTurn,
     Subject,
-    call,
     judged_by,
     passed,
     review_approval,
-    say,
     tripped,
 )
+from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.control.guarded import asked_next, decided, ended, guarded, looking, on_word, over
 from tests.control.test_judges import judged
 from tests.running import Runs

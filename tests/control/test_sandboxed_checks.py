@@ -4,18 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import (
-    App,
-    Guardrail,
-    Reply,
-    ScriptTurn,
-    call,
-    project_passes,
-    say,
-    settings,
-    tests_pass,
-    write_file,
-)
+from holdfast import App, settings
+from holdfast.guardrails import Guardrail, project_passes, tests_pass
+from holdfast.testing import Reply, ScriptTurn, call, say
+from holdfast.tools import write_file
 from holdfast.tools.sandbox.sandbox import Sandbox
 from tests.control.guarded import ended
 from tests.histories import activities

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import App, Reply, Script, ScriptTurn, call, say
+from holdfast import App
 from holdfast.contracts.control import Triggers
+from holdfast.testing import Reply, Script, ScriptTurn, call, say
 from tests.control.controlled import (
     asked_to_resolve,
     broken,

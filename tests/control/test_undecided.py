@@ -6,9 +6,11 @@ from typing import cast
 
 import pytest
 
-from holdfast import App, Guardrail, GuardrailContext, Subject, call, guardrail, passed, say
+from holdfast import App
 from holdfast.contracts.guardrails import GuardrailResult
 from holdfast.contracts.tools import ToolFailure
+from holdfast.guardrails import Guardrail, GuardrailContext, Subject, guardrail, passed
+from holdfast.testing import call, say
 from tests.control.guarded import ended, guarded, on_word, order, replayed, waiting
 from tests.running import Runs
 from tests.sample import lines

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 
-from holdfast import App, Backtracking, ResourceScope, ScriptTurn, call, calls, say, tool
+from holdfast import App, Backtracking, ResourceScope, tool
 from holdfast.contracts.tools import Risk
+from holdfast.testing import ScriptTurn, call, calls, say
 from holdfast.trace.course import call_lines
 from holdfast.trace.reader import read_trace
 from tests.control.guarded import EFFECTS, decided, ended, on_word, over

@@ -2,7 +2,9 @@
 
 import pytest
 
-from holdfast import Agent, App, judged_by, say
+from holdfast import Agent, App
+from holdfast.guardrails import judged_by
+from holdfast.testing import say
 from tests.control.controlled import replayed, stopped
 from tests.running import Runs
 

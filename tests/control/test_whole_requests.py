@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import App, Triggers, call, review_approval, say
+from holdfast import App, Triggers
 from holdfast.contracts import bounds
 from holdfast.contracts.approvals import Escalation, PendingPage, Review
 from holdfast.contracts.base import digest
@@ -12,10 +12,12 @@ from holdfast.contracts.control import Candidate, Compensation
 from holdfast.contracts.guardrails import Signals
 from holdfast.contracts.tools import ToolFailure
 from holdfast.contracts.transcript import UserTurn
+from holdfast.guardrails import review_approval
 from holdfast.run import approvals, escalations, gates, steps, tripwires
 from holdfast.run.approvals import ReviewSubject
 from holdfast.run.limits.triggers import Trigger
 from holdfast.run.steps import AskForReview
+from holdfast.testing import call, say
 from tests.builders import NOW, a_call, a_state, allowed, asked_for, ruled_upon, to_approve
 from tests.control.ends import a_guardrail, a_run, a_tripwire, answering, came_to
 from tests.control.guarded import asked_next, decided, ended, guarded, on_word, over

@@ -3,7 +3,8 @@
 import asyncio
 from pathlib import Path
 
-from holdfast import Agent, App, Budget, Reply, Risk, ScriptTurn, ToolContext, call, say, tool
+from holdfast import Agent, App, Budget, Risk, ToolContext, tool
+from holdfast.testing import Reply, ScriptTurn, call, say
 
 STEPS = 30
 

@@ -3,20 +3,9 @@
 import asyncio
 from pathlib import Path
 
-from holdfast import (
-    Agent,
-    App,
-    Fallback,
-    GuardrailContext,
-    GuardrailResult,
-    Risk,
-    Subject,
-    ToolContext,
-    guardrail,
-    passed,
-    say,
-    tool,
-)
+from holdfast import Agent, App, Fallback, Risk, ToolContext, tool
+from holdfast.guardrails import GuardrailContext, GuardrailResult, Subject, guardrail, passed
+from holdfast.testing import say
 
 
 async def told(folder: Path, name: str) -> None:

@@ -12,9 +12,10 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 from temporalio.workflow import NondeterminismError
 
 from examples.reconcile.app import app as reconcile
-from holdfast import call, calls, say, worker
+from holdfast import worker
 from holdfast.contracts.base import digest
 from holdfast.runner import replayer
+from holdfast.testing import call, calls, say
 from holdfast.trace.reader import read_trace
 from holdfast.trace.transcript import lines
 from holdfast.workflows.agent_run import AgentRun

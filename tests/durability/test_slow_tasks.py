@@ -6,11 +6,11 @@ from datetime import datetime
 import pytest
 from temporalio.api.enums.v1 import EventType
 
-from holdfast import say
 from holdfast.contracts.state import RunState
 from holdfast.run import steps
 from holdfast.run.steps import Step
 from holdfast.runner import replayer
+from holdfast.testing import say
 from holdfast.workflows.agent_run import AgentRun
 from tests.running import Runs
 from tests.sample import scripted

@@ -6,7 +6,7 @@ import pytest
 from temporalio.client import WorkflowFailureError, WorkflowHistory
 from temporalio.common import RetryPolicy
 
-from holdfast import Budget, Reply, Risk, Script, ScriptTurn, call, say, tool
+from holdfast import Budget, Risk, tool
 from holdfast.activities.transcripts import Transcripts
 from holdfast.contracts.errors import TranscriptMismatch
 from holdfast.contracts.model import ModelCall, Prefix
@@ -16,6 +16,7 @@ from holdfast.contracts.transcript import (
     TranscriptPage,
     UserTurn,
 )
+from holdfast.testing import Reply, Script, ScriptTurn, call, say
 from tests.histories import names
 from tests.running import Runs
 from tests.sample import scripted

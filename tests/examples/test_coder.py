@@ -11,8 +11,9 @@ import pytest
 from examples.coder.app import REPOSITORY, app
 from examples.coder.demo import GOAL
 from examples.coder.story import SCRIPTED, Chapter, chapters, logged_key
-from holdfast import secret_detection, settings
+from holdfast import settings
 from holdfast.contracts.run import RunResult
+from holdfast.guardrails import secret_detection
 from holdfast.policies.cases import load_cases, tried
 from holdfast.run.answers import WITHHELD
 from holdfast.tools.sandbox.sandbox import Sandbox

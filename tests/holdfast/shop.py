@@ -2,7 +2,8 @@
 
 from decimal import Decimal
 
-from holdfast import Agent, App, ResourceScope, Risk, call, calls, say, tool
+from holdfast import Agent, App, ResourceScope, Risk, tool
+from holdfast.testing import call, calls, say
 
 
 @tool(risk=Risk.READ_ONLY)

@@ -2,8 +2,15 @@
 
 import pytest
 
-from holdfast import GuardrailContext, GuardrailResult, Subject, passed, say, secret_detection
 from holdfast.contracts.errors import AppError
+from holdfast.guardrails import (
+    GuardrailContext,
+    GuardrailResult,
+    Subject,
+    passed,
+    secret_detection,
+)
+from holdfast.testing import say
 from tests.sample import scripted
 
 

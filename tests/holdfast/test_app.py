@@ -17,12 +17,12 @@ from holdfast import (
     ModelSettings,
     Risk,
     Tiers,
-    ask_user,
-    project_passes,
-    say,
     tool,
 )
+from holdfast.guardrails import project_passes
 from holdfast.policy.rules import NO_POLICY
+from holdfast.testing import say
+from holdfast.tools import ask_user
 from holdfast.tools.tool import Tool
 from tests.tools import sample_tools
 

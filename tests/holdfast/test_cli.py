@@ -12,7 +12,8 @@ from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import StartWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowFailureError
 
-from holdfast import Agent, App, Budget, call, calls, say, worker
+from holdfast import Agent, App, Budget, worker
+from holdfast.testing import call, calls, say
 from tests.holdfast.commands import ended, holdfast, seen, started, terminal, waiting
 from tests.sample import TOOLS
 

@@ -5,10 +5,10 @@ from typing import Literal
 
 import pytest
 
-from holdfast import call, say
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.decisions import Allow, Deny, Ruling, RunAsDraftOnly, RunInSandbox
 from holdfast.contracts.tools import Grant, Risk, ToolSuccess
+from holdfast.testing import call, say
 from holdfast.trace.reader import read_trace
 from holdfast.trace.spans import span_tree
 from holdfast.trace.transcript import lines

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import call, calls, histories, say
+from holdfast import histories
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.transcript import AssistantTurn, TranscriptItem
-from holdfast.evaluation import recorded
+from holdfast.testing import call, calls, recorded, say
 from tests.running import Runs
 from tests.sample import scripted
 

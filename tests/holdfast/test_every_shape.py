@@ -12,9 +12,10 @@ import pytest
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowFailureError
 
-from holdfast import App, call, say, using
+from holdfast import App
 from holdfast.cli import main
 from holdfast.contracts.base import JsonObject
+from holdfast.testing import call, say, using
 from tests.control.approaches import backtracking
 from tests.control.test_judges import FINE, USED, judged
 from tests.running import Run, Runs

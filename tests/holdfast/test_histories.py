@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from temporalio.client import WorkflowHistory
 
-from holdfast import call, say
 from holdfast.cli import main, standing
 from holdfast.contracts.run import UsageReport
 from holdfast.contracts.switches import SWITCHES_TYPE
 from holdfast.histories import fetch, read, write
 from holdfast.runner import replayer
+from holdfast.testing import call, say
 from holdfast.trace.reader import read_trace
 from holdfast.workflows.agent_run import AgentRun
 from tests.holdfast.traces import finished, outcome, pondering, printed

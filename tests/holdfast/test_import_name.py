@@ -33,7 +33,8 @@ from activities import NAME as e
 from adapters import NAME as f
 from worker import NAME as g
 
-from holdfast import Agent, App, say
+from holdfast import Agent, App
+from holdfast.testing import say
 
 assert (a, b, c, d, e, f, g) == ("contracts", "settings", "policy", "workflows", "activities",
                                  "adapters", "worker")
@@ -139,15 +140,21 @@ def test_a_contract_loads_no_platform() -> None:
     assert not {"temporalio", "openai", "anthropic", "typer", "holdfast.app"} & set(loaded)
 
 
-def test_the_face_offers_what_it_lists() -> None:
-    """Every name of the face can be imported, and one that isn't there is named."""
-    program = "import holdfast\nfor name in holdfast.__all__: getattr(holdfast, name)\n"
+@pytest.mark.parametrize("package", ["", ".guardrails", ".tools", ".testing"])
+def test_a_package_offers_what_it_lists(package: str) -> None:
+    """Every name that it says can be imported, and one that isn't there is named."""
+    name = f"holdfast{package}"
+    program = (
+        f"import {name} as it\n"
+        "assert set(it.__all__) == set(dir(it)), set(it.__all__) ^ set(dir(it))\n"
+        "for name in it.__all__: getattr(it, name)\n"
+    )
     subprocess.run([sys.executable, "-c", program], check=True)
     wrong = subprocess.run(
-        [sys.executable, "-c", "from holdfast import Agentt"],
+        [sys.executable, "-c", f"from {name} import Agentt"],
         capture_output=True,
         text=True,
         check=False,
     )
 
-    assert "cannot import name 'Agentt' from 'holdfast'" in wrong.stderr
+    assert f"cannot import name 'Agentt' from '{name}'" in wrong.stderr

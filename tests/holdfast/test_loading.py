@@ -33,7 +33,7 @@ def unloadable(name: str) -> str:
 def test_an_app_is_found_by_module_and_attribute(here: Path) -> None:
     """`module:attribute` in the working directory is enough."""
     (here / "shop.py").write_text(
-        "from holdfast import Agent, App, say\n"
+        "from holdfast import Agent, App\nfrom holdfast.testing import say\n"
         "app = App(agents=[Agent(name='it', instructions='x', models=['scripted:it'])],\n"
         "          scripts={'it': [say('done')]})\n",
         encoding="utf-8",
@@ -119,7 +119,7 @@ def test_an_app_that_isnt_there_is_explained(here: Path) -> None:
 def test_tools_are_listed_hosted_ones_too(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`holdfast tools` shows what runs at a provider as well, where nobody is asked before."""
     (here / "shop.py").write_text(
-        "from holdfast import Agent, App, HostedTool, ask_user\n"
+        "from holdfast import Agent, App, HostedTool\nfrom holdfast.tools import ask_user\n"
         "hosted = [HostedTool(name='web_search', options={'max_uses': 3})]\n"
         "app = App(agents=[Agent(name='it', instructions='x', models=['openai:gpt-5.2'],\n"
         "                        tools=[ask_user], hosted=hosted)])\n",

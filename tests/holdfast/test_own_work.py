@@ -4,13 +4,14 @@ import json
 
 import pytest
 
-from holdfast import GuardrailContext, call, guardrail, say
 from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.guardrails import (
     GuardrailResult,
     Subject,
 )
 from holdfast.contracts.tools import Grant
+from holdfast.guardrails import GuardrailContext, guardrail
+from holdfast.testing import call, say
 from holdfast.trace.reader import read_trace
 from holdfast.trace.spans import span_tree
 from tests.builders import (

@@ -8,7 +8,8 @@ from uuid import uuid4
 import pytest
 from temporalio.client import Client
 
-from holdfast import Agent, App, call, say, worker
+from holdfast import Agent, App, worker
+from holdfast.testing import call, say
 from tests.holdfast.commands import holdfast, seen, waiting
 from tests.sample import TOOLS
 

@@ -9,9 +9,10 @@ from uuid import uuid4
 import pytest
 from temporalio.client import Client
 
-from holdfast import Agent, App, Budget, Risk, approvers, call, say, signing, tool, worker
+from holdfast import Agent, App, Budget, Risk, approvers, signing, tool, worker
 from holdfast.contracts.run import TASK_QUEUE, RunResult
 from holdfast.settings import Settings
+from holdfast.testing import call, say
 from tests.holdfast.commands import holdfast, seen, terminal
 from tests.running import Run
 from tests.sample import lines, note

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from temporalio.client import WorkflowHistory
 
-from holdfast import Budget, call, calls, say, using
+from holdfast import Budget
 from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.usage import CallUsage
+from holdfast.testing import call, calls, say, using
 from holdfast.trace.ownspans import Span, SpanTree
 from holdfast.trace.reader import read_trace
 from holdfast.trace.spans import span_tree

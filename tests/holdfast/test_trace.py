@@ -3,10 +3,11 @@
 import pytest
 from temporalio.client import WorkflowFailureError
 
-from holdfast import Agent, App, Fallback, Reply, call, calls, say, using
+from holdfast import Agent, App, Fallback
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.tools import MalformedCall, ToolSuccess
 from holdfast.contracts.usage import CallUsage
+from holdfast.testing import Reply, call, calls, say, using
 from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Trace
 from tests.holdfast.traces import finished, outcome, pondering, printed, traced

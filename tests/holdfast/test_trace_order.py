@@ -4,7 +4,7 @@ from pathlib import Path
 
 from temporalio.client import WorkflowHistory
 
-from holdfast import call, calls, say
+from holdfast.testing import call, calls, say
 from holdfast.trace.reader import read_trace
 from holdfast.trace.transcript import lines
 from tests.control.guarded import decided, guarded, on_word, over

@@ -10,20 +10,11 @@ import pytest
 from pydantic import BaseModel
 from temporalio.client import WorkflowHistory
 
-from holdfast import (
-    Budget,
-    ModelUnavailable,
-    Part,
-    Reply,
-    ScriptTurn,
-    ask_user,
-    call,
-    calls,
-    fail,
-    say,
-)
+from holdfast import Budget, ModelUnavailable, Part
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.budget import Limits
+from holdfast.testing import Reply, ScriptTurn, call, calls, fail, say
+from holdfast.tools import ask_user
 from holdfast.trace.progress import Progress
 from holdfast.trace.reader import TraceReader, read_trace
 from holdfast.trace.transcript import lines

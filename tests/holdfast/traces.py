@@ -6,8 +6,9 @@ from pathlib import Path
 
 from temporalio.client import WorkflowHistory
 
-from holdfast import App, Script, tool
+from holdfast import App, tool
 from holdfast.contracts.tools import Risk, ToolFailure
+from holdfast.testing import Script
 from holdfast.trace.reader import read_trace
 from holdfast.trace.transcript import lines
 from holdfast.trace.values import Call, Trace

@@ -5,23 +5,11 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from holdfast import (
-    Agent,
-    App,
-    Budget,
-    ModelRejected,
-    Reply,
-    ScriptTurn,
-    UsageMetrics,
-    call,
-    calls,
-    fail,
-    say,
-    using,
-)
+from holdfast import Agent, App, Budget, ModelRejected, UsageMetrics
 from holdfast.contracts.model import ModelCall, ModelReply
 from holdfast.contracts.tools import ToolFailure
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
+from holdfast.testing import Reply, ScriptTurn, call, calls, fail, say, using
 from tests.histories import activities, names
 from tests.running import Runs
 from tests.sample import add, lines, scripted

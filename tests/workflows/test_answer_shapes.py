@@ -5,8 +5,9 @@ from datetime import date
 import pytest
 from pydantic import BaseModel, field_validator
 
-from holdfast import Agent, App, say
+from holdfast import Agent, App
 from holdfast.contracts.errors import AppError
+from holdfast.testing import say
 from tests.running import Runs
 
 

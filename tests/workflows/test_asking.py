@@ -9,11 +9,12 @@ import pytest
 from pydantic import JsonValue
 from temporalio.client import WorkflowHistory
 
-from holdfast import Budget, Reply, Script, ScriptTurn, call, say
+from holdfast import Budget
 from holdfast.contracts.approvals import ApprovalRequest, Escalation, Question
 from holdfast.contracts.tools import ToolFailure, ToolSuccess
 from holdfast.contracts.transcript import UserTurn
 from holdfast.runner import replayer
+from holdfast.testing import Reply, Script, ScriptTurn, call, say
 from holdfast.trace.reader import read_trace
 from holdfast.workflows.agent_run import AgentRun
 from tests.running import DAY, Run, Runs

@@ -10,12 +10,13 @@ import pytest
 from pydantic import JsonValue
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 
-from holdfast import Decomposition, Reply, Script, ScriptTurn, Tiers, Triggers, call, say, using
+from holdfast import Decomposition, Tiers, Triggers
 from holdfast.contracts.budget import Budget, Ledger
 from holdfast.contracts.run import RunResult, UsageReport
 from holdfast.contracts.usage import CallUsage, UsageMetrics
 from holdfast.run.limits import budgets
 from holdfast.runner import replayer
+from holdfast.testing import Reply, Script, ScriptTurn, call, say, using
 from holdfast.trace.reader import read_trace
 from holdfast.workflows.agent_run import AgentRun
 from holdfast.workflows.children import AT_ONCE, spent

@@ -5,20 +5,12 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from holdfast import (
-    Reply,
-    Script,
-    ScriptTurn,
-    Tiers,
-    call,
-    calls,
-    fail,
-    say,
-)
+from holdfast import Tiers
 from holdfast.contracts.control import Effect
 from holdfast.contracts.errors import ModelRejected
 from holdfast.contracts.tools import ToolFailure, effect
 from holdfast.runner import replayer
+from holdfast.testing import Reply, Script, ScriptTurn, call, calls, fail, say
 from holdfast.workflows.agent_run import AgentRun
 from tests.control.guarded import guarded
 from tests.running import Runs

@@ -8,10 +8,11 @@ import pytest
 from pydantic import JsonValue
 from temporalio.client import WorkflowFailureError
 
-from holdfast import Budget, Reply, Script, ScriptTurn, call, calls, say, using
+from holdfast import Budget
 from holdfast.contracts.run import UsageReport
 from holdfast.contracts.tools import ToolFailure
 from holdfast.contracts.usage import UsageMetrics
+from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say, using
 from tests.histories import activities, names
 from tests.running import Runs
 from tests.sample import lines, scripted

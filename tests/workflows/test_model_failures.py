@@ -7,21 +7,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.exceptions import TimeoutError as ActivityTimeout
 from temporalio.exceptions import TimeoutType
 
-from holdfast import (
-    Agent,
-    App,
-    ModelRejected,
-    ModelUnavailable,
-    Reply,
-    Risk,
-    ScriptTurn,
-    call,
-    calls,
-    fail,
-    say,
-    tool,
-    using,
-)
+from holdfast import Agent, App, ModelRejected, ModelUnavailable, Risk, tool
 from holdfast.activities import heartbeats
 from holdfast.adapters.scripted import ScriptedAdapter
 from holdfast.contracts import attempts
@@ -30,6 +16,7 @@ from holdfast.contracts.errors import FailureKind
 from holdfast.contracts.model import ModelReply, ModelRequest
 from holdfast.contracts.run import UsageReport
 from holdfast.contracts.usage import CallUsage
+from holdfast.testing import Reply, ScriptTurn, call, calls, fail, say, using
 from holdfast.workflows import failures, options
 from tests.histories import activities, last_attempt, names
 from tests.running import Run, Runs

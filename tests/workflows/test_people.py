@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from holdfast import Reply, Script, call, calls, say
 from holdfast.contracts.base import digest
+from holdfast.testing import Reply, Script, call, calls, say
 from tests.histories import names
 from tests.running import Runs
 from tests.sample import lines, scripted, told

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from temporalio.client import WorkflowFailureError
 
-from holdfast import Script, call, calls
 from holdfast.contracts.approvals import ApprovalRequest
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.tools import ToolFailure, ToolSuccess
+from holdfast.testing import Script, call, calls
 from tests.histories import names
 from tests.running import Runs
 from tests.sample import lines, scripted, told

@@ -6,8 +6,9 @@ import pytest
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHistory
 
-from holdfast import Agent, App, GuardrailContext, GuardrailResult, Subject, guardrail, tripped
+from holdfast import Agent, App
 from holdfast.contracts.model import Strategy
+from holdfast.guardrails import GuardrailContext, GuardrailResult, Subject, guardrail, tripped
 from tests.adapters.provider_server import ProviderServer
 from tests.histories import activities
 from tests.running import Runs

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Reply, contracts
+from holdfast import contracts
 from holdfast.activities.model import ModelActivities
 from holdfast.activities.transcripts import Transcripts
 from holdfast.adapters.scripted import ScriptedAdapter
@@ -21,6 +21,7 @@ from holdfast.contracts.transcript import TranscriptPage
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import replies, steps, turns
 from holdfast.run.transcript import halted
+from holdfast.testing import Reply
 from tests.asking import in_run
 from tests.builders import MODEL, NOW, a_call, a_reply, a_state
 
@@ -153,7 +154,7 @@ def test_the_scripted_model_needs_no_sdk() -> None:
         "for name in ('openai', 'anthropic', 'httpx2', 'genai_prices'):\n"
         "    sys.modules[name] = None\n"
         "from holdfast.contracts.model import ModelRequest, Prefix\n"
-        "from holdfast import Agent, App, say\n"
+        "from holdfast import Agent, App\nfrom holdfast.testing import say\n"
         "from holdfast.worker import adapters\n"
         "agent = Agent(name='it', instructions='Go.', models=['scripted:it'])\n"
         "app = App(agents=[agent], scripts={'it': [say('done')]})\n"

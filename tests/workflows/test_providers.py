@@ -4,9 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast import Agent, App, AppError, call, say
+from holdfast import Agent, App, AppError
 from holdfast.adapters.scripted import Script
 from holdfast.contracts.base import JsonObject
+from holdfast.testing import call, say
 from tests.adapters.conversations import KEY
 from tests.adapters.provider_server import ProviderServer
 from tests.histories import last_attempt, names

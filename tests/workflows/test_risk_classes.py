@@ -5,20 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import (
-    Agent,
-    App,
-    Budget,
-    Reply,
-    ResourceScope,
-    Risk,
-    ScriptTurn,
-    Tool,
-    call,
-    say,
-    tool,
-)
+from holdfast import Agent, App, Budget, ResourceScope, Risk, Tool, tool
 from holdfast.contracts.approvals import ApprovalRequest
+from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.histories import names
 from tests.running import Runs
 from tests.sample import lines, note

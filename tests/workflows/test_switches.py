@@ -15,11 +15,12 @@ from temporalio.service import RPCError
 from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
-from holdfast import App, Budget, Reply, ScriptTurn, Tiers, call, calls, say, tool
+from holdfast import App, Budget, Tiers, tool
 from holdfast.activities.switch_history import SwitchHistory
 from holdfast.contracts.switches import Kind, Switch, SwitchSignal, SwitchState, switches_id
 from holdfast.contracts.tools import Risk, ToolFailure, ToolSuccess
 from holdfast.runner import RUNNER, patient, replayer
+from holdfast.testing import Reply, ScriptTurn, call, calls, say
 from holdfast.workflows.switches import HoldfastSwitches
 from holdfast.workflows.switches import details as switches_details
 from tests.running import Run, Runs

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from holdfast import Agent, App, Guardrail, Script, Tiers, call, calls, judged_by, say
+from holdfast import Agent, App, Tiers
+from holdfast.guardrails import Guardrail, judged_by
+from holdfast.testing import Script, call, calls, say
 from holdfast.trace.controlled import taken_back
 from holdfast.trace.reader import read_trace
 from tests.control.guarded import EFFECTS, on_word, over

@@ -2,9 +2,7 @@
 
 import pytest
 
-from holdfast import (
-    Tiers,
-)
+from holdfast import Tiers
 from holdfast.contracts.control import Candidate
 from holdfast.contracts.run import RunResult, RunStatus, Stop
 from holdfast.contracts.state import RunState

@@ -4,27 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import (
-    Agent,
-    App,
-    GuardrailContext,
-    GuardrailResult,
-    Reply,
-    Script,
-    ScriptTurn,
-    Subject,
-    Tiers,
-    call,
-    fail,
-    guardrail,
-    passed,
-    say,
-    tripped,
-)
+from holdfast import Agent, App, Tiers
 from holdfast.contracts.approvals import Escalation
 from holdfast.contracts.errors import ModelError, ModelRejected, ModelUnavailable
 from holdfast.contracts.run import Stop
+from holdfast.guardrails import (
+    GuardrailContext,
+    GuardrailResult,
+    Subject,
+    guardrail,
+    passed,
+    tripped,
+)
 from holdfast.runner import replayer
+from holdfast.testing import Reply, Script, ScriptTurn, call, fail, say
 from holdfast.workflows.agent_run import AgentRun
 from tests.running import Run, Runs
 from tests.sample import TOOLS, lines

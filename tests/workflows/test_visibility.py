@@ -4,7 +4,7 @@ import pytest
 from structlog.testing import capture_logs
 from temporalio.client import Client, WorkflowFailureError
 
-from holdfast import call, say
+from holdfast.testing import call, say
 from holdfast.workflows.run_context import NAME, PENDING, STATUS, TENANT
 from tests.running import Runs
 from tests.sample import scripted

@@ -8,9 +8,11 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHandle, WorkflowHistory
 from temporalio.service import RPCError, RPCStatusCode
 
-from holdfast import Agent, App, Budget, Guardrail, Script, Tiers, Tool, Triggers
+from holdfast import Agent, App, Budget, Tiers, Tool, Triggers
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.run import RunResult
+from holdfast.guardrails import Guardrail
+from holdfast.testing import Script
 from tests.histories import activities, summary
 from tests.running import Run, Runs
 from tests.sample import TOOLS, lines
