@@ -2,7 +2,12 @@
 
 import pytest
 
-from tests.adapters.dialects import Dialect, Samples
+# Before they are imported, so that a check that fails tells what it compared.
+pytest.register_assert_rewrite(
+    "tests.adapters.recordings.reply_checks", "tests.adapters.recordings.request_checks"
+)
+
+from tests.adapters.dialects import Dialect, Samples  # noqa: E402 -- as said above
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shape.tree import PRODUCT, ROOT, module
+from tests.shape.tree import ROOT, module, product
 
 ROOMS = (
     "activities",
@@ -111,7 +111,7 @@ def test_a_wheel_holds_one_name(wheel: Path) -> None:
     }
 
     assert top == {"holdfast"}
-    assert packed == {module(path) for path in PRODUCT}
+    assert packed == {module(path) for path in product()}
     assert (wheel / "holdfast" / "py.typed").is_file()
 
 

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
@@ -17,7 +18,7 @@ from holdfast.guardrails.detectors.destruction import REASON
 from holdfast.run.backtracking import EXCEEDED
 from holdfast.run.limits.fallback import DEFAULTS, EXHAUSTED
 from holdfast.run.limits.triggers import ASKINGS
-from tests.shape.tree import ROOT, TREES
+from tests.shape.tree import ROOT, trees
 
 DOCS = ROOT / "docs"
 CONTROL = (DOCS / "control.md").read_text(encoding="utf-8")
@@ -44,8 +45,9 @@ def rows() -> list[list[str]]:
     return [row for row in cells if any(row[1:])]
 
 
+@cache
 def functions_of(path: str) -> Mapping[str, ast.AST]:
-    tree = TREES.get(Path("tests", path))
+    tree = trees().get(Path("tests", path))
     assert tree is not None, f"there is no file tests/{path}"
     return {
         node.name: node
@@ -78,7 +80,7 @@ def test_named_files_are_there() -> None:
     named = FILE.findall(SECURITY)
 
     assert named
-    assert [path for path in named if Path("tests", path) not in TREES] == []
+    assert [path for path in named if Path("tests", path) not in trees()] == []
 
 
 def test_each_row_has_four_cells_and_a_test() -> None:

@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 
 from holdfast.guardrails.builtin import BUILTIN
-from tests.shape.tree import TREES
+from tests.shape.tree import trees
 
 
 @cache
@@ -14,7 +14,7 @@ def called() -> set[str]:
     """The names of everything that tests call, each within a test."""
     return {
         node.func.id
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         if path.parts[0] == "tests" and path.name.startswith("test_")
         for test in ast.walk(tree)
         if isinstance(test, ast.FunctionDef | ast.AsyncFunctionDef)

@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from holdfast.contracts import errors
-from tests.shape.tree import FILES, PRODUCT, ROOT, module
+from tests.shape.tree import ROOT, files, module, product
 
 HOUSE = ROOT.parent / "shared" / "house.py"
 
@@ -36,7 +36,7 @@ def test_errors_are_in_their_tree() -> None:
 
 def test_contracts_are_frozen() -> None:
     """Nobody changes a contract once it is made."""
-    modules = [module(path) for path in PRODUCT if path.parts[0] == "contracts"]
+    modules = [module(path) for path in product() if path.parts[0] == "contracts"]
     models = {
         thing
         for name in modules
@@ -55,7 +55,7 @@ def test_readme_maps_every_folder() -> None:
         r"^## Where things are$.*?^```\w*$(.*?)^```$", readme, re.MULTILINE | re.DOTALL
     )
     assert block, "README.md has no fenced block under '## Where things are'"
-    folders = {path.parts[0] for path in FILES if len(path.parts) > 1}
+    folders = {path.parts[0] for path in files() if len(path.parts) > 1}
 
     mapped = set(re.findall(r"(?<!\S)(\w+)/(?!\S)", block[1]))
 
@@ -75,7 +75,7 @@ def test_every_room_has_its_types_checked() -> None:
 
 def test_import_has_no_effect() -> None:
     """Every module imports in a fresh process without an environment, and says nothing."""
-    modules = [module(path) for path in PRODUCT if path.stem != "__main__"]
+    modules = [module(path) for path in product() if path.stem != "__main__"]
     program = "import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]"
 
     imported = subprocess.run(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.shape.tree import PRODUCT
+from tests.shape.tree import product
 
 BACKTRACKING = {"re", "sre_compile", "sre_parse", "regex", "fnmatch", "glob"}
 LINEAR = {"contracts/patterns.py": "re2"}
@@ -30,7 +30,7 @@ def test_patterns_are_re2_s() -> None:
     """Nothing but `contracts/patterns.py` has a library of patterns, and that is RE2."""
     found = {
         f"{path} imports {module}"
-        for path, tree in PRODUCT.items()
+        for path, tree in product().items()
         for module in imported(tree)
         if module in {*BACKTRACKING, *LINEAR.values()} and LINEAR.get(str(path)) != module
     }
@@ -41,7 +41,7 @@ def test_patterns_are_re2_s() -> None:
 @pytest.mark.parametrize("argument", ["regex_engine", "python-re"])
 def test_fields_keep_the_linear_engine(argument: str) -> None:
     """Patterns of fields are matched by pydantic's own engine, which is linear."""
-    assert [str(path) for path, tree in PRODUCT.items() if argument in ast.unparse(tree)] == []
+    assert [str(path) for path, tree in product().items() if argument in ast.unparse(tree)] == []
 
 
 def _is_validator(call: ast.Call) -> bool:
@@ -54,7 +54,7 @@ def test_schemas_are_checked_in_linear_time() -> None:
     """Whoever checks JSON against a schema asks for the engine that never backtracks."""
     checks = {
         f"{path}:{node.lineno}": {keyword.arg for keyword in node.keywords}
-        for path, tree in PRODUCT.items()
+        for path, tree in product().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and _is_validator(node)
     }

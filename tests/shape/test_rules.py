@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shape.tree import FILES, PRODUCT, ROOT, TREES
+from tests.shape.tree import ROOT, files, product, trees
 
 VAGUE_NAME = re.compile("utils?|helpers?|common|misc|manager|shared|core|lib")
 VAGUE_CLASS = re.compile(r"\w+(Manager|Helper|Processor|Service|Util|Data|Info|Wrapper)")
@@ -55,7 +55,7 @@ def loose_type(path: Path, node: ast.AST) -> bool:
 
 def broad_except(path: Path, node: ast.AST) -> bool:
     """Catching whatever comes, below the top level."""
-    if path not in PRODUCT or str(path).startswith(("worker.py", "holdfast/cli/")):
+    if path not in product() or str(path).startswith(("worker.py", "holdfast/cli/")):
         return False
     if not isinstance(node, ast.ExceptHandler):
         return False
@@ -85,7 +85,7 @@ def test_nothing_breaks_the_rule(rule: Rule) -> None:
     """No place in the code is what the rule's docstring says."""
     places = [
         f"{path}:{getattr(node, 'lineno', 1)}"
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         for node in ast.walk(tree)
         if rule(path, node)
     ]
@@ -110,6 +110,6 @@ def test_rules_see_what_they_forbid(rule: Rule, path: str, code: str) -> None:
 
 def test_no_file_names_a_machine() -> None:
     """No text in the repository names a path of the machine it was written on."""
-    texts = {path: (ROOT / path).read_bytes().decode("utf-8", "replace") for path in FILES}
+    texts = {path: (ROOT / path).read_bytes().decode("utf-8", "replace") for path in files()}
 
     assert [str(path) for path, text in texts.items() if MACHINE_PATH.search(text)] == []

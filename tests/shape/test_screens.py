@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-from tests.shape.tree import PRODUCT
+from tests.shape.tree import product
 
 WRITER = Path("holdfast/cli/screen.py")
 # A worker that can't start, what runs in the sandbox, and what libraries log.
@@ -30,7 +30,7 @@ def test_one_place_writes_to_the_terminal() -> None:
     """No other print, prompt, console, nor write to a standard stream."""
     found = {
         f"{path}:{node.lineno}"
-        for path, tree in PRODUCT.items()
+        for path, tree in product().items()
         for node in ast.walk(tree)
         if path != WRITER
         and (
@@ -52,7 +52,7 @@ def test_a_line_to_copy_is_quoted() -> None:
     """A command with a value in it is written by `screen.command`."""
     found = {
         f"{path}:{node.lineno}"
-        for path, tree in PRODUCT.items()
+        for path, tree in product().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.JoinedStr) and path != WRITER
         for before, value in zip(node.values, node.values[1:], strict=False)

@@ -3,7 +3,8 @@
 import ast
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -20,29 +21,42 @@ def _listed() -> Iterator[Path]:
         yield from map(Path, listing.split("\0"))
 
 
-FILES = sorted(
-    path
-    for path in _listed()
-    if (ROOT / path).is_file()
-    and not (ROOT / path).is_symlink()
-    and not any(map(_MADE.fullmatch, path.parts))
-)
-TREES = {
-    path: ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    for path in FILES
-    if path.suffix == ".py"
-}
-# What runs in production, in contrast to what tests, measures or shows it.
-PRODUCT = {
-    path: tree
-    for path, tree in TREES.items()
-    if path.parts[0] not in {"tests", "bench", "examples", "docs"}
-}
+@cache
+def files() -> tuple[Path, ...]:
+    """Every file, by its path from the root."""
+    return tuple(
+        sorted(
+            path
+            for path in _listed()
+            if (ROOT / path).is_file()
+            and not (ROOT / path).is_symlink()
+            and not any(map(_MADE.fullmatch, path.parts))
+        )
+    )
+
+
+@cache
+def trees() -> Mapping[Path, ast.Module]:
+    """Every module, parsed once, when a test first looks."""
+    return {path: _parsed(path) for path in files() if path.suffix == ".py"}
+
+
+@cache
+def product() -> Mapping[Path, ast.Module]:
+    """What runs in production, in contrast to what tests, measures or shows it."""
+    others = {"tests", "bench", "examples", "docs"}
+    ours = (path for path in files() if path.suffix == ".py" and path.parts[0] not in others)
+    return {path: _parsed(path) for path in ours}
+
+
+@cache
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse((ROOT / path).read_text(encoding="utf-8"))
 
 
 def module(path: Path) -> str:
     """Name the module that a file is imported as."""
     below = path.with_suffix("").parts
-    if path in PRODUCT and path.parts[0] != "holdfast":
+    if path in product() and path.parts[0] != "holdfast":
         below = ("holdfast", *below)
     return ".".join(below).removesuffix(".__init__")

@@ -1,12 +1,11 @@
 """The recorded exchanges with the real APIs, where they are at hand, and a few of our own."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
-
-import pytest
 
 from tests.adapters.recordings.values import Body
 
@@ -63,14 +62,22 @@ class Exchange(NamedTuple):
         return self._replace(name=name, content_type=kind, body=body)
 
 
-def recorded() -> Iterator[Exchange]:
-    for path in (*sorted(OWN.glob("*.jsonl")), *sorted(WIRE.glob("*.jsonl"))):
-        lines = path.read_text(encoding="utf-8").splitlines()
-        for number, line in enumerate(filter(None, lines), start=1):
-            yield _exchange(path.stem, number, json.loads(line))
+def names() -> Iterator[str]:
+    """Name every exchange at hand, without a look at what it says."""
+    for stem, number, _ in _lines():
+        yield _name(stem, number)
 
 
-def conversations(exchanges: list[Exchange]) -> Iterator[tuple[Exchange, Exchange]]:
+@cache
+def recorded() -> Mapping[str, Exchange]:
+    """Read all exchanges, by their names and in their order: once, when a test first needs it."""
+    return {
+        _name(stem, number): _exchange(stem, number, json.loads(line))
+        for stem, number, line in _lines()
+    }
+
+
+def conversations(exchanges: Iterable[Exchange]) -> Iterator[tuple[Exchange, Exchange]]:
     """Neighbours: an exchange, and the next one of the same source."""
     for one, following in pairwise(exchanges):
         same = (one.source, one.format) == (following.source, following.format)
@@ -78,14 +85,21 @@ def conversations(exchanges: list[Exchange]) -> Iterator[tuple[Exchange, Exchang
             yield one, following
 
 
-def each(exchanges: list[Exchange]) -> pytest.MarkDecorator:
-    """Run a test once for each exchange."""
-    return pytest.mark.parametrize("exchange", exchanges, ids=[e.name for e in exchanges])
+def _lines() -> Iterator[tuple[str, int, str]]:
+    """Each line that says something, with the name of its file and its place there."""
+    for path in (*sorted(OWN.glob("*.jsonl")), *sorted(WIRE.glob("*.jsonl"))):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for number, line in enumerate(filter(None, lines), start=1):
+            yield path.stem, number, line
+
+
+def _name(stem: str, number: int) -> str:
+    return f"{stem}-{number}"
 
 
 def _exchange(stem: str, number: int, line: Body) -> Exchange:
     return Exchange(
-        name=f"{stem}-{number}",
+        name=_name(stem, number),
         format=_format(stem, line["path"]),
         host=line["host"],
         source=line["source"],

@@ -1,6 +1,6 @@
 """What any recorded answer says, and which of them are replies."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import ModuleType
 
 from tests.adapters.recordings import read_anthropic, read_chat, read_responses
@@ -36,6 +36,6 @@ def whole(exchange: Exchange) -> Body:
     return READERS[exchange.format].whole(exchange)
 
 
-def answered(exchanges: list[Exchange]) -> list[Exchange]:
+def answered(exchanges: Iterable[Exchange]) -> list[Exchange]:
     """Those with a reply of a model."""
     return [exchange for exchange in exchanges if isinstance(outcome(exchange), Said)]

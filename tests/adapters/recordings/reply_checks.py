@@ -1,39 +1,26 @@
 """
-What the real APIs answered, served again over HTTP to the real SDKs.
+What must be so of our reply to a recorded answer, which a server says again to the real SDKs.
 
-What each answer says is read a second time, without the adapters, in `recordings/read_*.py`.
+What each answer says is read a second time, without the adapters, in `read_*.py` beside this.
 """
 
 import json
-from collections.abc import Generator
-
-import pytest
 
 from holdfast.contracts.content import Part
 from holdfast.contracts.errors import ModelUnavailable
 from holdfast.contracts.model import ModelReply
 from holdfast.contracts.tools import AnyCall, ToolCall
 from tests.adapters.conversations import KEY
-from tests.adapters.recordings.exchanges import Exchange, each, recorded
+from tests.adapters.recordings.exchanges import Exchange
 from tests.adapters.recordings.expected import Call, Counts
-from tests.adapters.recordings.lossless import UNKEPT, Unkept, concerns, lost
-from tests.adapters.recordings.readers import READERS, answered, failed, said, whole
-from tests.adapters.recordings.replies import Replies, replies
+from tests.adapters.recordings.lossless import lost
+from tests.adapters.recordings.readers import failed, said, whole
+from tests.adapters.recordings.replies import Replies
 from tests.adapters.recordings.speakers import own_name
 from tests.adapters.recordings.values import Body
 
 NO_TOOLS = {"compaction", "container_upload", "fallback", "mcp_tool_listing"}
 """Kinds of blocks that the documents know, and that have to do with no tool of ours or theirs."""
-
-EXCHANGES = list(recorded())
-SAID = answered(EXCHANGES)
-FAILED = [exchange for exchange in EXCHANGES if exchange not in SAID]
-
-
-@pytest.fixture(scope="module")
-def recordings(tmp_path_factory: pytest.TempPathFactory) -> Generator[Replies]:
-    with replies(tmp_path_factory.mktemp("home")) as served:
-        yield served
 
 
 def dense(text: str) -> str:
@@ -64,13 +51,7 @@ def content(reply: ModelReply) -> ModelReply:
     return reply.model_copy(update={"latency_ms": 0, "first_token_ms": 0, "notes": ()})
 
 
-def test_every_format_was_recorded() -> None:
-    """Files without replies prove nothing."""
-    assert {exchange.format for exchange in SAID} == set(READERS)
-
-
-@each(SAID)
-async def test_every_word_is_kept_in_its_order(exchange: Exchange, recordings: Replies) -> None:
+async def every_word_is_kept_in_its_order(exchange: Exchange, recordings: Replies) -> None:
     """All words are there; the answer is those behind the last tool, or beside the calls."""
     # PS-20, PS-21, PS-22, PS-23
     expected = said(exchange)
@@ -82,10 +63,7 @@ async def test_every_word_is_kept_in_its_order(exchange: Exchange, recordings: R
     assert dense(reply.text) == (everything if reply.calls else dense(expected.answer))
 
 
-@each(SAID)
-async def test_every_call_is_kept_with_its_arguments(
-    exchange: Exchange, recordings: Replies
-) -> None:
+async def every_call_is_kept_with_its_arguments(exchange: Exchange, recordings: Replies) -> None:
     """Calls have their ids, names and arguments, in order; what is no object stays as it came."""
     # AD-07, AD-13, AD-16
     expected = said(exchange).calls
@@ -101,8 +79,7 @@ async def test_every_call_is_kept_with_its_arguments(
     assert len(parts(reply, "call")) in {0, len(calls)}
 
 
-@each(SAID)
-async def test_every_stop_is_known(exchange: Exchange, recordings: Replies) -> None:
+async def every_stop_is_known(exchange: Exchange, recordings: Replies) -> None:
     """Why a model stopped, and which model it was."""
     # T-48
     expected = said(exchange)
@@ -114,8 +91,7 @@ async def test_every_stop_is_known(exchange: Exchange, recordings: Replies) -> N
     assert reply.model == f"{exchange.format}:{own_name(exchange, model)}"
 
 
-@each(SAID)
-async def test_every_token_is_counted(exchange: Exchange, recordings: Replies) -> None:
+async def every_token_is_counted(exchange: Exchange, recordings: Replies) -> None:
     """Tokens in and out, those of caches and of reasoning apart; unknown ones cost unknown."""
     # AD-11, AD-15, AD-19, PP-07, T-26
     expected = said(exchange)
@@ -133,8 +109,7 @@ async def test_every_token_is_counted(exchange: Exchange, recordings: Replies) -
     assert any(expected.counts) or not used.estimated_cost
 
 
-@each(SAID)
-async def test_nothing_is_lost(exchange: Exchange, recordings: Replies) -> None:
+async def nothing_is_lost(exchange: Exchange, recordings: Replies) -> None:
     """Reasoning, hosted tools and unknown kinds are kept whole, all else field by field."""
     # AD-03, AD-23, T-27, T-28
     expected = said(exchange)
@@ -148,8 +123,7 @@ async def test_nothing_is_lost(exchange: Exchange, recordings: Replies) -> None:
     assert lost(exchange.format, expected.output, reply) == []
 
 
-@each(SAID)
-async def test_unknown_kinds_are_reported(exchange: Exchange, recordings: Replies) -> None:
+async def unknown_kinds_are_reported(exchange: Exchange, recordings: Replies) -> None:
     """What this release can't read is named in the notes; a hosted tool by its name."""
     # T-27, T-28
     reply = await recordings.to(exchange)
@@ -160,10 +134,7 @@ async def test_unknown_kinds_are_reported(exchange: Exchange, recordings: Replie
     assert [part for part in parts(reply, "hosted_call") if not part.name] == []
 
 
-@each(FAILED)
-async def test_what_is_no_reply_is_an_error_of_its_kind(
-    exchange: Exchange, recordings: Replies
-) -> None:
+async def no_reply_is_an_error_of_its_kind(exchange: Exchange, recordings: Replies) -> None:
     """Error statuses, errors in streams, and good answers that are no reply of a model."""
     expected = failed(exchange)
 
@@ -176,22 +147,7 @@ async def test_what_is_no_reply_is_an_error_of_its_kind(
         assert error.retry_after == float(exchange.retry_after or 0)
 
 
-@pytest.mark.parametrize("row", UNKEPT, ids=str)
-async def test_no_field_is_excused_in_vain(row: Unkept, recordings: Replies) -> None:
-    """What isn't kept is a field that some recording has, and that our reply doesn't hold."""
-    others = tuple(other for other in UNKEPT if other != row)
-    mine = [exchange for exchange in SAID if exchange.format == row.format]
-    concerned = [exchange for exchange in mine if concerns(row, said(exchange).output)]
-    if not concerned:
-        pytest.skip("no recording at hand has it")
-
-    read = [(said(one).output, await recordings.to(one)) for one in concerned]
-
-    assert any(lost(row.format, output, reply, others) for output, reply in read)
-
-
-@each([exchange for exchange in SAID if exchange.streamed])
-async def test_a_stream_reads_as_the_whole_answer_would(
+async def a_stream_reads_as_the_whole_answer_would(
     exchange: Exchange, recordings: Replies
 ) -> None:
     """The reply to a stream is the one to its events put together by somebody else."""
