@@ -6,7 +6,7 @@ from holdfast.contracts.exports import exports
 
 if TYPE_CHECKING:
     from holdfast.adapters.scripted import Reply, Script, ScriptTurn, call, calls, fail, say, using
-    from holdfast.testing import recorded
+    from holdfast.evaluation import recorded
 
 __all__ = ["Reply", "Script", "ScriptTurn", "call", "calls", "fail", "recorded", "say", "using"]
 
