@@ -37,6 +37,15 @@ _NO_WORKER = {
     RPCStatusCode.FAILED_PRECONDITION,
 }
 
+REPLAY_FAILED = "[TMPRL11"
+"""
+What the SDK says where it couldn't replay a run for a query, and nothing of the run itself:
+another moment it can. A worker that is busy takes too long (TMPRL1101), and an execution that ends
+while it is asked is taken for another workflow (TMPRL1100).
+"""
+
+QUERY_ATTEMPTS = 3
+
 START_A_WORKER = "start one with 'holdfast dev APP' or 'python worker.py APP'"
 
 
@@ -49,15 +58,19 @@ async def ask(
     Raises HoldfastError when there is no such run.
     """
     handle = client.get_workflow_handle(run)
-    try:
-        answer: JsonValue = await handle.query(query, args=arguments, rpc_timeout=PATIENCE)
-    except WorkflowQueryFailedError:
-        return None
-    except RPCError as error:
-        if error.status in _NO_WORKER:
-            return None
-        raise _explained(error, client, run) from None
-    return type.validate_python(answer)
+    for _ in range(QUERY_ATTEMPTS):
+        try:
+            answer: JsonValue = await handle.query(query, args=arguments, rpc_timeout=PATIENCE)
+        except WorkflowQueryFailedError as error:
+            if REPLAY_FAILED not in str(error):
+                return None
+        except RPCError as error:
+            if error.status in _NO_WORKER:
+                return None
+            raise _explained(error, client, run) from None
+        else:
+            return type.validate_python(answer)
+    return None
 
 
 async def waiting(client: Client, run: str) -> tuple[Request, ...] | None:

@@ -1,0 +1,66 @@
+"""What the command line does when a worker can't answer a query."""
+
+import pytest
+from pydantic import JsonValue, TypeAdapter
+from temporalio.client import (
+    Client,
+    Interceptor,
+    OutboundInterceptor,
+    QueryWorkflowInput,
+    WorkflowQueryFailedError,
+)
+
+from holdfast.cli.run_client import QUERY_ATTEMPTS, ask
+
+ANSWER = TypeAdapter[JsonValue](JsonValue)
+
+
+class Failing(Interceptor, OutboundInterceptor):
+    """Answers "it is there" to every query, after so many failures."""
+
+    def __init__(self, message: str, failures: int) -> None:
+        self.message, self.failures, self.queries = message, failures, 0
+
+    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:
+        return self
+
+    async def query_workflow(self, input: QueryWorkflowInput) -> str:
+        self.queries += 1
+        if self.queries <= self.failures:
+            raise WorkflowQueryFailedError(self.message)
+        return "it is there"
+
+
+def a_client(client: Client, failing: Failing) -> Client:
+    return Client(client.service_client, interceptors=[failing])
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "[TMPRL1100] Nondeterminism error: Activity machine does not handle this event",
+        "[TMPRL1101] Potential deadlock detected: workflow didn't yield within 2 second(s)",
+    ],
+    ids=["an execution that ends", "a busy worker"],
+)
+async def test_a_replay_that_failed_is_tried_again(client: Client, message: str) -> None:
+    """It says nothing of the run: the next answer does."""
+    failing = Failing(message, failures=QUERY_ATTEMPTS - 1)
+
+    assert await ask(a_client(client, failing), "run", "status", ANSWER) == "it is there"
+
+
+async def test_a_replay_isnt_tried_for_ever(client: Client) -> None:
+    """Somebody waits at the terminal."""
+    failing = Failing("[TMPRL1100] Nondeterminism error", failures=99)
+
+    assert await ask(a_client(client, failing), "run", "status", ANSWER) is None
+    assert failing.queries == QUERY_ATTEMPTS
+
+
+async def test_what_a_run_says_itself_is_final(client: Client) -> None:
+    """A run that has only just begun can't be asked yet."""
+    failing = Failing("the run has not begun", failures=99)
+
+    assert await ask(a_client(client, failing), "run", "status", ANSWER) is None
+    assert failing.queries == 1
