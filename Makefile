@@ -8,7 +8,7 @@ PYTHON ?= $(shell python3.11 -c '' 2>/dev/null && echo python3.11 || echo python
 APP ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-support demo-coder dev test lint check bench lock clean
+.PHONY: help install demo demo-support demo-coder dev quick test lint check bench lock clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -26,6 +26,10 @@ demo-coder: $(INSTALLED) ## an agent that mends a failing test, in the sandbox: 
 
 dev: $(INSTALLED) ## embedded Temporal with its UI, and a worker: make dev APP=module:attribute
 	@$(BIN)/holdfast dev $(APP)
+
+quick: $(INSTALLED) ## the tests that need no server and no time: most rules, within a minute
+	$(BIN)/pytest --numprocesses 2 --dist worksteal --durations 3 --durations-min 1 \
+		-m 'not (server or wire or recorded or slow)'
 
 test: $(INSTALLED) ## every test
 	$(BIN)/pytest --numprocesses auto --dist loadfile

@@ -25,6 +25,26 @@ hypothesis.settings.load_profile("untimed")
 
 EXIT_STATUS = pytest.StashKey[int]()
 
+MARKS = {
+    "server": {"server", "skipping_server"},
+    "wire": {"provider", "reach"},
+    "recorded": {"exchanges", "recordings"},
+    "slow": {"sandbox_home", "sandboxed"},
+}
+"""What a test is marked as that has one of these fixtures, itself or through another."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if not isinstance(item, pytest.Function):
+            continue
+        for mark, fixtures in MARKS.items():
+            if not fixtures.isdisjoint(item.fixturenames):
+                item.add_marker(mark)
+        if hypothesis.is_hypothesis_test(item.obj):
+            item.add_marker("slow")
+
 
 @pytest.fixture(scope="session")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[WorkflowEnvironment]:

@@ -67,6 +67,7 @@ async def test_facts_come_in_the_order_of_the_models() -> None:
     assert [facts.model for facts in await PriceList().facts(models)] == models
 
 
+@pytest.mark.slow
 def test_prices_are_loaded_when_they_are_needed() -> None:
     """A worker whose models are scripted never loads the prices of all providers."""
     program = (

@@ -288,6 +288,7 @@ def shows(request: Exchange, feature: Feature) -> bool:
             return feature in request
 
 
+@pytest.mark.recorded
 @pytest.mark.skipif(not WIRE.exists(), reason="the recorded exchanges are not here")
 @pytest.mark.parametrize(
     ("name", "feature"),

@@ -199,6 +199,7 @@ async def test_garbled_stream_is_hung_up(
     assert error.kind == "unreadable"
 
 
+@pytest.mark.slow
 def test_sdks_are_imported_when_first_asked() -> None:
     """A worker that asks no provider never pays for an SDK."""
     # TS-01

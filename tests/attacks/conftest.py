@@ -21,7 +21,7 @@ from tests.builders import an_invocation
 
 
 @pytest.fixture(scope="session")
-async def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+async def sandbox_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a worker that has a sandbox; without one there is nothing to attack."""
     folder = tmp_path_factory.mktemp("home")
     flaw = await Sandbox(folder).flaw()
@@ -33,8 +33,8 @@ async def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def sandbox(home: Path) -> Sandbox:
-    return Sandbox(home)
+def sandbox(sandbox_home: Path) -> Sandbox:
+    return Sandbox(sandbox_home)
 
 
 @pytest.fixture
@@ -44,9 +44,9 @@ def invocation(request: pytest.FixtureRequest) -> ToolInvocation:
 
 
 @pytest.fixture
-def workspace(home: Path, invocation: ToolInvocation) -> Path:
+def workspace(sandbox_home: Path, invocation: ToolInvocation) -> Path:
     """The workspace of this test's run, seen from outside."""
-    folder = home / "workspaces" / quoted(invocation.first_execution_run_id)
+    folder = sandbox_home / "workspaces" / quoted(invocation.first_execution_run_id)
     folder.mkdir(parents=True, mode=0o700)
     return folder
 

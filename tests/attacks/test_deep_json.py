@@ -98,7 +98,7 @@ async def test_no_depth_of_a_result_holds_a_run_up(runs: Runs, name: str) -> Non
     assert all("left out" in result.summary for result in found if result.cut)
 
 
-@pytest.mark.usefixtures("home")
+@pytest.mark.usefixtures("sandbox_home")
 async def test_no_depth_of_what_a_sandbox_sends_holds_a_run_up(runs: Runs) -> None:
     """Neither does a result from there, nor a report."""
     code = "result = 1\nfor _ in range({}): result = [result]\nctx.heartbeat(result)"

@@ -121,7 +121,9 @@ except MemoryError:
     assert await attack(code) == "none"
 
 
-async def test_a_memory_bomb_in_many_processes(home: Path, invocation: ToolInvocation) -> None:
+async def test_a_memory_bomb_in_many_processes(
+    sandbox_home: Path, invocation: ToolInvocation
+) -> None:
     """Processes that together hold too much memory are ended together."""
     code = """
 import os, signal
@@ -132,7 +134,7 @@ for _ in range(4):
         signal.pause()
 signal.pause()
 """
-    bounded = Sandbox(home, BOUNDS._replace(memory_together=150 * 2**20))
+    bounded = Sandbox(sandbox_home, BOUNDS._replace(memory_together=150 * 2**20))
     call = invocation.model_copy(update={"arguments": {"code": code}})
 
     with pytest.raises(ToolError, match=r"its processes hold more than 150 MB of memory$"):
@@ -172,10 +174,10 @@ held.unlink()
     assert await attack(code) == [1, 2, 3, 0, True, 4096]
 
 
-async def test_filling_the_disk(home: Path, invocation: ToolInvocation) -> None:
+async def test_filling_the_disk(sandbox_home: Path, invocation: ToolInvocation) -> None:
     """A call never begins, nor goes on, where it would take the worker's last space."""
     call = invocation.model_copy(update={"arguments": {"code": "result = 1"}})
-    full = Sandbox(home, BOUNDS._replace(free_disk=10**18))
+    full = Sandbox(sandbox_home, BOUNDS._replace(free_disk=10**18))
 
     with pytest.raises(ToolDenied, match="the disk of the workspace is nearly full"):
         await full.run(hostile.run, call, lambda _: None, nobody)
@@ -268,12 +270,14 @@ asyncio.run(Sandbox(Path(sys.argv[1])).run(hostile.run, call, lambda _: None, no
 """
 
 
-async def test_a_killed_worker(home: Path, invocation: ToolInvocation, alive: Alive) -> None:
+async def test_a_killed_worker(
+    sandbox_home: Path, invocation: ToolInvocation, alive: Alive
+) -> None:
     """A sandbox ends with its worker, also when that is killed."""
     arguments: JsonObject = {"code": f"{SURVIVE}\nsignal.alarm(60)\nsignal.pause()"}
     call = invocation.model_copy(update={"arguments": arguments})
     worker = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", WORKER, str(home), call.model_dump_json()), cwd=ROOT
+        *(sys.executable, "-c", WORKER, str(sandbox_home), call.model_dump_json()), cwd=ROOT
     )
     assert await alive.heard() == b"up"
 

@@ -38,7 +38,7 @@ def looking(turn: ScriptTurn) -> Reply:
     return call("list_files", path=".")
 
 
-@pytest.mark.usefixtures("home")
+@pytest.mark.usefixtures("sandbox_home")
 @pytest.mark.parametrize("before", ["the same id", "the folder of that name"])
 async def test_no_run_finds_what_another_left(runs: Runs, tmp_path: Path, before: str) -> None:
     """Neither a run of the same id nor a folder made ahead of it is in a run's workspace."""

@@ -26,6 +26,8 @@ from tests.adapters.provider_server import ProviderServer
 from tests.attacks.net import answering
 from tests.attacks.servers import STREAM, Reach, failure, flooding, serving
 
+pytestmark = pytest.mark.slow
+
 Assemble = Callable[[list[JsonObject]], JsonObject]
 
 

@@ -9,7 +9,7 @@ from tests.nobody import run_as_nobody
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests run as an ordinary user already")
-def test_the_attacks_as_an_ordinary_user(everybodys: Path, home: Path) -> None:
+def test_the_attacks_as_an_ordinary_user(everybodys: Path, sandbox_home: Path) -> None:
     """What holds for a worker that is root holds for one that isn't: a user namespace confines."""
     # RK-13 RK-15 RK-17
     attacked = run_as_nobody(

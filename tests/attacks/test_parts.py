@@ -57,6 +57,7 @@ async def deaf_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGen
         yield Runs(environment.client)
 
 
+@pytest.mark.slow
 async def test_a_part_that_cant_be_suspended_is_ended(deaf_runs: Runs, tmp_path: Path) -> None:
     """A flood that leaves no room for a signal doesn't let a part work on under a held run."""
     begun.clear()

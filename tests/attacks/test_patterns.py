@@ -36,6 +36,7 @@ READERS: dict[str, Callable[[str], object]] = {
         pytest.param("# Test\n\n- a" + "\u00a0" * 50_000 + "x`b`", id="blanks"),
     ],
 )
+@pytest.mark.slow
 def test_a_text_is_read_in_time(reader: str, text: str) -> None:
     """Whatever is repeated in it, it takes seconds at most."""
     began = process_time()

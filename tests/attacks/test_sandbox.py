@@ -118,12 +118,12 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Tool]:
 
 
 async def test_reading_the_files_of_the_app(
-    home: Path, shop: Tool, invocation: ToolInvocation
+    sandbox_home: Path, shop: Tool, invocation: ToolInvocation
 ) -> None:
     """Of an app there is its code: no .env, no .git, no keys, nothing of the worker's folder."""
     # RK-15
     call = invocation.model_copy(update={"arguments": {"secret": SECRET}})
-    found = from_json(await Sandbox(home).run(shop, call, lambda _: None, nobody))
+    found = from_json(await Sandbox(sandbox_home).run(shop, call, lambda _: None, nobody))
 
     assert sorted(found) == ["__init__.py", "__pycache__", "hello", "tools.py", "words.py"]
 

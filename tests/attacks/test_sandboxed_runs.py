@@ -42,8 +42,8 @@ rules:
 
 
 @pytest.fixture(autouse=True)
-def _needs_a_sandbox(home: Path) -> None:
-    assert home.exists()
+def _needs_a_sandbox(sandbox_home: Path) -> None:
+    assert sandbox_home.exists()
 
 
 def an_app(folder: Path, *script: object, policy: str = POLICY) -> App:

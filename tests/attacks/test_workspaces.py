@@ -37,11 +37,11 @@ result = [open("file.txt").read(), open("second name").read(), os.path.getsize("
 
 
 async def test_back_to_before_the_harm(
-    home: Path, attack: Attack, invocation: ToolInvocation
+    sandbox_home: Path, attack: Attack, invocation: ToolInvocation
 ) -> None:
     """What a run's calls left is kept and restored, and its next call works with it as before."""
     # BT-05
-    workspaces = Workspaces(home)
+    workspaces = Workspaces(sandbox_home)
     await attack(LEAVE_TRAPS)
     snapshot = workspaces.snapshot(invocation.first_execution_run_id)
     await attack(MAKE_A_MESS)

@@ -20,7 +20,7 @@ from tests.chaos.playing import Stage, staged
 from tests.chaos.scripts import Script, scripts
 from tests.running import Runs
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 fifty = settings(
     max_examples=50,

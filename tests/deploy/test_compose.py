@@ -21,6 +21,7 @@ def services() -> dict[str, dict[str, Any]]:
     return yaml.safe_load(COMPOSE.read_text(encoding="utf-8"))["services"]
 
 
+@pytest.mark.slow
 def test_compose_file_fits_its_schema() -> None:
     """compose.yaml is valid by the schema of the Compose specification."""
     checked = subprocess.run(

@@ -3,12 +3,15 @@
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from temporalio.client import Client, WorkflowHandle
 
 from holdfast.contracts.run import RunResult, StatusReport
 from tests.durability import processes
 from tests.durability.observing import STEPS
 from tests.sample import lines
+
+pytestmark = pytest.mark.slow
 
 APP = "tests.durability.observing:app"
 

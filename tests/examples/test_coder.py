@@ -129,6 +129,7 @@ async def test_the_demo_ends_well(tmp_path: Path, workspaces: Path) -> None:
     assert "/namespaces/default/workflows/coder-" in said
 
 
+@pytest.mark.slow
 async def test_without_a_sandbox_one_line_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

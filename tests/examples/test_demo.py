@@ -14,6 +14,8 @@ from holdfast.contracts.run import RunResult
 from tests.running import Run, Runs
 from tests.sample import lines
 
+pytestmark = pytest.mark.slow
+
 COUNTS = (
     "32 discrepancies (9 missing payment, 4 unknown order, 6 duplicate payment, "
     "1 duplicate order, 8 amount differs, 4 currency differs); 273 orders agree"

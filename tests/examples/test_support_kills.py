@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
+import pytest
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.client import Client
 
@@ -19,6 +20,8 @@ from tests.durability import processes
 from tests.durability.processes import Process
 from tests.examples.approvers import Approver, trusted
 from tests.running import Run
+
+pytestmark = pytest.mark.slow
 
 GOAL = "Order 1044 came broken, the customer wants 29.00 back"
 DESK = "examples.support.app:app"

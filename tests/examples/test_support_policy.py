@@ -21,6 +21,7 @@ CASES = ROOT / "examples" / "support" / "cases.yaml"
         (("test", "examples.support.app:app", "examples/support/cases.yaml"), "12"),
     ],
 )
+@pytest.mark.slow
 async def test_the_commands_of_the_readme_agree(command: tuple[str, ...], said: str) -> None:
     """The policy can be used for this app, and each of its cases holds."""
     process = await asyncio.create_subprocess_exec(

@@ -15,6 +15,7 @@ def test_server_comes_with_the_installation() -> None:
     assert find_temporal_binary() == Path(sys.executable).with_name("temporal")
 
 
+@pytest.mark.slow
 async def test_runs_outlive_the_server(tmp_path: Path) -> None:
     """What one server kept, the next one knows."""
     # GF-01
@@ -27,6 +28,7 @@ async def test_runs_outlive_the_server(tmp_path: Path) -> None:
     assert description.workflow_type == "AgentRun"
 
 
+@pytest.mark.slow
 async def test_two_servers_never_share_a_database(tmp_path: Path) -> None:
     """A database that a server has open is refused to another."""
     database = tmp_path / "temporal.db"

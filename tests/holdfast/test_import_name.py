@@ -10,6 +10,8 @@ import pytest
 
 from tests.shape.tree import ROOT, module, product
 
+pytestmark = pytest.mark.slow
+
 ROOMS = (
     "activities",
     "adapters",

@@ -210,6 +210,7 @@ def test_verdicts_find_their_messages() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_flood_buries_nothing() -> None:
     """Of thousands of refused messages a hundred have a line; the others are counted by kind."""
     written = waiting()

@@ -165,6 +165,7 @@ def test_digests_are_recorded() -> None:
 
 
 @pytest.mark.parametrize(("length", "is_cut"), [(MOST_BYTES, False), (MOST_BYTES + 1, True)])
+@pytest.mark.slow
 def test_the_most_that_is_read(length: int, *, is_cut: bool) -> None:
     """All files together have a limit; those of lower priority are cut first, at a line."""
     first = a_document("ü" * 500 + "\n")
@@ -265,6 +266,7 @@ def test_claims_are_words() -> None:
     ],
 )
 @pytest.mark.timeout(60)
+@pytest.mark.slow
 def test_files_that_mean_harm(text: str) -> None:
     """No file keeps a worker busy."""
     rendered(read(text))

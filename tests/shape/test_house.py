@@ -73,6 +73,7 @@ def test_every_room_has_its_types_checked() -> None:
     assert linked <= set(settings["tool"]["pyright"]["include"])
 
 
+@pytest.mark.slow
 def test_import_has_no_effect() -> None:
     """Every module imports in a fresh process without an environment, and says nothing."""
     modules = [module(path) for path in product() if path.stem != "__main__"]
@@ -91,6 +92,7 @@ def test_import_has_no_effect() -> None:
 
 
 @pytest.mark.skipif(not HOUSE.exists(), reason="the figures are counted where the house is built")
+@pytest.mark.slow
 def test_figures_of_the_house() -> None:
     """The house keeps its own figures: those that it has reached, it never leaves again."""
     figures = subprocess.run(

@@ -198,6 +198,7 @@ def test_closed_folders_can_be_removed(workspaces: Workspaces, top: Path) -> Non
     assert [path.name for path in top.parent.iterdir()] == [quoted(RUN)]
 
 
+@pytest.mark.slow
 def test_many_files(tmp_path: Path) -> None:
     """As many as there may be are kept; one more is refused, and can be undone."""
     workspaces = Workspaces(tmp_path / "home", Limits(entries=1_500))

@@ -8,6 +8,7 @@ import pytest
 from tests.nobody import run_as_nobody
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests run as an ordinary user already")
 def test_workspaces_of_an_ordinary_user(everybodys: Path) -> None:
     """What is filled, kept and restored is the same for a worker that may read only its own."""

@@ -240,6 +240,7 @@ FIELDS: dict[str, Callable[[int], str]] = {
 
 
 @pytest.mark.parametrize("name", FIELDS.values(), ids=FIELDS)
+@pytest.mark.slow
 def test_many_fields_take_as_long_each_as_a_few(name: Callable[[int], str]) -> None:
     """Twice as many fields take twice as many steps, whatever they are called."""
 
@@ -280,6 +281,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.slow
 def test_hostile_text_takes_no_longer(unit: str) -> None:
     """Eight times as much takes eight times as long, whatever it says."""
     redactor = knowing(LETTERS, "open sesame", PASSWORD)

@@ -36,6 +36,7 @@ needs_linux = pytest.mark.skipif(
 
 
 @needs_linux
+@pytest.mark.slow
 async def test_without_bubblewrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where bubblewrap is missing, the flaw says how to install it, and a call is denied."""
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -67,6 +68,7 @@ async def test_without_bubblewrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ],
     ids=["complains", "does nothing", "never ends"],
 )
+@pytest.mark.slow
 async def test_with_a_bubblewrap_that_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, reason: str
 ) -> None:
@@ -285,6 +287,7 @@ def test_a_setting_that_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_linux
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is missing")
+@pytest.mark.slow
 async def test_a_first_call_that_is_cancelled_leaves_the_copy(tmp_path: Path) -> None:
     """The copy of the code is made for all calls, so no call's end ends it."""
     sandbox = Sandbox(tmp_path)

@@ -78,6 +78,7 @@ def processes() -> Generator[list[Process]]:
 
 @settings(max_examples=60)
 @given(ARGUMENTS)
+@pytest.mark.slow
 def test_a_call_is_the_same_in_every_process(
     processes: list[Process], arguments: dict[str, JsonValue]
 ) -> None:
@@ -87,6 +88,7 @@ def test_a_call_is_the_same_in_every_process(
     assert found == {identity(arguments)}
 
 
+@pytest.mark.slow
 def test_a_schema_is_the_same_in_every_process(processes: list[Process]) -> None:
     """A default that is a set doesn't make a model's prefix another one."""
     assert len({process.schema for process in processes}) == 1

@@ -366,6 +366,7 @@ def test_dying_while_it_is_restored(home: Path, workspaces: Workspaces, project:
     assert died > 30
 
 
+@pytest.mark.slow
 def test_ten_thousand_files(workspaces: Workspaces, tmp_path: Path) -> None:
     """A project of usual size is copied, kept and restored within seconds (docs/project.md)."""
     files = {f"package_{n % 100}/module_{n}.py": f"value = {n}\n" for n in range(10_000)}

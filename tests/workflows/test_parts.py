@@ -1,5 +1,7 @@
 """What parts of a run leave to the whole, as plain values."""
 
+import pytest
+
 from holdfast.contracts import bounds
 from holdfast.contracts.control import Compensation, Effect, KnownEffect, UndoRuling
 from holdfast.contracts.run import RunResult
@@ -131,6 +133,7 @@ def test_what_could_not_be_taken_back_stands() -> None:
     assert [one.tool for one in parts.known(state)] == ["send"]
 
 
+@pytest.mark.slow
 def test_what_is_kept_of_effects_has_a_bound() -> None:
     """The latest keep what undoes them, earlier ones what they were; more are counted."""
     undo = UNDO.model_copy(update={"verdict": "allow", "reason": "x" * 400})

@@ -146,6 +146,7 @@ def test_no_type_of_ours_has_a_providers_field() -> None:
         assert field not in code
 
 
+@pytest.mark.slow
 def test_the_scripted_model_needs_no_sdk() -> None:
     """Without any provider's SDK a worker can be put together, and a scripted model answers."""
     # PS-26

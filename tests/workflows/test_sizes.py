@@ -66,6 +66,7 @@ def requests_of(texts: Sequence[str]) -> tuple[Request, ...]:
 
 @FEW
 @given(st.lists(TEXTS, max_size=60))
+@pytest.mark.slow
 def test_what_waits_can_always_be_asked_for(texts: list[str]) -> None:
     """The list fits, says what it leaves out, and the pages have the whole of all."""
     state = a_state().model_copy(update={"requests": requests_of(texts)})

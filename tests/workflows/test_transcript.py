@@ -182,6 +182,7 @@ def test_a_long_transcript_is_carried_in_part(sizes: list[int | None]) -> None:
 
 
 @pytest.mark.parametrize("size", [100, 2000])
+@pytest.mark.slow
 def test_what_was_left_out_is_said(size: int) -> None:
     """In place of old turns stands a notice, and behind it the model's own turn comes first."""
     fresh = carried(grown(a_transcript([size] * 2000)))
@@ -206,6 +207,7 @@ def test_the_latest_results_are_carried_whole() -> None:
     assert carried(state).items[-1] == ToolTurn(results=results)
 
 
+@pytest.mark.slow
 def test_carrying_on_again_and_again_stays_small() -> None:
     """A run of many executions carries no more than a run of two, and one notice."""
     more = a_transcript([100] * 2000)[1:]
