@@ -52,7 +52,7 @@ from holdfast.tools.workspaces import Workspaces
 from holdfast.workflows.agent_run import AgentRun
 from holdfast.workflows.switches import HoldfastSwitches
 
-if __name__ not in ("__main__", "holdfast.worker"):
+if __name__ == "worker":  # as "__mp_main__" it is where synchronous tools run
     raise ImportError("import it as holdfast.worker")
 
 log = structlog.get_logger()

@@ -8,7 +8,13 @@ from temporalio.exceptions import ApplicationError
 from holdfast.contracts.run import WORKFLOW_TYPE
 
 FOREIGN_CALLER = "ForeignCaller"
+
 NOT_AS_DECIDED = "NotAsDecided"
+"""
+How a call fails that has not begun: the run decides it anew, with the approvals that it has.
+
+Nothing that a tool raises leaves under this name (activities/secret_filter.py).
+"""
 
 
 def check_run(run_id: str) -> None:

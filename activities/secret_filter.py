@@ -7,6 +7,7 @@ from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 from temporalio.exceptions import ApplicationError
 
+from holdfast.activities.callers import NOT_AS_DECIDED
 from holdfast.activities.redaction import LARGE, is_cancellation
 from holdfast.contracts.bounds import REPORT, readable
 from holdfast.contracts.errors import ToolCrashed, ToolError, ToolTimeout, words
@@ -65,7 +66,11 @@ class SecretFilter:
         error: BaseException | None,
         _: TracebackType | None,
     ) -> None:
-        """Have whatever the tool raised fail its activity, under the name that it has."""
+        """
+        Have whatever the tool raised fail its activity, under the name that it has.
+
+        Only a worker says that a call has not begun: an error of that name gets another one.
+        """
         if error is None or isinstance(error, ToolError) or is_cancellation(error):
             return
         raise self._failure(error) from (None if self._withholds else error)
@@ -75,18 +80,18 @@ class SecretFilter:
             case ToolTimeout():
                 return ApplicationError(str(error), type="ToolTimeout", non_retryable=True)
             case ToolCrashed():
-                return ApplicationError(self._words(error), type=error.kind)
+                return ApplicationError(self._words(error), type=_named(error.kind))
             case ApplicationError():
                 return ApplicationError(
                     WITHHELD if self._withholds else error.message,
                     *(self._detail(detail) for detail in error.details[:MOST_DETAILS]),
-                    type=error.type,
+                    type=_named(error.type),
                     non_retryable=error.non_retryable,
                     next_retry_delay=error.next_retry_delay,
                     category=error.category,
                 )
             case _:
-                return ApplicationError(self._words(error), type=type(error).__name__)
+                return ApplicationError(self._words(error), type=_named(type(error).__name__))
 
     def _words(self, error: BaseException) -> str:
         said = words(error)
@@ -106,3 +111,7 @@ class SecretFilter:
         if not readable(content):
             return None
         return self._redactor.json(withheld(content) if self._withholds else content)
+
+
+def _named(kind: str | None) -> str | None:
+    return f"its own {NOT_AS_DECIDED}" if kind == NOT_AS_DECIDED else kind

@@ -6,6 +6,7 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from multiprocessing import forkserver
@@ -58,9 +59,15 @@ _Message: TypeAlias = _Progress | _Done | _Refused | _Raised
 
 
 def warm_up(modules: list[str]) -> None:
-    """Start the process that all children are forked from, and have it import these once."""
+    """
+    Start the process that all children are forked from, and have it import these once.
+
+    And what we have imported of Holdfast: a child runs the main script again, under another name,
+    and Python 3.11 leaves `__main__` out of what it preloads.
+    """
     if modules:
-        _CONTEXT.set_forkserver_preload(["__main__", *modules])
+        ours = [name for name in sys.modules if name.startswith("holdfast.")]
+        _CONTEXT.set_forkserver_preload(["__main__", *ours, *modules])
         forkserver.ensure_running()
 
 

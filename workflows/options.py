@@ -159,6 +159,12 @@ def tool_call(
     )
 
 
+def longest_call(contract: ToolContract, *, sandboxed: bool) -> timedelta:
+    """Return how long a call may go on whose worker isn't heard of any more."""
+    late = SANDBOX_START if sandboxed else timedelta(0)
+    return timedelta(seconds=contract.timeout) + late + HEARTBEAT
+
+
 def local_tool_call(summary: str, contract: ToolContract) -> LocalActivityConfig:
     """Options of a tool that runs inside the workflow task."""
     return LocalActivityConfig(

@@ -1,6 +1,6 @@
 """Tool calls as activities under their tools' names, and taking back what they did."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import cast
 
 from pydantic import TypeAdapter
@@ -67,13 +67,11 @@ async def run_tool(
         }
     )
     contract = _within(state.agent.budget, contract)
-    began = workflow.now()
     result = await scheduled(contract, ruling.runs_as, invocation, seconds_left, summary=summary)
     if isinstance(result, NotBegun):
         return result
     if drafting is None and result.status == "outcome_unknown":
-        over = began + timedelta(seconds=contract.timeout) + options.HEARTBEAT
-        return await _reconciled(state, contract, invocation, result, over)
+        return await _reconciled(state, contract, invocation, result)
     # The model asked for the tool, not for its draft variant.
     return result.model_copy(update={"name": call.name})
 
@@ -140,23 +138,24 @@ async def _reconciled(
     contract: ToolContract,
     invocation: ToolInvocation,
     unknown: ToolResult,
-    over: datetime,
 ) -> ToolResult:
     """
     Find out whether a call happened whose answer was lost; never ask for it again.
 
-    Until *over* its worker may be cut off but alive, and the call under way: that it didn't happen
-    is believed only after that.
+    Its worker may be cut off but alive, and the call under way. However long it waited for a
+    worker, it had begun by now: that it didn't happen is believed when it is asked after all the
+    time that the call may take from here.
     """
+    over = workflow.now() + options.longest_call(contract, sandboxed=invocation.grant is not None)
     finder = state.agent.companion(contract.reconcile)
     if finder is None:
         return unknown
     told = {"purpose": "reconcile", "grant": None, "basis": finder.risk}
     asked = invocation.model_copy(update=told)
     found = _found(await scheduled(finder, finder.risk, asked, None))
-    if found is not None and found.happened is False and workflow.now() < over:
+    if found is not None and found.happened is False:
         words = f"until {contract.name} can't be under way any more"
-        await workflow.sleep(over - workflow.now(), summary=words)
+        await workflow.sleep(max(over - workflow.now(), timedelta(0)), summary=words)
         found = _found(await scheduled(finder, finder.risk, asked, None))
     if found is None or found.happened is None:
         return unknown

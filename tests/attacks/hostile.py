@@ -40,6 +40,12 @@ def count(code: str, ctx: ToolContext) -> int:
     return 1
 
 
+@tool(risk=Risk.WRITE_INTERNAL, sandboxed=True, timeout=60)
+def change(code: str, ctx: ToolContext) -> JsonValue:
+    """Do as run does, and change something of others."""
+    return _executed(code, ctx)
+
+
 def _executed(code: str, ctx: ToolContext) -> JsonValue:
     names: dict[str, object] = {"result": None, "ctx": ctx}
     exec(code, names)  # noqa: S102 -- that is what it is for

@@ -5,18 +5,25 @@ import contextlib
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from holdfast import worker
+from holdfast.testing import call
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import ToolDenied, ToolError, ToolTimeout
 from holdfast.contracts.tools import ToolInvocation
 from holdfast.tools import builtin
+from holdfast.tools.artifacts import quoted
 from holdfast.tools.sandbox.bounds import BOUNDS
 from holdfast.tools.sandbox.sandbox import Sandbox
 from tests.attacks import hostile
 from tests.attacks.outside import Alive, Attack, nobody
+from tests.running import Runs
+from tests.sample import lines, scripted, told
+from tests.workflows.test_permissions import policy
 
 ROOT = Path(__file__).parents[2]
 
@@ -121,11 +128,7 @@ except MemoryError:
     assert await attack(code) == "none"
 
 
-async def test_a_memory_bomb_in_many_processes(
-    sandbox_home: Path, invocation: ToolInvocation
-) -> None:
-    """Processes that together hold too much memory are ended together."""
-    code = """
+GROW = """
 import os, signal
 for _ in range(4):
     if os.fork() == 0:
@@ -134,11 +137,38 @@ for _ in range(4):
         signal.pause()
 signal.pause()
 """
-    bounded = Sandbox(sandbox_home, BOUNDS._replace(memory_together=150 * 2**20))
-    call = invocation.model_copy(update={"arguments": {"code": code}})
+
+SMALL = BOUNDS._replace(memory_together=150 * 2**20)
+
+
+async def test_a_memory_bomb_in_many_processes(sandbox_home: Path, invocation: ToolInvocation) -> None:
+    """Processes that together hold too much memory are ended together; a read did nothing."""
+    growing = invocation.model_copy(update={"arguments": {"code": GROW}})
 
     with pytest.raises(ToolError, match=r"its processes hold more than 150 MB of memory$"):
-        await bounded.run(hostile.run, call, lambda _: None, nobody)
+        await Sandbox(sandbox_home, SMALL).run(hostile.run, growing, lambda _: None, nobody)
+
+
+async def test_a_write_that_is_ended_may_have_happened(
+    runs: Runs, tmp_path: Path, sandbox_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it had done before it held too much memory stands, and isn't done again unasked."""
+    monkeypatch.setattr(worker, "Sandbox", partial(Sandbox, bounds=SMALL))
+    code = "open('log', 'a').write('done\\n')" + GROW
+    change = call("change", code=code)
+    rules = policy(tmp_path, "{id: yes, effect: allow, match: {tools: [change]}}")
+    app = scripted([change, change, told], tools=[hostile.change], policy=rules)
+    async with runs.working(app):
+        run = await runs.start("it")
+        result = await run.result()
+        failure = await run.failure()
+    workspace = tmp_path / "home" / "workspaces" / quoted(run.first_execution)
+
+    assert lines(workspace / "log") == ["done"]
+    assert "hold more than 150 MB of memory" in failure.reason
+    assert failure.status == "outcome_unknown"
+    assert result.answer == "change denied"
+    assert [one.tool for one in result.unresolved] == ["change"]
 
 
 async def test_memory_that_no_process_holds(attack: Attack) -> None:

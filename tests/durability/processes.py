@@ -15,6 +15,9 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 
 ROOT = Path(__file__).parents[2]
 
+# What Python runs as a worker; the image does so, too (deploy/Dockerfile).
+SCRIPT = ("worker.py",)
+
 
 class Process:
     """A process that can be started again after it was killed."""
@@ -51,10 +54,10 @@ def server(port: int, database: Path) -> Process:
     )
 
 
-def worker(port: int, app: str, home: Path) -> Process:
+def worker(port: int, app: str, home: Path, script: Sequence[str] = SCRIPT) -> Process:
     """The product's worker for an app."""
     return Process(
-        *(sys.executable, "worker.py", app),
+        *(sys.executable, *script, app),
         environment={"TEMPORAL_ADDRESS": f"127.0.0.1:{port}", "HOLDFAST_HOME": str(home)},
     )
 
@@ -80,10 +83,13 @@ class Deployed(NamedTuple):
 
 
 @asynccontextmanager
-async def deployed(app: str, folder: Path) -> AsyncGenerator[Deployed]:
+async def deployed(
+    app: str, folder: Path, script: Sequence[str] = SCRIPT
+) -> AsyncGenerator[Deployed]:
     """Have a server and a worker for an app while the block lasts; their files are in a folder."""
     port = free_port()
-    ours, its = server(port, folder / "temporal.db"), worker(port, app, folder / "home")
+    ours = server(port, folder / "temporal.db")
+    its = worker(port, app, folder / "home", script)
     try:
         await ours.start()
         client = await connected(port)

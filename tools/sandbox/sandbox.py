@@ -77,11 +77,7 @@ class Sandbox:
                     content = await talk.outcome(channel, heartbeat, broker)
             except ToolCrashed:
                 if watch.done():
-                    raise ToolError(
-                        "internal_error",
-                        f"{name} was ended: {watch.result()}",
-                        ("do it in smaller parts",),
-                    ) from None
+                    raise _ended(tool, watch.result()) from None
                 raise
             finally:
                 watch.cancel()
@@ -139,6 +135,14 @@ async def _opened(ours: socket.socket) -> AsyncGenerator[Channel]:
     finally:
         # Nothing is flushed: nobody may be left to read it.
         writer.transport.abort()
+
+
+def _ended(tool: Tool, why: str) -> ToolError | ToolCrashed:
+    """Build what a call that was ended comes to: only a read is known to have done nothing."""
+    said = f"{tool.contract.name} was ended: {why}"
+    if tool.contract.risk.changes_nothing:
+        return ToolError("internal_error", said, ("do it in smaller parts",))
+    return ToolCrashed("OutOfBounds", said)
 
 
 async def _is_ready(channel: Channel) -> bool:
