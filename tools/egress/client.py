@@ -4,10 +4,8 @@ import asyncio
 import ssl
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
-from urllib.parse import urljoin
 
 import httpcore
 import httpx
@@ -21,8 +19,6 @@ from holdfast.tools.egress.exchange import LARGEST_BODY, HttpAnswer, HttpRequest
 from holdfast.tools.egress.pinned import Connector, Pinned, Resolver, connected, system_addresses
 from holdfast.tools.egress.targets import Target, target
 
-MOST_REDIRECTS = 5
-
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 _TOKEN = Pattern(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
@@ -34,11 +30,6 @@ _OURS = frozenset(
     {"host", "content-length", "transfer-encoding", "te", "trailer", "connection", "keep-alive"}
     | {"upgrade", "expect", "accept-encoding"}
 )
-
-# What goes along to another host; all else may be a credential.
-_HARMLESS = frozenset({"accept", "accept-language", "content-type", "user-agent"})
-
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 @cache
@@ -77,31 +68,17 @@ class Egress:
         self._trust = trust
 
     async def ask(self, request: HttpRequest, hosts: Sequence[str]) -> HttpAnswer:
-        """Ask one of the granted *hosts*, and follow where it sends us, if that is granted too."""
+        """Ask one of the granted *hosts*, and follow nowhere: only what was asked was decided."""
         _check(request)
         try:
             async with asyncio.timeout(self._patience.total):
-                return await self._followed(request, hosts)
+                return await self._asked(request, target(request.url), hosts)
         except TimeoutError:
             raise ToolError(
                 "timeout",
                 f"no whole answer within {self._patience.total:g} s",
                 ("try again later", "ask for less"),
             ) from None
-
-    async def _followed(self, request: HttpRequest, hosts: Sequence[str]) -> HttpAnswer:
-        where = target(request.url)
-        for _ in range(MOST_REDIRECTS + 1):
-            answer = await self._asked(request, where, hosts)
-            location = answer.headers.get("location")
-            if answer.status not in _REDIRECTS or location is None:
-                return answer
-            there = target(urljoin(str(where), location))
-            request = _redirected(request, answer.status, leaves=there[:2] != where[:2])
-            where = there
-        raise _refused(
-            f"it redirects more than {MOST_REDIRECTS} times", "ask for the last address itself"
-        )
 
     async def _asked(
         self, request: HttpRequest, where: Target, hosts: Sequence[str]
@@ -183,19 +160,6 @@ def _headers(request: HttpRequest, where: Target) -> list[tuple[str, str]]:
     if request.body or request.method in {"POST", "PUT", "PATCH"}:
         framed["content-length"] = str(len(request.body))
     return [*framed.items(), *{**usual, **given}.items()]
-
-
-def _redirected(request: HttpRequest, status: int, *, leaves: bool) -> HttpRequest:
-    """Return what is asked of the next address; credentials stay where they were sent."""
-    headers = {
-        name: value
-        for name, value in request.headers.items()
-        if not leaves or name.lower() in _HARMLESS
-    }
-    becomes_get = status == 303 or (status in {301, 302} and request.method == "POST")  # noqa: PLR2004 -- See Other
-    if not becomes_get or request.method == "HEAD":
-        return replace(request, headers=headers)
-    return replace(request, method="GET", headers=headers, body=b"")
 
 
 async def _read(response: httpcore.Response) -> HttpAnswer:
