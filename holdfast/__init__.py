@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from holdfast.contracts.content import Part
     from holdfast.contracts.control import Backtracking, Decomposition, Fallback, Tiers, Triggers
     from holdfast.contracts.errors import (
+        AnswerLost,
         AppError,
         HoldfastError,
         ModelRejected,
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
 __all__ = [
     "KNOWN_CHAT_SERVERS",
     "Agent",
+    "AnswerLost",
     "App",
     "AppError",
     "Backtracking",
@@ -142,6 +144,7 @@ __all__ = [
 # contract doesn't load the platform.
 _HOMES = {
     "Agent": "holdfast.agent",
+    "AnswerLost": "holdfast.contracts.errors",
     "App": "holdfast.app",
     "AppError": "holdfast.contracts.errors",
     "Backtracking": "holdfast.contracts.control",

@@ -3,17 +3,22 @@
 import asyncio
 import itertools
 from collections.abc import Sequence
+from typing import NoReturn
 
 import pytest
 
-from holdfast.contracts.errors import ToolError
+from holdfast.contracts.errors import AnswerLost, ToolError
+from holdfast.tools.egress.client import METHODS, Egress
 from holdfast.tools.egress.exchange import LARGEST_BODY, request
 from tests.attacks.net import (
     BRIEF,
     ELSEWHERE,
     PUBLIC,
     Net,
+    Serve,
     answering,
+    cut,
+    halved,
     redirecting,
 )
 
@@ -300,3 +305,38 @@ async def test_a_slow_server(begin: bytes) -> None:
 
     error = raised.value
     assert (error.type, error.reason) == ("timeout", "no whole answer within 0.5 s")
+
+
+async def mumbling(_: bytes, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"220 mail ready\r\n\r\n")
+
+
+async def silent(_: bytes, writer: asyncio.StreamWriter) -> None:
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("serve", [cut, halved, mumbling, silent])
+@pytest.mark.parametrize("method", sorted({*METHODS} - {"HEAD"}))
+async def test_a_server_that_keeps_its_answer(serve: Serve, method: str) -> None:
+    """Of a request that changes something nobody says that it did nothing, once it was sent."""
+    net = Net(names={"public.example": [[PUBLIC]]})
+    asked = request(method, "http://public.example/")
+    expected = ToolError if method in {"GET", "OPTIONS"} else AnswerLost
+    async with net.serving(serve):
+        with pytest.raises(expected, match=r"whole|can't be asked"):
+            await net.egress(BRIEF).ask(asked, EVERYBODY)
+
+    assert len(net.asked) == 1
+
+
+async def test_a_server_that_was_never_reached() -> None:
+    """Before there is a connection nothing can have been done, whatever was to be."""
+    net = Net(names={"public.example": [[PUBLIC]]})
+
+    async def never(address: str, port: int, seconds: float | None) -> NoReturn:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    for egress in (net.egress(), Egress(net.resolve, never, BRIEF)):
+        with pytest.raises(ToolError, match=r"can't be asked|no whole answer"):
+            await egress.ask(request("POST", "http://public.example/"), EVERYBODY)

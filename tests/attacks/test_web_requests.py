@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from holdfast import call, http_request, say
-from holdfast.contracts.tools import ToolSuccess
-from tests.attacks.net import ELSEWHERE, PUBLIC, Net, answering, redirecting
+from holdfast.contracts.tools import ToolFailure, ToolSuccess
+from tests.attacks.net import ELSEWHERE, PUBLIC, Net, Serve, answering, cut, halved, redirecting
 from tests.running import Runs
 from tests.sample import scripted
 from tests.workflows.test_permissions import policy
@@ -56,3 +56,26 @@ async def test_a_redirect_is_a_call_of_its_own(
     assert isinstance(first, ToolSuccess)
     assert "'location': 'http://admin.example/drop'" in str(first.data)
     assert (second.status, net.connected) == ("denied", [PUBLIC])
+
+
+@pytest.mark.parametrize("serve", [cut, halved])
+async def test_a_lost_answer_is_no_reason_to_ask_again(
+    runs: Runs, tmp_path: Path, net: Net, serve: Serve
+) -> None:
+    """What was posted may have happened when its answer is lost, and isn't posted again."""
+    pay = call("http_request", url="http://public.example/pay", method="POST", body="100 EUR")
+    app = scripted([pay, pay, say("done")], tools=[http_request], policy=policy(tmp_path, LISTED))
+    async with net.serving(serve), runs.working(app):
+        run = await runs.start("it")
+        request = await run.asked_for_approval()
+        await run.approve(request.request_id)
+        result = await run.result()
+        lost, again = await run.results()
+
+    assert len(net.asked) == 1
+    assert isinstance(lost, ToolFailure)
+    assert lost.status == "outcome_unknown"
+    assert "AnswerLost: POST was sent to public.example" in lost.reason
+    assert isinstance(again, ToolFailure)
+    assert again.type == "non_idempotent_retry_blocked"
+    assert [one.tool for one in result.unresolved] == ["http_request"]

@@ -189,7 +189,7 @@ async def test_a_secure_server_that_is_somebody_else(
     async with net.serving(answering(), port=443, secure=secure):
         egress = net.egress(trust=authority.trusting) if trusted else net.egress()
         with pytest.raises(ToolError, match="CERTIFICATE_VERIFY_FAILED"):
-            await egress.ask(request("GET", "https://public.example/"), HOSTS)
+            await egress.ask(request("POST", "https://public.example/"), HOSTS)
 
     assert net.asked == []
 

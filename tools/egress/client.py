@@ -10,8 +10,8 @@ from typing import NamedTuple
 import httpcore
 import httpx
 
-from holdfast.contracts.allowlists import host_is_listed
-from holdfast.contracts.errors import ToolError
+from holdfast.contracts.allowlists import HARMLESS_METHODS, host_is_listed
+from holdfast.contracts.errors import AnswerLost, ToolError
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.tools import ErrorType
 from holdfast.tools.egress.addresses import is_public
@@ -29,6 +29,13 @@ _LONGEST_VALUE = 8_000
 _OURS = frozenset(
     {"host", "content-length", "transfer-encoding", "te", "trailer", "connection", "keep-alive"}
     | {"upgrade", "expect", "accept-encoding"}
+)
+
+_NO_ANSWER = (
+    TimeoutError,
+    httpcore.TimeoutException,
+    httpcore.NetworkError,
+    httpcore.ProtocolError,
 )
 
 
@@ -68,36 +75,41 @@ class Egress:
         self._trust = trust
 
     async def ask(self, request: HttpRequest, hosts: Sequence[str]) -> HttpAnswer:
-        """Ask one of the granted *hosts*, and follow nowhere: only what was asked was decided."""
+        """
+        Ask one of the granted *hosts*, and follow nowhere: only what was asked was decided.
+
+        Raises ToolError where nothing was done, and AnswerLost where something may have been.
+        """
         _check(request)
+        where, pinned = target(request.url), None
+        _check_listed(where, hosts)
         try:
             async with asyncio.timeout(self._patience.total):
-                return await self._asked(request, target(request.url), hosts)
-        except TimeoutError:
-            raise ToolError(
-                "timeout",
-                f"no whole answer within {self._patience.total:g} s",
-                ("try again later", "ask for less"),
-            ) from None
+                pinned = Pinned(await self._addresses(where), self._connect)
+                async with self._response(pinned, request, where) as response:
+                    return await _read(response)
+        except _NO_ANSWER as error:
+            if pinned is not None and _may_have_been_sent(request, pinned, error):
+                raise AnswerLost(
+                    f"{request.method} was sent to {where.origin}, and the answer didn't come "
+                    f"whole: {self._why(error)}"
+                ) from None
+            raise self._unanswered(where, error) from None
 
-    async def _asked(
-        self, request: HttpRequest, where: Target, hosts: Sequence[str]
-    ) -> HttpAnswer:
-        if not host_is_listed(where.origin, hosts):
-            granted = ", ".join(hosts) or "none"
-            raise _refused(
-                f"the host {where.origin} isn't on the list (listed: {granted})",
-                "ask a listed host",
-                "ask a person to list this host in the policy",
-            )
-        pinned = Pinned(await self._addresses(where), self._connect)
-        try:
-            async with self._response(pinned, request, where) as response:
-                return await _read(response)
-        except httpcore.TimeoutException:
-            raise _unreachable(where, "it doesn't answer", "timeout") from None
-        except (httpcore.NetworkError, httpcore.ProtocolError) as error:
-            raise _unreachable(where, " ".join(str(error).split())[:300]) from None
+    def _why(self, error: Exception) -> str:
+        match error:
+            case TimeoutError():
+                return f"no whole answer within {self._patience.total:g} s"
+            case httpcore.TimeoutException():
+                return "it doesn't answer"
+            case _:
+                return " ".join(str(error).split())[:300]
+
+    def _unanswered(self, where: Target, error: Exception) -> ToolError:
+        if isinstance(error, TimeoutError):
+            return ToolError("timeout", self._why(error), ("try again later", "ask for less"))
+        late = isinstance(error, httpcore.TimeoutException)
+        return _unreachable(where, self._why(error), "timeout" if late else "internal_error")
 
     async def _addresses(self, where: Target) -> Sequence[str]:
         try:
@@ -153,6 +165,16 @@ def _check(request: HttpRequest) -> None:
             raise _refused(f"the header {name!r} is not the caller's to set", "leave it out")
 
 
+def _check_listed(where: Target, hosts: Sequence[str]) -> None:
+    if not host_is_listed(where.origin, hosts):
+        granted = ", ".join(hosts) or "none"
+        raise _refused(
+            f"the host {where.origin} isn't on the list (listed: {granted})",
+            "ask a listed host",
+            "ask a person to list this host in the policy",
+        )
+
+
 def _headers(request: HttpRequest, where: Target) -> list[tuple[str, str]]:
     usual = {"user-agent": "holdfast", "accept": "*/*"}
     given = {name.lower(): value for name, value in request.headers.items()}
@@ -160,6 +182,12 @@ def _headers(request: HttpRequest, where: Target) -> list[tuple[str, str]]:
     if request.body or request.method in {"POST", "PUT", "PATCH"}:
         framed["content-length"] = str(len(request.body))
     return [*framed.items(), *{**usual, **given}.items()]
+
+
+def _may_have_been_sent(request: HttpRequest, pinned: Pinned, error: Exception) -> bool:
+    """Whether a server may have done what nobody can take for undone: the line to it stood."""
+    unconnected = isinstance(error, httpcore.ConnectError | httpcore.ConnectTimeout)
+    return pinned.connected and not unconnected and request.method not in HARMLESS_METHODS
 
 
 async def _read(response: httpcore.Response) -> HttpAnswer:
