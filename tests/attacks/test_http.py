@@ -230,12 +230,21 @@ async def test_a_host_that_resembles_a_listed_one(url: str) -> None:
         ("Connection", "keep-alive"),
         ("Upgrade", "websocket"),
         ("Proxy-Authorization", "x"),
+        ("X-HTTP-Method-Override", "DELETE"),
+        ("x_http_method_override", "DELETE"),
+        ("X-HTTP-Method", "DELETE"),
+        ("X-Method-Override", "DELETE"),
+        ("X-Original-URL", "/admin"),
+        ("X-Rewrite-URL", "/admin"),
+        ("X-Forwarded-Host", "internal.example"),
+        ("Forwarded", "host=internal.example"),
+        ("Content_Length", "5"),
         ("X-Evil", "\x00"),
         ("X-Evil", "é"),
     ],
 )
 async def test_headers_that_change_the_request(name: str, value: str) -> None:
-    """No header smuggles another, frames the message, or names another host."""
+    """No header smuggles another, frames the message, or names another host or method."""
     net = Net(names={"public.example": [[PUBLIC]]})
     with pytest.raises(ToolError) as raised:
         await net.egress().ask(request("GET", "http://public.example/", {name: value}), EVERYBODY)
@@ -249,6 +258,18 @@ async def test_methods_that_change_the_request(method: str) -> None:
     """No method but the usual ones."""
     with pytest.raises(ToolError, match="can't be used"):
         await Net().egress().ask(request(method, "http://public.example/"), EVERYBODY)
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
+async def test_a_body_that_names_another_method(method: str) -> None:
+    """What only asks has no body, in which some servers look for another method."""
+    net = Net(names={"public.example": [[PUBLIC]]})
+    asked = request(method, "http://public.example/", body="_method=DELETE")
+    with pytest.raises(ToolError, match="has no body") as raised:
+        await net.egress().ask(asked, EVERYBODY)
+
+    assert raised.value.type == "permission_denied"
+    assert net.connected == []
 
 
 async def test_a_body_without_end() -> None:

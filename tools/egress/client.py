@@ -21,6 +21,7 @@ from holdfast.tools.egress.targets import Target, target
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
+_SIGNS = Pattern(r"[^a-z0-9]+")
 _TOKEN = Pattern(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _VALUE = Pattern(r"[\x20-\x7e\t]*")
 _LONGEST_VALUE = 8_000
@@ -29,6 +30,13 @@ _LONGEST_VALUE = 8_000
 _OURS = frozenset(
     {"host", "content-length", "transfer-encoding", "te", "trailer", "connection", "keep-alive"}
     | {"upgrade", "expect", "accept-encoding"}
+)
+
+# What some servers take for the method, the address or the host, in place of those that were
+# decided about.
+_OTHERWISE = frozenset(
+    {"x-http-method-override", "x-http-method", "x-method-override"}
+    | {"x-original-url", "x-rewrite-url", "x-forwarded-host", "x-host", "forwarded"}
 )
 
 _NO_ANSWER = (
@@ -161,8 +169,20 @@ def _check(request: HttpRequest) -> None:
                 f"the header {name[:100]!r} can't be sent",
                 "use letters, digits and dashes in names, and one line of ASCII as a value",
             )
-        if name.lower() in _OURS or name.lower().startswith("proxy-"):
+        read = _as_read(name)
+        if read in _OURS | _OTHERWISE or read.startswith("proxy-"):
             raise _refused(f"the header {name!r} is not the caller's to set", "leave it out")
+    if request.body and request.method in HARMLESS_METHODS:
+        raise _refused(
+            f"a {request.method} has no body, in which a server might find another method",
+            "put it into the address",
+            "use POST",
+        )
+
+
+def _as_read(name: str) -> str:
+    """Return a header's name as servers read it that take all that is no letter for one sign."""
+    return _SIGNS.sub("-", name.lower())
 
 
 def _check_listed(where: Target, hosts: Sequence[str]) -> None:
