@@ -10,6 +10,9 @@ from holdfast.contracts.patterns import Pattern
 ANY = "*"
 """The entry that lists everything."""
 
+HARMLESS_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+"""The methods of requests that change nothing: made again, they do no more."""
+
 USUAL_PORTS = {"http": 80, "https": 443}
 
 _NAME = Pattern(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")

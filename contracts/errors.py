@@ -11,6 +11,7 @@ Everything that Holdfast raises on purpose.
     - ModelRejected         asking the same again can't help
   x ToolError               a tool says why it can't do what the model asked
     - ToolDenied            a worker says why it doesn't run a call at all
+  x AnswerLost              a request was sent that may have changed something; no answer came
   x ToolTimeout             a tool was ended at its time limit
   x ToolCrashed             a tool raised something, or died, in its own process
   x TranscriptMismatch      an activity doesn't hold the transcript that the workflow means
@@ -126,6 +127,14 @@ class ToolDenied(ToolError):
 
     def __init__(self, reason: str, next_valid_actions: tuple[str, ...] = ()) -> None:
         super().__init__("permission_denied", reason, next_valid_actions)
+
+
+class AnswerLost(HoldfastError):
+    """
+    A request was sent that may have changed something, and its answer is lost.
+
+    No ToolError: whether anything was done nobody knows.
+    """
 
 
 class ToolTimeout(HoldfastError):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from holdfast.contracts.content import Part
     from holdfast.contracts.control import Backtracking, Decomposition, Fallback, Tiers, Triggers
     from holdfast.contracts.errors import (
+        AnswerLost,
         AppError,
         HoldfastError,
         ModelRejected,
@@ -35,6 +36,7 @@ __all__ = [
     "KNOWN_CHAT_SERVERS",
     "Agent",
     "App",
+    "AnswerLost",
     "AppError",
     "Backtracking",
     "Budget",
@@ -83,6 +85,7 @@ __getattr__, __dir__ = exports(
             "Triggers",
         ),
         "holdfast.contracts.errors": (
+            "AnswerLost",
             "AppError",
             "HoldfastError",
             "ModelRejected",

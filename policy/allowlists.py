@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from holdfast.contracts.allowlists import command_is_listed
+from holdfast.contracts.allowlists import HARMLESS_METHODS, command_is_listed
 from holdfast.policy.case import Case
 
 RISKY: Mapping[str, str] = {
@@ -36,8 +36,6 @@ INTERPRETERS: Mapping[str, str] = {
     "rBRE": "php",
 }
 """By the letters of options that run a text as code: the programs that have them."""
-
-HARMLESS_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 _LONGEST_METHOD = 20
 

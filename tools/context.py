@@ -91,7 +91,8 @@ class ToolContext:
         """
         Ask a host that this call may ask: the only way out of the sandbox.
 
-        Waits for the answer. Raises ToolError where the host isn't granted or doesn't answer.
+        Waits for the answer, and follows no redirect. Raises ToolError where the host isn't
+        granted or doesn't answer, and AnswerLost where something may have been done all the same.
         """
         return self._ask(request(method, url, headers, body))
 

@@ -101,6 +101,17 @@ def answering(
     return serve
 
 
+async def cut(_: bytes, writer: asyncio.StreamWriter) -> None:
+    """A server that does what it is asked, and hangs up."""
+    writer.close()
+
+
+async def halved(_: bytes, writer: asyncio.StreamWriter) -> None:
+    """A server that hangs up in the middle of its answer."""
+    writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf")
+    await writer.drain()
+
+
 def redirecting(location: str, status: str = "302 Found") -> Serve:
     """A server that sends everybody elsewhere."""
     return answering(status, b"", location=location)

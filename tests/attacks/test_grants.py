@@ -6,7 +6,7 @@ import pytest
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from holdfast.contracts.errors import ToolDenied
+from holdfast.contracts.errors import ToolCrashed, ToolDenied
 from holdfast.contracts.tools import Grant, ToolInvocation
 from holdfast.tools import builtin
 from holdfast.tools.egress.exchange import LARGEST_BODY, request
@@ -14,7 +14,7 @@ from holdfast.tools.sandbox.calls import SandboxExecutor
 from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.tools.tool import Tool
 from tests.attacks import hostile
-from tests.attacks.net import ELSEWHERE, PUBLIC, Net, answering
+from tests.attacks.net import ELSEWHERE, PUBLIC, Net, answering, cut
 
 
 async def test_a_bomb_of_compression(sandbox: Sandbox, invocation: ToolInvocation) -> None:
@@ -60,6 +60,25 @@ except ToolError as error:
     assert said[:2] == ["hello", "permission_denied"]
     assert "the host other.example isn't on the list" in said[2]
     assert net.connected == [PUBLIC]
+
+
+async def test_an_answer_that_is_lost_on_the_way(
+    sandbox: Sandbox, invocation: ToolInvocation
+) -> None:
+    """A tool that posts learns that nobody knows what came of it, and lets it through."""
+    net = Net(names={"public.example": [[PUBLIC]]})
+    code = 'result = ctx.http("POST", "http://public.example/").text'
+    call = invocation.model_copy(
+        update={"arguments": {"code": code}, "grant": Grant(hosts=("public.example",))}
+    )
+
+    async with net.serving(cut):
+        with pytest.raises(ToolCrashed, match="POST was sent to public") as raised:
+            await SandboxExecutor(sandbox, net.egress(), None).run(
+                hostile.run, call, lambda _: None
+            )
+
+    assert raised.value.kind == "AnswerLost"
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,11 @@ def http_request(
     headers: dict[str, str] | None = None,
     body: Annotated[str, Field(max_length=200_000)] | None = None,
 ) -> Answer:
-    """Ask a server over HTTP and return what it answers, as text."""
+    """
+    Ask a server over HTTP and return what it answers, as text.
+
+    A redirect is not followed: its header `location` names the address to ask next.
+    """
     answer = _unpacked(ctx.http(method, url, headers, body))
     return Answer(answer.status, answer.headers, answer.text, answer.truncated)
 

@@ -4,16 +4,14 @@ import asyncio
 import ssl
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
-from urllib.parse import urljoin
 
 import httpcore
 import httpx
 
-from holdfast.contracts.allowlists import host_is_listed
-from holdfast.contracts.errors import ToolError
+from holdfast.contracts.allowlists import HARMLESS_METHODS, host_is_listed
+from holdfast.contracts.errors import AnswerLost, ToolError
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.tools import ErrorType
 from holdfast.tools.egress.addresses import is_public
@@ -21,10 +19,9 @@ from holdfast.tools.egress.exchange import LARGEST_BODY, HttpAnswer, HttpRequest
 from holdfast.tools.egress.pinned import Connector, Pinned, Resolver, connected, system_addresses
 from holdfast.tools.egress.targets import Target, target
 
-MOST_REDIRECTS = 5
-
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
+_SIGNS = Pattern(r"[^a-z0-9]+")
 _TOKEN = Pattern(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _VALUE = Pattern(r"[\x20-\x7e\t]*")
 _LONGEST_VALUE = 8_000
@@ -35,10 +32,19 @@ _OURS = frozenset(
     | {"upgrade", "expect", "accept-encoding"}
 )
 
-# What goes along to another host; all else may be a credential.
-_HARMLESS = frozenset({"accept", "accept-language", "content-type", "user-agent"})
+# What some servers take for the method, the address or the host, in place of those that were
+# decided about.
+_OTHERWISE = frozenset(
+    {"x-http-method-override", "x-http-method", "x-method-override"}
+    | {"x-original-url", "x-rewrite-url", "x-forwarded-host", "x-host", "forwarded"}
+)
 
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_NO_ANSWER = (
+    TimeoutError,
+    httpcore.TimeoutException,
+    httpcore.NetworkError,
+    httpcore.ProtocolError,
+)
 
 
 @cache
@@ -77,50 +83,41 @@ class Egress:
         self._trust = trust
 
     async def ask(self, request: HttpRequest, hosts: Sequence[str]) -> HttpAnswer:
-        """Ask one of the granted *hosts*, and follow where it sends us, if that is granted too."""
+        """
+        Ask one of the granted *hosts*, and follow nowhere: only what was asked was decided.
+
+        Raises ToolError where nothing was done, and AnswerLost where something may have been.
+        """
         _check(request)
+        where, pinned = target(request.url), None
+        _check_listed(where, hosts)
         try:
             async with asyncio.timeout(self._patience.total):
-                return await self._followed(request, hosts)
-        except TimeoutError:
-            raise ToolError(
-                "timeout",
-                f"no whole answer within {self._patience.total:g} s",
-                ("try again later", "ask for less"),
-            ) from None
+                pinned = Pinned(await self._addresses(where), self._connect)
+                async with self._response(pinned, request, where) as response:
+                    return await _read(response)
+        except _NO_ANSWER as error:
+            if pinned is not None and _may_have_been_sent(request, pinned, error):
+                raise AnswerLost(
+                    f"{request.method} was sent to {where.origin}, and the answer didn't come "
+                    f"whole: {self._why(error)}"
+                ) from None
+            raise self._unanswered(where, error) from None
 
-    async def _followed(self, request: HttpRequest, hosts: Sequence[str]) -> HttpAnswer:
-        where = target(request.url)
-        for _ in range(MOST_REDIRECTS + 1):
-            answer = await self._asked(request, where, hosts)
-            location = answer.headers.get("location")
-            if answer.status not in _REDIRECTS or location is None:
-                return answer
-            there = target(urljoin(str(where), location))
-            request = _redirected(request, answer.status, leaves=there[:2] != where[:2])
-            where = there
-        raise _refused(
-            f"it redirects more than {MOST_REDIRECTS} times", "ask for the last address itself"
-        )
+    def _why(self, error: Exception) -> str:
+        match error:
+            case TimeoutError():
+                return f"no whole answer within {self._patience.total:g} s"
+            case httpcore.TimeoutException():
+                return "it doesn't answer"
+            case _:
+                return " ".join(str(error).split())[:300]
 
-    async def _asked(
-        self, request: HttpRequest, where: Target, hosts: Sequence[str]
-    ) -> HttpAnswer:
-        if not host_is_listed(where.origin, hosts):
-            granted = ", ".join(hosts) or "none"
-            raise _refused(
-                f"the host {where.origin} isn't on the list (listed: {granted})",
-                "ask a listed host",
-                "ask a person to list this host in the policy",
-            )
-        pinned = Pinned(await self._addresses(where), self._connect)
-        try:
-            async with self._response(pinned, request, where) as response:
-                return await _read(response)
-        except httpcore.TimeoutException:
-            raise _unreachable(where, "it doesn't answer", "timeout") from None
-        except (httpcore.NetworkError, httpcore.ProtocolError) as error:
-            raise _unreachable(where, " ".join(str(error).split())[:300]) from None
+    def _unanswered(self, where: Target, error: Exception) -> ToolError:
+        if isinstance(error, TimeoutError):
+            return ToolError("timeout", self._why(error), ("try again later", "ask for less"))
+        late = isinstance(error, httpcore.TimeoutException)
+        return _unreachable(where, self._why(error), "timeout" if late else "internal_error")
 
     async def _addresses(self, where: Target) -> Sequence[str]:
         try:
@@ -172,8 +169,30 @@ def _check(request: HttpRequest) -> None:
                 f"the header {name[:100]!r} can't be sent",
                 "use letters, digits and dashes in names, and one line of ASCII as a value",
             )
-        if name.lower() in _OURS or name.lower().startswith("proxy-"):
+        read = _as_read(name)
+        if read in _OURS | _OTHERWISE or read.startswith("proxy-"):
             raise _refused(f"the header {name!r} is not the caller's to set", "leave it out")
+    if request.body and request.method in HARMLESS_METHODS:
+        raise _refused(
+            f"a {request.method} has no body, in which a server might find another method",
+            "put it into the address",
+            "use POST",
+        )
+
+
+def _as_read(name: str) -> str:
+    """Return a header's name as servers read it that take all that is no letter for one sign."""
+    return _SIGNS.sub("-", name.lower())
+
+
+def _check_listed(where: Target, hosts: Sequence[str]) -> None:
+    if not host_is_listed(where.origin, hosts):
+        granted = ", ".join(hosts) or "none"
+        raise _refused(
+            f"the host {where.origin} isn't on the list (listed: {granted})",
+            "ask a listed host",
+            "ask a person to list this host in the policy",
+        )
 
 
 def _headers(request: HttpRequest, where: Target) -> list[tuple[str, str]]:
@@ -185,17 +204,10 @@ def _headers(request: HttpRequest, where: Target) -> list[tuple[str, str]]:
     return [*framed.items(), *{**usual, **given}.items()]
 
 
-def _redirected(request: HttpRequest, status: int, *, leaves: bool) -> HttpRequest:
-    """Return what is asked of the next address; credentials stay where they were sent."""
-    headers = {
-        name: value
-        for name, value in request.headers.items()
-        if not leaves or name.lower() in _HARMLESS
-    }
-    becomes_get = status == 303 or (status in {301, 302} and request.method == "POST")  # noqa: PLR2004 -- See Other
-    if not becomes_get or request.method == "HEAD":
-        return replace(request, headers=headers)
-    return replace(request, method="GET", headers=headers, body=b"")
+def _may_have_been_sent(request: HttpRequest, pinned: Pinned, error: Exception) -> bool:
+    """Whether a server may have done what nobody can take for undone: the line to it stood."""
+    unconnected = isinstance(error, httpcore.ConnectError | httpcore.ConnectTimeout)
+    return pinned.connected and not unconnected and request.method not in HARMLESS_METHODS
 
 
 async def _read(response: httpcore.Response) -> HttpAnswer:

@@ -38,11 +38,16 @@ async def connected(address: str, port: int, seconds: float | None) -> httpcore.
 
 
 class Pinned(httpcore.AsyncNetworkBackend):
-    """Connects to the addresses that were checked, whatever their name means by now."""
+    """
+    Connects to the addresses that were checked, whatever their name means by now.
+
+    Until it is `connected` nothing of a request can have been sent.
+    """
 
     def __init__(self, addresses: Sequence[str], connect: Connector) -> None:
         self._addresses = addresses
         self._connect = connect
+        self.connected = False
 
     async def connect_tcp(
         self,
@@ -52,13 +57,18 @@ class Pinned(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,  # noqa: ARG002 -- as above
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,  # noqa: ARG002 -- as above
     ) -> httpcore.AsyncNetworkStream:
+        stream = await self._first(port, timeout)
+        self.connected = True
+        return stream
+
+    async def _first(self, port: int, seconds: float | None) -> httpcore.AsyncNetworkStream:
         *others, last = self._addresses
         for address in others:
             try:
-                return await self._connect(address, port, timeout)
+                return await self._connect(address, port, seconds)
             except (httpcore.ConnectError, httpcore.ConnectTimeout):
                 continue
-        return await self._connect(last, port, timeout)
+        return await self._connect(last, port, seconds)
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Any, NoReturn, cast
 
-from holdfast.contracts.errors import HoldfastError, ToolError, words
+from holdfast.contracts.errors import AnswerLost, HoldfastError, ToolError, words
 from holdfast.contracts.tools import LONGEST_REASON, ToolInvocation
 from holdfast.tools.context import ToolContext
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
@@ -47,6 +47,8 @@ class _Worker:
             said = self.hear()
         if (refused := said["refused"]) is not None:
             raise Refused(**refused).error()
+        if (lost := said["lost"]) is not None:
+            raise AnswerLost(lost)
         return HttpAnswer.read(said["answer"])
 
     def _fall_silent(self) -> None:

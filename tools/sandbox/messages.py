@@ -94,10 +94,11 @@ class Raised:
 
 @dataclass(frozen=True)
 class Answered:
-    """What the worker says to what was asked: one of both."""
+    """What the worker says to what was asked: one of these. A `lost` answer says why it is."""
 
     answer: HttpAnswer | None = None
     refused: Refused | None = None
+    lost: Reason | None = None
 
 
 FromSandbox: TypeAlias = Annotated[

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
-from holdfast.contracts.errors import ToolCrashed, ToolError
+from holdfast.contracts.errors import AnswerLost, ToolCrashed, ToolError
 from holdfast.tools.context import Heartbeat
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
 from holdfast.tools.sandbox.messages import (
@@ -77,6 +77,8 @@ async def _answer(broker: Broker, request: HttpRequest) -> Answered:
         return Answered(answer=await broker(request))
     except ToolError as error:
         return Answered(refused=Refused.of(error))
+    except AnswerLost as error:
+        return Answered(lost=str(error))
 
 
 async def _messages(channel: Channel) -> AsyncIterator[FromSandbox]:
