@@ -114,6 +114,11 @@ class Decided(Contract):
         """The class of what runs."""
         return self.draft_risk or self.risk
 
+    @property
+    def reaches_out(self) -> bool:
+        """Whether what runs may ask hosts: what it has them do doesn't stay in the workspace."""
+        return isinstance(self.decision, RunInSandbox) and bool(self.decision.grant.hosts)
+
 
 class Refused(Contract):
     """The call never reached the permission engine: no such tool, or arguments that don't fit."""

@@ -112,7 +112,8 @@ def _may_repeat(case: Case, permission: Permission) -> bool:
         return False
     if case.contract.risk is Risk.DRAFT_ONLY and case.contract.undo is None:
         return False  # it reaches nobody
-    return not (_in_sandbox(case, permission) and case.contract.side_effect == "local")
+    stays = case.contract.side_effect == "local" and not permission.grant.hosts
+    return not (_in_sandbox(case, permission) and stays)
 
 
 def _doubted(permission: Permission) -> Permission:

@@ -240,6 +240,16 @@ def test_after_a_lost_part_a_person_allows_what_may_be_done_already(
     assert after.verdict in {"allow", "run_in_sandbox"}
 
 
+@pytest.mark.parametrize(("lists", "rule"), [("", "policy:all"), (", hosts: [a.b]", "lost-part")])
+def test_what_may_ask_hosts_leaves_its_workspace(lists: str, rule: str) -> None:
+    """After a lost part a person is asked about it, though its class keeps it in the sandbox."""
+    # BY-11 NR-06
+    policy = a_policy(f"{{id: all, effect: allow, match: {{tools: [send]{lists}}}}}")
+    contract = a_contract("send", risk="process_execution", side_effect="local")
+
+    assert decide(APPROVED, contract, facts(lost=True, sandbox=True), policy).rule == rule
+
+
 def test_who_is_asked_anyway_is_told_of_a_lost_part() -> None:
     """Nobody approves what may be done already without a word about that."""
     decision = decide(APPROVED, a_contract("send", risk="write_internal"), facts(lost=True))
