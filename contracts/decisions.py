@@ -116,8 +116,13 @@ class Decided(Contract):
 
     @property
     def reaches_out(self) -> bool:
-        """Whether what runs may ask hosts: what it has them do doesn't stay in the workspace."""
-        return isinstance(self.decision, RunInSandbox) and bool(self.decision.grant.hosts)
+        """
+        Whether what runs changes more than the workspace, though its class says it doesn't.
+
+        It may ask hosts, or leaves something behind that a tool has to take back.
+        """
+        asks = isinstance(self.decision, RunInSandbox) and bool(self.decision.grant.hosts)
+        return asks or self.undo is not None
 
 
 class Refused(Contract):

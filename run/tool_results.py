@@ -127,7 +127,7 @@ def _effect(state: RunState, call: CallState, result: ToolResult) -> Effect | No
         arguments=(ruled.canonical if ruled else None) or asked.arguments,
         outcome="unknown" if unknown else "done",
         digest="" if call.drafting is not None else digest_of(call, result),
-        local=undo is None and stays,
+        local=stays,
         undo=undo,
         call=asked if undo else None,
         result=result.data if undo and isinstance(result, ToolSuccess) else None,

@@ -222,8 +222,14 @@ def test_what_another_part_did_is_not_done_again() -> None:
             a_contract("send", risk="write_local", side_effect="external", sandboxed=True),
             "lost-part",
         ),
+        (
+            a_contract(
+                "send", risk="write_local", side_effect="local", sandboxed=True, undo="shred"
+            ),
+            "lost-part",
+        ),
     ],
-    ids=["write", "unboxed", "undoable draft", "draft", "read", "own workspace", "sandboxed"],
+    ids=["write", "unboxed", "draft+", "draft", "read", "own workspace", "sandboxed", "undoable"],
 )
 def test_after_a_lost_part_a_person_allows_what_may_be_done_already(
     contract: ToolContract, rule: str
