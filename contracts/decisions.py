@@ -114,6 +114,16 @@ class Decided(Contract):
         """The class of what runs."""
         return self.draft_risk or self.risk
 
+    @property
+    def reaches_out(self) -> bool:
+        """
+        Whether what runs changes more than the workspace, though its class says it doesn't.
+
+        It may ask hosts, or leaves something behind that a tool has to take back.
+        """
+        asks = isinstance(self.decision, RunInSandbox) and bool(self.decision.grant.hosts)
+        return asks or self.undo is not None
+
 
 class Refused(Contract):
     """The call never reached the permission engine: no such tool, or arguments that don't fit."""

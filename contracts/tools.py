@@ -148,12 +148,19 @@ class ToolContract(Contract):
     sandboxed: bool = False
     undo: str | None = None
 
-    def ruled(self, risk: Risk) -> Self:
-        """Run what a later deployment calls a write as one, whatever the run began with."""
-        if risk.changes_nothing or risk is self.risk:
-            return self
-        # What it touches is known there alone, so what it raises may mean anything.
-        return self.model_copy(update={"risk": risk, "local": False, "side_effect": "external"})
+    def ruled(self, risk: Risk, *, reaches_out: bool = False) -> Self:
+        """
+        Run what a later deployment calls a write as one, whatever the run began with.
+
+        What *reaches_out* may change more than the workspace, though its class says it doesn't.
+        """
+        if not risk.changes_nothing and risk is not self.risk:
+            # What it touches is known there alone, so what it raises may mean anything.
+            fresh = {"risk": risk, "local": False, "side_effect": "external"}
+            return self.model_copy(update=fresh)
+        if reaches_out and self.side_effect == "local":
+            return self.model_copy(update={"side_effect": "external"})
+        return self
 
 
 class ToolCall(Contract):

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 __all__ = [
     "KNOWN_CHAT_SERVERS",
     "Agent",
-    "App",
     "AnswerLost",
+    "App",
     "AppError",
     "Backtracking",
     "Budget",

@@ -112,7 +112,9 @@ def _may_repeat(case: Case, permission: Permission) -> bool:
         return False
     if case.contract.risk is Risk.DRAFT_ONLY and case.contract.undo is None:
         return False  # it reaches nobody
-    return not (_in_sandbox(case, permission) and case.contract.side_effect == "local")
+    reaches_out = bool(permission.grant.hosts) or case.contract.undo is not None
+    stays = case.contract.side_effect == "local" and not reaches_out
+    return not (_in_sandbox(case, permission) and stays)
 
 
 def _doubted(permission: Permission) -> Permission:

@@ -114,7 +114,7 @@ def _effect(state: RunState, call: CallState, result: ToolResult) -> Effect | No
         asked = asked.model_copy(update={"name": call.drafting.draft})
     if tool is None or not isinstance(asked, ToolCall):
         return None
-    tool = tool.ruled(ruled.runs_as) if ruled else tool
+    tool = tool.ruled(ruled.runs_as, reaches_out=ruled.reaches_out) if ruled else tool
     unknown = result.status == "outcome_unknown"
     changes = unknown or not tool.risk.changes_nothing
     harmless = not changes or (tool.risk is Risk.DRAFT_ONLY and undo is None)
@@ -127,7 +127,7 @@ def _effect(state: RunState, call: CallState, result: ToolResult) -> Effect | No
         arguments=(ruled.canonical if ruled else None) or asked.arguments,
         outcome="unknown" if unknown else "done",
         digest="" if call.drafting is not None else digest_of(call, result),
-        local=undo is None and stays,
+        local=stays,
         undo=undo,
         call=asked if undo else None,
         result=result.data if undo and isinstance(result, ToolSuccess) else None,

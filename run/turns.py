@@ -225,7 +225,7 @@ def _may_have_happened(state: RunState, call: CallState, result: ToolResult) -> 
         return False
     tool = state.agent.tool(call.call.name)
     if tool is not None and isinstance(call.ruling, Decided):
-        tool = tool.ruled(call.ruling.risk)
+        tool = tool.ruled(call.ruling.risk, reaches_out=call.ruling.reaches_out)
     return tool is None or tool.side_effect != "local"
 
 

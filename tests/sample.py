@@ -8,7 +8,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from holdfast import Agent, App, Budget, Reconciled, ResourceScope, Risk, Tool, ToolContext, ToolError, tool
+from holdfast import (
+    Agent,
+    App,
+    Budget,
+    Reconciled,
+    ResourceScope,
+    Risk,
+    Tool,
+    ToolContext,
+    ToolError,
+    tool,
+)
 from holdfast.testing import Reply, Script, ScriptTurn, say
 from holdfast.tools import ask_user
 

@@ -67,6 +67,7 @@ async def run_tool(
         }
     )
     contract = _within(state.agent.budget, contract)
+    contract = contract.ruled(ruling.runs_as, reaches_out=ruling.reaches_out)
     result = await scheduled(contract, ruling.runs_as, invocation, seconds_left, summary=summary)
     if isinstance(result, NotBegun):
         return result

@@ -46,6 +46,18 @@ def change(code: str, ctx: ToolContext) -> JsonValue:
     return _executed(code, ctx)
 
 
+@tool(risk=Risk.PROCESS_EXECUTION, timeout=60)
+def run_code(code: str, ctx: ToolContext) -> JsonValue:
+    """Do as run does, as a tool that runs programs."""
+    return _executed(code, ctx)
+
+
+@tool(risk=Risk.WRITE_LOCAL, sandboxed=True, timeout=60)
+def render(code: str, ctx: ToolContext) -> JsonValue:
+    """Do as run does, as a tool that writes into the workspace."""
+    return _executed(code, ctx)
+
+
 def _executed(code: str, ctx: ToolContext) -> JsonValue:
     names: dict[str, object] = {"result": None, "ctx": ctx}
     exec(code, names)  # noqa: S102 -- that is what it is for

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from holdfast import worker
-from holdfast.testing import call
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import ToolDenied, ToolError, ToolTimeout
 from holdfast.contracts.tools import ToolInvocation
+from holdfast.testing import call
 from holdfast.tools import builtin
 from holdfast.tools.artifacts import quoted
 from holdfast.tools.sandbox.bounds import BOUNDS
@@ -141,7 +141,9 @@ signal.pause()
 SMALL = BOUNDS._replace(memory_together=150 * 2**20)
 
 
-async def test_a_memory_bomb_in_many_processes(sandbox_home: Path, invocation: ToolInvocation) -> None:
+async def test_a_memory_bomb_in_many_processes(
+    sandbox_home: Path, invocation: ToolInvocation
+) -> None:
     """Processes that together hold too much memory are ended together; a read did nothing."""
     growing = invocation.model_copy(update={"arguments": {"code": GROW}})
 

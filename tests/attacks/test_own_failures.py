@@ -6,9 +6,9 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from holdfast import Risk, tool
-from holdfast.testing import call
 from holdfast.activities.callers import NOT_AS_DECIDED
 from holdfast.contracts.errors import ToolCrashed
+from holdfast.testing import call
 from holdfast.tools.artifacts import quoted
 from tests.activities.test_secrets import raising, told
 from tests.attacks import hostile

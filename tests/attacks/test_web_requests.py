@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import call, http_request, say
 from holdfast.contracts.tools import ToolFailure, ToolSuccess
+from holdfast.testing import call, say
+from holdfast.tools import http_request
 from tests.attacks.net import ELSEWHERE, PUBLIC, Net, Serve, answering, cut, halved, redirecting
 from tests.running import Runs
 from tests.sample import scripted

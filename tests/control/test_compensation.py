@@ -7,7 +7,16 @@ import pytest
 from holdfast import ResourceScope, ToolContext, ToolError, tool
 from holdfast.contracts.tools import Risk
 from holdfast.testing import Reply, ScriptTurn, call, calls, say
-from tests.control.guarded import EFFECTS, NAMED, after_trip, decided, ended, guarded, on_word
+from tests.control.guarded import (
+    EFFECTS,
+    NAMED,
+    after_trip,
+    decided,
+    ended,
+    guarded,
+    on_word,
+    replayed,
+)
 from tests.histories import activities
 from tests.running import Runs
 from tests.sample import TOOLS, lines, note, scripted
@@ -234,6 +243,51 @@ async def test_a_draft_is_taken_back_unless_it_was_committed(
     assert (result.status, lines(log)) == ("blocked", logged)
     assert result.compensation is not None
     assert result.compensation.not_undone == ()
+
+
+@tool(risk=Risk.DRAFT_ONLY, undo="unsketch")
+async def sketch_unheard(log: str, text: str) -> str:
+    """Make a sketch of the text, and lose the answer."""
+    note(log, f"sketched {text}")
+    raise ConnectionError("the line went dead")
+
+
+@tool(risk=Risk.WRITE_EXTERNAL, draft="sketch_unheard")
+async def publish_unheard(log: str, text: str) -> str:
+    """Publish a text of which there is a sketch."""
+    note(log, f"published {text}")
+    return "published"
+
+
+@tool(risk=Risk.WRITE_LOCAL, scope=TEXT, undo="unsketch")
+async def keep_unheard(log: str, text: str) -> str:
+    """Keep a sketch of the text, and lose the answer."""
+    note(log, f"kept {text}")
+    raise ConnectionError("the line went dead")
+
+
+@pytest.mark.parametrize("wanted", ["sketch_unheard", "publish_unheard", "keep_unheard"])
+async def test_what_can_be_taken_back_is_so_though_its_answer_was_lost(
+    runs: Runs, tmp_path: Path, wanted: str
+) -> None:
+    """Only a ToolError says that nothing was done, of a draft or a local write as of any other."""
+    # BY-05 GR-13
+    log = str(tmp_path / "log")
+    again = call(wanted, log=log, text="x")
+    watch = on_word("no_bad", "bad", "output", on_trip="block")
+    tools = [sketch_unheard, publish_unheard, keep_unheard, unsketch]
+    app = scripted([again, again, say("bad")], tools=tools, guardrails=[watch])
+    async with runs.working(app):
+        run = await runs.start("it")
+        result = await run.result()
+        results = await run.results()
+        await replayed(run)
+
+    assert [one.status for one in results] == ["outcome_unknown", "denied"]
+    assert lines(log)[1:] == ["unsketched x"]
+    assert result.compensation is not None
+    (undone,) = result.compensation.undone
+    assert undone.endswith(", if it happened")
 
 
 async def test_what_was_taken_back_may_be_done_again(runs: Runs, tmp_path: Path) -> None:

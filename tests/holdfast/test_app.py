@@ -7,7 +7,18 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from holdfast import Agent, App, AppError, Budget, ChatServer, HostedTool, ModelSettings, Risk, Tiers, tool
+from holdfast import (
+    Agent,
+    App,
+    AppError,
+    Budget,
+    ChatServer,
+    HostedTool,
+    ModelSettings,
+    Risk,
+    Tiers,
+    tool,
+)
 from holdfast.guardrails import project_passes
 from holdfast.policy.rules import NO_POLICY
 from holdfast.testing import say

@@ -222,8 +222,14 @@ def test_what_another_part_did_is_not_done_again() -> None:
             a_contract("send", risk="write_local", side_effect="external", sandboxed=True),
             "lost-part",
         ),
+        (
+            a_contract(
+                "send", risk="write_local", side_effect="local", sandboxed=True, undo="shred"
+            ),
+            "lost-part",
+        ),
     ],
-    ids=["write", "unboxed", "undoable draft", "draft", "read", "own workspace", "sandboxed"],
+    ids=["write", "unboxed", "draft+", "draft", "read", "own workspace", "sandboxed", "undoable"],
 )
 def test_after_a_lost_part_a_person_allows_what_may_be_done_already(
     contract: ToolContract, rule: str
@@ -238,6 +244,16 @@ def test_after_a_lost_part_a_person_allows_what_may_be_done_already(
     assert before.rule == rule
     assert (before.verdict == "approval_required") is (rule == "lost-part")
     assert after.verdict in {"allow", "run_in_sandbox"}
+
+
+@pytest.mark.parametrize(("lists", "rule"), [("", "policy:all"), (", hosts: [a.b]", "lost-part")])
+def test_what_may_ask_hosts_leaves_its_workspace(lists: str, rule: str) -> None:
+    """After a lost part a person is asked about it, though its class keeps it in the sandbox."""
+    # BY-11 NR-06
+    policy = a_policy(f"{{id: all, effect: allow, match: {{tools: [send]{lists}}}}}")
+    contract = a_contract("send", risk="process_execution", side_effect="local")
+
+    assert decide(APPROVED, contract, facts(lost=True, sandbox=True), policy).rule == rule
 
 
 def test_who_is_asked_anyway_is_told_of_a_lost_part() -> None:
