@@ -1,4 +1,4 @@
-"""TODO."""
+"""How much of a transcript a model is shown: old results give way first, then old turns."""
 
 import json
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Whether what a person calls an extension of a run's limits is one. Pure."""
 
 from collections.abc import Iterable
 from decimal import Decimal

@@ -1,4 +1,10 @@
-"""TODO."""
+"""
+What a run may still use: limits that are reached, room that the next step would need, shares.
+
+A tree of runs has one budget. A run hands what is left of its own to the run that it starts
+(`remaining`, or `shared` among several at once), which keeps to it (`within`), and takes what was
+used back into its own ledger (`absorbed`).
+"""
 
 from collections.abc import Mapping
 from decimal import Decimal

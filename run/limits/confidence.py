@@ -1,4 +1,9 @@
-"""TODO."""
+"""
+How sure we may be of an answer, from what was measured about it.
+
+What nobody measured is left out of the mean: it is neither good nor bad. What a model says of its
+own confidence is no signal.
+"""
 
 from statistics import fmean
 from typing import Literal, NamedTuple

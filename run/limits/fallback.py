@@ -1,4 +1,11 @@
-"""TODO."""
+"""
+What follows when a model fails: another try, the next model, a person, or the end.
+
+A failure that says something about the provider or its model moves on to the next model. One that
+says something about the request, the account or the settings doesn't: the next model would fail
+as well, or answer what should not be answered. A run that stops here leaves the way to whoever
+started it: a simpler workflow, if there are tiers.
+"""
 
 from collections.abc import Mapping
 from typing import NamedTuple

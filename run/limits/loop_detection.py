@@ -1,4 +1,4 @@
-"""TODO."""
+"""Whether a run goes round in circles."""
 
 from holdfast.contracts.base import digest
 from holdfast.contracts.budget import Ledger, Limits

@@ -1,4 +1,17 @@
-"""TODO."""
+"""
+When a run waits for a person although nothing has failed.
+
+Somebody who lets a run go on has waved a trigger through: its name goes to `acknowledged`, and
+says from where on it is worth asking again.
+
+    retries:4         counted from there: after more than `max_retries` further retries
+    time:31           counted from there: after three times the expected time of further work
+    tokens:100000     for this budget never again, for a larger one at its share
+    confidence:0.55   for an answer that is worse than that
+    domain:payments   is `reviewed`, not acknowledged: never again in this run
+
+The names are `Trigger.name`; for a review that is the `subject` too.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
