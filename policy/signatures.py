@@ -86,7 +86,7 @@ def key_claim(token: str) -> KeyClaim | None:
 
 
 def opened(token: str, issuers: tuple[TrustedIssuer, ...]) -> VerifiedToken:
-    """Return what the signature of a token vouches for; raises InvalidToken where that is nothing."""
+    """Return what the signature of a token vouches for; raises InvalidToken if it is nothing."""
     header, claims = _parts(token)
     algorithm = _algorithm(header)
     trusted = _issuer(_word(claims, "iss"), issuers)

@@ -1,4 +1,8 @@
-"""Tool calls as activities under their tools' names, and taking back what they did."""
+"""
+Tool calls as activities under their tools' names, and taking back what they did, latest first.
+
+What can't be undone is told, not hidden. Nobody is asked: each undo was ruled on with its call.
+"""
 
 from datetime import timedelta
 from typing import cast

@@ -3,8 +3,8 @@ Whether the kind of a task asks for extended reasoning.
 
 Three wishes meet when a model fails in the middle of a hard task, and they have this order:
 
-1. Availability. The chain of models (run/limits/fallback.py) says who answers. No route keeps a run
-   from going on with the next model, and none moves it to another one.
+1. Availability. The chain of models (fallback.py) says who answers. No route keeps a run from
+   going on with the next model, and none moves it to another one.
 2. The route, decided once when the run begins. It holds for whatever model answers, because it is
    part of the settings that all models of the run are asked with.
 3. What a model can do. One that can't reason answers without, and its adapter says so in a note,
