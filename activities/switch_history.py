@@ -7,7 +7,11 @@ from typing import NamedTuple
 from pydantic import JsonValue
 from pydantic_core import from_json
 from temporalio.api.common.v1 import Payload, WorkflowExecution
-from temporalio.api.enums.v1 import EventType, WorkflowExecutionStatus
+from temporalio.api.enums.v1 import (
+    ContinueAsNewInitiator,
+    EventType,
+    WorkflowExecutionStatus,
+)
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflowservice.v1 import (
     DescribeWorkflowExecutionRequest,
@@ -116,9 +120,27 @@ class SwitchHistory:
         return reading
 
     async def whole(self, run_id: str) -> Reading:
-        """Read all that there is of an execution. Raises RPCError or HoldfastError."""
-        page = await self.page(run_id, b"", wait=False)
-        reading = await self.after(Reading(), page.history.events)
+        """
+        Read all that there is of an execution. Raises RPCError or HoldfastError.
+
+        One that the server began again, by a retry policy or a schedule, knows what the one before
+        knew: nobody switched anything on.
+        """
+        chain = [run_id]
+        pages = [await self.page(run_id, b"", wait=False)]
+        while before := _knows_of(pages[-1].history.events):
+            chain.append(before)
+            pages.append(await self.page(before, b"", wait=False))
+        reading = Reading()
+        while chain:
+            reading = await self._rest(chain.pop(), pages.pop(), reading.state)
+        return reading
+
+    async def _rest(
+        self, run_id: str, page: GetWorkflowExecutionHistoryResponse, state: SwitchState
+    ) -> Reading:
+        """Read an execution from its first page on, which begins with a state."""
+        reading = await self.after(Reading(state), page.history.events)
         while page.next_page_token:
             page = await self.page(run_id, page.next_page_token, wait=False)
             reading = await self.after(reading, page.history.events)
@@ -179,6 +201,8 @@ class SwitchHistory:
     async def _after(self, state: SwitchState, event: HistoryEvent) -> SwitchState:
         if event.HasField("workflow_execution_started_event_attributes"):
             started = event.workflow_execution_started_event_attributes
+            if _knows_of([event]):
+                return state
             return opened(await self._value(started.input.payloads))
         if event.HasField("workflow_execution_signaled_event_attributes"):
             signal = event.workflow_execution_signaled_event_attributes
@@ -200,3 +224,16 @@ class SwitchHistory:
             return from_json(await self._content(payloads[:1]))
         except ValueError:
             return "no JSON"
+
+
+def _knows_of(events: Sequence[HistoryEvent]) -> str:
+    """
+    Return the execution that one goes on from which the server began again; empty for others.
+
+    It has the input of once. One that went on by itself was given all that was known.
+    """
+    if not events:
+        return ""
+    started = events[0].workflow_execution_started_event_attributes
+    by_itself = started.initiator == ContinueAsNewInitiator.CONTINUE_AS_NEW_INITIATOR_WORKFLOW
+    return "" if by_itself else started.continued_execution_run_id

@@ -12,6 +12,7 @@ from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.switches import SWITCHES_TYPE, SwitchState
 from holdfast.policy.switches import after_signal, opened
 from holdfast.run.summaries import LIMIT, code, marked, shortened
+from holdfast.workflows import failures
 
 MAX_EVENTS = 1_000
 """Some 250 changes. A worker that starts reads them all before it decides anything."""
@@ -41,7 +42,13 @@ class HoldfastSwitches:
 
     @workflow.run
     async def run(self, *arguments: JsonValue) -> None:
-        """Take signals for as long as there are any."""
+        """Take signals for as long as there are any. Raises ApplicationError where it can't be."""
+        info = workflow.info()
+        if info.retry_policy is not None or info.cron_schedule:
+            # What they start again begins with what was off once, and goes on from that.
+            raise failures.refused(
+                f"start {SWITCHES_TYPE} without retry policy and without cron schedule"
+            )
         self._state = opened(arguments[0] if arguments else None)
         while True:
             self._take()

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
@@ -13,7 +14,13 @@ from temporalio.api.workflowservice.v1 import (
     DeleteWorkflowExecutionRequest,
     PollWorkflowTaskQueueRequest,
 )
-from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
+from temporalio.client import (
+    Client,
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+    WorkflowHandle,
+)
+from temporalio.common import RetryPolicy
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.converter import PayloadCodec
 from temporalio.worker import Worker
@@ -162,6 +169,58 @@ async def test_ending_the_workflow_switches_nothing_on(
         await switch(client, queue, "off", "refund")
 
         assert await seen(board, lambda found: len(found) > 1) == ["send", "refund"]
+
+
+AGAIN = RetryPolicy(initial_interval=timedelta(milliseconds=1))
+
+
+@pytest.mark.parametrize(
+    ("retry_policy", "cron_schedule"),
+    [
+        pytest.param(AGAIN, "", id="by a retry policy"),
+        pytest.param(None, "@every 1s", id="by a schedule"),
+    ],
+)
+async def test_what_the_server_begins_again_switches_nothing_on(
+    client: Client, queue: str, retry_policy: RetryPolicy | None, cron_schedule: str
+) -> None:
+    """It has the input of once, when nothing was off: what the execution before knew counts."""
+    first = await client.start_workflow(
+        "HoldfastSwitches",
+        id=switches_id(queue),
+        task_queue=queue,
+        run_timeout=timedelta(seconds=1),
+        retry_policy=retry_policy,
+        cron_schedule=cron_schedule,
+    )
+    await switch(client, queue, "off")
+    while (found := await of(client, queue).describe()).run_id == first.result_run_id:  # noqa: ASYNC110 -- it is elsewhere
+        await asyncio.sleep(0.02)
+    await switch(client, queue, "off", "refund")
+    history = SwitchHistory(client, queue)
+
+    assert found.status is WorkflowExecutionStatus.RUNNING
+    assert set(names((await history.read()).switches)) == {"send", "refund"}
+    await of(client, queue).terminate()
+
+
+async def test_switches_that_the_server_would_begin_again_end_at_once(
+    client: Client, queue: str, board: TemporalKillSwitch
+) -> None:
+    """The workflow refuses such a start; the next one begins with what was off by then."""
+    first = await client.start_workflow(
+        "HoldfastSwitches", id=switches_id(queue), task_queue=queue, retry_policy=AGAIN
+    )
+    await switch(client, queue, "off")
+    async with working(client, queue):
+        with pytest.raises(WorkflowFailureError) as refused:
+            await client.get_workflow_handle(first.id, run_id=first.result_run_id).result()
+        off = await seen(board, bool)
+        found = await of(client, queue).describe()
+
+    assert "without retry policy" in str(refused.value.cause)
+    assert off == ["send"]
+    assert found.status is WorkflowExecutionStatus.RUNNING
 
 
 async def test_after_a_broken_connection_everything_is_read_again(
