@@ -91,9 +91,15 @@ def kind(error: FailureError) -> str:
 
 
 def was_never_taken(error: FailureError) -> bool:
-    """Whether no worker took an activity in time, so that it has never begun."""
+    """
+    Whether no worker took an activity in time, so that it has never begun.
+
+    The server numbers the event with which one begins; whoever makes up a failure can't.
+    """
     cause = _cause(error)
-    return isinstance(cause, ActivityTimeout) and cause.type is TimeoutType.SCHEDULE_TO_START
+    if not isinstance(cause, ActivityTimeout) or cause.type is not TimeoutType.SCHEDULE_TO_START:
+        return False
+    return isinstance(error, ActivityError) and not error.started_event_id
 
 
 def was_short_of_time(error: FailureError) -> bool:

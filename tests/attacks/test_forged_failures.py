@@ -159,6 +159,7 @@ TOOL: Mapping[str, Failure] = {
     "no JSON": application(NO_JSON),
     "no category": application(category=99),
     "no time-out": lost(NO_JSON, kind=77),
+    "taken by nobody": lost(kind=TimeoutType.TIMEOUT_TYPE_SCHEDULE_TO_START),
     "cancelled": Failure(message="x", canceled_failure_info=CanceledFailureInfo()),
     "cancelled with no JSON": Failure(
         message="x",
