@@ -105,7 +105,7 @@ async def test_refusals_are_sorted_and_told_in_one_line(
     provider: ProviderServer, status: int, body: JsonObject | str, kind: str, says: str
 ) -> None:
     """Whatever shape an error has, the line says what it means and what the server said."""
-    # LP-13
+    # T-36
     provider.answer(body, status)
 
     with pytest.raises(ModelError) as failure:

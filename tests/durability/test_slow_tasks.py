@@ -37,7 +37,7 @@ async def test_a_query_that_builds_the_run_anew_takes_its_time(
     runs: Runs, request: pytest.FixtureRequest
 ) -> None:
     """Whoever asks a busy worker about a run that it has forgotten waits, and is answered."""
-    # T-16 BY-50
+    # T-16 GF-04
     async with runs.working(scripted([say("done")])):
         run = await runs.start("it")
         await run.result()

@@ -8,6 +8,8 @@ from holdfast.contracts.run import RunResult
 from tests.durability import processes
 from tests.running import Run
 
+pytestmark = pytest.mark.slow
+
 APP = "tests.durability.forking:app"
 
 

@@ -236,8 +236,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 def test_a_workspace_becomes_what_it_was(
     workspaces: Workspaces, project: Path, change: Callable[[Path], object]
 ) -> None:
-    """Whatever has changed, the digest tells; after it was restored all is as before."""
-    # BT-05
+    """Whatever has changed, the digest tells; after it was restored all is as before."""  # BT-05
     (project / "empty").chmod(0o755)
     (project / "link").symlink_to("AGENTS.md")
     workspaces.fill(RUN, project)
@@ -344,6 +343,7 @@ def test_dying_while_it_is_kept(home: Path, workspaces: Workspaces, project: Pat
     assert died > 15
 
 
+@pytest.mark.slow
 def test_dying_while_it_is_restored(home: Path, workspaces: Workspaces, project: Path) -> None:
     """Killed at any step, a workspace is restored by the next attempt; nothing is left over."""
     # BT-05
