@@ -91,6 +91,7 @@ class Subject(Contract):
     `goal` and `words` are `text`; `results` are those of one turn, as text, with the results as
     `data`; a `call` has `tool`, `call_id` and its arguments as `data`; `done` is a call that ran,
     with its result as `text`; an `answer` is `text`, and `data` where the agent declares a shape.
+    One that isn't `whole` lost some of that for want of room: who would look at it can't decide.
     """
 
     kind: Literal["goal", "words", "results", "call", "done", "answer"]
@@ -98,6 +99,7 @@ class Subject(Contract):
     data: JsonValue = None
     tool: str = Field(default="", exclude_if=not_)
     call_id: str = Field(default="", exclude_if=not_)
+    whole: bool = Field(default=True, exclude_if=lambda value: value)
 
 
 class GuardrailResult(Written):

@@ -292,6 +292,7 @@ class ToolSuccess(Contract):
     A tool did what it was asked.
 
     `cut`: `data` shows only the beginning, and `artifact` is the whole, where it could be kept.
+    `crowded_out`: its turn had no room for it, and shows how it began.
     """
 
     status: Literal["ok"] = "ok"
@@ -301,6 +302,7 @@ class ToolSuccess(Contract):
     data: JsonValue = None
     artifact: ArtifactRef | None = Field(default=None, exclude_if=lambda value: value is None)
     cut: bool = Field(default=False, exclude_if=not_)
+    crowded_out: bool = Field(default=False, exclude_if=not_)
 
 
 class ToolFailure(Contract):
@@ -308,6 +310,7 @@ class ToolFailure(Contract):
     A call has no result, and why. `outcome_unknown`: it may have happened.
 
     The same shape answers calls that never ran: denied, invalid, unknown, rejected by a person.
+    `crowded_out`: its turn had no room for it, and shows how its reason began.
     """
 
     status: Literal["error", "denied", "aborted", "outcome_unknown"]
@@ -316,6 +319,7 @@ class ToolFailure(Contract):
     type: ErrorType
     reason: str
     next_valid_actions: tuple[str, ...] = ()
+    crowded_out: bool = Field(default=False, exclude_if=not_)
 
 
 ToolResult: TypeAlias = Annotated[ToolSuccess | ToolFailure, Field(discriminator="status")]

@@ -185,10 +185,13 @@ def bounded(results: tuple[ToolResult, ...], max_bytes: int) -> tuple[ToolResult
 def _smallest(result: ToolResult) -> ToolResult:
     """Return what is left of a result for which there is no room."""
     small = stub(result)
-    if isinstance(small, ToolSuccess):
-        return small.model_copy(update={"summary": bounds.cut(small.summary, SHORTEST)})
-    reason = bounds.cut(small.reason, SHORTEST)
-    return small.model_copy(update={"reason": reason, "next_valid_actions": ()})
+    less: dict[str, object] = (
+        {"summary": bounds.cut(small.summary, SHORTEST)}
+        if isinstance(small, ToolSuccess)
+        else {"reason": bounds.cut(small.reason, SHORTEST), "next_valid_actions": ()}
+    )
+    small = small.model_copy(update=less)
+    return result if small == result else small.model_copy(update={"crowded_out": True})
 
 
 def stub(result: ToolResult) -> ToolResult:

@@ -251,7 +251,11 @@ def _done(state: RunState, place: int) -> tuple[Subject, ...]:
         if isinstance(item, ToolTurn):
             done += [
                 _call(item.ran(asked[result.call_id])).model_copy(
-                    update={"kind": "done", "text": _text(result)}
+                    update={
+                        "kind": "done",
+                        "text": _text(result),
+                        "whole": not result.crowded_out,
+                    }
                 )
                 for result in item.results
                 if result.call_id in asked and result.status in HAPPENED

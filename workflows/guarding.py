@@ -42,7 +42,8 @@ async def look(run: RunContext, looks: tuple[Look, ...]) -> tuple[GuardrailVerdi
 
     When the run ends meanwhile nobody looks any further, and what is found counts no more.
     """
-    found: list[GuardrailVerdict] = []
+    found = [verdict for one in looks for verdict in _unseen(one)]
+    looks = tuple(one for one in map(_seen, looks) if one.subjects)
     for layer in LAYERS:
         these = [one for one in looks if one.spec.layer == layer]
         quick = [one for one in these if one.spec.local]
@@ -54,6 +55,20 @@ async def look(run: RunContext, looks: tuple[Look, ...]) -> tuple[GuardrailVerdi
             for verdicts in await asyncio.gather(*(_one(run, *one) for one in beside)):
                 found += verdicts
     return tuple(found)
+
+
+def _unseen(one: Look) -> tuple[GuardrailVerdict, ...]:
+    """Say what can't be decided about what was done, because not all of it is there to be seen."""
+    known = _seen(one).subjects
+    unseen = tuple(subject for subject in one.subjects if subject not in known)
+    return undecided(one._replace(subjects=unseen), "its turn had no room for the whole result")
+
+
+def _seen(one: Look) -> Look:
+    """Leave out what can't be seen whole; a command looks at the workspace instead."""
+    if one.spec.command or one.spec.project_commands:
+        return one
+    return one._replace(subjects=tuple(subject for subject in one.subjects if subject.whole))
 
 
 def _fitting(looks: Iterable[Look]) -> Iterator[tuple[tuple[Look, int], ...]]:
