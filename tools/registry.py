@@ -13,7 +13,7 @@ from holdfast.tools.tool import Tool, imported
 # The activities that are no tools: a model that names one asks for an unknown tool.
 RESERVED = frozenset(
     {
-        *("call_model", "authorize", "judge", "record", "open_run", "notify"),
+        *("call_model", "authorize", "judge", "record", "mark_judged", "open_run", "notify"),
         *("open_project", "snapshot_workspace", "restore_workspace"),
     }
 )

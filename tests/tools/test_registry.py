@@ -1,12 +1,17 @@
 """All tools of an app by name: those that can't be told apart or run are refused."""
 
+import importlib
+import inspect
+import pkgutil
+
 import pytest
 
+from holdfast import activities
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.tools import Risk
 from holdfast.tools.builtin import ask_user
 from holdfast.tools.context import ToolContext
-from holdfast.tools.registry import ToolRegistry
+from holdfast.tools.registry import RESERVED, ToolRegistry
 from holdfast.tools.tool import Tool, tool
 from tests.tools import sample_tools
 
@@ -37,6 +42,23 @@ def test_a_registry_finds_tools_by_name() -> None:
     assert [contract.name for contract in registry.contracts()] == ["order", "whoami"]
 
 
+def _own_activities() -> frozenset[str]:
+    """Every name under which a worker has an activity of its own: calls of tools go by theirs."""
+    modules = (
+        importlib.import_module(f"{activities.__name__}.{entry.name}")
+        for entry in pkgutil.iter_modules(activities.__path__)
+    )
+    classes = {
+        kind for module in modules for _, kind in inspect.getmembers(module, inspect.isclass)
+    }
+    members = (member for kind in classes for member in vars(kind).values())
+    definitions = (getattr(one, "__temporal_activity_definition", None) for one in members)
+    return frozenset(one.name for one in definitions if one is not None and one.name)
+
+
+OWN = _own_activities()
+
+
 @pytest.mark.parametrize(
     ("tools", "message"),
     [
@@ -45,10 +67,7 @@ def test_a_registry_finds_tools_by_name() -> None:
             f"tool {name!r}: the name is taken by Holdfast itself; rename it",
             id=name,
         )
-        for name in (
-            *("call_model", "authorize", "judge", "record", "open_run", "notify"),
-            *("open_project", "snapshot_workspace", "restore_workspace"),
-        )
+        for name in sorted(OWN)
     ]
     + [
         pytest.param(
@@ -70,6 +89,12 @@ def test_tools_that_cant_be_told_apart_or_run_are_refused(tools: list[Tool], mes
         ToolRegistry(tools)
 
     assert str(raised.value) == message
+
+
+def test_the_names_of_all_activities_are_reserved() -> None:
+    """Calls of a tool go by its name: under such a one they would reach the worker's own code."""
+    assert {"authorize", "mark_judged", "open_project"} <= OWN
+    assert RESERVED == OWN
 
 
 def test_an_asynchronous_closure_is_a_tool() -> None:
