@@ -26,9 +26,9 @@ OF_ITS_WORKSPACE = pytest.mark.parametrize(
 
 
 @pytest.fixture
-async def net(home: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Net]:
+async def net(sandbox_home: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Net]:
     """A net in which somebody takes payments."""
-    assert home.exists()
+    assert sandbox_home.exists()
     net = Net(names={"public.example": [[PUBLIC]]})
     monkeypatch.setattr(client, "Egress", net.egress)
     async with net.serving(answering()):
