@@ -54,6 +54,13 @@ def looked(state: RunState) -> RunState:
     return state.model_copy(update={"guarded": guarded, "watched": watched})
 
 
+def unlooked(state: RunState) -> int:
+    """Count the items at the end, their turn with them, of which guardrails look after calls."""
+    if all(look.spec.layer != "post_action" for look in before_turn(state)):
+        return 0
+    return len(state.items) - max(state.guarded - 1, 0)
+
+
 def text_of(state: RunState, what: str) -> str:
     """Return the text that an input guardrail looked at, by the digest of its subject."""
     read = filter(None, map(_read, reversed(state.items)))
@@ -63,12 +70,13 @@ def text_of(state: RunState, what: str) -> str:
 def text_of_call(state: RunState, call_id: str) -> str:
     """Return a call that ran, with what a guardrail looked at of its result."""
     turns = (item for item in state.items if isinstance(item, AssistantTurn))
-    asked = next(call for turn in turns for call in turn.calls if call.call_id == call_id)
+    asked = next((call for turn in turns for call in turn.calls if call.call_id == call_id), None)
     closed = (item for item in state.items if isinstance(item, ToolTurn))
     turn, result = next(
         (turn, one) for turn in closed for one in turn.results if one.call_id == call_id
     )
-    return f"{spelled(turn.ran(asked))}\n{_text(result)}"
+    call = result.name if asked is None else spelled(turn.ran(asked))
+    return f"{call}\n{_text(result)}"
 
 
 def before_calls(state: RunState, batch: Iterable[CallState]) -> tuple[Look, ...]:
@@ -250,17 +258,20 @@ def _done(state: RunState, place: int) -> tuple[Subject, ...]:
             asked = {call.call_id: call for call in item.calls}
         if isinstance(item, ToolTurn):
             done += [
-                _call(item.ran(asked[result.call_id])).model_copy(
-                    update={
-                        "kind": "done",
-                        "text": _text(result),
-                        "whole": not result.crowded_out,
-                    }
-                )
+                _outcome(item, asked.get(result.call_id), result)
                 for result in item.results
-                if result.call_id in asked and result.status in HAPPENED
+                if result.status in HAPPENED
             ]
     return tuple(done)
+
+
+def _outcome(turn: ToolTurn, asked: AnyCall | None, result: ToolResult) -> Subject:
+    """Return a call that ran with its result: not whole without what was asked for."""
+    call = Subject(kind="done", tool=result.name, call_id=result.call_id)
+    if asked is not None:
+        call = _call(turn.ran(asked)).model_copy(update={"kind": "done"})
+    whole = asked is not None and not result.crowded_out
+    return call.model_copy(update={"text": _text(result), "whole": whole})
 
 
 def _call(call: AnyCall) -> Subject:

@@ -70,19 +70,26 @@ def bounded(state: RunState, results: tuple[ToolResult, ...]) -> tuple[ToolResul
 
 
 def carried(state: RunState) -> RunState:
-    """Return what a new execution begins with; of a long transcript only what is left in view."""
+    """
+    Return what a new execution begins with; of a long transcript only what is left in view.
+
+    What calls did that guardrails have yet to look at stays whole, however long it is.
+    """
+    state = gates.looked(state)
+    unlooked = gates.unlooked(state)
     items, seen = context.carried(state.items, state.view, state.agent.max_context_bytes)
     calls = _carried_calls(state)
     rest = size(state.model_copy(update={"items": (), "calls": calls}))
     room, shortened = max(min(CARRIED, STATE - rest), 0), False
     for place in (context.prune_point(items, room, seen), len(items)):
         if context.total(items) > room:
-            pruned = seen.model_copy(update={"pruned_before": place})
+            before = min(place, len(items) - unlooked)
+            pruned = seen.model_copy(update={"pruned_before": before})
             items, seen = context.carried(items, pruned, room)
             shortened = True
     begun = TranscriptDigest(digest=state.head.digest)
-    state = gates.looked(state)
-    end = len(state.items)
+    ahead = len(state.items) - state.guarded
+    beside = len(state.items) - state.watched
     fresh = {
         "origin": begun.digest,
         "sent": begun,
@@ -92,12 +99,17 @@ def carried(state: RunState) -> RunState:
         "pruned_before": 0,
         "hidden": (),
         "summarised_before": seen.summarised_before,
-        "guarded": 0 if shortened else max(len(items) - (end - state.guarded), 0),
-        "watched": 0 if shortened else max(len(items) - (end - state.watched), 0),
+        "guarded": _place(items, ahead, moved=shortened and not unlooked),
+        "watched": _place(items, beside, moved=shortened),
         "checkpoint": _carried_checkpoint(state),
         "calls": calls,
     }
     return appended(state.model_copy(update=fresh), *items)
+
+
+def _place(items: tuple[TranscriptItem, ...], left: int, *, moved: bool) -> int:
+    """Return the place behind what was looked at; where nobody can tell, all is looked at."""
+    return 0 if moved and left else max(len(items) - left, 0)
 
 
 def _carried_calls(state: RunState) -> tuple[CallState, ...]:
