@@ -18,7 +18,7 @@ from holdfast.contracts.decisions import ApprovalRequired, Decided
 from holdfast.contracts.guardrails import LONGEST_REASON, GuardrailSpec, GuardrailVerdict, Signals
 from holdfast.contracts.run import Stop
 from holdfast.contracts.state import CallState, RunState
-from holdfast.contracts.tools import AnyCall, ToolCall
+from holdfast.contracts.tools import AnyCall, Grant, ToolCall
 from holdfast.policy import standing
 from holdfast.run import answers, gates, requests, tool_results
 from holdfast.run.limits.triggers import Trigger
@@ -59,7 +59,8 @@ def request(
         preview_ref=None if draft is None else draft.draft_id,
         preview=None if draft is None else draft.data,
         undo=ruling.undo,
-        challenge=_challenge(state, call, ruling, now),
+        grant=decision.grant,
+        challenge=_challenge(state, call, ruling, decision.grant, now),
     )
     wanted = {name: getattr(decision, name) for name in Requirement.model_fields}
     return facts.model_copy(update=wanted)
@@ -112,15 +113,18 @@ def _record(
         recovery=request.recovery,
         proof=verdict.proof,
         undo=request.undo if isinstance(request, ApprovalRequest) else None,
+        grant=request.grant if isinstance(request, ApprovalRequest) else None,
     )
 
 
-def _challenge(state: RunState, call: CallState, ruling: Decided, now: datetime) -> str:
+def _challenge(
+    state: RunState, call: CallState, ruling: Decided, grant: Grant | None, now: datetime
+) -> str:
     """
     Return what no other request has: a token that names it is good for this one alone.
 
-    The time tells it from a request of an earlier run with the same id; draft and undo are in it
-    because they are what was shown.
+    The time tells it from a request of an earlier run with the same id; draft, undo and grant are
+    in it because they are what was shown.
     """
     draft, undo = call.draft, ruling.undo
     return digest(
@@ -133,6 +137,7 @@ def _challenge(state: RunState, call: CallState, ruling: Decided, now: datetime)
             now.isoformat(),
             None if draft is None else [draft.draft_id, draft.data],
             None if undo is None else undo.model_dump(mode="json"),
+            None if grant is None else grant.model_dump(mode="json"),
         ]
     )
 

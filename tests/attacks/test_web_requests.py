@@ -16,9 +16,9 @@ LISTED = "{id: web, effect: allow, match: {tools: [http_request], hosts: ['*.exa
 
 
 @pytest.fixture
-def net(home: Path, monkeypatch: pytest.MonkeyPatch) -> Net:
+def net(sandbox_home: Path, monkeypatch: pytest.MonkeyPatch) -> Net:
     """A net that the worker's way out leads into."""
-    assert home.exists()
+    assert sandbox_home.exists()
     net = Net(names={"public.example": [[PUBLIC]], "admin.example": [[ELSEWHERE]]})
     monkeypatch.setattr("holdfast.tools.egress.client.Egress", net.egress)
     return net
