@@ -203,7 +203,8 @@ class Review(_Request, Requirement):
 
     `subject` is what is reviewed: the domain of the run, or a guardrail with the digest of what it
     looked at. `text` is what the person reads; `arguments_digest` and `challenge` bind a token to
-    it as they do for a call. `call_id` names the call that a guardrail objects to, if it is one.
+    it as they do for a call. `call_id` names the call that a guardrail objects to, if it is one,
+    `calls` are those that `text` shows because they are next where the run's domain is reviewed.
     `objections` are what an approval counts for, and nothing beside them: the domain, or each
     guardrail's reason about what it looked at.
     """
@@ -217,6 +218,7 @@ class Review(_Request, Requirement):
     requester: str
     challenge: str
     call_id: str = ""
+    calls: tuple[str, ...] = Field(default=(), exclude_if=not_)
     approvals: tuple[ApprovalRecord, ...] = ()
     lapsed: tuple[ApprovalRecord, ...] = Field(default=(), exclude_if=not_)
     escalated_at: datetime | None = None
