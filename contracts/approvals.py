@@ -11,7 +11,7 @@ from holdfast.contracts.base import Contract, Inbound, JsonObject, Written, dige
 from holdfast.contracts.bounds import Seconds
 from holdfast.contracts.budget import Budget, BudgetStatus
 from holdfast.contracts.control import Approach, ModelAttempt, UndoRuling
-from holdfast.contracts.tools import Risk
+from holdfast.contracts.tools import Grant, Risk
 from holdfast.contracts.usage import UsageMetrics
 
 Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=20_000)]
@@ -138,7 +138,7 @@ class ApprovalRecord(Contract):
 
     It is good for one dispatch of exactly this call, until `expires_at`. `groups` are those that
     made the approver eligible, `challenge` is that of the request, which was made at
-    `requested_at` and showed this `undo`.
+    `requested_at` and showed this `undo` and this `grant`.
     """
 
     request_id: str
@@ -156,6 +156,7 @@ class ApprovalRecord(Contract):
     recovery: str = ""
     proof: Proof | None = None
     undo: UndoRuling | None = Field(default=None, exclude_if=not_)
+    grant: Grant | None = Field(default=None, exclude_if=lambda grant: grant is None)
 
 
 class ApprovalRequest(_Request, Requirement):
@@ -163,11 +164,12 @@ class ApprovalRequest(_Request, Requirement):
     A call waits for approval: everything that a person needs to judge it.
 
     The approval binds to `arguments_digest` (SHA-256 of the arguments' canonical JSON, RFC 8785)
-    and to `challenge`, which is this request's alone: it covers the run, the time, the draft and
-    the undo. `preview` is the draft that would be committed and `preview_ref` its id. `undo` is
-    what would take the call back, which an approval allows too. `approvals` are those given so
-    far, `lapsed` those that count no more, nor do the tokens that proved them. `policy` is the
-    digest of the policy that asked.
+    and to `challenge`, which is this request's alone: it covers the run, the time, the draft,
+    the undo and the grant. `preview` is the draft that would be committed and `preview_ref` its
+    id. `undo` is what would take the call back, which an approval allows too. `grant` is all that
+    the sandbox lets the call do, whatever its code tries; null where it runs outside of one.
+    `approvals` are those given so far, `lapsed` those that count no more, nor do the tokens that
+    proved them. `policy` is the digest of the policy that asked.
     """
 
     kind: Literal["approval"] = "approval"
@@ -188,6 +190,7 @@ class ApprovalRequest(_Request, Requirement):
     preview_ref: str | None = None
     preview: JsonValue = None
     undo: UndoRuling | None = Field(default=None, exclude_if=not_)
+    grant: Grant | None = Field(default=None, exclude_if=lambda grant: grant is None)
     challenge: str = ""
     approvals: tuple[ApprovalRecord, ...] = ()
     lapsed: tuple[ApprovalRecord, ...] = Field(default=(), exclude_if=not_)
@@ -200,7 +203,8 @@ class Review(_Request, Requirement):
 
     `subject` is what is reviewed: the domain of the run, or a guardrail with the digest of what it
     looked at. `text` is what the person reads; `arguments_digest` and `challenge` bind a token to
-    it as they do for a call. `call_id` names the call that a guardrail objects to, if it is one.
+    it as they do for a call. `call_id` names the call that a guardrail objects to, if it is one,
+    `calls` are those that `text` shows because they are next where the run's domain is reviewed.
     `objections` are what an approval counts for, and nothing beside them: the domain, or each
     guardrail's reason about what it looked at.
     """
@@ -214,6 +218,7 @@ class Review(_Request, Requirement):
     requester: str
     challenge: str
     call_id: str = ""
+    calls: tuple[str, ...] = Field(default=(), exclude_if=not_)
     approvals: tuple[ApprovalRecord, ...] = ()
     lapsed: tuple[ApprovalRecord, ...] = Field(default=(), exclude_if=not_)
     escalated_at: datetime | None = None
@@ -262,7 +267,7 @@ def outlined(request: Request, left_out: str = "") -> Request:
     empty: dict[str, object]
     match request:
         case ApprovalRequest():
-            empty = {"arguments": {}, "preview": None, "undo": None}
+            empty = {"arguments": {}, "preview": None, "undo": None, "grant": None}
         case Review():
             empty = {"text": ""}
         case Question():

@@ -44,11 +44,16 @@ class RunAsDraftOnly(Contract):
 
 
 class ApprovalRequired(Requirement):
-    """A person must approve these exact arguments first."""
+    """
+    A person must approve these exact arguments first.
+
+    `grant` is what the call may do then, if it runs in the sandbox.
+    """
 
     verdict: Literal["approval_required"] = "approval_required"
     rule: str
     reason: str
+    grant: Grant | None = Field(default=None, exclude_if=lambda grant: grant is None)
 
 
 class AskUser(Contract):

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from holdfast.contracts.approvals import ApprovalRecord, Requirement
@@ -202,16 +203,17 @@ def draft_first(case: Case, _policy: Policy, permission: Permission) -> Decision
 def run(case: Case, policy: Policy, permission: Permission) -> Decision | None:
     """What is permitted runs, if it takes an approval as soon as that is given."""
     rule, reason = permission.rule, permission.reason
+    grant = permission.grant if _in_sandbox(case, permission) else None
     if permission.effect == "approve":
-        given = approved(case, policy, permission.requirement)
+        given = approved(_shown(case, grant), policy, permission.requirement)
         if not given:
             return ApprovalRequired(
-                **permission.requirement.model_dump(), rule=rule, reason=reason
+                **permission.requirement.model_dump(), rule=rule, reason=reason, grant=grant
             )
         rule = f"approved:{given[0].request_id}"
         reason = f"approved by {', '.join(record.approver for record in given)}"
-    if _in_sandbox(case, permission):
-        return RunInSandbox(rule=rule, reason=reason, grant=permission.grant)
+    if grant is not None:
+        return RunInSandbox(rule=rule, reason=reason, grant=grant)
     return Allow(rule=rule, reason=reason)
 
 
@@ -230,6 +232,12 @@ TERMS: tuple[Term, ...] = (
 
 def _in_sandbox(case: Case, permission: Permission) -> bool:
     return case.runs_in_sandbox or permission.sandboxed
+
+
+def _shown(case: Case, grant: Grant | None) -> Case:
+    """Leave of the approvals those whose givers saw what the sandbox lets the call do."""
+    seen = tuple(one for one in case.facts.approvals if standing.shows(one, grant))
+    return replace(case, facts=case.facts._replace(approvals=seen))
 
 
 def approved(case: Case, policy: Policy, requirement: Requirement) -> tuple[ApprovalRecord, ...]:

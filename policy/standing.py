@@ -8,6 +8,7 @@ from datetime import datetime
 
 from holdfast.contracts.approvals import ApprovalRecord, Proof, Requirement
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.tools import Grant
 from holdfast.policy.trust import LOCAL_ISSUER, Trust, is_address
 
 
@@ -20,6 +21,19 @@ def counts(record: ApprovalRecord, requirement: Requirement, trust: Trust, now: 
         and _is_eligible(record, requirement, trust)
         and requirement.recovery in {"", record.recovery}
     )
+
+
+def shows(record: ApprovalRecord, grant: Grant | None) -> bool:
+    """
+    Whether a request showed all that the sandbox lets a call do by now; null is outside of it.
+
+    What code asks of a host stands in no argument that a person could read: the grant says it.
+    Who approved a call outside of the sandbox, where nothing confines it, approved more.
+    """
+    shown = record.grant
+    if shown is None or grant is None:
+        return shown is None
+    return {*grant.hosts} <= {*shown.hosts} and {*grant.commands} <= {*shown.commands}
 
 
 def has_lapsed(record: ApprovalRecord, now: datetime) -> bool:

@@ -18,7 +18,7 @@ from holdfast.contracts.decisions import ApprovalRequired, Decided
 from holdfast.contracts.guardrails import LONGEST_REASON, GuardrailSpec, GuardrailVerdict, Signals
 from holdfast.contracts.run import Stop
 from holdfast.contracts.state import CallState, RunState
-from holdfast.contracts.tools import AnyCall, ToolCall
+from holdfast.contracts.tools import AnyCall, Grant, ToolCall
 from holdfast.policy import standing
 from holdfast.run import answers, gates, requests, tool_results
 from holdfast.run.limits.triggers import Trigger
@@ -59,7 +59,8 @@ def request(
         preview_ref=None if draft is None else draft.draft_id,
         preview=None if draft is None else draft.data,
         undo=ruling.undo,
-        challenge=_challenge(state, call, ruling, now),
+        grant=decision.grant,
+        challenge=_challenge(state, call, ruling, decision.grant, now),
     )
     wanted = {name: getattr(decision, name) for name in Requirement.model_fields}
     return facts.model_copy(update=wanted)
@@ -112,15 +113,18 @@ def _record(
         recovery=request.recovery,
         proof=verdict.proof,
         undo=request.undo if isinstance(request, ApprovalRequest) else None,
+        grant=request.grant if isinstance(request, ApprovalRequest) else None,
     )
 
 
-def _challenge(state: RunState, call: CallState, ruling: Decided, now: datetime) -> str:
+def _challenge(
+    state: RunState, call: CallState, ruling: Decided, grant: Grant | None, now: datetime
+) -> str:
     """
     Return what no other request has: a token that names it is good for this one alone.
 
-    The time tells it from a request of an earlier run with the same id; draft and undo are in it
-    because they are what was shown.
+    The time tells it from a request of an earlier run with the same id; draft, undo and grant are
+    in it because they are what was shown.
     """
     draft, undo = call.draft, ruling.undo
     return digest(
@@ -133,6 +137,7 @@ def _challenge(state: RunState, call: CallState, ruling: Decided, now: datetime)
             now.isoformat(),
             None if draft is None else [draft.draft_id, draft.data],
             None if undo is None else undo.model_dump(mode="json"),
+            None if grant is None else grant.model_dump(mode="json"),
         ]
     )
 
@@ -141,7 +146,7 @@ class ReviewSubject(NamedTuple):
     """
     What is reviewed: its name, what a person reads, and the call if it is one.
 
-    `objections` are what they approve.
+    `objections` are what they approve, `calls` the ids of those that they read of.
     """
 
     subject: str
@@ -149,13 +154,32 @@ class ReviewSubject(NamedTuple):
     reason: str
     text: str
     call: AnyCall | None = None
+    calls: tuple[str, ...] = ()
 
 
 def of_domain(state: RunState, trigger: Trigger, batch: tuple[CallState, ...]) -> ReviewSubject:
     """Build what is reviewed before a run in a sensitive domain has its first effect."""
     calls = "\n".join(f"It is about to call {spelled(one.call)}" for one in batch)
     text = f"{answers.goal(state)}\n\n{calls}"
-    return ReviewSubject(trigger.name, (trigger.name,), trigger.reason, text)
+    shown = tuple(one.call.call_id for one in batch)
+    return ReviewSubject(trigger.name, (trigger.name,), trigger.reason, text, calls=shown)
+
+
+def approved_for(state: RunState, batch: tuple[CallState, ...]) -> tuple[str, ...]:
+    """
+    Return what people approved, without a domain that they approved with other calls than these.
+
+    Until a call has run by it, the review of a domain is good for what stood in it: whoever reads
+    of a small payment that is then denied hasn't read of the large one that follows.
+    """
+    ids = {one.call.call_id for one in batch}
+    others = {
+        objection
+        for one in state.releases
+        if one.calls and not ids.issubset(one.calls)
+        for objection in one.objections
+    }
+    return tuple(one for one in state.reviewed if one not in others)
 
 
 def of_answer(state: RunState, spec: GuardrailSpec, what: str) -> ReviewSubject:
@@ -202,6 +226,7 @@ def asked(
         requester=f"agent {state.agent.name} for {state.brief.actor}",
         challenge=digest([state.execution, state.next_request_id, bound, now.isoformat()]),
         call_id=matter.call.call_id if matter.call else "",
+        calls=matter.calls,
     )
     wanted = {name: getattr(requirement, name) for name in Requirement.model_fields}
     request = facts.model_copy(update=wanted)
@@ -224,9 +249,11 @@ def decided(
         return requests.changed(state, request)
     state = requests.closed(state, request, "approved", now)
     released = (request.model_copy(update={"text": ""}),) if _releases_calls(request) else ()
+    # Of a domain the latest review counts: by the one before nothing has run.
+    earlier = (one for one in state.releases if not (one.calls and request.calls))
     fresh = {
         "reviewed": (*state.reviewed, *request.objections),
-        "releases": (*state.releases, *released),
+        "releases": (*earlier, *released),
     }
     state = state.model_copy(update=fresh)
     return answers.advanced(_voted(state, request, against=0))

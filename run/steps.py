@@ -194,7 +194,7 @@ def _with_calls(state: RunState, elapsed: float) -> Step:
         return Halt(stop)
     batch = tool_calls.following(state)
     if not all(tool_calls.changes_nothing(state, call) for call in batch):
-        domain, reviewed = state.brief.domain, state.reviewed
+        domain, reviewed = state.brief.domain, approvals.approved_for(state, batch)
         if sensitive := triggers.sensitive(state.agent.triggers, domain, reviewed):
             return AskForReview(approvals.of_domain(state, sensitive, batch), state.agent.review)
     if looks := gates.before_calls(state, batch):

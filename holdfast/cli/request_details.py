@@ -18,6 +18,7 @@ from holdfast.contracts.approvals import (
     Review,
 )
 from holdfast.contracts.control import Approach, ModelAttempt, UndoRuling
+from holdfast.contracts.tools import Grant
 from holdfast.contracts.usage import UsageMetrics
 from holdfast.contracts.visible import visible_lines
 from holdfast.run.summaries import subject_line
@@ -158,10 +159,19 @@ def _consequences(request: ApprovalRequest) -> list[tuple[str, str]]:
         ("scope", "" if request.scope == "none" else request.scope),
         ("expected", request.expected_result),
         ("rollback", request.rollback),
+        ("sandbox", _granted(request.grant)),
         ("undo", _undo(request.undo)),
         ("recovery", request.recovery),
         ("for", request.requester),
     ]
+
+
+def _granted(grant: Grant | None) -> str:
+    """Say what a call may do from within the sandbox: its code may try anything."""
+    if grant is None:
+        return ""
+    commands, hosts = ", ".join(grant.commands) or "none", ", ".join(grant.hosts) or "none"
+    return f"it may run commands: {commands}; it may ask hosts: {hosts}"
 
 
 def _undo(undo: UndoRuling | None) -> str:

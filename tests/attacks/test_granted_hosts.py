@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 from holdfast import Tiers, Tool
+from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import ModelRejected
+from holdfast.contracts.tools import Grant
 from holdfast.testing import call, fail, say
 from holdfast.tools.egress import client
 from tests.attacks import hostile
-from tests.attacks.net import PUBLIC, Net, answering
+from tests.attacks.net import ELSEWHERE, PUBLIC, Net, answering
 from tests.control.controlled import replayed
 from tests.running import Runs
 from tests.sample import scripted, told
@@ -39,6 +41,13 @@ def granting(folder: Path, tool: Tool) -> Path:
     """A policy by which calls of a tool may ask the host."""
     match = f"{{tools: [{tool.contract.name}], hosts: [public.example]}}"
     return policy(folder, f"{{id: ok, effect: allow, match: {match}}}")
+
+
+def asking(folder: Path, host: str) -> Path:
+    """A policy by which people approve code that may then ask a host."""
+    folder.mkdir()
+    match = f"{{tools: [run_code], hosts: [{host}]}}"
+    return policy(folder, f"{{id: ask, effect: approve, match: {match}}}")
 
 
 @OF_ITS_WORKSPACE
@@ -75,3 +84,37 @@ async def test_a_request_that_was_made_before_a_crash_is_not_made_again(
     assert len(net.asked) == 1
     assert [one.status for one in results] == ["outcome_unknown", "denied"]
     assert [one.tool for one in result.unresolved] == [tool.contract.name]
+
+
+async def test_code_is_approved_with_the_hosts_that_it_may_ask(
+    runs: Runs, tmp_path: Path, net: Net
+) -> None:
+    """A release lets it ask another host after the approval: that is shown, and approved, anew."""
+    # BY-15
+    net.names["other.example"] = [[ELSEWHERE]]
+    script = [call("run_code", code=PAY.replace("public", "other")), told]
+    folders = [tmp_path / "before", tmp_path / "after"]
+    before, after = (
+        scripted(script, tools=[hostile.run_code], policy=asking(folder, host))
+        for folder, host in zip(folders, ["public.example", "other.example"], strict=True)
+    )
+    yes: JsonObject = {"decision": "approve", "approver": "alice"}
+    async with net.serving(answering(), ELSEWHERE):
+        async with runs.working(before):
+            run = await runs.start("it")
+            shown = await run.asked_for_approval()
+            await run.signal("suspend", {})
+            await run.decide({**yes, "request_id": shown.request_id})
+        async with runs.working(after):
+            await run.signal("resume", {})
+            again = await run.asked_for_approval()
+            asked = list(net.asked)
+            await run.decide({**yes, "request_id": again.request_id, "digest": again.digest})
+            await run.result()
+            await replayed(runs, run)
+
+    assert [one.grant for one in (shown, again)] == [
+        Grant(hosts=("public.example",)),
+        Grant(hosts=("other.example",)),
+    ]
+    assert (again.request_id, asked, len(net.asked)) == ("req-2", [], 1)

@@ -4,14 +4,55 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Requirement
+from holdfast import Requirement, Triggers
 from holdfast.contracts.approvals import Review
 from holdfast.contracts.base import JsonObject
+from holdfast.testing import call, calls
 from tests.attacks.test_old_approvals import approve, booking
 from tests.attacks.test_tokens import ALICE, BOB, lines, trusting
 from tests.control.controlled import replayed
 from tests.control.guarded import on_word
 from tests.running import Runs
+from tests.sample import scripted, told
+from tests.workflows.test_permissions import policy
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["in one turn", "in the next turn"])
+async def test_a_domain_is_not_reviewed_with_a_call_that_never_ran(
+    runs: Runs, tmp_path: Path, *, together: bool
+) -> None:
+    """The call that people read of is forbidden before it runs; they are shown the next one."""
+    log = tmp_path / "log"
+    small, large = (call("send", log=str(log), text=text) for text in ("a note", "a fortune"))
+    script = [calls(small, large), told] if together else [small, large, told]
+    triggers = Triggers(sensitive_domains=("payments",))
+    folders = [tmp_path / "before", tmp_path / "after"]
+    for folder in folders:
+        folder.mkdir()
+    allow = "{id: ok, effect: allow, match: {tools: [send]}}"
+    forbid = "{id: no, effect: forbid, match: {tools: [send]}, when: 'args.text == \"a note\"'}"
+    before = scripted(script, policy=policy(folders[0], allow), triggers=triggers)
+    after = scripted(script, policy=policy(folders[1], forbid, allow), triggers=triggers)
+    decision: JsonObject = {"decision": "approve", "approver": "alice"}
+    async with runs.working(before):
+        run = await runs.start("it", domain="payments")
+        (first,) = await run.asked()
+        await run.signal("suspend", {})
+        await run.decide({**decision, "request_id": first.request_id})
+    async with runs.working(after):
+        await run.signal("resume", {})
+        (again,) = await run.asked()
+        done = log.exists()
+        await run.decide({**decision, "request_id": again.request_id})
+        await run.result()
+        await replayed(runs, run)
+
+    assert isinstance(first, Review)
+    assert isinstance(again, Review)
+    assert ("a note" in first.text, "a fortune" in first.text) == (True, False)
+    assert ("a note" in again.text, "a fortune" in again.text) == (False, True)
+    sent = log.read_text(encoding="utf-8").splitlines()
+    assert (done, [line.partition(" ")[2] for line in sent]) == (False, ["a fortune"])
 
 
 @pytest.mark.parametrize("because", ["domain", "guardrail"])

@@ -6,6 +6,7 @@ import pytest
 
 from holdfast.contracts.approvals import ApprovalRecord
 from holdfast.contracts.decisions import Allow, ApprovalRequired
+from holdfast.contracts.tools import Grant, Risk
 from holdfast.policy.engine import DecisionFacts, decide
 from holdfast.policy.trust import TrustedIssuer
 from tests.builders import NOW, a_call, a_contract, a_proof, a_record
@@ -101,6 +102,45 @@ def test_an_approval_is_as_good_as_the_policy_asks_now(
     decision = decide(APPROVED, a_contract("send"), facts(*records), policy)
 
     assert decision.verdict == (verdict or "approval_required")
+
+
+@pytest.mark.parametrize(
+    ("shown", "verdict"),
+    [
+        pytest.param(Grant(hosts=("a.example", "b.example")), "run_in_sandbox", id="the same"),
+        pytest.param(
+            Grant(hosts=("b.example", "c.example", "a.example")), "run_in_sandbox", id="more"
+        ),
+        pytest.param(Grant(hosts=("a.example",)), "approval_required", id="one host less"),
+        pytest.param(
+            Grant(commands=("a.example", "b.example")), "approval_required", id="only commands"
+        ),
+        pytest.param(Grant(), "approval_required", id="nothing"),
+        pytest.param(None, "run_in_sandbox", id="not even the sandbox"),
+    ],
+)
+def test_an_approval_counts_for_what_its_request_granted(
+    shown: Grant | None, verdict: str
+) -> None:
+    """Who approves code decides what it may reach: a wider grant than was shown is shown anew."""
+    # BY-15 PF-01
+    code = a_contract("send", risk=Risk.WRITE_INTERNAL, sandboxed=True)
+    policy = a_policy(
+        "{id: r, effect: approve, match: {tools: [send], hosts: [a.example, b.example]}}"
+    )
+    given = some_facts(approvals=(a_record(APPROVED, grant=shown),), sandbox=True)
+
+    assert decide(APPROVED, code, given, policy).verdict == verdict
+
+
+def test_an_approval_in_the_sandbox_is_none_outside_of_it() -> None:
+    """A tool that another release runs beside the worker does what its grant didn't show."""
+    policy = a_policy("{id: r, effect: approve, match: {tools: [send]}}")
+    given = facts(a_record(APPROVED, grant=Grant()))
+
+    decision = decide(APPROVED, a_contract("send"), given, policy)
+
+    assert decision.verdict == "approval_required"
 
 
 @pytest.mark.parametrize(

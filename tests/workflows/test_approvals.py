@@ -7,7 +7,7 @@ import pytest
 from holdfast.contracts.approvals import ApprovalRequest, Proof
 from holdfast.contracts.control import UndoRuling
 from holdfast.contracts.state import RunState
-from holdfast.contracts.tools import Draft, Risk, ToolCall, ToolFailure
+from holdfast.contracts.tools import Draft, Grant, Risk, ToolCall, ToolFailure
 from holdfast.run import steps, tool_calls, verdicts
 from tests.builders import (
     LATER,
@@ -113,6 +113,20 @@ def test_the_challenge_covers_the_undo() -> None:
 
     assert [request.undo for request in shown] == several
     assert len({request.challenge for request in shown}) == len(several)
+
+
+def test_the_challenge_covers_the_grant() -> None:
+    """Whoever signs a call signs which hosts its code may ask, and the record keeps that."""
+    # BY-15
+    several = [Grant(), Grant(hosts=("a.example",)), Grant(commands=("make",)), None]
+    states = [waiting(grant=one) for one in several]
+    shown = [request_of(state) for state in states]
+    records = [call.approvals[0] for state in states for call in approved(state, "fred").calls]
+
+    assert [request.grant for request in shown] == several
+    assert [record.grant for record in records] == several
+    assert len({request.challenge for request in shown}) == len(several)
+    assert len({request.digest for request in shown}) == len(several)
 
 
 def test_the_challenge_covers_the_draft() -> None:
