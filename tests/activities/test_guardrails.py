@@ -43,7 +43,7 @@ from holdfast.guardrails.definition import (
     passed,
     tripped,
 )
-from tests.activities.looking import SECRET, KnownHolders, activities, asking, goal, left, looked
+from tests.activities.looking import SECRET, activities, asking, goal, left, looked
 from tests.asking import in_run
 
 
@@ -372,23 +372,3 @@ def test_two_of_one_name_cant_be_told_apart() -> None:
 
     with pytest.raises(AppError, match="guardrail 'polite': two different guardrails"):
         activities([polite, Guardrail(polite.spec, agree)])
-
-
-async def test_it_knows_the_run() -> None:
-    """The context is what the activity was asked with; holders are asked for this run."""
-    seen: list[GuardrailContext] = []
-    holders = KnownHolders(disk_1=("run-0",))
-
-    @guardrail(layer="pre_execution")
-    async def noting(_: Subject, ctx: GuardrailContext) -> GuardrailResult:
-        seen.append(ctx)
-        return passed(",".join(await ctx.holders("disk:1") or ()))
-
-    verdict = await looked(
-        noting, goal("x"), holders, tokens_left=7, cost_left=0.1, domain="d", task_kind="k"
-    )
-
-    assert (seen[0].agent, seen[0].tokens_left, str(seen[0].cost_left)) == ("it", 7, "0.1")
-    assert (seen[0].domain, seen[0].task_kind) == ("d", "k")
-    assert verdict.reason == "run-0"
-    assert holders.asked == [("run-1", "acme", "disk:1")]

@@ -12,7 +12,6 @@ from holdfast.run.context import (
     LONGEST_QUESTION,
     carried,
     lasting,
-    nears_window,
     prune_point,
     shown,
     size,
@@ -378,20 +377,3 @@ def test_a_long_failure_gives_way_like_a_turn() -> None:
     )
 
     assert total(shown(items, View(pruned_before=3), 8000)) < 1000
-
-
-@pytest.mark.parametrize(
-    ("tokens", "window", "near"),
-    [
-        pytest.param(159_999, 200_000, False, id="below"),
-        pytest.param(160_000, 200_000, True, id="at the share"),
-        pytest.param(840_000, 1_050_000, True, id="at a share that binary numbers only near"),
-        pytest.param(10**9, None, False, id="unknown window"),
-        pytest.param(10, 0, False, id="no window"),
-    ],
-)
-def test_four_fifths_of_the_window_are_near(
-    tokens: int, window: int | None, *, near: bool
-) -> None:
-    """Tokens are those that a provider counted; of an unknown window nothing is known."""
-    assert nears_window(tokens, window) is near
