@@ -25,7 +25,7 @@ from holdfast.activities.notifications import NotificationActivities
 from holdfast.activities.opening import OpeningActivities
 from holdfast.activities.policy import PolicyActivities, PolicyEnvironment, basis
 from holdfast.activities.project import ProjectActivities
-from holdfast.activities.redaction import Redaction
+from holdfast.activities.redaction import RedactionInterceptor
 from holdfast.activities.runs import TemporalRuns
 from holdfast.activities.switches import TemporalKillSwitch
 from holdfast.activities.tools import ToolActivities
@@ -40,10 +40,10 @@ from holdfast.app import App, load_app
 from holdfast.connection import CREDENTIALS, connect
 from holdfast.contracts.errors import AppError, HoldfastError
 from holdfast.contracts.run import TASK_QUEUE, sandbox_queue
-from holdfast.contracts.visible import visible
-from holdfast.runner import RUNNER, patient
+from holdfast.contracts.visible import escape_invisible
+from holdfast.runner import RUNNER, disable_deadlock_detection
 from holdfast.tools.artifacts import FileArtifacts
-from holdfast.tools.execution import Place, WorkerExecutor, needs_sandbox
+from holdfast.tools.execution import Executor, WorkerExecutor, needs_sandbox
 from holdfast.tools.process import warm_up
 from holdfast.tools.redaction import Redactor
 from holdfast.tools.sandbox.sandbox import Sandbox
@@ -59,18 +59,18 @@ log = structlog.get_logger()
 
 # Objects between two looks for cycles: looking after every 700, as Python does, takes half of the
 # time when thousands of messages arrive in one workflow task.
-RARELY = (20_000, 10, 10)
+GC_THRESHOLDS = (20_000, 10, 10)
 
 # A run whose worker was killed waits this long before any worker may take it over.
 STICKY_TIMEOUT = timedelta(seconds=2)
 
-ToolsIn: TypeAlias = Callable[[Place], ToolActivities]
+ToolActivitiesFactory: TypeAlias = Callable[[Executor], ToolActivities]
 
 # Sandboxed calls beside each other: each may take half a gigabyte and all of a processor.
-AT_ONCE = 2 * (os.cpu_count() or 1) + 2
+MAX_CONCURRENT_SANDBOX_ACTIVITIES = 2 * (os.cpu_count() or 1) + 2
 
 # What an activity may still finish when the worker is told to stop.
-GRACE = timedelta(seconds=10)
+GRACEFUL_SHUTDOWN_TIMEOUT = timedelta(seconds=10)
 
 
 def adapters(app: App) -> dict[str, ModelAdapter]:
@@ -84,7 +84,7 @@ def adapters(app: App) -> dict[str, ModelAdapter]:
     return {adapter.provider: adapter for adapter in known}
 
 
-def _adapters_of(app: App) -> dict[str, ModelAdapter]:
+def _require_adapters(app: App) -> dict[str, ModelAdapter]:
     """Return the adapters; raises AppError where one is missing."""
     known = adapters(app)
     for agent in app.agents:
@@ -98,7 +98,7 @@ def _adapters_of(app: App) -> dict[str, ModelAdapter]:
 
 
 @asynccontextmanager
-async def working(
+async def run_worker(
     client: Client, app: App, *, task_queue: str = TASK_QUEUE, cached_transcripts: int = 256
 ) -> AsyncGenerator[None]:
     """
@@ -109,10 +109,10 @@ async def working(
     found = settings.Settings.load()
     async with AsyncExitStack() as stack:
         switches = await stack.enter_async_context(TemporalKillSwitch(client, task_queue))
-        redactor = Redactor(secrets := _secrets(app, client))
-        tools_in = _tools_of(app, found, switches, redactor)
+        redactor = Redactor(secrets := _build_known_secrets(app, client))
+        tools_in = _build_tools_factory(app, found, switches, redactor)
         flaw = await stack.enter_async_context(
-            _sandbox(client, app, task_queue, found, tools_in, redactor)
+            _run_sandbox_worker(client, app, task_queue, found, tools_in, redactor)
         )
         if found.sandbox == "only":
             yield
@@ -121,7 +121,7 @@ async def working(
         surroundings = PolicyEnvironment(app.policy, found.environment, has_sandbox=flaw is None)
         runs = TemporalRuns(client)
         transcripts = Transcripts(runs, cached_transcripts)
-        model = ModelActivities(_adapters_of(app), transcripts, app.shapes())
+        model = ModelActivities(_require_adapters(app), transcripts, app.build_output_adapters())
         policy = PolicyActivities(app.registry, surroundings, keys, switches)
         opening = OpeningActivities(app.snapshots(), runs, PriceList(app.chat_servers))
         tools = tools_in(WorkerExecutor(secrets.give))
@@ -139,24 +139,24 @@ async def working(
                 policy.record,
                 policy.mark_judged,
                 NamedActivities(tools, looking).run,
-                *_notifying(app, runs),
+                *_build_notify_activities(app, runs),
             ],
             workflow_runner=RUNNER,
-            interceptors=[Redaction(redactor)],
+            interceptors=[RedactionInterceptor(redactor)],
             sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
-            graceful_shutdown_timeout=GRACE,
+            graceful_shutdown_timeout=GRACEFUL_SHUTDOWN_TIMEOUT,
         )
-        await stack.enter_async_context(patient(worker))
+        await stack.enter_async_context(disable_deadlock_detection(worker))
         yield
 
 
 @asynccontextmanager
-async def _sandbox(
+async def _run_sandbox_worker(
     client: Client,
     app: App,
     task_queue: str,
     found: settings.Settings,
-    tools_in: ToolsIn,
+    tools_in: ToolActivitiesFactory,
     redactor: Redactor,
 ) -> AsyncGenerator[str | None]:
     """Serve sandboxed calls, if this process does; yield why nobody does, if so."""
@@ -167,7 +167,7 @@ async def _sandbox(
         case "elsewhere":
             yield None
             return
-        case "local" if not _sandboxed(app) and not _has_project(app):
+        case "local" if not _find_sandbox_tools(app) and not _has_project(app):
             yield "none of the app's tools runs in it"
             return
         case "local" | "only":
@@ -177,7 +177,7 @@ async def _sandbox(
     from holdfast.tools.sandbox.calls import SandboxExecutor
 
     sandbox = Sandbox(found.home)
-    flaw = await _prepared(sandbox, app, found)
+    flaw = await _prepare_sandbox(sandbox, app, found)
     tools = tools_in(SandboxExecutor(sandbox, Egress(), flaw))
     projects = ProjectActivities(Workspaces(found.home), redactor)
     async with Worker(
@@ -189,18 +189,18 @@ async def _sandbox(
             projects.snapshot_workspace,
             projects.restore_workspace,
         ],
-        interceptors=[Redaction(redactor)],
-        max_concurrent_activities=AT_ONCE,
-        graceful_shutdown_timeout=GRACE,
+        interceptors=[RedactionInterceptor(redactor)],
+        max_concurrent_activities=MAX_CONCURRENT_SANDBOX_ACTIVITIES,
+        graceful_shutdown_timeout=GRACEFUL_SHUTDOWN_TIMEOUT,
     ):
         yield flaw
 
 
-async def _prepared(sandbox: Sandbox, app: App, found: settings.Settings) -> str | None:
+async def _prepare_sandbox(sandbox: Sandbox, app: App, found: settings.Settings) -> str | None:
     """Prepare the sandbox; say why there is none, if so. Raises HoldfastError if it is all."""
     flaw = await sandbox.flaw()
     if flaw is None:
-        await sandbox.prepare(_sandboxed(app))
+        await sandbox.prepare(_find_sandbox_tools(app))
         log.info("sandbox.ready")
     elif found.sandbox == "only":
         raise HoldfastError(f"HOLDFAST_SANDBOX is only, and there is no sandbox: {flaw}")
@@ -209,23 +209,23 @@ async def _prepared(sandbox: Sandbox, app: App, found: settings.Settings) -> str
     return flaw
 
 
-def _sandboxed(app: App) -> list[Tool]:
+def _find_sandbox_tools(app: App) -> list[Tool]:
     """Return the tools that may run in the sandbox: by their contract, or because a rule can."""
     by_rule = any(rule.effect == "sandbox" for rule in app.policy.rules)
     known = (app.registry.get(contract.name) for contract in app.registry.contracts())
     return [tool for tool in known if tool and (by_rule or needs_sandbox(tool.contract))]
 
 
-def _tools_of(
+def _build_tools_factory(
     app: App, found: settings.Settings, switches: TemporalKillSwitch, redactor: Redactor
-) -> ToolsIn:
+) -> ToolActivitiesFactory:
     """Return what makes the activities of an app's tools, given the place where they run."""
     artifacts = FileArtifacts(found.home / "artifacts")
     by = partial(basis, policy=app.policy, environment=found.environment)
     return lambda place: ToolActivities(app.registry, place, artifacts, switches, redactor, by)
 
 
-def _secrets(app: App, client: Client) -> settings.KnownSecrets:
+def _build_known_secrets(app: App, client: Client) -> settings.KnownSecrets:
     """Return what this process keeps out of history and logs."""
     providers = (adapter.credentials for adapter in adapters(app).values())
     # Its key may come from Temporal's configuration file instead of a variable.
@@ -233,7 +233,7 @@ def _secrets(app: App, client: Client) -> settings.KnownSecrets:
     return settings.KnownSecrets(CREDENTIALS.union(*providers), own)
 
 
-def _notifying(app: App, runs: TemporalRuns) -> list[Callable[..., object]]:
+def _build_notify_activities(app: App, runs: TemporalRuns) -> list[Callable[..., object]]:
     """Return the activity that tells somebody outside, if the app names one."""
     if app.notify is None:
         return []
@@ -252,14 +252,14 @@ async def serve(name: str) -> None:
     logs.configure()
     app = load_app(name)
     gc.freeze()
-    gc.set_threshold(*RARELY)
+    gc.set_threshold(*GC_THRESHOLDS)
     client = await connect()
-    logs.write(Redactor(_secrets(app, client)).text)
+    logs.configure_structlog(Redactor(_build_known_secrets(app, client)).text)
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
-    async with working(client, app):
+    async with run_worker(client, app):
         log.info("worker.started", app=name, temporal=client.service_client.config.target_host)
         await stopped.wait()
 
@@ -273,7 +273,7 @@ def main() -> int:
     try:
         asyncio.run(serve(name))
     except HoldfastError as error:
-        sys.stderr.write(f"worker: {visible(str(error))}\n")
+        sys.stderr.write(f"worker: {escape_invisible(str(error))}\n")
         return 1
     return 0
 

@@ -17,7 +17,7 @@ Nothing that a tool raises leaves under this name (activities/secret_filter.py).
 """
 
 
-def check_run(run_id: str) -> None:
+def require_run_caller(run_id: str) -> None:
     """
     Refuse an activity that no run has asked for, or another run than the one it names.
 
@@ -26,11 +26,13 @@ def check_run(run_id: str) -> None:
     """
     asked = activity.info()
     if asked.workflow_type != WORKFLOW_TYPE or asked.workflow_id is None:
-        raise _foreign(
+        raise _build_foreign_caller_error(
             f"a workflow {asked.workflow_type!r}" if asked.workflow_type else "a client"
         )
     if asked.workflow_id != run_id:
-        raise _foreign(f"the run {asked.workflow_id!r} in the name of another one")
+        raise _build_foreign_caller_error(
+            f"the run {asked.workflow_id!r} in the name of another one"
+        )
 
 
 class Execution(NamedTuple):
@@ -40,44 +42,44 @@ class Execution(NamedTuple):
     id: str
 
 
-def asking() -> Execution:
+def find_calling_execution() -> Execution:
     """Return the execution that asked for this activity."""
     asked = activity.info()
     if asked.workflow_id is None or asked.workflow_run_id is None:
-        raise _foreign("a client")
+        raise _build_foreign_caller_error("a client")
     return Execution(asked.workflow_id, asked.workflow_run_id)
 
 
-def check_execution(execution: str) -> None:
+def require_same_execution(execution: str) -> None:
     """
     Refuse what was allowed in another execution: the workflow was reset since.
 
     Raises ApplicationError; nothing has begun then, and the run decides anew.
     """
-    if execution != asking().id:
-        raise _not_begun("was allowed before the workflow was reset")
+    if execution != find_calling_execution().id:
+        raise _build_not_as_decided_error("was allowed before the workflow was reset")
 
 
-def check_basis(decided: str, present: str) -> None:
+def require_same_basis(decided: str, present: str) -> None:
     """
     Refuse what a worker allowed that decides by something else than this one.
 
     Raises ApplicationError; nothing has begun then, and the run decides anew.
     """
     if decided != present:
-        raise _not_begun(
+        raise _build_not_as_decided_error(
             "was allowed by another policy, in another environment or by another contract: "
             "workers of two releases disagree"
         )
 
 
-def _not_begun(why: str) -> ApplicationError:
+def _build_not_as_decided_error(why: str) -> ApplicationError:
     return ApplicationError(
         f"{activity.info().activity_type!r} {why}", type=NOT_AS_DECIDED, non_retryable=True
     )
 
 
-def _foreign(caller: str) -> ApplicationError:
+def _build_foreign_caller_error(caller: str) -> ApplicationError:
     return ApplicationError(
         f"{activity.info().activity_type!r} was asked for by {caller}: only a run's own workflow "
         "may; start a run instead",

@@ -5,11 +5,11 @@ from types import TracebackType
 
 from temporalio.exceptions import ApplicationError
 
-from holdfast.activities.callers import check_run
+from holdfast.activities.callers import require_run_caller
 from holdfast.activities.heartbeats import Heartbeater, time_limit
 from holdfast.contracts import bounds
 from holdfast.contracts.base import digest
-from holdfast.contracts.errors import AppError, words
+from holdfast.contracts.errors import AppError, safe_str
 from holdfast.contracts.guardrails import (
     GuardrailResult,
     GuardrailVerdict,
@@ -18,12 +18,12 @@ from holdfast.contracts.guardrails import (
     Subject,
 )
 from holdfast.guardrails.definition import (
-    LONGEST_CONSTRAINT,
-    LONGEST_REASON,
+    MAX_CONSTRAINT_CHARS,
+    MAX_REASON_CHARS,
     Guardrail,
     GuardrailContext,
     GuardrailFunction,
-    Holders,
+    ResourceClaims,
 )
 from holdfast.tools.redaction import Redactor
 
@@ -35,7 +35,7 @@ class GuardrailActivities:
     """Runs the guardrails of an app. Raises AppError when two can't be told apart."""
 
     def __init__(
-        self, guardrails: Iterable[Guardrail], holders: Holders, redactor: Redactor
+        self, guardrails: Iterable[Guardrail], holders: ResourceClaims, redactor: Redactor
     ) -> None:
         self._functions = functions(guardrails)
         self._holders = holders
@@ -48,8 +48,8 @@ class GuardrailActivities:
         Raises ApplicationError where a guardrail can't decide, or this worker doesn't have it:
         a run takes that for a tripwire.
         """
-        check_run(asked.run_id)
-        looking = [(name, self._named(name)) for name in asked.names]
+        require_run_caller(asked.run_id)
+        looking = [(name, self._find_function(name)) for name in asked.names]
         context = GuardrailContext.of(asked, self._holders)
         late = ApplicationError("no answer in time", type=FAILED)
         async with Heartbeater(), time_limit(late):
@@ -58,9 +58,9 @@ class GuardrailActivities:
                 for name, function in looking
                 for subject in asked.subjects
             ]
-        return GuardrailVerdicts(verdicts=_bounded(found))
+        return GuardrailVerdicts(verdicts=_fit_into_payload(found))
 
-    def _named(self, name: str) -> GuardrailFunction:
+    def _find_function(self, name: str) -> GuardrailFunction:
         function = self._functions.get(name)
         if function is None:
             raise ApplicationError(
@@ -73,13 +73,13 @@ class GuardrailActivities:
     async def _verdict(
         self, name: str, function: GuardrailFunction, subject: Subject, context: GuardrailContext
     ) -> GuardrailVerdict:
-        with _Deciding(name):
-            result = _said(await function(subject, context))
+        with _ErrorTranslation(name):
+            result = _require_result(await function(subject, context))
         return GuardrailVerdict(
             tripwire_triggered=result.tripwire_triggered,
-            reason=bounds.clipped(self._redactor.text(result.reason), LONGEST_REASON),
+            reason=bounds.clip_chars(self._redactor.text(result.reason), MAX_REASON_CHARS),
             constraints=tuple(
-                bounds.clipped(self._redactor.text(each), LONGEST_CONSTRAINT)
+                bounds.clip_chars(self._redactor.text(each), MAX_CONSTRAINT_CHARS)
                 for each in result.constraints
             ),
             applicable=result.applicable,
@@ -90,13 +90,15 @@ class GuardrailActivities:
         )
 
 
-def _bounded(found: list[GuardrailVerdict]) -> tuple[GuardrailVerdict, ...]:
+def _fit_into_payload(found: list[GuardrailVerdict]) -> tuple[GuardrailVerdict, ...]:
     """Cut what verdicts say where they wouldn't fit into one payload together."""
-    if bounds.size(found) <= bounds.VERDICTS:
+    if bounds.size(found) <= bounds.MAX_VERDICTS_BYTES:
         return tuple(found)
-    room = bounds.VERDICTS // (2 * len(found))
+    room = bounds.MAX_VERDICTS_BYTES // (2 * len(found))
     return tuple(
-        verdict.model_copy(update={"reason": bounds.cut(verdict.reason, room), "constraints": ()})
+        verdict.model_copy(
+            update={"reason": bounds.cut_with_note(verdict.reason, room), "constraints": ()}
+        )
         for verdict in found
     )
 
@@ -113,7 +115,7 @@ def functions(guardrails: Iterable[Guardrail]) -> dict[str, GuardrailFunction]:
     return {name: each.function for name, each in known.items() if each.function is not None}
 
 
-def _said(result: object) -> GuardrailResult:
+def _require_result(result: object) -> GuardrailResult:
     """Let through what a guardrail may say; whoever wrote it may have forgotten to say it."""
     if isinstance(result, GuardrailResult):
         return result
@@ -123,7 +125,7 @@ def _said(result: object) -> GuardrailResult:
     )
 
 
-class _Deciding:
+class _ErrorTranslation:
     """Whatever a guardrail raises says that it can't decide."""
 
     def __init__(self, name: str) -> None:
@@ -138,7 +140,7 @@ class _Deciding:
         _: TracebackType | None,
     ) -> None:
         if isinstance(error, Exception):
-            said = words(error) or type(error).__name__
+            said = safe_str(error) or type(error).__name__
             raise ApplicationError(
                 f"guardrail {self._name!r} can't decide: {said}", type=FAILED
             ) from error

@@ -15,10 +15,10 @@ from pydantic import JsonValue
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from holdfast.contracts.attempts import LOST, Attempts
-from holdfast.contracts.errors import words
+from holdfast.contracts.attempts import MAX_LOST_ATTEMPTS, Attempts
+from holdfast.contracts.errors import safe_str
 from holdfast.contracts.usage import CallUsage
-from holdfast.tools.limits import in_time
+from holdfast.tools.limits import fail_after
 
 INTERVAL = 1.0
 """Seconds; the SDK sends at most one for each 80 % of the heartbeat time-out."""
@@ -33,7 +33,7 @@ class Heartbeater:
     """
 
     def __init__(self) -> None:
-        before = Attempts.told(activity.info().heartbeat_details)
+        before = Attempts.from_details(activity.info().heartbeat_details)
         self.attempts = before.model_copy(update={"progress": None})
 
     def report(self, progress: JsonValue) -> None:
@@ -67,7 +67,7 @@ class Heartbeater:
         self._carry(failed=self.attempts.failed + 1)
         if self.attempts.failed >= limit:
             fault = error.__cause__ if isinstance(error, ApplicationError) else error
-            raise _final(error, self.attempts) from fault
+            raise _build_final_failure(error, self.attempts) from fault
 
     async def _beat(self) -> None:
         while True:
@@ -93,25 +93,25 @@ def time_limit(late: Exception) -> AbstractAsyncContextManager[None]:
     """
     info = activity.info()
     if info.heartbeat_timeout is None or info.start_to_close_timeout is None:
-        return in_time(None, late)
+        return fail_after(None, late)
     seconds = (info.start_to_close_timeout - info.heartbeat_timeout).total_seconds()
-    return in_time(seconds, late)
+    return fail_after(seconds, late)
 
 
 def _limit() -> int | None:
     """Return how many attempts may fail; null where the server alone counts them."""
     policy = activity.info().retry_policy
-    if policy is None or policy.maximum_attempts <= LOST:
+    if policy is None or policy.maximum_attempts <= MAX_LOST_ATTEMPTS:
         return None
-    return policy.maximum_attempts - LOST
+    return policy.maximum_attempts - MAX_LOST_ATTEMPTS
 
 
-def _final(error: Exception, attempts: Attempts) -> ApplicationError:
+def _build_final_failure(error: Exception, attempts: Attempts) -> ApplicationError:
     """Return a failure that the server doesn't repeat."""
     told = attempts.model_copy(update={"used_up": True, "progress": None})
     known = isinstance(error, ApplicationError)
     return ApplicationError(
-        error.message if known else words(error),
+        error.message if known else safe_str(error),
         told,
         type=error.type if known else type(error).__name__,
         non_retryable=True,

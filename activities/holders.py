@@ -22,7 +22,9 @@ class TemporalHolders:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    async def ahead(self, run_id: str, tenant: str, resource: str) -> tuple[str, ...] | None:
+    async def find_earlier_holders(
+        self, run_id: str, tenant: str, resource: str
+    ) -> tuple[str, ...] | None:
         """
         Return the tenant's other open runs that took a resource before this one did.
 

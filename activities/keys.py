@@ -16,30 +16,30 @@ import structlog
 
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import AppError
-from holdfast.policy.signatures import LARGEST_SET, KeyClaim, key_set
+from holdfast.policy.signatures import MAX_JWKS_BYTES, KeyClaim, parse_jwks
 from holdfast.policy.trust import LOCAL_ISSUER, Issuer, TrustedIssuer, is_address
 
 log = structlog.get_logger()
 
-FRESH = 300.0
+FRESH_SECONDS = 300.0
 """Seconds for which fetched keys are used without asking again."""
 
-STALE = 3600.0
+STALE_SECONDS = 3600.0
 """Seconds after which they aren't used any more, even if no others can be had."""
 
-PAUSE = 60.0
+UNKNOWN_KEY_PAUSE_SECONDS = 60.0
 """Seconds between two fetches because of an unknown key: anybody can name one."""
 
-RETRY = 10.0
+RETRY_SECONDS = 10.0
 """Seconds between two fetches that failed."""
 
-PATIENCE = 3.0
+TIMEOUT_SECONDS = 3.0
 """Seconds that a provider has to answer; a run waits for it."""
 
 _PLAIN = {"accept": "application/json", "accept-encoding": "identity"}
 
 
-class Unreadable(Exception):
+class KeysUnavailable(Exception):
     """A set of keys can't be had; the message says why, and ends up in a refusal."""
 
 
@@ -68,28 +68,28 @@ class Keys:
         folder = folder or Path()
         local = Issuer(issuer=LOCAL_ISSUER, jwks=str(approvers))
         self._sources: tuple[_Source, ...] = (
-            _File(local, approvers, may_be_missing=True),
+            _JwksFile(local, approvers, may_be_missing=True),
             *(
-                _Address(issuer, clock)
+                _JwksEndpoint(issuer, clock)
                 if is_address(issuer.jwks)
-                else _File(issuer, folder / issuer.jwks)
+                else _JwksFile(issuer, folder / issuer.jwks)
                 for issuer in issuers
             ),
         )
 
-    async def trusted(self, claims: AbstractSet[KeyClaim]) -> tuple[TrustedIssuer, ...]:
+    async def find_issuers(self, claims: AbstractSet[KeyClaim]) -> tuple[TrustedIssuer, ...]:
         """Return all issuers, those of the keys that somebody claims to have used with keys."""
-        found = await asyncio.gather(*(_held(source, claims) for source in self._sources))
+        found = await asyncio.gather(*(_read_issuer(source, claims) for source in self._sources))
         return tuple(found)
 
 
-async def _held(source: "_Source", claims: AbstractSet[KeyClaim]) -> TrustedIssuer:
+async def _read_issuer(source: "_Source", claims: AbstractSet[KeyClaim]) -> TrustedIssuer:
     kids = {claim.kid for claim in claims if claim.issuer == source.issuer.issuer}
     if not kids:
         return TrustedIssuer(source.issuer, ())
     try:
         return TrustedIssuer(source.issuer, await source.keys(kids))
-    except Unreadable as error:
+    except KeysUnavailable as error:
         return TrustedIssuer(source.issuer, (), str(error))
 
 
@@ -100,7 +100,7 @@ class _Source(Protocol):
 
 
 @dataclass(frozen=True)
-class _File:
+class _JwksFile:
     """Keys in a file."""
 
     issuer: Issuer
@@ -113,20 +113,20 @@ class _File:
     def _read(self) -> tuple[JsonObject, ...]:
         try:
             if self.path.stat().st_mode & stat.S_IWOTH:
-                raise Unreadable(f"everybody may write {self.path}: chmod o-w {self.path}")
+                raise KeysUnavailable(f"everybody may write {self.path}: chmod o-w {self.path}")
             with self.path.open("rb") as file:
-                return key_set(file.read(LARGEST_SET + 1))
+                return parse_jwks(file.read(MAX_JWKS_BYTES + 1))
         except FileNotFoundError:
             if self.may_be_missing:
                 return ()
-            raise Unreadable(f"there is no file {self.path}") from None
+            raise KeysUnavailable(f"there is no file {self.path}") from None
         except OSError as error:
-            raise Unreadable(f"{self.path}: {error.strerror}") from None
+            raise KeysUnavailable(f"{self.path}: {error.strerror}") from None
         except ValueError as error:
-            raise Unreadable(f"{self.path}: {error}") from None
+            raise KeysUnavailable(f"{self.path}: {error}") from None
 
 
-class _Address:
+class _JwksEndpoint:
     """Keys that a provider publishes. One request at a time, and few of them."""
 
     def __init__(self, issuer: Issuer, clock: Callable[[], float]) -> None:
@@ -139,26 +139,26 @@ class _Address:
 
     async def keys(self, kids: set[str], /) -> tuple[JsonObject, ...]:
         async with self._turn:
-            if self._wants_to_ask(kids):
-                await self._ask()
-            if self._problem and self._clock() - self._fetched_at >= STALE:
-                raise Unreadable(self._problem)
+            if self._is_refresh_due(kids):
+                await self._refresh()
+            if self._problem and self._clock() - self._fetched_at >= STALE_SECONDS:
+                raise KeysUnavailable(self._problem)
             return self._keys
 
-    def _wants_to_ask(self, kids: set[str]) -> bool:
+    def _is_refresh_due(self, kids: set[str]) -> bool:
         now = self._clock()
         if self._problem:
-            return now - self._asked_at >= RETRY
-        if now - self._fetched_at >= FRESH:
+            return now - self._asked_at >= RETRY_SECONDS
+        if now - self._fetched_at >= FRESH_SECONDS:
             return True
         unknown = kids.difference(str(key.get("kid")) for key in self._keys)
-        return bool(unknown) and now - self._asked_at >= PAUSE
+        return bool(unknown) and now - self._asked_at >= UNKNOWN_KEY_PAUSE_SECONDS
 
-    async def _ask(self) -> None:
+    async def _refresh(self) -> None:
         self._asked_at = self._clock()
         try:
-            self._keys = await _fetched(self.issuer.jwks)
-        except Unreadable as error:
+            self._keys = await _fetch(self.issuer.jwks)
+        except KeysUnavailable as error:
             self._problem = str(error)
             log.warning("keys.unreadable", issuer=self.issuer.issuer, problem=self._problem)
         else:
@@ -166,23 +166,23 @@ class _Address:
             log.info("keys.fetched", issuer=self.issuer.issuer, keys=len(self._keys))
 
 
-async def _fetched(address: str) -> tuple[JsonObject, ...]:
+async def _fetch(address: str) -> tuple[JsonObject, ...]:
     """Fetch a set of keys; raises Unreadable for whatever comes instead."""
     # Only loopback has no TLS, and no proxy is asked for it.
-    client = httpx.AsyncClient(timeout=PATIENCE, trust_env=address.startswith("https:"))
+    client = httpx.AsyncClient(timeout=TIMEOUT_SECONDS, trust_env=address.startswith("https:"))
     try:
         async with (
-            asyncio.timeout(PATIENCE),
+            asyncio.timeout(TIMEOUT_SECONDS),
             client,
             client.stream("GET", address, headers=_PLAIN) as response,
         ):
             if response.status_code != HTTPStatus.OK:
-                raise Unreadable(f"{address} answers with {response.status_code}")
-            return key_set(await _body(response))
+                raise KeysUnavailable(f"{address} answers with {response.status_code}")
+            return parse_jwks(await _body(response))
     except TimeoutError:
-        raise Unreadable(f"{address} doesn't answer within {PATIENCE:.0f} s") from None
+        raise KeysUnavailable(f"{address} doesn't answer within {TIMEOUT_SECONDS:.0f} s") from None
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        raise Unreadable(f"{address}: {error or type(error).__name__}") from None
+        raise KeysUnavailable(f"{address}: {error or type(error).__name__}") from None
 
 
 async def _body(response: httpx.Response) -> bytes:
@@ -190,6 +190,6 @@ async def _body(response: httpx.Response) -> bytes:
     body = b""
     async for piece in response.aiter_raw():
         body += piece
-        if len(body) > LARGEST_SET:
+        if len(body) > MAX_JWKS_BYTES:
             break
     return body

@@ -9,7 +9,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from holdfast.activities import reply_limits, structured_output
-from holdfast.activities.callers import asking, check_run
+from holdfast.activities.callers import find_calling_execution, require_run_caller
 from holdfast.activities.heartbeats import Heartbeater, time_limit
 from holdfast.activities.transcripts import Transcripts
 from holdfast.adapters.base import ModelAdapter
@@ -41,7 +41,7 @@ class ModelActivities:
         Raises a model's error by its kind (contracts/errors.py), or TranscriptMismatch. An error
         is for good where its provider asks for a longer wait than the patience of the call.
         """
-        check_run(call.run_id)
+        require_run_caller(call.run_id)
         async with Heartbeater() as pulse:
             request = await self._request(call)
             began = time.monotonic()
@@ -64,14 +64,14 @@ class ModelActivities:
         late = f"{adapter.provider} did not reply in time: wait, or use another model"
         async with time_limit(ModelUnavailable(late, kind="timeout")):
             reply = await adapter.respond(request)
-        reply = reply_limits.named(reply_limits.legible(reply))
+        reply = reply_limits.shorten_names(reply_limits.repair_unicode(reply))
         if reply.provider_state is not None:
             state = adapter.merge_state(request.provider_state, reply.provider_state)
             reply = reply.model_copy(update={"provider_state": state})
         if request.without_tools:
-            return reply_limits.fitting(_words_alone(reply))
-        return reply_limits.fitting(
-            structured_output.checked(reply, request.prefix.output_schema, self._shapes)
+            return reply_limits.enforce(_without_calls(reply))
+        return reply_limits.enforce(
+            structured_output.validate(reply, request.prefix.output_schema, self._shapes)
         )
 
     async def _request(self, call: ModelCall) -> ModelRequest:
@@ -82,10 +82,10 @@ class ModelActivities:
             attempt=activity.info().attempt,
             model=model,
             prefix=await self._transcripts.prefix(call),
-            transcript=await self._transcripts.view(call, asking().id),
+            transcript=await self._transcripts.view(call, find_calling_execution().id),
             provider_state=_own_state(provider, call.provider_state),
             strategy=call.strategy,
-            pruned_before=context.extent(call.view),
+            pruned_before=context.measure_reduction(call.view),
             without_tools=call.without_tools,
             unheard=call.unheard,
             calls_left=call.calls_left,
@@ -107,7 +107,7 @@ def _own_state(provider: str, state: JsonObject) -> JsonObject:
     return kept if isinstance(kept, dict) else {}
 
 
-def _words_alone(reply: ModelReply) -> ModelReply:
+def _without_calls(reply: ModelReply) -> ModelReply:
     """Return the reply of a model that was to say something and call nothing."""
     if not reply.calls:
         return reply
@@ -127,7 +127,7 @@ def as_activity_failure(
 ) -> ApplicationError:
     """Translate once, here: the workflow reads type and details, Temporal reads the rest."""
     wait = error.retry_after if isinstance(error, ModelUnavailable) else None
-    told = _too_long(wait, patience)
+    told = _describe_long_wait(wait, patience)
     return ApplicationError(
         f"{error}{told}",
         attempts,
@@ -137,7 +137,7 @@ def as_activity_failure(
     )
 
 
-def _too_long(wait: float | None, patience: float) -> str:
+def _describe_long_wait(wait: float | None, patience: float) -> str:
     """Say that a wait is longer than anybody has patience for; nothing where it isn't."""
     if wait is None or wait <= patience:
         return ""

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from holdfast.activities.callers import check_run
-from holdfast.contracts.allowlists import Origin, origin_of
+from holdfast.activities.callers import require_run_caller
+from holdfast.contracts.allowlists import Origin, parse_origin
 from holdfast.contracts.approvals import Notice
 from holdfast.contracts.errors import AppError, HoldfastError
 
@@ -30,7 +30,7 @@ class Webhook:
     def __post_init__(self) -> None:
         # First where it goes: what can't be read has no scheme either.
         host = self.origin.host
-        if urlsplit(self.url).scheme != "https" and not _is_this_machine(host):
+        if urlsplit(self.url).scheme != "https" and not _is_loopback(host):
             raise AppError(
                 f"the webhook's address at {self.origin} must begin with https://; http:// is for "
                 "this machine alone"
@@ -39,7 +39,7 @@ class Webhook:
     @property
     def origin(self) -> Origin:
         """The part of the address that may be shown."""
-        if (origin := origin_of(self.url)) is None:
+        if (origin := parse_origin(self.url)) is None:
             raise AppError(
                 "the webhook's address can't be used: give https://HOST/PATH, without a name or "
                 "password in it"
@@ -92,7 +92,7 @@ class NotificationActivities:
 
         Nobody is told late of what has been decided meanwhile.
         """
-        check_run(notice.run_id)
+        require_run_caller(notice.run_id)
         again = activity.info().attempt > 1
         if again and not await self._requests.waits_for(notice.request_id):
             return
@@ -108,7 +108,7 @@ class NotificationActivities:
             ) from None
 
 
-def _is_this_machine(host: str) -> bool:
+def _is_loopback(host: str) -> bool:
     try:
         return ip_address(host).is_loopback
     except ValueError:

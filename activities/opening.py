@@ -6,7 +6,7 @@ from typing import Protocol
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from holdfast.activities.callers import check_run
+from holdfast.activities.callers import require_run_caller
 from holdfast.contracts.control import ModelFacts
 from holdfast.contracts.run import AgentSnapshot, OpenRun
 from holdfast.run.limits import reasoning
@@ -52,7 +52,7 @@ class OpeningActivities:
 
         Its settings are those for this kind of task, and its prefix has their digest.
         """
-        check_run(opening.run_id)
+        require_run_caller(opening.run_id)
         agent = self._agents.get(opening.agent)
         if agent is None:
             known = ", ".join(sorted(self._agents)) or "none"
@@ -61,7 +61,7 @@ class OpeningActivities:
                 type="InvalidInput",
                 non_retryable=True,
             )
-        agent = _routed(agent, opening.task_kind)
+        agent = _with_route(agent, opening.task_kind)
         facts = await self._catalogue.facts(agent.models)
         return agent.model_copy(
             update={
@@ -72,11 +72,11 @@ class OpeningActivities:
         )
 
 
-def _routed(agent: AgentSnapshot, task_kind: str | None) -> AgentSnapshot:
+def _with_route(agent: AgentSnapshot, task_kind: str | None) -> AgentSnapshot:
     """Return the agent with the settings that this kind of task asks for."""
     route = reasoning.route(task_kind)
     if route is None:
         return agent
-    settings = reasoning.routed(agent.settings, route)
+    settings = reasoning.apply_route(agent.settings, route)
     agent = agent.model_copy(update={"route": route, "settings": settings})
     return agent.model_copy(update={"prefix_digest": agent.prefix.digest})

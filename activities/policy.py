@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 import structlog
 from temporalio import activity
 
-from holdfast.activities.callers import asking, check_run
+from holdfast.activities.callers import find_calling_execution, require_run_caller
 from holdfast.activities.clock import Clock
 from holdfast.activities.switches import KillSwitch
 from holdfast.contracts.approvals import (
@@ -20,7 +20,13 @@ from holdfast.contracts.approvals import (
     Verdicts,
 )
 from holdfast.contracts.base import JsonObject, canonical_json, digest
-from holdfast.contracts.bounds import FILLED, RULINGS, clipped, cut, size
+from holdfast.contracts.bounds import (
+    MAX_DEFAULT_ARGUMENTS_BYTES,
+    MAX_RULINGS_BYTES,
+    clip_chars,
+    cut_with_note,
+    size,
+)
 from holdfast.contracts.control import UndoRuling
 from holdfast.contracts.decisions import (
     Allow,
@@ -39,15 +45,15 @@ from holdfast.contracts.decisions import (
 from holdfast.contracts.errors import ToolError
 from holdfast.contracts.run import AuditEvent
 from holdfast.contracts.switches import Switch
-from holdfast.contracts.tools import AnyCall, Draft, MalformedCall, ToolCall, effect
-from holdfast.policy.allowlists import only_asks
-from holdfast.policy.approvals import claimed, judge, lapsed
-from holdfast.policy.case import Case, DecisionFacts
+from holdfast.contracts.tools import AnyCall, Draft, MalformedCall, ToolCall, fingerprint_effect
+from holdfast.policy.allowlists import is_safe_request
+from holdfast.policy.approvals import find_key_claims, find_lapsed_reviews, judge
+from holdfast.policy.case import CallContext, DecisionFacts
 from holdfast.policy.engine import decide
 from holdfast.policy.rules import Policy
 from holdfast.policy.signatures import KeyClaim
 from holdfast.policy.trust import Trust, TrustedIssuer, is_address
-from holdfast.policy.undoing import as_shown, rule_on, unfit
+from holdfast.policy.undoing import deny_invalid_arguments, matches_shown_undo, rule_on
 from holdfast.run.limits import budget_extension
 from holdfast.tools.registry import ToolRegistry
 from holdfast.tools.tool import Tool
@@ -55,35 +61,35 @@ from holdfast.tools.tool import Tool
 Basis: TypeAlias = Callable[[Tool], str]
 
 
-SHORT = 16
+BASIS_CHARS = 16
 """Digits; it stands in history twice for each call."""
 
 
 def basis(tool: Tool, policy: Policy, environment: str) -> str:
     """Return what is the same for workers that decide alike about the calls of a tool."""
-    return digest([policy.digest, environment, tool.digest])[:SHORT]
+    return digest([policy.digest, environment, tool.digest])[:BASIS_CHARS]
 
 
 log = structlog.get_logger()
 
 
-SPELLED_OUT = 20
+MAX_REFUSAL_REASONS = 20
 """How many refusals of one hearing keep their reason: a flood of them is an event of history."""
 
 
-LONGEST_QUOTE = 200
+MAX_QUOTE_CHARS = 200
 """Characters of what a ruling quotes of a call: a model may write a megabyte in many calls."""
 
 
-LONGEST_RULING = 500
+MAX_RULING_REASON_CHARS = 500
 """Characters of a ruling's reason."""
 
 
-BRIEF = 300
+MAX_BRIEF_TEXT_BYTES = 300
 """Bytes of each text of a ruling, where all of a turn's are too large to be sent together."""
 
 
-LARGEST_CANONICAL = 4_000
+MAX_CANONICAL_BYTES = 4_000
 """Bytes of arguments that a ruling writes once more; the call has them too."""
 
 
@@ -93,7 +99,7 @@ _TOO_MUCH = "what the calls leave out is too large to be filled in: name each ar
 class Keyring(Protocol):
     """Knows whose signatures count now."""
 
-    async def trusted(self, claims: AbstractSet[KeyClaim]) -> tuple[TrustedIssuer, ...]:
+    async def find_issuers(self, claims: AbstractSet[KeyClaim]) -> tuple[TrustedIssuer, ...]:
         """Return the issuers that count, those of these keys with all keys that they have now."""
         ...
 
@@ -106,7 +112,7 @@ class PolicyEnvironment(NamedTuple):
     has_sandbox: bool
 
 
-class _Known(NamedTuple):
+class _CurrentFacts(NamedTuple):
     """What holds at the moment of a decision: what is switched off, and whose signatures count."""
 
     switches: tuple[Switch, ...]
@@ -131,24 +137,24 @@ class PolicyActivities:
     @activity.defn
     async def authorize(self, asked: AuthorizeCalls) -> Rulings:
         """Rule on each call: is the tool known, are the arguments valid, may it run."""
-        check_run(asked.run_id)
-        execution, clock = asking().id, Clock(asked.now)
+        require_run_caller(asked.run_id)
+        execution, clock = find_calling_execution().id, Clock(asked.now)
         given = asked.approvals if asked.execution == execution else ()
         reviewed = (record for review in asked.reviews for record in review.approvals)
         trust = await self._trust(set(), (*given, *reviewed))
-        known = _Known(await self._switchboard.current(), trust.issuers)
+        known = _CurrentFacts(await self._switchboard.current(), trust.issuers)
         asked = asked.model_copy(update={"approvals": given, "now": clock.now()})
-        rulings, room = list[Ruling](), FILLED
+        rulings, room = list[Ruling](), MAX_DEFAULT_ARGUMENTS_BYTES
         for call in asked.calls:
             ruling = self._rule(asked, call, known)
             if isinstance(ruling, Decided) and ruling.filled:
                 room -= size(ruling.filled)
-                ruling = ruling if room >= 0 else _invalid(call, _TOO_MUCH)
+                ruling = ruling if room >= 0 else _refuse_arguments(call, _TOO_MUCH)
             rulings.append(ruling)
             await asyncio.sleep(0)  # other runs' heartbeats, where many calls take long together
         return Rulings(
-            rulings=_together(tuple(rulings)),
-            lapsed=lapsed(asked.reviews, trust, asked.now),
+            rulings=_fit_into_payload(tuple(rulings)),
+            lapsed=find_lapsed_reviews(asked.reviews, trust, asked.now),
             policy=self._surroundings.policy.digest,
             execution=execution,
         )
@@ -156,27 +162,29 @@ class PolicyActivities:
     @activity.defn
     async def judge(self, hearing: JudgeInput) -> Verdicts:
         """Say which messages count, and why the others don't."""
-        check_run(hearing.run_id)
-        execution, clock = asking().id, Clock(hearing.now)
+        require_run_caller(hearing.run_id)
+        execution, clock = find_calling_execution().id, Clock(hearing.now)
         if hearing.execution != execution:
-            return Verdicts(verdicts=tuple(map(_late, hearing.messages)), execution=execution)
+            return Verdicts(
+                verdicts=tuple(map(_reject_after_reset, hearing.messages)), execution=execution
+            )
         requests = (one for one in hearing.requests if isinstance(one, Approvable))
         given = (record for request in requests for record in request.approvals)
-        trust = await self._trust(claimed(hearing), given)
+        trust = await self._trust(find_key_claims(hearing), given)
         hearing = hearing.model_copy(update={"now": clock.now()})
         verdicts = budget_extension.after_extensions(hearing, judge(hearing, trust))
-        return Verdicts(verdicts=_bounded(verdicts), execution=execution)
+        return Verdicts(verdicts=_limit_reasons(verdicts), execution=execution)
 
     @activity.defn
     async def record(self, event: AuditEvent) -> None:
         """Write an audit line to the worker's log; in history it is the marker's summary."""
-        check_run(event.run_id)
+        require_run_caller(event.run_id)
         log.info("run.audited", run_id=event.run_id, audit_event=event.event, text=event.text)
 
     @activity.defn
     async def mark_judged(self, run_id: str) -> None:
         """Stand in history, among the messages, where some of them have been judged."""
-        check_run(run_id)
+        require_run_caller(run_id)
 
     async def _trust(self, claims: set[KeyClaim], given: Iterable[ApprovalRecord]) -> Trust:
         """Say whose signatures count now: of tokens that came, of approvals given before."""
@@ -184,40 +192,74 @@ class PolicyActivities:
         published = {one.issuer for one in policy.issuers if is_address(one.jwks)}
         proofs = (record.proof for record in given if record.proof is not None)
         kept = {KeyClaim(one.issuer, one.key) for one in proofs if one.issuer not in published}
-        return Trust(policy.groups, await self._keyring.trusted(claims | kept))
+        return Trust(policy.groups, await self._keyring.find_issuers(claims | kept))
 
-    def _rule(self, asked: AuthorizeCalls, call: AnyCall, known: _Known) -> Ruling:
+    def _rule(self, asked: AuthorizeCalls, call: AnyCall, known: _CurrentFacts) -> Ruling:
         tool = self._registry.get(call.name) if call.name in asked.visible_tools else None
         if tool is None:
             visible = ", ".join(asked.visible_tools) or "none"
             return Refused(
                 call_id=call.call_id,
-                tool=clipped(call.name, LONGEST_QUOTE),
+                tool=clip_chars(call.name, MAX_QUOTE_CHARS),
                 type="unknown_tool",
-                reason=f"no tool {clipped(call.name, LONGEST_QUOTE)!r} (known: {visible})",
+                reason=f"no tool {clip_chars(call.name, MAX_QUOTE_CHARS)!r} (known: {visible})",
                 next_valid_actions=("use one of the known tools", "answer without a tool"),
             )
         if isinstance(call, MalformedCall):
-            return _invalid(call, "the arguments are no JSON object")
+            return _refuse_arguments(call, "the arguments are no JSON object")
         if objections := tool.objections(call.arguments):
-            return _invalid(call, "; ".join(objections))
-        return self._decided(asked, call, tool, known)
+            return _refuse_arguments(call, "; ".join(objections))
+        return self._decide(asked, call, tool, known)
 
-    def _decided(self, asked: AuthorizeCalls, call: ToolCall, tool: Tool, known: _Known) -> Ruling:
+    def _decide(
+        self, asked: AuthorizeCalls, call: ToolCall, tool: Tool, known: _CurrentFacts
+    ) -> Ruling:
         written = call.arguments
         try:
-            call = call.model_copy(update={"arguments": tool.completed(written)})
+            call = call.model_copy(update={"arguments": tool.fill_defaults(written)})
             values = tool.values(call.arguments)
         except ToolError as error:
-            return _invalid(call, error.reason)
-        facts = DecisionFacts(
+            return _refuse_arguments(call, error.reason)
+        facts = self._build_facts(asked, call, tool, values, known)
+        shown = self._rule_on_undo(tool, CallContext(call, tool.contract, facts))
+        given = tuple(one for one in asked.approvals if matches_shown_undo(one, shown))
+        case = CallContext(call, tool.contract, facts._replace(approvals=given))
+        harmless = tool.contract.risk.changes_nothing or is_safe_request(case)
+        decision = decide(call, tool.contract, case.facts, self._surroundings.policy)
+        doing, where = self._select_tool(tool, decision), self._surroundings
+        return Decided(
+            call_id=call.call_id,
+            tool=call.name,
+            arguments_digest=digest(call.arguments),
+            risk=tool.contract.risk,
+            scope=clip_chars(_scope(tool, values), MAX_QUOTE_CHARS),
+            decision=_clip_decision(decision),
+            filled=call.diff_arguments(written),
+            effect="" if harmless else fingerprint_effect(call.name, values),
+            canonical=None if harmless else _canonical(call, values),
+            undo=shown
+            if isinstance(decision, ApprovalRequired)
+            else self._rule_on_undo(doing, case),
+            basis=basis(doing, where.policy, where.environment) if doing else "",
+            draft_risk=doing.contract.risk if doing and doing is not tool else None,
+        )
+
+    def _build_facts(
+        self,
+        asked: AuthorizeCalls,
+        call: ToolCall,
+        tool: Tool,
+        values: JsonObject,
+        known: _CurrentFacts,
+    ) -> DecisionFacts:
+        return DecisionFacts(
             tenant=asked.tenant,
             actor=asked.actor,
             agent=asked.agent,
             path=asked.path,
             now=asked.now,
             environment=self._surroundings.environment,
-            draft=_draft(asked, call, tool),
+            draft=_find_draft(asked, call, tool),
             unresolved=asked.unresolved,
             done=asked.done,
             lost=asked.lost,
@@ -226,28 +268,8 @@ class PolicyActivities:
             values=values,
             issuers=known.issuers,
         )
-        shown = self._undo(tool, Case(call, tool.contract, facts))
-        given = tuple(one for one in asked.approvals if as_shown(one, shown))
-        case = Case(call, tool.contract, facts._replace(approvals=given))
-        harmless = tool.contract.risk.changes_nothing or only_asks(case)
-        decision = decide(call, tool.contract, case.facts, self._surroundings.policy)
-        doing, where = self._doing(tool, decision), self._surroundings
-        return Decided(
-            call_id=call.call_id,
-            tool=call.name,
-            arguments_digest=digest(call.arguments),
-            risk=tool.contract.risk,
-            scope=clipped(_scope(tool, values), LONGEST_QUOTE),
-            decision=_fitting(decision),
-            filled=call.beyond(written),
-            effect="" if harmless else effect(call.name, values),
-            canonical=None if harmless else _canonical(call, values),
-            undo=shown if isinstance(decision, ApprovalRequired) else self._undo(doing, case),
-            basis=basis(doing, where.policy, where.environment) if doing else "",
-            draft_risk=doing.contract.risk if doing and doing is not tool else None,
-        )
 
-    def _doing(self, tool: Tool, decision: Decision) -> Tool | None:
+    def _select_tool(self, tool: Tool, decision: Decision) -> Tool | None:
         """Return the tool that runs by a decision; null where none does, or not yet."""
         match decision:
             case RunAsDraftOnly(draft=name):
@@ -257,7 +279,7 @@ class PolicyActivities:
             case ApprovalRequired() | AskUser() | Deny():
                 return None
 
-    def _undo(self, doing: Tool | None, act: Case) -> UndoRuling | None:
+    def _rule_on_undo(self, doing: Tool | None, act: CallContext) -> UndoRuling | None:
         """Rule on what would take back what a tool does, if anything could."""
         undo = doing and doing.contract.undo and self._registry.get(doing.contract.undo)
         if not undo:
@@ -266,13 +288,17 @@ class PolicyActivities:
         try:
             values = undo.values(call.arguments)
         except ToolError as error:
-            return unfit(undo.contract, clipped(error.reason, LONGEST_RULING))
+            return deny_invalid_arguments(
+                undo.contract, clip_chars(error.reason, MAX_RULING_REASON_CHARS)
+            )
         facts = act.facts._replace(values=values, draft=None, switches=(), lost=False)
-        ruling = rule_on(Case(call, undo.contract, facts), act, self._surroundings.policy)
-        return ruling.model_copy(update={"reason": clipped(ruling.reason, LONGEST_RULING)})
+        ruling = rule_on(CallContext(call, undo.contract, facts), act, self._surroundings.policy)
+        return ruling.model_copy(
+            update={"reason": clip_chars(ruling.reason, MAX_RULING_REASON_CHARS)}
+        )
 
 
-def _late(message: Message) -> Verdict:
+def _reject_after_reset(message: Message) -> Verdict:
     return Verdict(
         accepted=False,
         request_id=message.request_id,
@@ -281,58 +307,67 @@ def _late(message: Message) -> Verdict:
     )
 
 
-def _draft(asked: AuthorizeCalls, call: ToolCall, tool: Tool) -> Draft | None:
+def _find_draft(asked: AuthorizeCalls, call: ToolCall, tool: Tool) -> Draft | None:
     """Return the draft of a call, if the tool that is its draft variant today made it."""
     wanted = (call.call_id, tool.contract.draft)
     return next((one for one in asked.drafts if (one.call_id, one.tool) == wanted), None)
 
 
-def _invalid(call: AnyCall, reason: str) -> Refused:
+def _refuse_arguments(call: AnyCall, reason: str) -> Refused:
     return Refused(
         call_id=call.call_id,
         tool=call.name,
         type="invalid_arguments",
-        reason=clipped(reason, LONGEST_RULING),
+        reason=clip_chars(reason, MAX_RULING_REASON_CHARS),
         next_valid_actions=("correct the arguments and call again",),
     )
 
 
-def _fitting(decision: Decision) -> Decision:
+def _clip_decision(decision: Decision) -> Decision:
     """Cut what a decision quotes of the arguments; all rulings of a turn are one payload."""
-    reason = clipped(decision.reason, LONGEST_RULING)
+    reason = clip_chars(decision.reason, MAX_RULING_REASON_CHARS)
     if isinstance(decision, Deny):
-        actions = tuple(clipped(action, LONGEST_QUOTE) for action in decision.next_valid_actions)
+        actions = tuple(
+            clip_chars(action, MAX_QUOTE_CHARS) for action in decision.next_valid_actions
+        )
         return decision.model_copy(update={"reason": reason, "next_valid_actions": actions})
     return decision.model_copy(update={"reason": reason})
 
 
-def _together(rulings: tuple[Ruling, ...]) -> tuple[Ruling, ...]:
+def _fit_into_payload(rulings: tuple[Ruling, ...]) -> tuple[Ruling, ...]:
     """Cut what rulings quote of their calls, where it is more than may be sent at once."""
-    return rulings if size(rulings) <= RULINGS else tuple(map(_in_brief, rulings))
+    return rulings if size(rulings) <= MAX_RULINGS_BYTES else tuple(map(_shorten_ruling, rulings))
 
 
-def _in_brief(ruling: Ruling) -> Ruling:
+def _shorten_ruling(ruling: Ruling) -> Ruling:
     if isinstance(ruling, Refused):
-        fewer = {"tool": cut(ruling.tool, BRIEF), "reason": cut(ruling.reason, BRIEF)}
-        return ruling.model_copy(update={**fewer, "next_valid_actions": _cut(ruling)})
+        fewer = {
+            "tool": cut_with_note(ruling.tool, MAX_BRIEF_TEXT_BYTES),
+            "reason": cut_with_note(ruling.reason, MAX_BRIEF_TEXT_BYTES),
+        }
+        return ruling.model_copy(update={**fewer, "next_valid_actions": _shorten_actions(ruling)})
     decision = ruling.decision
-    decision = decision.model_copy(update={"reason": cut(decision.reason, BRIEF)})
+    decision = decision.model_copy(
+        update={"reason": cut_with_note(decision.reason, MAX_BRIEF_TEXT_BYTES)}
+    )
     if isinstance(decision, Deny):
-        decision = decision.model_copy(update={"next_valid_actions": _cut(decision)})
+        decision = decision.model_copy(update={"next_valid_actions": _shorten_actions(decision)})
     undo = ruling.undo
     if undo is not None:
-        undo = undo.model_copy(update={"reason": cut(undo.reason, BRIEF)})
-    fewer = {"scope": cut(ruling.scope, BRIEF), "canonical": None}
+        undo = undo.model_copy(update={"reason": cut_with_note(undo.reason, MAX_BRIEF_TEXT_BYTES)})
+    fewer = {"scope": cut_with_note(ruling.scope, MAX_BRIEF_TEXT_BYTES), "canonical": None}
     return ruling.model_copy(update={**fewer, "decision": decision, "undo": undo})
 
 
-def _cut(refusal: Refused | Deny) -> tuple[str, ...]:
-    return tuple(cut(action, BRIEF) for action in refusal.next_valid_actions)
+def _shorten_actions(refusal: Refused | Deny) -> tuple[str, ...]:
+    return tuple(
+        cut_with_note(action, MAX_BRIEF_TEXT_BYTES) for action in refusal.next_valid_actions
+    )
 
 
 def _canonical(call: ToolCall, values: JsonObject) -> JsonObject | None:
     """Return what the audit keeps of arguments that are written otherwise than the tool sees."""
-    if values == call.arguments or len(canonical_json(values)) > LARGEST_CANONICAL:
+    if values == call.arguments or len(canonical_json(values)) > MAX_CANONICAL_BYTES:
         return None
     return values
 
@@ -343,12 +378,12 @@ def _scope(tool: Tool, values: JsonObject) -> str:
     return f"{scope.kind}:{named}" if named is not None else scope.kind
 
 
-def _bounded(verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
+def _limit_reasons(verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
     """Leave out why, where so many are refused at once that nobody would read it."""
     spelled, kept = 0, list[Verdict]()
     for verdict in verdicts:
         spelled += not verdict.accepted
-        many = not verdict.accepted and spelled > SPELLED_OUT
+        many = not verdict.accepted and spelled > MAX_REFUSAL_REASONS
         reason = f"refused: {verdict.code}" if many else verdict.reason
         kept.append(verdict.model_copy(update={"reason": reason}))
     return tuple(kept)

@@ -10,7 +10,7 @@ import structlog
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from holdfast.activities.callers import check_run
+from holdfast.activities.callers import require_run_caller
 from holdfast.activities.heartbeats import Heartbeater
 from holdfast.contracts.errors import HoldfastError, InvalidInput
 from holdfast.contracts.project import (
@@ -21,7 +21,7 @@ from holdfast.contracts.project import (
     WorkspaceSnapshot,
 )
 from holdfast.policy import project
-from holdfast.policy.project import Document, Place
+from holdfast.policy.project import Document, FileLocations
 from holdfast.tools.redaction import Redactor
 from holdfast.tools.workspaces import Workspaces
 
@@ -30,8 +30,8 @@ REFUSED = "WorkspaceRefused"
 FAILED = "WorkspaceFailed"
 """Types of failures; only the last may be gone when it is tried again."""
 
-_LONGEST_ERROR = 1_000
-_MOST_LOGGED = 20
+_MAX_ERROR_CHARS = 1_000
+_MAX_LOG_LINES = 20
 
 log = structlog.get_logger()
 
@@ -52,50 +52,52 @@ class ProjectActivities:
 
         What was copied already stays. The worker's own secrets leave no file.
         """
-        check_run(asked.run_id)
-        return await self._done(lambda: self._open(asked))
+        require_run_caller(asked.run_id)
+        return await self._run_in_thread(lambda: self._open(asked))
 
     @activity.defn
     async def snapshot_workspace(self, asked: SnapshotWorkspace) -> WorkspaceSnapshot:
         """Keep what is in the run's workspace now."""
-        check_run(asked.run_id)
-        return await self._done(lambda: self._workspaces.snapshot(asked.first_execution_run_id))
+        require_run_caller(asked.run_id)
+        return await self._run_in_thread(
+            lambda: self._workspaces.snapshot(asked.first_execution_run_id)
+        )
 
     @activity.defn
     async def restore_workspace(self, asked: RestoreWorkspace) -> WorkspaceSnapshot:
         """Make the run's workspace what it was at a snapshot."""
-        check_run(asked.run_id)
-        return await self._done(
+        require_run_caller(asked.run_id)
+        return await self._run_in_thread(
             lambda: self._workspaces.restore(asked.first_execution_run_id, asked.digest)
         )
 
-    async def _done(self, work: Callable[[], _T]) -> _T:
+    async def _run_in_thread(self, work: Callable[[], _T]) -> _T:
         """Do what blocks beside the loop that all runs share."""
         async with Heartbeater():
-            with self._telling():
+            with self._translate_errors():
                 return await asyncio.to_thread(work)
 
     def _open(self, asked: OpenProject) -> ProjectContext:
-        run, places = asked.first_execution_run_id, project.places(asked.path)
+        run, places = asked.first_execution_run_id, project.list_locations(asked.path)
         left_out = self._workspaces.fill(run, Path(asked.folder))
-        for one in left_out[:_MOST_LOGGED]:
-            log.info("project.left_out", path=self._cleared(one.path), reason=one.reason)
-        if len(left_out) > _MOST_LOGGED:
-            log.info("project.left_out_more", number=len(left_out) - _MOST_LOGGED)
-        context = project.merged(self._documents(run, places))
+        for one in left_out[:_MAX_LOG_LINES]:
+            log.info("project.left_out", path=self._redact(one.path), reason=one.reason)
+        if len(left_out) > _MAX_LOG_LINES:
+            log.info("project.left_out_more", number=len(left_out) - _MAX_LOG_LINES)
+        context = project.merge(self._documents(run, places))
         return context.model_copy(update={"workspace": self._workspaces.digest(run)})
 
-    def _documents(self, run: str, places: tuple[Place, ...]) -> Iterator[Document]:
+    def _documents(self, run: str, places: tuple[FileLocations, ...]) -> Iterator[Document]:
         for place in places:
             for path in place.paths:
                 if found := self._workspaces.read(run, path):
                     # Hidden characters go first: they could hide a secret, too.
-                    text = self._redactor.text(project.readable(found.content))
+                    text = self._redactor.text(project.decode_visible(found.content))
                     yield Document(path, place.source, found.digest, text, found.more)
                     break
 
     @contextmanager
-    def _telling(self) -> Generator[None]:
+    def _translate_errors(self) -> Generator[None]:
         """Turn what can go wrong into one line without secrets, and say whether to try again."""
         try:
             yield
@@ -110,10 +112,10 @@ class ProjectActivities:
             ) from None
 
     def _failure(self, message: str, kind: str) -> ApplicationError:
-        return ApplicationError(self._cleared(message), type=kind, non_retryable=kind != FAILED)
+        return ApplicationError(self._redact(message), type=kind, non_retryable=kind != FAILED)
 
-    def _cleared(self, text: str) -> str:
+    def _redact(self, text: str) -> str:
         """Names of files are words of whoever wrote them."""
-        return self._redactor.text(project.readable(text.encode(errors="replace")))[
-            :_LONGEST_ERROR
+        return self._redactor.text(project.decode_visible(text.encode(errors="replace")))[
+            :_MAX_ERROR_CHARS
         ]

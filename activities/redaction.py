@@ -19,12 +19,12 @@ from temporalio.worker import (
     Interceptor,
 )
 
-from holdfast.contracts.base import joined
-from holdfast.contracts.bounds import FAILURE, cut
-from holdfast.contracts.errors import HoldfastError, words
+from holdfast.contracts.base import repair_surrogates
+from holdfast.contracts.bounds import MAX_FAILURE_BYTES, cut_with_note
+from holdfast.contracts.errors import HoldfastError, safe_str
 from holdfast.tools.redaction import Redactor
 
-LARGE = 100_000
+MAX_INLINE_BYTES = 100_000
 """Bytes; clearing so many takes too long for the loop that all runs share."""
 
 _TOO_DEEP = "[redacted: nested too deeply to be checked]"
@@ -32,7 +32,7 @@ _TOO_DEEP = "[redacted: nested too deeply to be checked]"
 log = structlog.get_logger()
 
 
-class Redaction(Interceptor):
+class RedactionInterceptor(Interceptor):
     """
     Stands between all activities of a worker and history.
 
@@ -59,18 +59,18 @@ class _Inbound(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> RawValue:
         # A secret may be rotated while the activity still works with the old one.
         self._redactor.learn()
-        with _Failing(self._redactor):
-            return await self._cleared(await super().execute_activity(input))
+        with _ErrorRedaction(self._redactor):
+            return await self._redact(await super().execute_activity(input))
 
-    async def _cleared(self, result: object) -> RawValue:
+    async def _redact(self, result: object) -> RawValue:
         [payload] = activity.payload_converter().to_payloads([result])
-        if len(payload.data) > LARGE:
-            payload.data = await asyncio.to_thread(self._without_known, payload.data)
+        if len(payload.data) > MAX_INLINE_BYTES:
+            payload.data = await asyncio.to_thread(self._redact_known, payload.data)
         elif payload.data:
-            payload.data = self._without_known(payload.data)
+            payload.data = self._redact_known(payload.data)
         return RawValue(payload)
 
-    def _without_known(self, content: bytes) -> bytes:
+    def _redact_known(self, content: bytes) -> bytes:
         try:
             return self._redactor.json(content, lookalikes=False)
         except ValueError:
@@ -82,7 +82,7 @@ class _Inbound(ActivityInboundInterceptor):
             ) from None
 
 
-class _Failing:
+class _ErrorRedaction:
     """Whatever is raised through it leaves as a failure that has no secrets."""
 
     def __init__(self, redactor: Redactor) -> None:
@@ -97,9 +97,9 @@ class _Failing:
         _: TracebackType | None,
     ) -> None:
         if error is not None:
-            raise self._told(error) from None
+            raise self._redact_error(error) from None
 
-    def _told(self, error: BaseException) -> BaseException:
+    def _redact_error(self, error: BaseException) -> BaseException:
         """Return what stands for an error, whatever it raises itself when it is looked at."""
         with contextlib.suppress(Exception):
             return self._failure(error)
@@ -114,20 +114,20 @@ class _Failing:
             case ApplicationError():
                 self._log(error.__cause__)
                 return ApplicationError(
-                    self._clear(error.message),
-                    *(_cleared(detail, self._redactor) for detail in error.details),
-                    type=error.type and self._clear(error.type),
+                    self._redact_text(error.message),
+                    *(_redact_detail(detail, self._redactor) for detail in error.details),
+                    type=error.type and self._redact_text(error.type),
                     non_retryable=error.non_retryable,
                     next_retry_delay=error.next_retry_delay,
                     category=error.category,
                 )
             case _:
                 self._log(error)
-                kind = self._clear(type(error).__name__)
-                return ApplicationError(self._clear(words(error)), type=kind)
+                kind = self._redact_text(type(error).__name__)
+                return ApplicationError(self._redact_text(safe_str(error)), type=kind)
 
-    def _clear(self, text: str) -> str:
-        return cut(joined(self._redactor.text(text)), FAILURE)
+    def _redact_text(self, text: str) -> str:
+        return cut_with_note(repair_surrogates(self._redactor.text(text)), MAX_FAILURE_BYTES)
 
     def _log(self, error: BaseException | None) -> None:
         """
@@ -138,7 +138,7 @@ class _Failing:
         if error is not None and not isinstance(error, HoldfastError):
             stack = self._redactor.text("".join(traceback.format_exception(error)))
             kind = activity.info().activity_type
-            log.warning("activity.raised", activity=kind, stack=joined(stack))
+            log.warning("activity.raised", activity=kind, stack=repair_surrogates(stack))
 
 
 class _Outbound(ActivityOutboundInterceptor):
@@ -147,10 +147,10 @@ class _Outbound(ActivityOutboundInterceptor):
         self._redactor = redactor
 
     def heartbeat(self, *details: Any) -> None:  # noqa: ANN401 -- as the SDK says it
-        super().heartbeat(*(_cleared(detail, self._redactor) for detail in details))
+        super().heartbeat(*(_redact_detail(detail, self._redactor) for detail in details))
 
 
-def _cleared(detail: object, redactor: Redactor) -> JsonValue:
+def _redact_detail(detail: object, redactor: Redactor) -> JsonValue:
     """Return a detail as JSON; of what is none, its words are."""
     try:
         return from_json(redactor.json(to_json(detail, serialize_unknown=True)))

@@ -5,76 +5,83 @@ from contextlib import contextmanager
 
 from pydantic_core import from_json
 
-from holdfast.contracts.base import digest, mended
-from holdfast.contracts.bounds import MOST_CALLS, PROVIDER_STATE, REPLY, size
+from holdfast.contracts.base import digest, repair_surrogates_in
+from holdfast.contracts.bounds import (
+    MAX_CALLS_PER_REPLY,
+    MAX_PROVIDER_STATE_BYTES,
+    MAX_REPLY_BYTES,
+    size,
+)
 from holdfast.contracts.errors import ModelRejected, ModelUnavailable
 from holdfast.contracts.model import ModelReply
 from holdfast.contracts.tools import AnyCall
 
-LONGEST_NAME = 200
+MAX_NAME_CHARS = 200
 """Characters of a tool's name or a call's id; they come back in rulings, results and summaries."""
 
-_ROOM = 40
+_RESERVED_LEVELS = 40
 """Levels that history may wrap around a reply, of the 200 that can be read."""
 
 
-def legible(reply: ModelReply) -> ModelReply:
+def repair_unicode(reply: ModelReply) -> ModelReply:
     """Return a reply with nothing but whole characters: halves of them can't be written."""
     try:
         reply.model_dump_json()
     except ValueError:
-        with _written_at_all(reply):
-            return ModelReply.model_validate(mended(reply.model_dump(mode="json")))
+        with _require_serializable(reply):
+            return ModelReply.model_validate(repair_surrogates_in(reply.model_dump(mode="json")))
     return reply
 
 
-def named(reply: ModelReply) -> ModelReply:
+def shorten_names(reply: ModelReply) -> ModelReply:
     """Return a reply whose calls have names and ids of a length that can be repeated."""
-    if all(_short(call) is call for call in reply.calls):
+    if all(_shorten_call(call) is call for call in reply.calls):
         return reply
-    return reply.model_copy(update={"calls": tuple(map(_short, reply.calls))})
+    return reply.model_copy(update={"calls": tuple(map(_shorten_call, reply.calls))})
 
 
-def _short(call: AnyCall) -> AnyCall:
-    if max(len(call.name), len(call.call_id)) <= LONGEST_NAME:
+def _shorten_call(call: AnyCall) -> AnyCall:
+    if max(len(call.name), len(call.call_id)) <= MAX_NAME_CHARS:
         return call
-    return call.model_copy(update={"name": _cut(call.name), "call_id": _cut(call.call_id)})
+    return call.model_copy(
+        update={"name": _shorten_name(call.name), "call_id": _shorten_name(call.call_id)}
+    )
 
 
-def _cut(name: str) -> str:
+def _shorten_name(name: str) -> str:
     """Keep two names apart that differ; none as long as what is left is a tool's."""
-    if len(name) <= LONGEST_NAME:
+    if len(name) <= MAX_NAME_CHARS:
         return name
     mark = f"_cut_{digest(name)[:16]}"
-    return name[: LONGEST_NAME - len(mark)] + mark
+    return name[: MAX_NAME_CHARS - len(mark)] + mark
 
 
-def fitting(reply: ModelReply) -> ModelReply:
+def enforce(reply: ModelReply) -> ModelReply:
     """
     Return a reply as it is. Raises ModelError where history can't hold it.
 
     Another reply to the same request may be flatter or ask for less, but it won't be shorter by
     a megabyte.
     """
-    with _written_at_all(reply):
+    with _require_serializable(reply):
         written = reply.model_dump_json().encode()
-        from_json(b"[" * _ROOM + written + b"]" * _ROOM)
-    if len(written) > REPLY:
+        from_json(b"[" * _RESERVED_LEVELS + written + b"]" * _RESERVED_LEVELS)
+    if len(written) > MAX_REPLY_BYTES:
         raise ModelRejected(
-            f"the reply has {len(written):,} bytes, and history holds {REPLY:,}: lower "
+            f"the reply has {len(written):,} bytes, and history holds {MAX_REPLY_BYTES:,}: lower "
             "max_output_tokens, or what hosted tools may fetch",
             usage=reply.usage,
         )
-    if (kept := size(reply.provider_state)) > PROVIDER_STATE:
+    if (kept := size(reply.provider_state)) > MAX_PROVIDER_STATE_BYTES:
         raise ModelRejected(
-            f"the provider wants {kept:,} bytes kept, and {PROVIDER_STATE:,} is most: use another "
-            "strategy or another model",
+            f"the provider wants {kept:,} bytes kept, and {MAX_PROVIDER_STATE_BYTES:,} is most: "
+            "use another strategy or another model",
             usage=reply.usage,
         )
-    if len(reply.calls) > MOST_CALLS:
+    if len(reply.calls) > MAX_CALLS_PER_REPLY:
         raise ModelUnavailable(
-            f"the reply asks for {len(reply.calls)} calls at once, and {MOST_CALLS} is the limit: "
-            "wait, or use another model",
+            f"the reply asks for {len(reply.calls)} calls at once, and {MAX_CALLS_PER_REPLY} is "
+            "the limit: wait, or use another model",
             kind="unreadable",
             usage=reply.usage,
         )
@@ -82,7 +89,7 @@ def fitting(reply: ModelReply) -> ModelReply:
 
 
 @contextmanager
-def _written_at_all(reply: ModelReply) -> Generator[None]:
+def _require_serializable(reply: ModelReply) -> Generator[None]:
     try:
         yield
     except (ValueError, RecursionError):

@@ -8,7 +8,7 @@ from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.client import Client, WorkflowHandle, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
-from holdfast.activities.callers import asking
+from holdfast.activities.callers import find_calling_execution
 from holdfast.contracts.approvals import PendingPage
 from holdfast.contracts.model import Prefix
 from holdfast.contracts.transcript import TranscriptPage
@@ -22,10 +22,12 @@ SEARCH_ATTRIBUTES = {
     "AgentPending": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST,
 }
 
-RESOURCES = {resource_claims.ATTRIBUTE: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST}
+RESOURCE_SEARCH_ATTRIBUTES = {
+    resource_claims.ATTRIBUTE: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST
+}
 """Its own: what finds runs that are at the same resource can be missing without the rest."""
 
-PATIENCE = timedelta(seconds=10)
+QUERY_TIMEOUT = timedelta(seconds=10)
 """So long a run may take to say what it waits for."""
 
 log = structlog.get_logger()
@@ -40,21 +42,24 @@ class TemporalRuns:
 
     async def prefix(self) -> Prefix:
         """Return instructions and tool schemas of the run that asks."""
-        return await self._asking().query("prefix", result_type=Prefix)
+        return await self._find_calling_run().query("prefix", result_type=Prefix)
 
     async def transcript_page(self, offset: int, limit: int, digest: str) -> TranscriptPage:
         """Return a part of the transcript of the run that asks, up to the place of a digest."""
         page = {"offset": offset, "limit": limit, "digest": digest}
-        return await self._asking().query("context", page, result_type=TranscriptPage)
+        return await self._find_calling_run().query("context", page, result_type=TranscriptPage)
 
     async def waits_for(self, request_id: str) -> bool:
         """Whether the run that asks still waits for a decision; where nobody can tell it may."""
-        run = self._asking()
+        run = self._find_calling_run()
         offset: int | None = 0
         while offset is not None:
             try:
                 page = await run.query(
-                    "pending", {"offset": offset}, result_type=PendingPage, rpc_timeout=PATIENCE
+                    "pending",
+                    {"offset": offset},
+                    result_type=PendingPage,
+                    rpc_timeout=QUERY_TIMEOUT,
                 )
             except (RPCError, WorkflowQueryFailedError):
                 return True
@@ -63,8 +68,8 @@ class TemporalRuns:
             offset = page.next_offset
         return False
 
-    def _asking(self) -> WorkflowHandle[object, object]:
-        execution = asking()
+    def _find_calling_run(self) -> WorkflowHandle[object, object]:
+        execution = find_calling_execution()
         return self._client.get_workflow_handle(execution.run_id, run_id=execution.id)
 
     async def searchable(self) -> bool:
@@ -81,7 +86,7 @@ class TemporalRuns:
 
     async def resources_searchable(self) -> bool:
         """Whether runs can be searched by the resources that they are at."""
-        return RESOURCES.items() <= (await self._attributes()).items()
+        return RESOURCE_SEARCH_ATTRIBUTES.items() <= (await self._attributes()).items()
 
     async def _attributes(self) -> dict[str, IndexedValueType.ValueType]:
         if self._known is None:

@@ -8,14 +8,14 @@ from pydantic_core import from_json, to_json
 from temporalio.exceptions import ApplicationError
 
 from holdfast.activities.callers import NOT_AS_DECIDED
-from holdfast.activities.redaction import LARGE, is_cancellation
-from holdfast.contracts.bounds import REPORT, readable
-from holdfast.contracts.errors import ToolCrashed, ToolError, ToolTimeout, words
+from holdfast.activities.redaction import MAX_INLINE_BYTES, is_cancellation
+from holdfast.contracts.bounds import MAX_PROGRESS_BYTES, is_readable_json
+from holdfast.contracts.errors import ToolCrashed, ToolError, ToolTimeout, safe_str
 from holdfast.contracts.tools import ToolSuccess
 from holdfast.tools.context import UNREADABLE_REPORT
-from holdfast.tools.redaction import WITHHELD, Redactor, withheld
+from holdfast.tools.redaction import WITHHELD, Redactor, withhold_values
 
-MOST_DETAILS = 10
+MAX_DETAILS = 10
 """Of what a tool raises."""
 
 _WITHHELD_SUMMARY = "done; texts and numbers of the result are withheld, the tool delivers them"
@@ -33,23 +33,23 @@ class SecretFilter:
         self._redactor = redactor
         self._withholds = withholds
 
-    async def cleared(self, content: bytes) -> bytes | None:
+    async def redact(self, content: bytes) -> bytes | None:
         """Return a result without secrets; null for one that can't be read."""
-        if len(content) > LARGE:
-            return await asyncio.to_thread(self._cleared, content)
-        return self._cleared(content)
+        if len(content) > MAX_INLINE_BYTES:
+            return await asyncio.to_thread(self._redact_inline, content)
+        return self._redact_inline(content)
 
-    def summarized(self, result: ToolSuccess) -> ToolSuccess:
+    def redact_summary(self, result: ToolSuccess) -> ToolSuccess:
         """Say in the summary of a result what was withheld of it."""
         return (
             result.model_copy(update={"summary": _WITHHELD_SUMMARY}) if self._withholds else result
         )
 
-    def report(self, progress: JsonValue) -> JsonValue:
+    def redact_report(self, progress: JsonValue) -> JsonValue:
         """Return what a tool may report."""
-        return self._told(to_json(progress))
+        return self._filter_json(to_json(progress))
 
-    def refusal(self, error: ToolError, *, by_tool: bool = True) -> ToolError:
+    def redact_refusal(self, error: ToolError, *, by_tool: bool = True) -> ToolError:
         """Return what a tool refuses with, or its worker, without secrets; the model reads it."""
         if by_tool and self._withholds:
             error.reason, error.next_valid_actions = WITHHELD, ()
@@ -84,7 +84,7 @@ class SecretFilter:
             case ApplicationError():
                 return ApplicationError(
                     WITHHELD if self._withholds else error.message,
-                    *(self._detail(detail) for detail in error.details[:MOST_DETAILS]),
+                    *(self._detail(detail) for detail in error.details[:MAX_DETAILS]),
                     type=_named(error.type),
                     non_retryable=error.non_retryable,
                     next_retry_delay=error.next_retry_delay,
@@ -94,23 +94,25 @@ class SecretFilter:
                 return ApplicationError(self._words(error), type=_named(type(error).__name__))
 
     def _words(self, error: BaseException) -> str:
-        said = words(error)
+        said = safe_str(error)
         return WITHHELD if self._withholds and said else said
 
     def _detail(self, detail: object) -> JsonValue:
-        return self._told(to_json(detail, serialize_unknown=True))
+        return self._filter_json(to_json(detail, serialize_unknown=True))
 
-    def _told(self, content: bytes) -> JsonValue:
-        if len(content) > REPORT:
-            return f"a report of {len(content):,} bytes is left out: {REPORT:,} is most"
-        if not readable(content):
+    def _filter_json(self, content: bytes) -> JsonValue:
+        if len(content) > MAX_PROGRESS_BYTES:
+            return (
+                f"a report of {len(content):,} bytes is left out: {MAX_PROGRESS_BYTES:,} is most"
+            )
+        if not is_readable_json(content):
             return UNREADABLE_REPORT
-        return from_json(withheld(content) if self._withholds else content)
+        return from_json(withhold_values(content) if self._withholds else content)
 
-    def _cleared(self, content: bytes) -> bytes | None:
-        if not readable(content):
+    def _redact_inline(self, content: bytes) -> bytes | None:
+        if not is_readable_json(content):
             return None
-        return self._redactor.json(withheld(content) if self._withholds else content)
+        return self._redactor.json(withhold_values(content) if self._withholds else content)
 
 
 def _named(kind: str | None) -> str | None:

@@ -8,7 +8,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from holdfast.contracts.base import JsonObject, digest
-from holdfast.contracts.content import unfenced
+from holdfast.contracts.content import strip_fence
 from holdfast.contracts.model import ModelReply
 from holdfast.tools.schema import SchemaCheck, lines
 
@@ -21,7 +21,7 @@ UNKNOWN_SHAPE = (
 )
 
 
-def checked(reply: ModelReply, schema: JsonObject | None, shapes: Shapes) -> ModelReply:
+def validate(reply: ModelReply, schema: JsonObject | None, shapes: Shapes) -> ModelReply:
     """
     Return a reply with its answer as data, or with what its schema and its model object to.
 
@@ -29,7 +29,7 @@ def checked(reply: ModelReply, schema: JsonObject | None, shapes: Shapes) -> Mod
     """
     if schema is None or reply.calls or reply.stop != "end_turn":
         return reply
-    said = unfenced(reply.text)
+    said = strip_fence(reply.text)
     try:
         output: JsonValue = from_json(said)
         # The other parser lets a number through that is larger than any: history would lose it.

@@ -23,10 +23,15 @@ from temporalio.common import RawValue, WorkflowIDConflictPolicy, WorkflowIDReus
 from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.contracts.errors import HoldfastError
-from holdfast.contracts.switches import SWITCHES_TYPE, SwitchSignal, SwitchState, switches_id
-from holdfast.policy.switches import after_signal, opened
+from holdfast.contracts.switches import (
+    SWITCHES_WORKFLOW_TYPE,
+    SwitchSignal,
+    SwitchState,
+    switches_id,
+)
+from holdfast.policy.switches import after_signal, parse_state
 
-POLL = timedelta(seconds=5)
+POLL_TIMEOUT = timedelta(seconds=5)
 """
 How long one look for news may take. The server answers sooner, if only to say that there are none.
 
@@ -41,7 +46,7 @@ A signal that comes meanwhile is recorded when the task ends: after milliseconds
 time if the worker dies with it.
 """
 
-_ENDS = {
+_CLOSE_EVENTS = {
     EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED,
     EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED,
     EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW,
@@ -81,17 +86,17 @@ class SwitchHistory:
         )
         try:
             answer = await self._client.workflow_service.describe_workflow_execution(
-                request, timeout=POLL
+                request, timeout=POLL_TIMEOUT
             )
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return None
             raise
         found = answer.workflow_execution_info
-        if found.type.name != SWITCHES_TYPE:
+        if found.type.name != SWITCHES_WORKFLOW_TYPE:
             raise HoldfastError(
                 f"workflow {self._id!r} is a {found.type.name!r}: end it, its id belongs to the "
-                f"kill switch ({SWITCHES_TYPE})"
+                f"kill switch ({SWITCHES_WORKFLOW_TYPE})"
             )
         running = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_RUNNING
         return Execution(found.execution.run_id, found.status == running)
@@ -108,7 +113,7 @@ class SwitchHistory:
         )
         # Without the SDK's own retries: they would hide for how long nothing was heard.
         return await self._client.workflow_service.get_workflow_execution_history(
-            request, timeout=POLL
+            request, timeout=POLL_TIMEOUT
         )
 
     async def after(self, reading: Reading, events: Iterable[HistoryEvent]) -> Reading:
@@ -116,10 +121,10 @@ class SwitchHistory:
         for event in events:
             if event.event_id > reading.event_id:
                 state = await self._after(reading.state, event)
-                reading = Reading(state, event.event_id, event.event_type in _ENDS)
+                reading = Reading(state, event.event_id, event.event_type in _CLOSE_EVENTS)
         return reading
 
-    async def whole(self, run_id: str) -> Reading:
+    async def read_execution(self, run_id: str) -> Reading:
         """
         Read all that there is of an execution. Raises RPCError or HoldfastError.
 
@@ -151,9 +156,13 @@ class SwitchHistory:
     async def read(self) -> SwitchState:
         """Return what is switched off now. Raises RPCError or HoldfastError."""
         execution = await self.latest()
-        return SwitchState() if execution is None else (await self.whole(execution.run_id)).state
+        return (
+            SwitchState()
+            if execution is None
+            else (await self.read_execution(execution.run_id)).state
+        )
 
-    async def opened(self) -> Execution:
+    async def ensure_open(self) -> Execution:
         """Return the open execution; one is started if there is none. Raises as `read`."""
         execution = await self.latest()
         while execution is None or not execution.is_open:
@@ -184,9 +193,11 @@ class SwitchHistory:
 
         An execution that somebody ended switches nothing on. If one is open by now, it stays.
         """
-        state = SwitchState() if before is None else (await self.whole(before.run_id)).state
+        state = (
+            SwitchState() if before is None else (await self.read_execution(before.run_id)).state
+        )
         await self._client.start_workflow(
-            SWITCHES_TYPE,
+            SWITCHES_WORKFLOW_TYPE,
             state,
             id=self._id,
             task_queue=self._task_queue,
@@ -203,7 +214,7 @@ class SwitchHistory:
             started = event.workflow_execution_started_event_attributes
             if _knows_of([event]):
                 return state
-            return opened(await self._value(started.input.payloads))
+            return parse_state(await self._value(started.input.payloads))
         if event.HasField("workflow_execution_signaled_event_attributes"):
             signal = event.workflow_execution_signaled_event_attributes
             content = await self._content(signal.input.payloads)

@@ -22,15 +22,15 @@ class KillSwitch(Protocol):
         ...
 
 
-PATIENCE = 5.0
+TIMEOUT_SECONDS = 5.0
 """Seconds that a decision waits for what is switched off; without it there is none."""
 
 
-RECONNECT = 0.5
+RECONNECT_SECONDS = 0.5
 """Seconds between attempts to reach a server that went away."""
 
 
-_SILENCE = {RPCStatusCode.CANCELLED, RPCStatusCode.DEADLINE_EXCEEDED}
+_POLL_TIMEOUT_STATUSES = {RPCStatusCode.CANCELLED, RPCStatusCode.DEADLINE_EXCEEDED}
 
 
 log = structlog.get_logger()
@@ -55,7 +55,7 @@ class TemporalKillSwitch:
     async def current(self) -> tuple[Switch, ...]:
         """Return what is switched off. Raises HoldfastError when nobody can tell."""
         while (known := self._known) is None:
-            await self._next_news()
+            await self._wait_for_update()
         return known.switches
 
     async def close(self) -> None:
@@ -76,7 +76,7 @@ class TemporalKillSwitch:
     ) -> None:
         await self.close()
 
-    async def _next_news(self) -> None:
+    async def _wait_for_update(self) -> None:
         if self._closed:
             raise HoldfastError("this worker stops; whatever was to run may run on another")
         if self._following is not None and self._following.done():
@@ -87,7 +87,7 @@ class TemporalKillSwitch:
             # In a context of its own: whoever asks first is mostly an activity.
             self._following = asyncio.create_task(self._follow(), context=Context())
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 await self._news.wait()
         except TimeoutError:
             raise HoldfastError(
@@ -98,19 +98,19 @@ class TemporalKillSwitch:
         try:
             while True:
                 try:
-                    await self._follow_one()
+                    await self._follow_execution()
                 except RPCError as error:
-                    await self._lost(f"{error.message} ({error.status.name.lower()})")
+                    await self._back_off(f"{error.message} ({error.status.name.lower()})")
                 except HoldfastError as error:
-                    await self._lost(str(error))
+                    await self._back_off(str(error))
         finally:
             self._known = None
             self._news.set()
 
-    async def _follow_one(self) -> None:
+    async def _follow_execution(self) -> None:
         """Follow one execution until it ends: somebody ended it, or it goes on in another."""
-        execution = await self._history.opened()
-        reading = await self._history.whole(execution.run_id)
+        execution = await self._history.ensure_open()
+        reading = await self._history.read_execution(execution.run_id)
         token = b""
         while not reading.has_ended:
             self._known = reading.state
@@ -118,20 +118,20 @@ class TemporalKillSwitch:
             try:
                 page = await self._history.page(execution.run_id, token, wait=True)
             except RPCError as error:
-                if error.status in _SILENCE:
+                if error.status in _POLL_TIMEOUT_STATUSES:
                     break  # perhaps nothing was to be told; that shows when it is read again
                 raise
             reading = await self._history.after(reading, page.history.events)
             token = page.next_page_token
-        self._unknown()
+        self._forget()
 
-    async def _lost(self, trouble: str) -> None:
+    async def _back_off(self, trouble: str) -> None:
         if self._known is not None or trouble != self._trouble:
             log.warning("switches.lost", trouble=trouble, effect="nothing is decided meanwhile")
         self._trouble = trouble
-        self._unknown()
-        await asyncio.sleep(RECONNECT)
+        self._forget()
+        await asyncio.sleep(RECONNECT_SECONDS)
 
-    def _unknown(self) -> None:
+    def _forget(self) -> None:
         self._known = None
         self._news.clear()

@@ -5,19 +5,23 @@ from collections.abc import Sequence
 from temporalio import activity
 from temporalio.common import RawValue
 
-from holdfast.activities.callers import check_basis, check_execution, check_run
+from holdfast.activities.callers import (
+    require_run_caller,
+    require_same_basis,
+    require_same_execution,
+)
 from holdfast.activities.heartbeats import Heartbeater
 from holdfast.activities.policy import Basis
 from holdfast.activities.secret_filter import SecretFilter
 from holdfast.activities.switches import KillSwitch
 from holdfast.contracts.errors import HoldfastError, ToolDenied, ToolError
 from holdfast.contracts.tools import Risk, ToolFailure, ToolInvocation, ToolResult
-from holdfast.policy.switches import refusal, switched_off
+from holdfast.policy.switches import describe_switch, find_switch
 from holdfast.tools.artifacts import ArtifactStore
-from holdfast.tools.execution import Place
+from holdfast.tools.execution import Executor
 from holdfast.tools.redaction import Redactor
 from holdfast.tools.registry import ToolRegistry
-from holdfast.tools.results import attempted, failure, success, unreadable
+from holdfast.tools.results import failure, success, unknown_outcome, unreadable
 from holdfast.tools.tool import Tool
 
 
@@ -27,7 +31,7 @@ class ToolActivities:
     def __init__(
         self,
         registry: ToolRegistry,
-        place: Place,
+        place: Executor,
         artifacts: ArtifactStore,
         switchboard: KillSwitch,
         redactor: Redactor,
@@ -51,19 +55,19 @@ class ToolActivities:
         name = activity.info().activity_type
         converter = activity.payload_converter()
         invocation = converter.from_payload(payloads[0].payload, ToolInvocation)
-        check_run(invocation.run_id)
+        require_run_caller(invocation.run_id)
         if invocation.purpose != "reconcile":  # which begins nothing
-            check_execution(invocation.allowed_in)
+            require_same_execution(invocation.allowed_in)
         tool = self._registry.get(name)
         if tool is None:
             gone = ToolError("unknown_tool", f"this worker has no tool {name!r} any more")
             return failure(invocation, name, gone)
-        if unknown := self._undecided(tool, invocation):
+        if unknown := self._check_basis(tool, invocation):
             return unknown
         async with Heartbeater() as pulse:
             return await self._result(tool, invocation, pulse)
 
-    def _undecided(self, tool: Tool, invocation: ToolInvocation) -> ToolFailure | None:
+    def _check_basis(self, tool: Tool, invocation: ToolInvocation) -> ToolFailure | None:
         """
         Let nothing begin that was allowed by something else than what this worker decides by.
 
@@ -79,29 +83,31 @@ class ToolActivities:
             and activity.info().attempt > 1
             and not risk.changes_nothing
         ):
-            return attempted(invocation, tool.contract.name)
-        check_basis(invocation.basis, present)
+            return unknown_outcome(invocation, tool.contract.name)
+        require_same_basis(invocation.basis, present)
         return None
 
     async def _result(
         self, tool: Tool, invocation: ToolInvocation, pulse: Heartbeater
     ) -> ToolResult:
-        name, discretion = tool.contract.name, self._discretion(tool, invocation)
+        name, discretion = tool.contract.name, self._build_secret_filter(tool, invocation)
         try:
             with discretion:
                 if denial := await self._denial(tool, invocation):
-                    return failure(invocation, name, discretion.refusal(denial, by_tool=False))
+                    return failure(
+                        invocation, name, discretion.redact_refusal(denial, by_tool=False)
+                    )
                 content = await self._place.run(
                     tool,
                     invocation,
-                    lambda progress: pulse.report(discretion.report(progress)),
+                    lambda progress: pulse.report(discretion.redact_report(progress)),
                 )
-                content = await discretion.cleared(content)
+                content = await discretion.redact(content)
         except ToolError as error:
-            return failure(invocation, name, discretion.refusal(error))
+            return failure(invocation, name, discretion.redact_refusal(error))
         if content is None:
             return unreadable(invocation, name)
-        return discretion.summarized(
+        return discretion.redact_summary(
             success(invocation, name, content, tool.contract.max_result_chars, self._artifacts)
         )
 
@@ -115,7 +121,7 @@ class ToolActivities:
         """
         if invocation.purpose == "reconcile":
             return None
-        if invocation.purpose == "undo" and tool.completed(invocation.arguments) != (
+        if invocation.purpose == "undo" and tool.fill_defaults(invocation.arguments) != (
             invocation.arguments
         ):
             return ToolDenied("it takes more here than what was ruled on with its call")
@@ -125,14 +131,14 @@ class ToolActivities:
             # Nothing has begun: the model may ask again, and nobody need wonder what happened.
             return ToolDenied(str(error), ("ask for it again later", "go on without it"))
         agents = (invocation.agent, *invocation.path)
-        switch = switched_off(switches, tool.contract.name, agents, invocation.tenant)
+        switch = find_switch(switches, tool.contract.name, agents, invocation.tenant)
         if switch is None:
             return None
         return ToolDenied(
-            refusal(switch), ("go on without it", "tell the user what you would have done")
+            describe_switch(switch), ("go on without it", "tell the user what you would have done")
         )
 
-    def _discretion(self, tool: Tool, invocation: ToolInvocation) -> SecretFilter:
+    def _build_secret_filter(self, tool: Tool, invocation: ToolInvocation) -> SecretFilter:
         name = tool.contract.name
         makes_secrets = tool.contract.risk is Risk.IDENTITY_ACCESS or (
             invocation.purpose in {"reconcile", "undo"}

@@ -5,7 +5,12 @@ from typing import Protocol, TypeAlias, TypeVar
 
 from holdfast.contracts.errors import TranscriptMismatch
 from holdfast.contracts.model import ModelCall, Prefix
-from holdfast.contracts.transcript import TranscriptDigest, TranscriptItem, TranscriptPage, View
+from holdfast.contracts.transcript import (
+    TranscriptDigest,
+    TranscriptItem,
+    TranscriptPage,
+    TranscriptView,
+)
 from holdfast.run import context
 
 Kept = TypeVar("Kept")
@@ -41,7 +46,7 @@ class Transcripts:
         self._reader = reader
         self._capacity = capacity
         self._transcripts: OrderedDict[str, tuple[TranscriptDigest, _Items]] = OrderedDict()
-        self._remains: OrderedDict[str, tuple[View, _Items, _Items]] = OrderedDict()
+        self._remains: OrderedDict[str, tuple[TranscriptView, _Items, _Items]] = OrderedDict()
         self._prefixes: OrderedDict[str, Prefix] = OrderedDict()
 
     async def prefix(self, call: ModelCall) -> Prefix:
@@ -57,12 +62,12 @@ class Transcripts:
     async def view(self, call: ModelCall, execution: str) -> _Items:
         """Return what the model is shown of the transcript; raises as `transcript` does."""
         items, seen = await self.transcript(call, execution), call.view
-        place = context.settled_before(items, seen)
+        place = context.find_settled_end(items, seen)
         old = items[:place]
         view, known, shown = self._remains.get(execution, (None, (), ()))
         # They are mostly the very same items, so comparing them costs little.
         if view != seen or known != old:
-            shown = context.remains(old, seen, call.max_context_bytes)
+            shown = context.reduce_settled_items(old, seen, call.max_context_bytes)
             self._keep(self._remains, execution, (seen, old, shown))
         return shown + items[place:]
 
@@ -75,22 +80,22 @@ class Transcripts:
         """
         base, known = self._transcripts.pop(execution, (TranscriptDigest(), ()))
         if base == call.head:
-            return self._kept(call, known, execution)  # an earlier attempt came this far
+            return self._remember(call, known, execution)  # an earlier attempt came this far
         if base != call.base or call.base.length == 0:
-            known = await self._asked(call)
-            base = TranscriptDigest(digest=call.origin).after(known)
-        if base.after(call.items) != call.head:
+            known = await self._fetch_items(call)
+            base = TranscriptDigest(digest=call.origin).extend(known)
+        if base.extend(call.items) != call.head:
             raise TranscriptMismatch(
                 f"turn {call.turn}: the transcript held here ends with another digest than the "
                 "run's; the next attempt asks the run"
             )
-        return self._kept(call, known + call.items, execution)
+        return self._remember(call, known + call.items, execution)
 
-    def _kept(self, call: ModelCall, items: _Items, execution: str) -> _Items:
+    def _remember(self, call: ModelCall, items: _Items, execution: str) -> _Items:
         self._keep(self._transcripts, execution, (call.head, items))
         return items
 
-    async def _asked(self, call: ModelCall) -> _Items:
+    async def _fetch_items(self, call: ModelCall) -> _Items:
         items: _Items = ()
         while len(items) < call.base.length:
             wanted = call.base.length - len(items)

@@ -23,24 +23,24 @@ from holdfast.activities.notifications import Undelivered, Webhook
 from holdfast.adapters import retry_after
 from holdfast.contracts.approvals import Notice
 from holdfast.contracts.errors import HoldfastError
-from holdfast.contracts.visible import visible_json
+from holdfast.contracts.visible import escape_invisible_json
 from holdfast.tools.context import SecretSource
 
 Clock: TypeAlias = Callable[[], float]
 
-PATIENCE = 10.0
+TIMEOUT_SECONDS = 10.0
 """Seconds for one attempt, from looking up the host to the answer's status."""
 
-LONGEST_WAIT = 3600.0
+MAX_WAIT_SECONDS = 3600.0
 """Seconds that the other side may ask us to wait: a person waits for the notice."""
 
-SHORTEST_KEY, LONGEST_KEY = 24, 64
+MIN_KEY_BYTES, MAX_KEY_BYTES = 24, 64
 """Bytes of a signing key, as the specification has them."""
 
 EVENT = "request.opened"
 
 _PREFIX = "whsec_"
-_PASSING = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
+_TRANSIENT_STATUSES = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
 _CLIENT_ERRORS = range(400, 500)
 
 
@@ -56,66 +56,67 @@ class WebhookMessenger:
         self._webhook = webhook
         self._secret = secret
         self._clock = clock
-        self._key()
+        self._read_key()
 
     async def deliver(self, notice: Notice) -> None:
         """Post a notice once; raises Undelivered for any answer but a success (2xx)."""
-        body = content(notice)
+        body = render_body(notice)
         headers = {
             "content-type": "application/json",
-            **signed(message_id(notice), int(self._clock()), body, self._key()),
+            **sign(message_id(notice), int(self._clock()), body, self._read_key()),
         }
-        answer = await self._posted(body, headers)
+        answer = await self._post(body, headers)
         if answer.is_success:
             return
         raise Undelivered(
             f"the webhook at {self._webhook.origin} answers with {answer.status_code}",
-            final=answer.status_code in _CLIENT_ERRORS and answer.status_code not in _PASSING,
+            final=answer.status_code in _CLIENT_ERRORS
+            and answer.status_code not in _TRANSIENT_STATUSES,
             retry_after=_wait(answer),
         )
 
-    async def _posted(self, body: bytes, headers: dict[str, str]) -> httpx.Response:
+    async def _post(self, body: bytes, headers: dict[str, str]) -> httpx.Response:
         """Post, and read nothing of the answer but its head. No error has the address in it."""
         url, shown = self._webhook.url, self._webhook.origin
         # Only this machine is asked without TLS, and no proxy for it.
         client = httpx.AsyncClient(
-            timeout=PATIENCE, follow_redirects=False, trust_env=url.startswith("https:")
+            timeout=TIMEOUT_SECONDS, follow_redirects=False, trust_env=url.startswith("https:")
         )
         try:
             async with (
-                asyncio.timeout(PATIENCE),
+                asyncio.timeout(TIMEOUT_SECONDS),
                 client,
                 client.stream("POST", url, content=body, headers=headers) as answer,
             ):
                 return answer
         except (TimeoutError, httpx.TimeoutException):
             raise Undelivered(
-                f"the webhook at {shown} doesn't answer within {PATIENCE:.0f} s"
+                f"the webhook at {shown} doesn't answer within {TIMEOUT_SECONDS:.0f} s"
             ) from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise Undelivered(
                 f"the webhook at {shown} can't be reached ({type(error).__name__})"
             ) from None
 
-    def _key(self) -> bytes:
+    def _read_key(self) -> bytes:
         name = self._webhook.secret
         said = self._secret(name)
         try:
             key = base64.b64decode(said.removeprefix(_PREFIX), validate=True)
         except (binascii.Error, ValueError):
             key = b""
-        if not said.startswith(_PREFIX) or not SHORTEST_KEY <= len(key) <= LONGEST_KEY:
+        if not said.startswith(_PREFIX) or not MIN_KEY_BYTES <= len(key) <= MAX_KEY_BYTES:
             raise HoldfastError(
-                f"secret {name!r} signs no webhook: make it {_PREFIX!r} and {SHORTEST_KEY} to "
-                f"{LONGEST_KEY} random bytes in base64"
+                f"secret {name!r} signs no webhook: make it {_PREFIX!r} and {MIN_KEY_BYTES} to "
+                f"{MAX_KEY_BYTES} random bytes in base64"
             )
         return key
 
 
-def content(notice: Notice) -> bytes:
+def render_body(notice: Notice) -> bytes:
     """Return what is posted: the same bytes for every attempt."""
     said = to_json({"type": EVENT, "timestamp": notice.requested_at, "data": notice})
-    return visible_json(said.decode()).encode()
+    return escape_invisible_json(said.decode()).encode()
 
 
 def message_id(notice: Notice) -> str:
@@ -127,7 +128,7 @@ def message_id(notice: Notice) -> str:
     return f"{notice.first_execution_run_id}/{notice.request_id}"
 
 
-def signed(message: str, timestamp: int, body: bytes, key: bytes) -> dict[str, str]:
+def sign(message: str, timestamp: int, body: bytes, key: bytes) -> dict[str, str]:
     """Return the headers that say whom a message is from; *timestamp* is that of this attempt."""
     mac = hmac.new(key, f"{message}.{timestamp}.".encode() + body, hashlib.sha256)
     return {
@@ -139,4 +140,4 @@ def signed(message: str, timestamp: int, body: bytes, key: bytes) -> dict[str, s
 
 def _wait(answer: httpx.Response) -> float | None:
     wait = retry_after.seconds(answer.headers, datetime.now(UTC))
-    return None if wait is None else min(wait, LONGEST_WAIT)
+    return None if wait is None else min(wait, MAX_WAIT_SECONDS)

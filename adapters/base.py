@@ -44,7 +44,7 @@ class ModelAdapter(Protocol):
         ...
 
     def merge_state(self, before: JsonObject, fresh: JsonObject) -> JsonObject:
-        """Return the provider's state after a reply: `merged`, unless the provider needs more."""
+        """Return the provider's state after a reply: `merge_fields`, unless the provider needs more."""
         ...
 
 
@@ -77,14 +77,14 @@ class ProviderAdapter(ModelAdapter, Protocol):
         ...
 
 
-class Rendered(NamedTuple):
+class RenderedRequest(NamedTuple):
     """A provider's request, and notes on what had to be left out of it."""
 
     body: JsonObject
     notes: tuple[str, ...]
 
 
-def merged(before: JsonObject, fresh: JsonObject) -> JsonObject:
+def merge_fields(before: JsonObject, fresh: JsonObject) -> JsonObject:
     """Return *before*, overwritten with the fields of *fresh*; neither of them is changed."""
     return {**before, **fresh}
 

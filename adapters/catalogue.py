@@ -15,7 +15,7 @@ from holdfast.contracts.errors import ModelRejected
 if TYPE_CHECKING:
     from genai_prices.types import TieredPrices
 
-_SELLERS = ("anthropic", "openai")
+_PRICED_PROVIDERS = ("anthropic", "openai")
 """Providers that sell their own models, under the names that the price library has too."""
 
 
@@ -31,13 +31,13 @@ class PriceList:
         return await asyncio.to_thread(lambda: tuple(map(self._facts, models)))
 
     def _facts(self, model: str) -> ModelFacts:
-        seller, name = self._sold_by(model)
-        return _looked_up(model, seller, name) if seller else ModelFacts(model=model)
+        seller, name = self._find_seller(model)
+        return _look_up(model, seller, name) if seller else ModelFacts(model=model)
 
-    def _sold_by(self, model: str) -> tuple[str, str]:
+    def _find_seller(self, model: str) -> tuple[str, str]:
         """Return who sells a model, and its name there; nobody sells a scripted one."""
         provider, _, name = model.partition(":")
-        if provider in _SELLERS:
+        if provider in _PRICED_PROVIDERS:
             return provider, name
         if provider != OPENAI_CHAT:
             return "", name
@@ -48,7 +48,7 @@ class PriceList:
         return usage.seller(target), target.model
 
 
-def _looked_up(model: str, seller: str, name: str) -> ModelFacts:
+def _look_up(model: str, seller: str, name: str) -> ModelFacts:
     # Imported late: it loads the prices of all providers.
     from genai_prices.data_snapshot import get_snapshot
 

@@ -11,24 +11,24 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from holdfast.adapters import retry_after
-from holdfast.adapters.meter import Unfit
-from holdfast.contracts.base import Contract, joined
+from holdfast.adapters.meter import UnacceptableResponse
+from holdfast.contracts.base import Contract, repair_surrogates
 from holdfast.contracts.errors import FailureKind, ModelError, ModelRejected, ModelUnavailable
 from holdfast.contracts.patterns import WORD, Pattern
 from holdfast.contracts.usage import CallUsage
 
-BROKEN = (ValueError, RecursionError)
+PARSE_ERRORS = (ValueError, RecursionError)
 """What an answer may raise, beside errors of its SDK, that is no JSON, too deep or too large."""
 
-_LONGEST_LINE = 500
-_SHORTEST_KEY = 7
+_MAX_LINE_CHARS = 500
+_MIN_KEY_CHARS = 7
 """Characters; what is shorter stands in for a key where none is needed, and in other words too."""
 _TOO_LONG = Pattern(
     "prompt is too long|maximum context length|context (window|length|size)", any_case=True
 )
 _BAD_STATUS = Pattern(r"[45]\d\d")
 _LIKE_A_KEY = Pattern(rf"\bsk-[{WORD}.*\-]+")
-_PASSING: frozenset[FailureKind] = frozenset(
+_TRANSIENT_KINDS: frozenset[FailureKind] = frozenset(
     {"rate_limited", "overloaded", "unavailable", "timeout", "stalled", "cut_off", "unreadable"}
 )
 _OVERLOADED = 529
@@ -64,7 +64,7 @@ _CODES: Mapping[str, FailureKind] = {
 }
 """Words for a cause that providers share."""
 
-_FAINT_CODES: Mapping[str, FailureKind] = {
+_GENERIC_CODES: Mapping[str, FailureKind] = {
     "api_error": "unavailable",
     "invalid_request_error": "invalid_request",
     "server_error": "unavailable",
@@ -88,7 +88,7 @@ class Provider(NamedTuple):
     phrases: Mapping[str, FailureKind] = MappingProxyType({})
 
 
-class Answer(NamedTuple):
+class ErrorResponse(NamedTuple):
     """An answer with an error status, as it came."""
 
     status: int
@@ -123,21 +123,21 @@ class _Problem(Contract):
         return self.message if isinstance(self.message, str) else ""
 
 
-def answered(provider: Provider, answer: Answer) -> ModelError:
+def from_http(provider: Provider, answer: ErrorResponse) -> ModelError:
     """Sort an answer with an error status."""
     problem = _from_body(answer.body)
     kind = _kind(provider, answer.status, problem)
     away = HTTPStatus.MULTIPLE_CHOICES <= answer.status < HTTPStatus.BAD_REQUEST
     deed = f"answered HTTP {answer.status}" + (", and no redirect is followed" if away else "")
-    text = _told(provider, deed, kind, problem)
+    text = _describe(provider, deed, kind, problem)
     now = datetime.now(UTC)
     wait = retry_after.seconds(answer.headers, now)
     if wait is None and kind == "rate_limited":
         wait = retry_after.until_reset(answer.headers, now)
-    return _sorted(kind, text, wait, passes=_passes(kind, answer.headers))
+    return _build_error(kind, text, wait, passes=_read_should_retry(kind, answer.headers))
 
 
-def reported(
+def from_reply(
     provider: Provider,
     error: JsonValue,
     usage: CallUsage | None = None,
@@ -152,11 +152,11 @@ def reported(
     inner = error.get("error", error) if isinstance(error, dict) else error
     problem = _problem(inner)
     kind = _kind(provider, problem.status, problem, otherwise)
-    text = _told(provider, "broke off its reply", kind, problem)
-    return _sorted(kind, text, usage=usage)
+    text = _describe(provider, "broke off its reply", kind, problem)
+    return _build_error(kind, text, usage=usage)
 
 
-def _sorted(
+def _build_error(
     kind: FailureKind,
     text: str,
     wait: float | None = None,
@@ -165,13 +165,13 @@ def _sorted(
     passes: bool | None = None,
 ) -> ModelError:
     """Make the error; whether it passes is told by its kind, unless *passes* says so."""
-    if kind in _PASSING if passes is None else passes:
+    if kind in _TRANSIENT_KINDS if passes is None else passes:
         return ModelUnavailable(text, wait, kind=kind, usage=usage)
     return ModelRejected(text, kind=kind, usage=usage)
 
 
 @contextmanager
-def discreet(secret: str | None) -> Generator[None]:
+def redact_key(secret: str | None) -> Generator[None]:
     """
     Make the message of every ModelError that the block raises one line, not long, without keys.
 
@@ -189,7 +189,7 @@ def is_key(text: str | None) -> bool:
     return bool(text) and text.isascii() and text.isprintable()
 
 
-def no_key(provider: Provider) -> ModelRejected:
+def from_missing_key(provider: Provider) -> ModelRejected:
     """Say that there is no key, or none that can be sent."""
     return ModelRejected(
         f"set {provider.key_variable} for the worker: "
@@ -198,12 +198,12 @@ def no_key(provider: Provider) -> ModelRejected:
     )
 
 
-def unusable(provider: Provider, text: str) -> ModelRejected:
+def from_sdk_error(provider: Provider, text: str) -> ModelRejected:
     """Say why nothing could be asked at all."""
     return ModelRejected(f"{provider.name} can't be asked: {text}")
 
 
-def unreachable(provider: Provider, host: str, cause: str) -> ModelUnavailable:
+def from_connection_error(provider: Provider, host: str, cause: str) -> ModelUnavailable:
     """Say that no connection came about, or that it broke."""
     return ModelUnavailable(
         f"no connection to {provider.name} at {host} ({cause}): "
@@ -211,7 +211,7 @@ def unreachable(provider: Provider, host: str, cause: str) -> ModelUnavailable:
     )
 
 
-def too_slow(provider: Provider, host: str) -> ModelUnavailable:
+def from_timeout(provider: Provider, host: str) -> ModelUnavailable:
     """Say that no answer came in time; the call may have been billed."""
     return ModelUnavailable(
         f"{provider.name} at {host} did not answer in time: wait, or use another model",
@@ -219,7 +219,7 @@ def too_slow(provider: Provider, host: str) -> ModelUnavailable:
     )
 
 
-def stalled(provider: Provider, usage: CallUsage | None) -> ModelUnavailable:
+def from_stall(provider: Provider, usage: CallUsage | None) -> ModelUnavailable:
     """Say that a stream fell silent before its end."""
     return ModelUnavailable(
         f"{provider.name} stopped in the middle of its reply and said nothing more: "
@@ -229,7 +229,7 @@ def stalled(provider: Provider, usage: CallUsage | None) -> ModelUnavailable:
     )
 
 
-def cut_off(provider: Provider, usage: CallUsage | None) -> ModelUnavailable:
+def from_cut_off(provider: Provider, usage: CallUsage | None) -> ModelUnavailable:
     """Say that a stream ended before its reply did."""
     return ModelUnavailable(
         f"the connection to {provider.name} broke in the middle of its reply: "
@@ -239,11 +239,11 @@ def cut_off(provider: Provider, usage: CallUsage | None) -> ModelUnavailable:
     )
 
 
-def unreadable(
+def from_unreadable_reply(
     provider: Provider, usage: CallUsage | None = None, error: Exception | None = None
 ) -> ModelUnavailable:
     """Say that what came is no reply of a model; *error* broke the attempt to read it."""
-    flaw = f" ({error})" if isinstance(error, Unfit) else ""
+    flaw = f" ({error})" if isinstance(error, UnacceptableResponse) else ""
     return ModelUnavailable(
         f"{provider.name} answered with something that is no reply of a model{flaw}: "
         f"wait, or check {provider.address_variable}",
@@ -253,9 +253,9 @@ def unreadable(
 
 
 def _one_line(text: str, secret: str | None) -> str:
-    if secret and len(secret) >= _SHORTEST_KEY:
+    if secret and len(secret) >= _MIN_KEY_CHARS:
         text = text.replace(secret, "[key]")
-    return " ".join(_LIKE_A_KEY.sub("[key]", joined(text)).split())[:_LONGEST_LINE]
+    return " ".join(_LIKE_A_KEY.sub("[key]", repair_surrogates(text)).split())[:_MAX_LINE_CHARS]
 
 
 def _from_body(body: bytes) -> _Problem:
@@ -275,7 +275,11 @@ def _kind(
 ) -> FailureKind:
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
         return "not_found"
-    exact = _named(problem, provider.codes) or _named(problem, _CODES) or _STATUSES.get(status)
+    exact = (
+        _match_codes(problem, provider.codes)
+        or _match_codes(problem, _CODES)
+        or _STATUSES.get(status)
+    )
     if exact:
         return exact
     for phrase, kind in provider.phrases.items():
@@ -284,18 +288,18 @@ def _kind(
     if _TOO_LONG.found_in(problem.words):
         return "context_overflow"
     if status == HTTPStatus.OK:
-        return _named(problem, _FAINT_CODES) or otherwise
+        return _match_codes(problem, _GENERIC_CODES) or otherwise
     return "unavailable" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "invalid_request"
 
 
-def _named(problem: _Problem, known: Mapping[str, FailureKind]) -> FailureKind | None:
+def _match_codes(problem: _Problem, known: Mapping[str, FailureKind]) -> FailureKind | None:
     for code in reversed(problem.codes):
         if code in known:
             return known[code]
     return None
 
 
-def _passes(kind: FailureKind, headers: Mapping[str, str]) -> bool | None:
+def _read_should_retry(kind: FailureKind, headers: Mapping[str, str]) -> bool | None:
     """Read what the provider says of trying again; but no wait fills an empty account."""
     asked = headers.get("x-should-retry")
     if asked == "true":
@@ -303,7 +307,7 @@ def _passes(kind: FailureKind, headers: Mapping[str, str]) -> bool | None:
     return False if asked == "false" else None
 
 
-def _told(provider: Provider, deed: str, kind: FailureKind, problem: _Problem) -> str:
+def _describe(provider: Provider, deed: str, kind: FailureKind, problem: _Problem) -> str:
     codes = f" ({', '.join(problem.codes)})" if problem.codes else ""
     text = f"{provider.name} {deed}{codes}: {_advice(provider, kind)}"
     # What a provider says of a wrong key quotes it, in part or whole.
@@ -327,4 +331,6 @@ def _advice(provider: Provider, kind: FailureKind) -> str:
         case "rate_limited":
             return "wait, or raise the account's rate limit"
         case _:
-            return "wait, or use another model" if kind in _PASSING else "correct the request"
+            return (
+                "wait, or use another model" if kind in _TRANSIENT_KINDS else "correct the request"
+            )

@@ -13,9 +13,9 @@ from typing import Any
 from httpcore2 import SOCKET_OPTION, AsyncNetworkBackend, AsyncNetworkStream
 from httpx2 import AsyncClient, AsyncHTTPTransport
 
-from holdfast.adapters.meter import Unfit
+from holdfast.adapters.meter import UnacceptableResponse
 
-LONGEST_HEAD = 200_000
+MAX_HEAD_BYTES = 200_000
 """Bytes before an answer has begun: twice what the library takes of headers, and one packet."""
 
 
@@ -25,10 +25,10 @@ def watch_heads(client: AsyncClient) -> None:
     for way in ways:
         if isinstance(way, AsyncHTTPTransport):
             pool = way._pool  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- as above
-            pool._network_backend = _Network(pool._network_backend)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- as above
+            pool._network_backend = _HeadLimitBackend(pool._network_backend)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- as above
 
 
-class Line(AsyncNetworkStream):
+class HeadLimitStream(AsyncNetworkStream):
     """A connection that counts bytes and seconds from each request until its answer begins."""
 
     def __init__(self, stream: AsyncNetworkStream) -> None:
@@ -37,17 +37,17 @@ class Line(AsyncNetworkStream):
         self._bytes = 0
         self._until: float | None = None
 
-    def has_answered(self) -> None:
+    def stop_counting(self) -> None:
         """Stop counting: the head of an answer is there."""
         self._waits = False
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 -- of the library
         if not self._waits:
             return await self._stream.read(max_bytes, timeout)
-        piece = await self._stream.read(max_bytes, self._left(timeout))
+        piece = await self._stream.read(max_bytes, self._remaining_timeout(timeout))
         self._bytes += len(piece)
-        if self._bytes > LONGEST_HEAD:
-            raise Unfit("an answer that never begins")
+        if self._bytes > MAX_HEAD_BYTES:
+            raise UnacceptableResponse("an answer that never begins")
         return piece
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 -- of the library
@@ -63,12 +63,12 @@ class Line(AsyncNetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 -- of the library
     ) -> AsyncNetworkStream:
-        return Line(await self._stream.start_tls(ssl_context, server_hostname, timeout))
+        return HeadLimitStream(await self._stream.start_tls(ssl_context, server_hostname, timeout))
 
     def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 -- as the library says it
         return self._stream.get_extra_info(info)
 
-    def _left(self, timeout: float | None) -> float | None:
+    def _remaining_timeout(self, timeout: float | None) -> float | None:
         """Return what is left of the patience for one read, which is for the whole head."""
         if timeout is None:
             return None
@@ -78,7 +78,7 @@ class Line(AsyncNetworkStream):
         return max(self._until - now, 0.0)
 
 
-class _Network(AsyncNetworkBackend):
+class _HeadLimitBackend(AsyncNetworkBackend):
     """Connects by another network."""
 
     def __init__(self, network: AsyncNetworkBackend) -> None:
@@ -92,7 +92,7 @@ class _Network(AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[SOCKET_OPTION] | None = None,
     ) -> AsyncNetworkStream:
-        return Line(
+        return HeadLimitStream(
             await self._network.connect_tcp(host, port, timeout, local_address, socket_options)
         )
 

@@ -13,37 +13,37 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 from httpx2 import AsyncByteStream, AsyncClient, Response
 
-from holdfast.adapters.heads import Line, watch_heads
-from holdfast.adapters.meter import METER, Meter, Unfit
+from holdfast.adapters.heads import HeadLimitStream, watch_heads
+from holdfast.adapters.meter import METER, Meter, UnacceptableResponse
 
 _PLAIN = "identity"
 
-_WHOLE_PIECE = 65_536
+_FLUSH_BYTES = 65_536
 """Bytes that are handed on though no line has ended."""
 
-_TURN = 1_000
+_PIECES_PER_YIELD = 1_000
 """Pieces; they may all lie in one packet, and everybody else waits while they are taken."""
 
 
-def opened(kind: type[AsyncClient]) -> AsyncClient:
+def open_client(kind: type[AsyncClient]) -> AsyncClient:
     """Open a client of the *kind* that an SDK has, with its own time-outs and limits."""
     client = kind(
         follow_redirects=False,
         headers={"Accept-Encoding": _PLAIN},
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-        event_hooks={"response": [_received]},
+        event_hooks={"response": [_prepare_response]},
     )
     watch_heads(client)
     return client
 
 
-async def _received(response: Response) -> None:
+async def _prepare_response(response: Response) -> None:
     """Look at the head of an answer, before anything of its body is read."""
-    if isinstance(line := response.extensions.get("network_stream"), Line):
-        line.has_answered()
+    if isinstance(line := response.extensions.get("network_stream"), HeadLimitStream):
+        line.stop_counting()
     packed = response.headers.pop("Content-Encoding", "").strip().lower() not in ("", _PLAIN)
     if packed and response.is_success:
-        raise Unfit("packed, which nobody asked for")
+        raise UnacceptableResponse("packed, which nobody asked for")
     # A server may name any codec of Python's, of which some take quadratic time.
     response.encoding = "utf-8"
     if isinstance(response.stream, AsyncByteStream):
@@ -67,11 +67,11 @@ class _Metered(AsyncByteStream):
         async for piece in self._stream:
             self._meter.take(piece)
             held += piece
-            if b"\n" in piece or b"\r" in piece or len(held) >= _WHOLE_PIECE:
+            if b"\n" in piece or b"\r" in piece or len(held) >= _FLUSH_BYTES:
                 yield bytes(held)
                 held.clear()
             pieces += 1
-            if pieces % _TURN == 0:
+            if pieces % _PIECES_PER_YIELD == 0:
                 await asyncio.sleep(0)
         yield bytes(held)
 

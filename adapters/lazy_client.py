@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 Client = TypeVar("Client")
 
-IDLE = timedelta(minutes=5)
+IDLE_TIMEOUT = timedelta(minutes=5)
 """
 How long a provider may say nothing, before its reply or within it.
 

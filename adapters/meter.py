@@ -3,27 +3,27 @@
 METER = "holdfast.meter"
 """Where an HTTP response has its meter, among its extensions."""
 
-LARGEST_STREAM = 100_000_000
+MAX_STREAM_BYTES = 100_000_000
 """Bytes; the longest replies of today take half of it."""
 
-LARGEST_EVENT = 8_000_000
+MAX_EVENT_BYTES = 8_000_000
 """Bytes that may come before an event is complete, or all of an answer that isn't streamed."""
 
-MOST_EVENTS = 500_000
+MAX_EVENTS = 500_000
 """The longest replies of today have a third of it; each event takes a kilobyte of memory."""
 
-MOST_VALUES = 5_000_000
+MAX_VALUES = 5_000_000
 """Of JSON in all events together: the shortest one takes a hundred bytes of memory."""
 
-MOST_LINES = 500
+MAX_LINES_PER_EVENT = 500
 """Of one event: for each of its lines an SDK copies all that it has of it."""
 
-_LONGEST_END = 4
+_MAX_SEPARATOR_BYTES = 4
 
 _BEFORE_VALUES = (b"{", b"[", b",")
 
 
-class Unfit(ValueError):
+class UnacceptableResponse(ValueError):
     """What a server sends can't be taken; the message says what it is."""
 
 
@@ -40,11 +40,11 @@ class Meter:
         self._unfinished += len(piece)
         self._values += sum(map(piece.count, _BEFORE_VALUES))
         if (
-            self._bytes > LARGEST_STREAM
-            or self._unfinished > LARGEST_EVENT
-            or self._values > MOST_VALUES
+            self._bytes > MAX_STREAM_BYTES
+            or self._unfinished > MAX_EVENT_BYTES
+            or self._values > MAX_VALUES
         ):
-            raise Unfit("larger than any reply")
+            raise UnacceptableResponse("larger than any reply")
         if self._end is not None:
             self._take_lines(self._end + piece)
 
@@ -56,14 +56,14 @@ class Meter:
         """Count an event; bytes that never become one don't go on for ever."""
         self._unfinished = self._lines = 0
         self._events += 1
-        if self._events > MOST_EVENTS:
-            raise Unfit("longer than any reply")
+        if self._events > MAX_EVENTS:
+            raise UnacceptableResponse("longer than any reply")
 
     def _take_lines(self, piece: bytes) -> None:
         """Count the lines of each event in a piece, and in the end of the one before it."""
         parts = piece.replace(b"\r\n\r\n", b"\n\n").split(b"\n\n")
         first, *others = (part.count(b"\n") + part.count(b"\r") for part in parts)
-        if max(self._lines + first, *others, 0) > MOST_LINES:
-            raise Unfit("an event of more lines than any has")
+        if max(self._lines + first, *others, 0) > MAX_LINES_PER_EVENT:
+            raise UnacceptableResponse("an event of more lines than any has")
         self._lines = others[-1] if others else self._lines + first
-        self._end = piece[1 - _LONGEST_END :]
+        self._end = piece[1 - _MAX_SEPARATOR_BYTES :]

@@ -19,7 +19,7 @@ CREDENTIALS = frozenset(
 """What the SDK reads."""
 
 
-def opened(provider: failures.Provider, idle: timedelta) -> "AsyncOpenAI":
+def open_client(provider: failures.Provider, idle: timedelta) -> "AsyncOpenAI":
     """
     Make a client of OpenAI's own server; the SDK reads key and address from the environment.
 
@@ -33,13 +33,13 @@ def opened(provider: failures.Provider, idle: timedelta) -> "AsyncOpenAI":
         client = AsyncOpenAI(
             timeout=Timeout(idle.total_seconds(), connect=CONNECT_SECONDS),
             max_retries=0,
-            http_client=http_client.opened(DefaultAsyncHttpxClient),
+            http_client=http_client.open_client(DefaultAsyncHttpxClient),
         )
     except OpenAIError:
-        raise failures.no_key(provider) from None
+        raise failures.from_missing_key(provider) from None
     # A client is content with the key of an administrator; a call isn't.
     if not failures.is_key(client.api_key):
-        raise failures.no_key(provider)
+        raise failures.from_missing_key(provider)
     return client
 
 
@@ -65,7 +65,7 @@ def faults() -> tuple[type[Exception], ...]:
     import httpx2
     import openai
 
-    return (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, *failures.BROKEN)
+    return (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, *failures.PARSE_ERRORS)
 
 
 def before_reply(provider: failures.Provider, error: Exception) -> ModelError:
@@ -74,15 +74,17 @@ def before_reply(provider: failures.Provider, error: Exception) -> ModelError:
 
     match error:
         case openai.APIStatusError(response=response):
-            answer = failures.Answer(response.status_code, response.headers, response.content)
-            return failures.answered(provider, answer)
+            answer = failures.ErrorResponse(
+                response.status_code, response.headers, response.content
+            )
+            return failures.from_http(provider, answer)
         case openai.APITimeoutError(request=request):
-            return failures.too_slow(provider, request.url.netloc.decode())
+            return failures.from_timeout(provider, request.url.netloc.decode())
         case openai.APIConnectionError(request=request):
             cause = type(error.__cause__ or error).__name__
-            return failures.unreachable(provider, request.url.netloc.decode(), cause)
+            return failures.from_connection_error(provider, request.url.netloc.decode(), cause)
         case openai.OpenAIError():
-            return failures.unusable(provider, str(error))
+            return failures.from_sdk_error(provider, str(error))
         # The SDK lets through what breaks an answer that tells of an error.
         case _:
             return inside_reply(provider, error, None)
@@ -97,8 +99,8 @@ def inside_reply(
 
     match error:
         case openai.APITimeoutError() | httpx2.TimeoutException():
-            return failures.stalled(provider, usage)
+            return failures.from_stall(provider, usage)
         case ValueError() | RecursionError():
-            return failures.unreadable(provider, usage, error)
+            return failures.from_unreadable_reply(provider, usage, error)
         case _:
-            return failures.cut_off(provider, usage)
+            return failures.from_cut_off(provider, usage)

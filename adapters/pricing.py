@@ -22,7 +22,7 @@ class Tokens(NamedTuple):
     reasoning: int = 0
 
 
-class Hosted(NamedTuple):
+class HostedToolUse(NamedTuple):
     """
     What ran at the provider in one call, beside the model, and is billed by its number.
 
@@ -34,15 +34,15 @@ class Hosted(NamedTuple):
     unpriced: int = 0
 
 
-NO_HOSTED = Hosted()
+NO_HOSTED_TOOL_USE = HostedToolUse()
 
 
-def priced(
+def build_usage(
     provider: str,
     model: str,
     tokens: Tokens,
     native: Mapping[str, int] | None = None,
-    hosted: Hosted = NO_HOSTED,
+    hosted: HostedToolUse = NO_HOSTED_TOOL_USE,
 ) -> CallUsage:
     """Return what a call used, with its price; *native* are the provider's own counters."""
     return CallUsage(
@@ -57,7 +57,7 @@ def priced(
 
 
 def estimate(
-    provider: str, model: str, tokens: Tokens, hosted: Hosted = NO_HOSTED
+    provider: str, model: str, tokens: Tokens, hosted: HostedToolUse = NO_HOSTED_TOOL_USE
 ) -> Decimal | None:
     """Return the price in US dollars; null, never 0, for whatever has no known price."""
     # Imported late: it loads the prices of all providers.

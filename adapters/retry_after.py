@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 
 from holdfast.contracts.patterns import Pattern
 
-LONGEST = 366 * 86_400.0
+MAX_WAIT_SECONDS = 366 * 86_400.0
 """Seconds; more is no wait but a mistake, and no timer takes it."""
 
 _LIMIT = Pattern(r"(x|anthropic)-ratelimit-(.+-)?reset(-.+)?")
@@ -38,13 +38,13 @@ def until_reset(headers: Mapping[str, str], now: datetime) -> float | None:
     count. A reset in the past says nothing.
     """
     limits = [name for name in headers if _LIMIT.fits(name)]
-    spent = [name for name in limits if not _left(headers, name)]
+    spent = [name for name in limits if not _read_remaining(headers, name)]
     blocking = spent or [name for name in limits if "token" in name]
     waits = (_plausible(_until_limit(headers[name], now)) for name in blocking)
     return max(filter(None, waits), default=None)
 
 
-def _left(headers: Mapping[str, str], reset: str) -> float:
+def _read_remaining(headers: Mapping[str, str], reset: str) -> float:
     return _number(headers.get(reset.replace("reset", "remaining"), "")) or 0.0
 
 
@@ -74,6 +74,6 @@ def _until(text: str, now: datetime, read: Callable[[str], datetime]) -> float |
 
 
 def _plausible(wait: float | None) -> float | None:
-    if wait is None or math.isnan(wait) or not 0 <= wait <= LONGEST:
+    if wait is None or math.isnan(wait) or not 0 <= wait <= MAX_WAIT_SECONDS:
         return None
     return wait

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from pydantic import JsonValue
 
-from holdfast.adapters.base import merged
+from holdfast.adapters.base import merge_fields
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.content import Part
 from holdfast.contracts.errors import ModelError, ModelRejected
@@ -109,7 +109,7 @@ class ScriptedAdapter:
         self._scripts = scripts
 
     def merge_state(self, before: JsonObject, fresh: JsonObject) -> JsonObject:
-        return merged(before, fresh)
+        return merge_fields(before, fresh)
 
     async def respond(self, request: ModelRequest) -> ModelReply:
         script = self._scripts.get(request.model)
@@ -124,11 +124,11 @@ class ScriptedAdapter:
             request.provider_state,
             request.without_tools,
         )
-        reply = _spoken(script, turn)
+        reply = _select_reply(script, turn)
         if reply.error is not None:
             raise reply.error
         asked = tuple(
-            _asked(f"call_{turn.number}_{place}", name, arguments)
+            _build_call(f"call_{turn.number}_{place}", name, arguments)
             for place, (name, arguments) in enumerate(reply.calls, start=1)
         )
         return ModelReply(
@@ -143,7 +143,7 @@ class ScriptedAdapter:
         )
 
 
-def _spoken(script: Script, turn: ScriptTurn) -> Reply:
+def _select_reply(script: Script, turn: ScriptTurn) -> Reply:
     if callable(script):
         return script(turn)
     if turn.number > len(script):
@@ -152,7 +152,7 @@ def _spoken(script: Script, turn: ScriptTurn) -> Reply:
     return spoken(turn) if callable(spoken) else spoken
 
 
-def _asked(call_id: str, name: str, arguments: JsonObject | str) -> AnyCall:
+def _build_call(call_id: str, name: str, arguments: JsonObject | str) -> AnyCall:
     if isinstance(arguments, str):
         return MalformedCall(call_id=call_id, name=name, raw_arguments=arguments)
     return ToolCall(call_id=call_id, name=name, arguments=arguments)

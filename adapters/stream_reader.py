@@ -39,7 +39,7 @@ class EventStream(Protocol):
     async def close(self) -> None: ...
 
 
-class Exchange:
+class StreamReader:
     """
     What came of one request so far, and when.
 
@@ -90,7 +90,7 @@ class Exchange:
             raise ValueError("neither a stream nor JSON")
         return None
 
-    def timed(self, reply: ModelReply) -> ModelReply:
+    def with_latency(self, reply: ModelReply) -> ModelReply:
         """Return the reply with the time that it took."""
         now = time.perf_counter()
         return reply.model_copy(

@@ -24,9 +24,9 @@ _BY_TYPE["integer"] = _BY_TYPE["number"]
 _FORMATS = frozenset(
     {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 )
-_MOST_PROPERTIES = 5_000
-_MOST_CHOICES = 1_000
-_DEEPEST = 10
+_MAX_PROPERTIES = 5_000
+_MAX_ENUM_VALUES = 1_000
+_MAX_DEPTH = 10
 
 
 def conforms(schema: JsonObject) -> bool:
@@ -42,9 +42,9 @@ def conforms(schema: JsonObject) -> bool:
     properties = sum(len(as_object(part.get("properties"))) for part, _ in parts)
     choices = sum(len(as_list(part.get("enum"))) for part, _ in parts)
     return (
-        all(_fits(part) and depth <= _DEEPEST for part, depth in parts)
-        and properties <= _MOST_PROPERTIES
-        and choices <= _MOST_CHOICES
+        all(_fits(part) and depth <= _MAX_DEPTH for part, depth in parts)
+        and properties <= _MAX_PROPERTIES
+        and choices <= _MAX_ENUM_VALUES
     )
 
 
@@ -77,12 +77,12 @@ def _fits(part: JsonObject) -> bool:
         and all(kind in _BY_TYPE for kind in named)
         and part.keys() <= words
         and part.get("format", "date") in _FORMATS
-        and ("object" not in named or _is_closed(part))
+        and ("object" not in named or _is_strict_object(part))
         and ("array" not in named or "items" in part)
     )
 
 
-def _is_closed(part: JsonObject) -> bool:
+def _is_strict_object(part: JsonObject) -> bool:
     required = [name for name in as_list(part.get("required")) if isinstance(name, str)]
     return (
         part.get("additionalProperties") is False

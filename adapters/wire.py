@@ -6,17 +6,17 @@ from string import ascii_letters, digits
 from pydantic import JsonValue, TypeAdapter
 from pydantic_core import to_json
 
-from holdfast.contracts.base import JsonObject, joined, mended
+from holdfast.contracts.base import JsonObject, repair_surrogates, repair_surrogates_in
 from holdfast.contracts.tools import AnyCall, MalformedCall, ToolCall, ToolResult, ToolSuccess
 
 _OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 _IN_NAMES = frozenset(ascii_letters + digits + "_-")
-_LONGEST_NAME = 64
+_MAX_NAME_CHARS = 64
 
 
 def json_object(text: str | bytes) -> JsonObject:
     """Read a JSON object. Raises ValueError for anything else."""
-    value = _OBJECT.validate_json(joined(text) if isinstance(text, str) else text)
+    value = _OBJECT.validate_json(repair_surrogates(text) if isinstance(text, str) else text)
     # Refuses NaN and infinities: this parser takes them, and history would keep them as null.
     json.dumps(value, allow_nan=False)
     return value
@@ -27,7 +27,7 @@ def json_text(value: JsonValue) -> str:
     try:
         return to_json(value).decode()
     except ValueError:
-        return to_json(mended(value)).decode()
+        return to_json(repair_surrogates_in(value)).decode()
 
 
 def as_text(value: JsonValue) -> str:
@@ -62,7 +62,7 @@ def call_from_text(call_id: str, name: str, arguments: str) -> AnyCall:
 
 def tool_name(name: str) -> str:
     """Return a name that every API takes; a model may have made one up that none does."""
-    return "".join(c if c in _IN_NAMES else "_" for c in name[:_LONGEST_NAME]) or "_"
+    return "".join(c if c in _IN_NAMES else "_" for c in name[:_MAX_NAME_CHARS]) or "_"
 
 
 def result_text(result: ToolResult) -> str:

@@ -180,14 +180,16 @@ def _turn(policy: Policy) -> float:
 
 
 class _Keys:
-    async def trusted(self, claims: AbstractSet[KeyClaim]) -> tuple[TrustedIssuer, ...]:
+    async def find_issuers(self, claims: AbstractSet[KeyClaim]) -> tuple[TrustedIssuer, ...]:
         if claims:
             raise NotImplementedError(claims)
         return ()
 
 
 class _Holders:
-    async def ahead(self, run_id: str, tenant: str, resource: str) -> tuple[str, ...]:
+    async def find_earlier_holders(
+        self, run_id: str, tenant: str, resource: str
+    ) -> tuple[str, ...]:
         raise NotImplementedError((run_id, tenant, resource))
 
 

@@ -9,7 +9,7 @@ from temporalio.worker import Replayer
 from bench.processes import worker_process
 from bench.raw import RawLoop
 from bench.samples import Subject, ready
-from holdfast.runner import replayer
+from holdfast.runner import build_replayer
 from holdfast.workflows.agent_run import AgentRun
 
 
@@ -18,7 +18,7 @@ async def replay(client: Client, steps: int) -> None:
     print(f"\nReplay of one run of {steps:,} steps")
     print(f"{'':24}{'events':>8}{'ms':>10}{'ms per 1,000 events':>22}", flush=True)
     address = client.service_client.config.target_host
-    ours = replayer(AgentRun)
+    ours = build_replayer(AgentRun)
     async with AsyncExitStack() as stack:
         for name, kind, agent, replaying in (
             ("raw loop", "raw", None, Replayer(workflows=[RawLoop])),

@@ -84,10 +84,10 @@ def _working(kind: str, client: Client, queue: str) -> AbstractAsyncContextManag
 
         return build_raw_worker(client, queue)
     from bench.app import app
-    from holdfast.worker import working
+    from holdfast.worker import run_worker
 
     cached = {"cached_transcripts": 0} if kind == "uncached" else {}
-    return working(client, app, task_queue=queue, **cached)
+    return run_worker(client, app, task_queue=queue, **cached)
 
 
 async def _work(kind: str, address: str, queue: str, variant: str) -> None:

@@ -13,7 +13,7 @@ ANY = "*"
 HARMLESS_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 """The methods of requests that change nothing: made again, they do no more."""
 
-USUAL_PORTS = {"http": 80, "https": 443}
+DEFAULT_PORTS = {"http": 80, "https": 443}
 
 _NAME = Pattern(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 _ENTRY = Pattern(r"(\*|(?:\*\.)?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(?::(\d{1,5}))?")
@@ -29,10 +29,10 @@ class Origin(NamedTuple):
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port in USUAL_PORTS.values() else f"{host}:{self.port}"
+        return host if self.port in DEFAULT_PORTS.values() else f"{host}:{self.port}"
 
 
-def origin_of(address: str) -> Origin | None:
+def parse_origin(address: str) -> Origin | None:
     """
     Return where a request to an address (URL) goes, or null where readers could disagree.
 
@@ -42,12 +42,12 @@ def origin_of(address: str) -> Origin | None:
         return None
     try:
         parts = urlsplit(address)
-        host, port = _plain_host(parts.hostname or ""), parts.port
+        host, port = _normalize_host(parts.hostname or ""), parts.port
     except ValueError:
         return None
-    if host is None or parts.scheme not in USUAL_PORTS or not _AUTHORITY.fits(parts.netloc):
+    if host is None or parts.scheme not in DEFAULT_PORTS or not _AUTHORITY.fits(parts.netloc):
         return None
-    port = USUAL_PORTS[parts.scheme] if port is None else port
+    port = DEFAULT_PORTS[parts.scheme] if port is None else port
     return Origin(host, port) if port else None
 
 
@@ -58,10 +58,10 @@ def is_command_entry(entry: str) -> bool:
 
 def is_host_entry(entry: str) -> bool:
     """Whether an entry can list a host: `host`, `*.suffix`, `*`, each with `:port` or without."""
-    return _read_entry(entry) is not None
+    return _parse_entry(entry) is not None
 
 
-def command_is_listed(command: Sequence[str], entries: Iterable[str]) -> bool:
+def matches_command(command: Sequence[str], entries: Iterable[str]) -> bool:
     """Whether the first words of a command are the words of an entry."""
     for entry in entries:
         words = entry.split()
@@ -70,13 +70,13 @@ def command_is_listed(command: Sequence[str], entries: Iterable[str]) -> bool:
     return False
 
 
-def host_is_listed(origin: Origin, entries: Iterable[str]) -> bool:
+def matches_host(origin: Origin, entries: Iterable[str]) -> bool:
     """
     Whether a host is an entry, or lies below the suffix of an entry `*.suffix`.
 
     An entry without a port lists the usual ports 80 and 443.
     """
-    return any(_lists(entry, origin) for entry in map(_read_entry, entries) if entry)
+    return any(_matches_origin(entry, origin) for entry in map(_parse_entry, entries) if entry)
 
 
 class _Entry(NamedTuple):
@@ -84,26 +84,26 @@ class _Entry(NamedTuple):
     ports: frozenset[int]
 
 
-_USUAL = frozenset(USUAL_PORTS.values())
+_DEFAULT_PORTS = frozenset(DEFAULT_PORTS.values())
 
 
-def _read_entry(entry: str) -> _Entry | None:
+def _parse_entry(entry: str) -> _Entry | None:
     found = _ENTRY.fullmatch(entry.lower())
     if found is None:
         return None
     _, host, said = found.groups
     if host.startswith("["):
-        plain = _plain_host(host[1:-1])
+        plain = _normalize_host(host[1:-1])
         if plain is None:
             return None
         host = plain
     if not said:
-        return _Entry(host, _USUAL)
+        return _Entry(host, _DEFAULT_PORTS)
     port = int(said)
     return _Entry(host, frozenset({port})) if 0 < port <= 65_535 else None  # noqa: PLR2004 -- the last
 
 
-def _lists(entry: _Entry, origin: Origin) -> bool:
+def _matches_origin(entry: _Entry, origin: Origin) -> bool:
     if origin.port not in entry.ports:
         return False
     if entry.host.startswith("*."):
@@ -112,7 +112,7 @@ def _lists(entry: _Entry, origin: Origin) -> bool:
     return entry.host in {ANY, origin.host}
 
 
-def _plain_host(host: str) -> str | None:
+def _normalize_host(host: str) -> str | None:
     if ":" in host:
         try:
             address = IPv6Address(host)

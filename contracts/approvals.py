@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue, computed_field
 
-from holdfast.contracts.base import Contract, Inbound, JsonObject, Written, digest
+from holdfast.contracts.base import AuthoredContract, Contract, Inbound, JsonObject, digest
 from holdfast.contracts.bounds import Seconds
 from holdfast.contracts.budget import Budget, BudgetStatus
 from holdfast.contracts.control import Approach, ModelAttempt, UndoRuling
@@ -70,7 +70,7 @@ class HeldSignal(Inbound):
     run_id: str
 
 
-_ARRIVING = {"approvals", "lapsed", "escalated_at", "digest"}
+_MUTABLE_FIELDS = {"approvals", "lapsed", "escalated_at", "digest"}
 """What changes of a request while it waits, and nothing of what it asks for."""
 
 
@@ -85,10 +85,10 @@ class _Request(Contract):
     @property
     def digest(self) -> str:
         """SHA-256 of all that a person judges; a decision may name it (docs/approvals.md)."""
-        return digest(self.model_dump(mode="json", exclude=_ARRIVING))
+        return digest(self.model_dump(mode="json", exclude=_MUTABLE_FIELDS))
 
 
-class Requirement(Written):
+class Requirement(AuthoredContract):
     """
     What an approval takes: who may give it, how many must, and how sure we are of who they are.
 
@@ -262,7 +262,7 @@ Request: TypeAlias = Annotated[
 ]
 
 
-def outlined(request: Request, left_out: str = "") -> Request:
+def outline(request: Request, left_out: str = "") -> Request:
     """Return a request without what it shows a person, and with a note of what is left out."""
     empty: dict[str, object]
     match request:
@@ -293,7 +293,7 @@ class ClosedRequest(Contract):
     at: datetime
 
 
-Code = Literal[
+OutcomeCode = Literal[
     "accepted",
     "unreadable",
     "unknown_request",
@@ -320,7 +320,7 @@ class MessageOutcome(Contract):
     accepted: bool
     request_id: str
     reason: str
-    code: Code = Field(default="accepted", exclude_if=lambda code: code == "accepted")
+    code: OutcomeCode = Field(default="accepted", exclude_if=lambda code: code == "accepted")
 
 
 Message: TypeAlias = ApprovalSignal | AnswerSignal | ResolutionSignal
@@ -377,7 +377,7 @@ class RefusedMessage(Contract):
     sender: str
     reason: str
     at: datetime
-    code: Code = "unreadable"
+    code: OutcomeCode = "unreadable"
 
 
 class Notice(Contract):

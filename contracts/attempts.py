@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue, ValidationError
 from holdfast.contracts.base import Contract
 from holdfast.contracts.usage import CallUsage
 
-LOST = 2_500
+MAX_LOST_ATTEMPTS = 2_500
 """
 Attempts of one activity that may be lost with their workers: with pauses of 30 s about a day.
 
@@ -33,7 +33,7 @@ class Attempts(Contract):
     used_up: bool = Field(default=False, exclude_if=not_)
 
     @classmethod
-    def told(cls, details: Sequence[object]) -> Self:
+    def from_details(cls, details: Sequence[object]) -> Self:
         """Read details of a heartbeat or a failure; of what no worker of ours wrote, nothing."""
         try:
             return cls.model_validate(details[0]) if details else cls()

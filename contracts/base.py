@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
 
 JsonObject: TypeAlias = dict[str, JsonValue]
 
-_LARGEST_EXACT_INTEGER = 2**53 - 1
+_MAX_SAFE_INTEGER = 2**53 - 1
 
 
 class Contract(BaseModel):
@@ -30,7 +30,7 @@ class Inbound(Contract):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Written(Contract):
+class AuthoredContract(Contract):
     """Base of values that people write in code, where unknown fields are refused."""
 
     # Not extra="forbid": what is read from history is made without fields, and may have more.
@@ -45,16 +45,16 @@ class Written(Contract):
         return super().__new__(cls)
 
 
-def kept(inbound: type[Inbound]) -> BeforeValidator:
+def ignore_unknown_fields(inbound: type[Inbound]) -> BeforeValidator:
     """Read an Inbound value from history, where it is a Contract: a newer worker may have more."""
 
-    def known(value: object) -> object:
+    def select_known_fields(value: object) -> object:
         if not isinstance(value, Mapping):
             return value
         given = cast("Mapping[str, object]", value)  # history is JSON
         return {name: field for name, field in given.items() if name in inbound.model_fields}
 
-    return BeforeValidator(known)
+    return BeforeValidator(select_known_fields)
 
 
 def canonical_json(value: JsonValue) -> bytes:
@@ -67,7 +67,7 @@ def canonical_json(value: JsonValue) -> bytes:
     try:
         return rfc8785.dumps(value)
     except rfc8785.CanonicalizationError:
-        return rfc8785.dumps(_exact(value))
+        return rfc8785.dumps(_stringify_inexact(value))
 
 
 def digest(value: JsonValue) -> str:
@@ -75,7 +75,7 @@ def digest(value: JsonValue) -> str:
     return hashlib.sha256(canonical_json(value)).hexdigest()
 
 
-def joined(text: str) -> str:
+def repair_surrogates(text: str) -> str:
     """
     Return a text with nothing but whole characters.
 
@@ -85,26 +85,29 @@ def joined(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def mended(value: JsonValue) -> JsonValue:
+def repair_surrogates_in(value: JsonValue) -> JsonValue:
     """Return a value with nothing but whole characters in all of its texts."""
     match value:
         case str():
-            return joined(value)
+            return repair_surrogates(value)
         case list():
-            return [mended(entry) for entry in value]
+            return [repair_surrogates_in(entry) for entry in value]
         case dict():
-            return {joined(name): mended(entry) for name, entry in value.items()}
+            return {
+                repair_surrogates(name): repair_surrogates_in(entry)
+                for name, entry in value.items()
+            }
         case _:
             return value
 
 
-def _exact(value: JsonValue) -> JsonValue:
+def _stringify_inexact(value: JsonValue) -> JsonValue:
     match value:
         case dict():
-            return {key: _exact(entry) for key, entry in value.items()}
+            return {key: _stringify_inexact(entry) for key, entry in value.items()}
         case list():
-            return [_exact(entry) for entry in value]
-        case int() if abs(value) > _LARGEST_EXACT_INTEGER:
+            return [_stringify_inexact(entry) for entry in value]
+        case int() if abs(value) > _MAX_SAFE_INTEGER:
             return str(value)
         case float() if not math.isfinite(value):
             return str(value)

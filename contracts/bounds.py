@@ -17,150 +17,150 @@ from pydantic_core import from_json, to_json
 
 from holdfast.contracts.base import JsonObject
 
-BLOB_LIMIT = 1_048_576
+MAX_BLOB_BYTES = 1_048_576
 """What our servers let a payload have (deploy/compose.yaml sets the same); the default is 2 MB."""
 
-PAYLOAD = 1_000_000
+MAX_PAYLOAD_BYTES = 1_000_000
 """Whatever is sent: the input of an activity, its result, a state, an answer to a query."""
 
-HISTORY = 10_000_000
+MAX_HISTORY_BYTES = 10_000_000
 """What an execution may have before the run goes on in a new one; the server's end is 50 MB."""
 
-AGENT = 400_000
+MAX_AGENT_BYTES = 400_000
 """An agent as a run keeps it: instructions, tools with their schemas, guardrails."""
 
-GOAL = 300_000
+MAX_GOAL_BYTES = 300_000
 """What a run is to do."""
 
-LONGEST_GOAL = 200_000
+MAX_GOAL_CHARS = 200_000
 """Characters of it."""
 
-METADATA = 50_000
+MAX_METADATA_BYTES = 50_000
 """What a starter attaches to a run."""
 
-DEEPEST = 20
+MAX_METADATA_DEPTH = 20
 """How deep metadata may be nested."""
 
-LEVELS = 100
+MAX_JSON_DEPTH = 100
 """How deep may be nested what a tool brings. A reader takes 200, with all that wraps it."""
 
-ENDLESS = b"[" * 1_000 + b"]" * 1_000
+TOO_DEEP_JSON = b"[" * 1_000 + b"]" * 1_000
 """What stands for a value that is nested too deeply to be written as JSON."""
 
-REPLY = 600_000
+MAX_REPLY_BYTES = 600_000
 """A reply of a model, with its calls, what hosted tools brought, and the answer as data."""
 
-MOST_CALLS = 200
+MAX_CALLS_PER_REPLY = 200
 """Of one reply: all of them may run beside each other, and their results go back together."""
 
-FILLED = 100_000
+MAX_DEFAULT_ARGUMENTS_BYTES = 100_000
 """What the calls of one reply leave out of their arguments: defaults, all in one payload."""
 
-RULINGS = 800_000
+MAX_RULINGS_BYTES = 800_000
 """The rulings on the calls of one reply; questions to people stand in them once more."""
 
-PROVIDER_STATE = 50_000
+MAX_PROVIDER_STATE_BYTES = 50_000
 """What a provider wants to see again in the next call."""
 
-TURN = 750_000
+MAX_TURN_BYTES = 750_000
 """A turn of a model with all of its results, which go to the model together."""
 
-RESULTS = 500_000
+MAX_RESULTS_BYTES = 500_000
 """The results of a turn."""
 
-RESULT = 250_000
+MAX_RESULT_BYTES = 250_000
 """One result; the whole of a larger one is an artifact."""
 
-FAILURE = 10_000
+MAX_FAILURE_BYTES = 10_000
 """A failed call's reason and what to do next, or whatever an activity raises."""
 
-REPORT = 10_000
+MAX_PROGRESS_BYTES = 10_000
 """What a tool reports of its progress."""
 
-LOCAL_RESULTS = 2_000_000
+MAX_LOCAL_RESULTS_BYTES = 2_000_000
 """The results of calls that run inside one workflow task, which is one message of 4 MB."""
 
-READ = 10_000_000
+MAX_RAW_RESULTS_BYTES = 10_000_000
 """The results of a turn as they come, of which the model is shown what it has room for."""
 
-AT_ONCE = 8_000_000
+MAX_CONCURRENT_RESULTS_BYTES = 8_000_000
 """The results of calls that run beside each other."""
 
-DRAFTS = 250_000
+MAX_DRAFTS_BYTES = 250_000
 """The drafts of a turn, all of which people are shown."""
 
-REQUEST = 900_000
+MAX_REQUEST_BYTES = 900_000
 """What a person decides about: a page shows one request whole, whatever else waits."""
 
-WORDS = 100_000
+MAX_UNREAD_BYTES = 100_000
 """People's words that no model has read yet."""
 
-MOST_STEERS = 100
+MAX_PENDING_STEERS = 100
 """How many messages of such words wait."""
 
-MESSAGE = 150_000
+MAX_MESSAGE_BYTES = 150_000
 """A message to a run; a larger one isn't read."""
 
-REASON = 500
+MAX_REASON_BYTES = 500
 """A person's reason in the record of their approval; all records of a turn are sent together."""
 
-HEARING = 300_000
+MAX_JUDGE_BATCH_BYTES = 300_000
 """The messages that are judged together."""
 
-EFFECTS = 150_000
+MAX_EFFECTS_BYTES = 150_000
 """What is kept of the effects of a run and its parts: a half is for what undoes them."""
 
-MOST_ABOVE = 20
+MAX_ANCESTORS = 20
 """Agents that a run works for, each of which works for the one before it."""
 
-MOST_KNOWN = 500
+MAX_KNOWN_EFFECTS = 500
 """Effects of others that a run knows of when it begins; each has 200 bytes at most."""
 
-COMPENSATION = 25_000
+MAX_COMPENSATION_BYTES = 25_000
 """What is told of effects that were taken back, and as much of those that weren't."""
 
-ATTEMPTS = 50_000
+MAX_ATTEMPTS_BYTES = 50_000
 """The failed calls of models that a run keeps."""
 
-PLAN = 200_000
+MAX_PLAN_BYTES = 200_000
 """The subtasks of a goal with their answers, while people are asked how to go on."""
 
-ANSWERS = 500_000
+MAX_ANSWERS_BYTES = 500_000
 """The answers of all parts of a goal together."""
 
-CARRIED = 600_000
+MAX_CARRIED_TRANSCRIPT_BYTES = 600_000
 """The transcript that a new execution begins with, if the rest of its state leaves room."""
 
-STATE = 850_000
+MAX_STATE_BYTES = 850_000
 """The whole state that a new execution begins with; words may still come."""
 
-LOOKS = 900_000
+MAX_GUARDRAIL_INPUT_BYTES = 900_000
 """What guardrails are sent at once."""
 
-VERDICTS = 300_000
+MAX_VERDICTS_BYTES = 300_000
 """What guardrails found."""
 
-PAGE = 800_000
+MAX_PAGE_BYTES = 800_000
 """A page of an answer to a query, where one entry isn't larger by itself."""
 
-SEARCHED = 2_000
+MAX_SEARCH_ATTRIBUTE_BYTES = 2_000
 """What runs are searched by, as ASCII; the server ends a run whose attribute has 2,048 bytes."""
 
-LONGEST_NUMBER = 40
+MAX_NUMBER_CHARS = 40
 """Characters of a number that is written as text."""
 
-MOST = 10**12
+MAX_COUNT = 10**12
 """Tokens, calls, characters: more than any run can count."""
 
-LONGEST_TIME = timedelta(days=3_650)
+MAX_DURATION = timedelta(days=3_650)
 
-LARGEST_NUMBER = 10**30
+MAX_METADATA_NUMBER = 10**30
 """A number in metadata; one with thousands of digits can't even be written."""
 
 
 Entry = TypeVar("Entry")
 
-_NOTE = 50
+_NOTE_BYTES = 50
 """The note that something was left out."""
 
 
@@ -169,16 +169,16 @@ def size(value: object) -> int:
     return len(to_json(value))
 
 
-def readable(content: bytes) -> bool:
+def is_readable_json(content: bytes) -> bool:
     """Whether JSON can be read again, whatever a payload wraps around it."""
     try:
-        from_json(b"[" * LEVELS + content + b"]" * LEVELS)
+        from_json(b"[" * MAX_JSON_DEPTH + content + b"]" * MAX_JSON_DEPTH)
     except ValueError:
         return False
     return True
 
 
-def beginning(text: str, most: int) -> str:
+def clip_bytes(text: str, most: int) -> str:
     """Return as much of the beginning of a text as has *most* bytes."""
     text = text[:most]
     while size(text) > most and text:
@@ -186,20 +186,20 @@ def beginning(text: str, most: int) -> str:
     return text
 
 
-def clipped(text: str, most: int) -> str:
+def clip_chars(text: str, most: int) -> str:
     """Return a text of at most so many characters, with an ellipsis for what is left out."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def cut(text: str, most: int) -> str:
+def cut_with_note(text: str, most: int) -> str:
     """Return a text, or of one with more than *most* bytes its beginning with a note."""
     if size(text) <= most:
         return text
-    kept = beginning(text, most - _NOTE)
+    kept = clip_bytes(text, most - _NOTE_BYTES)
     return f"{kept}… ({len(text) - len(kept):,} characters left out)"
 
 
-def latest(entries: Sequence[Entry], most: int) -> tuple[Entry, ...]:
+def select_latest(entries: Sequence[Entry], most: int) -> tuple[Entry, ...]:
     """Return the latest entries, as many as have *most* bytes together."""
     left, begin = most, len(entries)
     while begin and (left := left - size(entries[begin - 1])) >= 0:
@@ -207,76 +207,78 @@ def latest(entries: Sequence[Entry], most: int) -> tuple[Entry, ...]:
     return tuple(entries[begin:])
 
 
-def _short(value: object) -> object:
+def _check_number_chars(value: object) -> object:
     """Refuse a long text before anybody makes a number of it, which may take hours."""
-    if isinstance(value, str) and len(value) > LONGEST_NUMBER:
-        raise ValueError(f"a number has at most {LONGEST_NUMBER} characters")
+    if isinstance(value, str) and len(value) > MAX_NUMBER_CHARS:
+        raise ValueError(f"a number has at most {MAX_NUMBER_CHARS} characters")
     return value
 
 
-def _plain(value: JsonObject) -> JsonObject:
+def _check_metadata(value: JsonObject) -> JsonObject:
     """Refuse what is too deep, too large, or has numbers that not every reader can read."""
     level: list[JsonValue] = [value]
-    for _ in range(DEEPEST):
-        level = [inner for outer in level for inner in _inside(outer)]
+    for _ in range(MAX_METADATA_DEPTH):
+        level = [inner for outer in level for inner in _inner_values(outer)]
     if any(isinstance(one, dict | list) for one in level):
-        raise ValueError(f"it may be nested {DEEPEST} deep")
-    if (found := size(value)) > METADATA:
-        raise ValueError(f"it has {found:,} bytes, and {METADATA:,} is most")
+        raise ValueError(f"it may be nested {MAX_METADATA_DEPTH} deep")
+    if (found := size(value)) > MAX_METADATA_BYTES:
+        raise ValueError(f"it has {found:,} bytes, and {MAX_METADATA_BYTES:,} is most")
     return value
 
 
-def _inside(value: JsonValue) -> Iterable[JsonValue]:
+def _inner_values(value: JsonValue) -> Iterable[JsonValue]:
     match value:
         case dict():
             return value.values()
         case list():
             return value
-        case int() | float() if not abs(value) <= LARGEST_NUMBER:  # which NaN is not, either
-            raise ValueError(f"a number in it is none, or larger than {LARGEST_NUMBER:.0e}")
+        case int() | float() if not abs(value) <= MAX_METADATA_NUMBER:  # which NaN is not, either
+            raise ValueError(f"a number in it is none, or larger than {MAX_METADATA_NUMBER:.0e}")
         case _:
             return ()
 
 
-def _goal(text: str) -> str:
-    if (found := size(text)) > GOAL:
-        raise ValueError(f"it has {found:,} bytes, and {GOAL:,} is most")
+def _check_goal_size(text: str) -> str:
+    if (found := size(text)) > MAX_GOAL_BYTES:
+        raise ValueError(f"it has {found:,} bytes, and {MAX_GOAL_BYTES:,} is most")
     return text
 
 
-def _searchable(text: str) -> str:
-    if (found := len(json.dumps(text))) > SEARCHED:
-        raise ValueError(f"it has {found:,} bytes of JSON in ASCII, and {SEARCHED:,} is most")
+def _check_searchable(text: str) -> str:
+    if (found := len(json.dumps(text))) > MAX_SEARCH_ATTRIBUTE_BYTES:
+        raise ValueError(
+            f"it has {found:,} bytes of JSON in ASCII, and {MAX_SEARCH_ATTRIBUTE_BYTES:,} is most"
+        )
     return text
 
 
-_Short = BeforeValidator(_short)
+_BoundedNumber = BeforeValidator(_check_number_chars)
 
-Count: TypeAlias = Annotated[int, _Short, Field(strict=True, ge=1, le=MOST)]
+Count: TypeAlias = Annotated[int, _BoundedNumber, Field(strict=True, ge=1, le=MAX_COUNT)]
 """How many of something, one at least."""
 
-Number: TypeAlias = Annotated[int, _Short, Field(strict=True, ge=0, le=MOST)]
+Number: TypeAlias = Annotated[int, _BoundedNumber, Field(strict=True, ge=0, le=MAX_COUNT)]
 """How many of something, or none."""
 
 Seconds: TypeAlias = Annotated[
-    float, _Short, Field(gt=0, le=LONGEST_TIME.total_seconds(), allow_inf_nan=False)
+    float, _BoundedNumber, Field(gt=0, le=MAX_DURATION.total_seconds(), allow_inf_nan=False)
 ]
 """A time that is longer than nothing."""
 
 Dollars: TypeAlias = Annotated[
-    Decimal, _Short, Field(ge=Decimal("1e-9"), le=Decimal("1e9"), allow_inf_nan=False)
+    Decimal, _BoundedNumber, Field(ge=Decimal("1e-9"), le=Decimal("1e9"), allow_inf_nan=False)
 ]
 """An amount of money: a billionth of a dollar at least, a billion at most."""
 
-Metadata: TypeAlias = Annotated[JsonObject, AfterValidator(_plain)]
+Metadata: TypeAlias = Annotated[JsonObject, AfterValidator(_check_metadata)]
 """What a stranger attaches: of a bounded size and depth."""
 
 Goal: TypeAlias = Annotated[
-    str, Field(min_length=1, max_length=LONGEST_GOAL), AfterValidator(_goal)
+    str, Field(min_length=1, max_length=MAX_GOAL_CHARS), AfterValidator(_check_goal_size)
 ]
 """What a run is to do, in words."""
 
 Tenant: TypeAlias = Annotated[
-    str, Field(min_length=1, max_length=200), AfterValidator(_searchable)
+    str, Field(min_length=1, max_length=200), AfterValidator(_check_searchable)
 ]
 """On whose behalf a run works, by which it is searched too."""

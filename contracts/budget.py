@@ -42,7 +42,7 @@ class Limits(Contract):
     max_model_retries: Tries | None = None
     max_tool_retries: Tries | None = None
 
-    def changed_by(self, change: "Budget") -> Self:
+    def with_changes(self, change: "Budget") -> Self:
         """Return these limits with the fields that were given in *change*."""
         given = {name: getattr(change, name) for name in change.model_fields_set}
         return self.model_copy(update=given)
@@ -54,11 +54,11 @@ class Budget(Limits):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def _given(budget: Budget) -> JsonObject:
+def _dump_explicit(budget: Budget) -> JsonObject:
     return budget.model_dump(mode="json", exclude_unset=True)
 
 
-GivenBudget: TypeAlias = Annotated[Budget, PlainSerializer(_given)]
+PartialBudget: TypeAlias = Annotated[Budget, PlainSerializer(_dump_explicit)]
 """A budget of which only what was given is written down: nobody set a default as a limit."""
 
 

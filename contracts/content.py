@@ -29,7 +29,7 @@ class Part(Contract):
     native: JsonObject = Field(default_factory=dict, exclude_if=not_)
 
 
-def words(text: str, parts: tuple[Part, ...]) -> str:
+def join_text(text: str, parts: tuple[Part, ...]) -> str:
     """Return all that a model said in words; *text* is all of it only where there are no parts."""
     if not parts:
         return text
@@ -40,7 +40,7 @@ def words(text: str, parts: tuple[Part, ...]) -> str:
     return said
 
 
-def unfenced(text: str) -> str:
+def strip_fence(text: str) -> str:
     """Return what stands in a block of Markdown, where a text is one; models like to answer so."""
     said, fence = text.strip(), "```"
     if len(said) < len(fence) * 2 or not (said.startswith(fence) and said.endswith(fence)):

@@ -7,9 +7,9 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 
-from holdfast.contracts.base import Contract, Inbound, JsonObject, kept
+from holdfast.contracts.base import Contract, Inbound, JsonObject, ignore_unknown_fields
 from holdfast.contracts.bounds import Number, Seconds
-from holdfast.contracts.tools import TOOL_NAME, Risk, ToolCall
+from holdfast.contracts.tools import TOOL_NAME_PATTERN, Risk, ToolCall
 from holdfast.contracts.usage import Money
 
 
@@ -65,7 +65,7 @@ class Tiers(Inbound):
 
     full: str
     simplified: str | None = None
-    decomposed: Annotated[Decomposition, kept(Decomposition)] | None = None
+    decomposed: Annotated[Decomposition, ignore_unknown_fields(Decomposition)] | None = None
 
 
 class Backtracking(Inbound):
@@ -96,16 +96,16 @@ class Triggers(Inbound):
     sensitive_domains: tuple[str, ...] = ("payments", "auth", "pii")
 
 
-KeptFallback: TypeAlias = Annotated[Fallback, kept(Fallback)]
+StoredFallback: TypeAlias = Annotated[Fallback, ignore_unknown_fields(Fallback)]
 
 
-KeptTiers: TypeAlias = Annotated[Tiers, kept(Tiers)]
+StoredTiers: TypeAlias = Annotated[Tiers, ignore_unknown_fields(Tiers)]
 
 
-KeptBacktracking: TypeAlias = Annotated[Backtracking, kept(Backtracking)]
+StoredBacktracking: TypeAlias = Annotated[Backtracking, ignore_unknown_fields(Backtracking)]
 
 
-KeptTriggers: TypeAlias = Annotated[Triggers, kept(Triggers)]
+StoredTriggers: TypeAlias = Annotated[Triggers, ignore_unknown_fields(Triggers)]
 
 
 class ModelFacts(Contract):
@@ -157,7 +157,7 @@ class KnownEffect(Contract):
     nobody knows what was done.
     """
 
-    tool: Annotated[str, Field(pattern=rf"^$|{TOOL_NAME}")]
+    tool: Annotated[str, Field(pattern=rf"^$|{TOOL_NAME_PATTERN}")]
     digest: Annotated[str, Field(pattern=r"^$|^[0-9a-f]{64}$")]
     outcome: Literal["done", "unknown"]
 

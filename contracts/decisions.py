@@ -149,10 +149,10 @@ def decision_of(ruling: Ruling | None) -> Decision | None:
     return ruling.decision if isinstance(ruling, Decided) else None
 
 
-def as_ruled(call: AnyCall, ruling: Ruling) -> AnyCall:
+def fill_arguments(call: AnyCall, ruling: Ruling) -> AnyCall:
     """Return a call with all the arguments that it had when it was ruled on."""
     if isinstance(call, ToolCall) and isinstance(ruling, Decided) and ruling.filled:
-        return call.filled(ruling.filled)
+        return call.with_arguments(ruling.filled)
     return call
 
 

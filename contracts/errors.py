@@ -153,7 +153,7 @@ class TranscriptMismatch(HoldfastError):
     """An activity doesn't hold the transcript that the workflow means."""
 
 
-def words(error: BaseException) -> str:
+def safe_str(error: BaseException) -> str:
     """Return the words of an error, which may have forgotten how to say them."""
     with contextlib.suppress(BaseException):  # what it raises in their place is no better
         return str(error)

@@ -6,17 +6,17 @@ from typing import Annotated, Literal, Self, TypeAlias
 from pydantic import Field, JsonValue, model_validator
 
 from holdfast.contracts.approvals import Requirement
-from holdfast.contracts.base import Contract, Written
-from holdfast.contracts.bounds import MOST, Seconds
+from holdfast.contracts.base import AuthoredContract, Contract
+from holdfast.contracts.bounds import MAX_COUNT, Seconds
 
-GUARDRAIL_NAME = r"^[a-z][a-z0-9_]{0,63}$"
+GUARDRAIL_NAME_PATTERN = r"^[a-z][a-z0-9_]{0,63}$"
 
 ACTIVITY_PREFIX = "guardrail:"
 """Activity types that begin so are guardrails'; no tool's name has a colon."""
 
-LONGEST_REASON = 4_000
-LONGEST_CONSTRAINT = 2_000
-MOST_CONSTRAINTS = 20
+MAX_REASON_CHARS = 4_000
+MAX_CONSTRAINT_CHARS = 2_000
+MAX_CONSTRAINTS = 20
 
 Layer = Literal["input", "pre_execution", "output", "post_action"]
 """The layers in the order in which a run meets them."""
@@ -30,13 +30,13 @@ What a tripwire does: it ends the run, asks a person, denies the call, or sends 
 An acceptance check knows none of them: what it finds goes back to the model as it is.
 """
 
-Watched = Literal["goal", "words", "results"]
+WatchTarget = Literal["goal", "words", "results"]
 """What an input guardrail looks at: the goal, what people say later, or results of tools."""
 
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
 
-class Signals(Written):
+class Signals(AuthoredContract):
     """
     What was measured about an answer. What is null was not measured, which is not the same as bad.
 
@@ -46,11 +46,13 @@ class Signals(Written):
 
     coverage: Share | None = Field(default=None, exclude_if=lambda value: value is None)
     votes_for: int | None = Field(
-        default=None, ge=0, le=MOST, exclude_if=lambda value: value is None
+        default=None, ge=0, le=MAX_COUNT, exclude_if=lambda value: value is None
     )
-    votes: int | None = Field(default=None, ge=1, le=MOST, exclude_if=lambda value: value is None)
+    votes: int | None = Field(
+        default=None, ge=1, le=MAX_COUNT, exclude_if=lambda value: value is None
+    )
 
-    def updated(self, later: "Signals") -> "Signals":
+    def merge(self, later: "Signals") -> "Signals":
         """Return these signals with what was measured later."""
         known = later.model_dump(exclude_none=True)
         return self.model_copy(update=known)
@@ -69,12 +71,12 @@ class GuardrailSpec(Contract):
     there.
     """
 
-    name: str = Field(pattern=GUARDRAIL_NAME)
+    name: str = Field(pattern=GUARDRAIL_NAME_PATTERN)
     layer: Layer
     mode: Mode = "blocking"
     on_trip: OnTrip
     tools: tuple[str, ...] = ()
-    watches: tuple[Watched, ...] = ("goal",)
+    watches: tuple[WatchTarget, ...] = ("goal",)
     local: bool = False
     timeout: Seconds = 30.0
     command: tuple[str, ...] = ()
@@ -102,7 +104,7 @@ class Subject(Contract):
     whole: bool = Field(default=True, exclude_if=lambda value: value)
 
 
-class GuardrailResult(Written):
+class GuardrailResult(AuthoredContract):
     """
     What a guardrail found. `constraints` are what the model must keep to when it tries again.
 
@@ -110,15 +112,15 @@ class GuardrailResult(Written):
     """
 
     tripwire_triggered: bool = False
-    reason: str = Field(default="", max_length=LONGEST_REASON)
-    constraints: tuple[Annotated[str, Field(max_length=LONGEST_CONSTRAINT)], ...] = Field(
-        default=(), max_length=MOST_CONSTRAINTS, exclude_if=not_
+    reason: str = Field(default="", max_length=MAX_REASON_CHARS)
+    constraints: tuple[Annotated[str, Field(max_length=MAX_CONSTRAINT_CHARS)], ...] = Field(
+        default=(), max_length=MAX_CONSTRAINTS, exclude_if=not_
     )
     applicable: bool = Field(default=True, exclude_if=lambda value: value)
     signals: Signals = Field(default=Signals(), exclude_if=lambda value: value == Signals())
 
     @model_validator(mode="after")
-    def _has_a_reason(self) -> Self:
+    def _require_reason(self) -> Self:
         if self.tripwire_triggered and not self.reason.strip():
             raise ValueError("a tripwire needs a reason")
         if self.tripwire_triggered and not self.applicable:

@@ -6,11 +6,16 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 
-from holdfast.contracts.base import Contract, Inbound, JsonObject, digest, kept
+from holdfast.contracts.base import Contract, Inbound, JsonObject, digest, ignore_unknown_fields
 from holdfast.contracts.bounds import Count
-from holdfast.contracts.content import Part, words
-from holdfast.contracts.tools import TOOL_NAME, AnyCall, KeptHostedTool
-from holdfast.contracts.transcript import Span, TranscriptDigest, TranscriptItem, View
+from holdfast.contracts.content import Part, join_text
+from holdfast.contracts.tools import TOOL_NAME_PATTERN, AnyCall, StoredHostedTool
+from holdfast.contracts.transcript import (
+    ItemRange,
+    TranscriptDigest,
+    TranscriptItem,
+    TranscriptView,
+)
 from holdfast.contracts.usage import CallUsage
 
 StopCause = Literal[
@@ -42,17 +47,17 @@ class ModelSettings(Inbound):
     reasoning: Effort | None = None
     reasoning_tokens: Count | None = None
     max_output_tokens: Count | None = None
-    tool_choice: Literal["auto", "required", "none"] | Annotated[str, Field(pattern=TOOL_NAME)] = (
-        "auto"
-    )
+    tool_choice: (
+        Literal["auto", "required", "none"] | Annotated[str, Field(pattern=TOOL_NAME_PATTERN)]
+    ) = "auto"
     parallel_calls: bool = True
 
 
-KeptSettings: TypeAlias = Annotated[ModelSettings, kept(ModelSettings)]
+StoredSettings: TypeAlias = Annotated[ModelSettings, ignore_unknown_fields(ModelSettings)]
 
-_PLAIN = ModelSettings()
+_DEFAULT_SETTINGS = ModelSettings()
 
-PATIENCE = 600.0
+DEFAULT_PATIENCE_SECONDS = 600.0
 """Seconds; with six attempts less than an hour in all, before the failure of a model counts."""
 
 
@@ -69,8 +74,10 @@ class Prefix(Contract):
 
     instructions: str
     tools: tuple[ToolSchema, ...]
-    hosted: tuple[KeptHostedTool, ...] = Field(default=(), exclude_if=not_)
-    settings: KeptSettings = Field(default=_PLAIN, exclude_if=lambda value: value == _PLAIN)
+    hosted: tuple[StoredHostedTool, ...] = Field(default=(), exclude_if=not_)
+    settings: StoredSettings = Field(
+        default=_DEFAULT_SETTINGS, exclude_if=lambda value: value == _DEFAULT_SETTINGS
+    )
     output_schema: JsonObject | None = Field(default=None, exclude_if=not_)
 
     @property
@@ -104,18 +111,21 @@ class ModelCall(Contract):
     max_context_bytes: int
     strategy: Strategy = Field(default="stateless", exclude_if=lambda value: value == "stateless")
     provider_state: JsonObject = Field(default_factory=dict, exclude_if=not_)
-    hidden: tuple[Span, ...] = Field(default=(), exclude_if=not_)
+    hidden: tuple[ItemRange, ...] = Field(default=(), exclude_if=not_)
     summary: str = Field(default="", exclude_if=not_)
     summarised_before: int = Field(default=0, exclude_if=not_)
     without_tools: bool = Field(default=False, exclude_if=not_)
     unheard: bool = Field(default=False, exclude_if=not_)
     calls_left: int | None = Field(default=None, exclude_if=lambda value: value is None)
-    patience: float = Field(default=PATIENCE, exclude_if=lambda value: value == PATIENCE)
+    patience: float = Field(
+        default=DEFAULT_PATIENCE_SECONDS,
+        exclude_if=lambda value: value == DEFAULT_PATIENCE_SECONDS,
+    )
 
     @property
-    def view(self) -> View:
+    def view(self) -> TranscriptView:
         """Which part of the transcript the model is shown."""
-        return View(
+        return TranscriptView(
             pruned_before=self.pruned_before,
             hidden=self.hidden,
             summary=self.summary,
@@ -150,7 +160,7 @@ class ModelRequest:
     calls_left: int | None = None
 
     @property
-    def calls_nothing(self) -> bool:
+    def forbids_tool_calls(self) -> bool:
         """Whether the model must be kept from calling any tool."""
         return self.without_tools or self.calls_left == 0
 
@@ -195,7 +205,7 @@ class ModelReply(Contract):
     @property
     def words(self) -> str:
         """Everything that the model said in words."""
-        return words(self.text, self.parts)
+        return join_text(self.text, self.parts)
 
     @property
     def events(self) -> tuple[AgentEvent, ...]:

@@ -70,36 +70,36 @@ class Pattern:
 
     def spans_in(self, text: str) -> Iterator[Span]:
         """Find all places as `spans` does, in characters."""
-        for match in self._compiled.finditer(_legible(text)):
+        for match in self._compiled.finditer(_replace_surrogates(text)):
             yield Span(*match.span(self._group))
 
     def beginning(self, text: str) -> int:
         """Return the end of what a text begins with; 0 where it begins otherwise."""
-        match = self._compiled.match(_legible(text))
+        match = self._compiled.match(_replace_surrogates(text))
         return match.span()[1] if match else 0
 
     def found_in(self, text: bytes | str) -> bool:
         """Whether it stands anywhere in a text."""
-        said = _legible(text) if isinstance(text, str) else text
+        said = _replace_surrogates(text) if isinstance(text, str) else text
         return self._compiled.search(said) is not None
 
     def fits(self, text: str) -> bool:
         """Whether a text is this from its beginning to its end."""
-        return self._compiled.fullmatch(_legible(text)) is not None
+        return self._compiled.fullmatch(_replace_surrogates(text)) is not None
 
     def fullmatch(self, text: str) -> Match | None:
         """Read a text that is this from its beginning to its end."""
-        match = self._compiled.fullmatch(_legible(text))
+        match = self._compiled.fullmatch(_replace_surrogates(text))
         return self._read(match, text) if match else None
 
     def match(self, text: str) -> Match | None:
         """Read what a text begins with."""
-        match = self._compiled.match(_legible(text))
+        match = self._compiled.match(_replace_surrogates(text))
         return self._read(match, text) if match else None
 
     def matches(self, text: str) -> Iterator[Match]:
         """Read all that stands in a text, from left to right; none overlaps another."""
-        for match in self._compiled.finditer(_legible(text)):
+        for match in self._compiled.finditer(_replace_surrogates(text)):
             yield self._read(match, text)
 
     def sub(self, by: Callable[[Match], str] | str, text: str) -> str:
@@ -117,16 +117,16 @@ class Pattern:
         return Match(*spans[0], tuple(text[max(start, 0) : max(end, 0)] for start, end in spans))
 
 
-def _legible(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     """Put a question mark where half of a surrogate pair stands, which has no bytes."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def encoded(text: str) -> bytes:
+def encode_text(text: str) -> bytes:
     """Return the bytes that patterns look at."""
     return text.encode("utf-8", "surrogatepass")
 
 
-def decoded(text: bytes) -> str:
+def decode_text(text: bytes) -> str:
     """Return the text of such bytes."""
     return text.decode("utf-8", "surrogatepass")

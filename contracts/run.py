@@ -10,27 +10,27 @@ from holdfast.contracts import bounds
 from holdfast.contracts.approvals import RefusedMessage, Requirement
 from holdfast.contracts.base import Contract, JsonObject
 from holdfast.contracts.bounds import Goal, Metadata, Tenant
-from holdfast.contracts.budget import Budget, GivenBudget, Ledger, Limits
+from holdfast.contracts.budget import Budget, Ledger, Limits, PartialBudget
 from holdfast.contracts.control import (
     Approach,
     Compensation,
     Effect,
     Fallback,
-    KeptBacktracking,
-    KeptFallback,
-    KeptTiers,
-    KeptTriggers,
     KnownEffect,
     ModelAttempt,
     ModelFacts,
     ReasoningRoute,
+    StoredBacktracking,
+    StoredFallback,
+    StoredTiers,
+    StoredTriggers,
     Triggers,
 )
 from holdfast.contracts.guardrails import GuardrailSpec
-from holdfast.contracts.model import KeptSettings, ModelSettings, Prefix, Strategy, ToolSchema
+from holdfast.contracts.model import ModelSettings, Prefix, StoredSettings, Strategy, ToolSchema
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.project import ProjectSpec
-from holdfast.contracts.tools import KeptHostedTool, ToolContract
+from holdfast.contracts.tools import StoredHostedTool, ToolContract
 from holdfast.contracts.usage import CallUsage, UsageMetrics
 
 WORKFLOW_TYPE = "AgentRun"
@@ -42,15 +42,15 @@ def sandbox_queue(task_queue: str) -> str:
     return f"{task_queue}-sandbox"
 
 
-LONGEST_RUN_ID = 128
+MAX_RUN_ID_CHARS = 128
 """Characters."""
 
-RUN_IDS = (
+RUN_ID_RULE = (
     "a run's id is made of letters, digits and . _ : - alone, begins with a letter or a digit, "
-    f"and has at most {LONGEST_RUN_ID} characters"
+    f"and has at most {MAX_RUN_ID_CHARS} characters"
 )
 
-_RUN_ID = Pattern(rf"[A-Za-z0-9][A-Za-z0-9._:\-]{{0,{LONGEST_RUN_ID - 1}}}")
+_RUN_ID = Pattern(rf"[A-Za-z0-9][A-Za-z0-9._:\-]{{0,{MAX_RUN_ID_CHARS - 1}}}")
 
 
 def is_run_id(name: str) -> bool:
@@ -60,7 +60,7 @@ def is_run_id(name: str) -> bool:
 
 RunStatus = Literal["completed", "stopped", "blocked", "failed"]
 
-Standing: TypeAlias = Literal["running", "waiting", "suspending", "suspended", RunStatus]
+ReportedStatus: TypeAlias = Literal["running", "waiting", "suspending", "suspended", RunStatus]
 """Where a run stands, in one word."""
 
 AgentName: TypeAlias = Annotated[str, Field(min_length=1, max_length=100)]
@@ -84,7 +84,7 @@ class RunMetadata(Contract):
     task_kind: Annotated[str, Field(min_length=1, max_length=100)] | None = None
     domain: Annotated[str, Field(min_length=1, max_length=100)] | None = None
     metadata: Metadata = Field(default_factory=dict)
-    path: Annotated[tuple[AgentName, ...], Field(max_length=bounds.MOST_ABOVE)] = Field(
+    path: Annotated[tuple[AgentName, ...], Field(max_length=bounds.MAX_ANCESTORS)] = Field(
         default=(), exclude_if=not_
     )
     withheld: bool = Field(default=False, exclude_if=not_)
@@ -105,9 +105,9 @@ class RunInput(RunMetadata):
 
     input: Goal
     budget: Budget | None = None
-    ceiling: GivenBudget | None = None
+    ceiling: PartialBudget | None = None
     known: tuple[KnownEffect, ...] = Field(
-        default=(), max_length=bounds.MOST_KNOWN, exclude_if=not_
+        default=(), max_length=bounds.MAX_KNOWN_EFFECTS, exclude_if=not_
     )
 
 
@@ -181,18 +181,18 @@ class AgentSnapshot(Contract):
     max_context_bytes: int
     max_history_events: int
     search_attributes: bool
-    hosted: tuple[KeptHostedTool, ...] = ()
-    settings: KeptSettings = ModelSettings()
+    hosted: tuple[StoredHostedTool, ...] = ()
+    settings: StoredSettings = ModelSettings()
     output_schema: JsonObject | None = None
     companions: tuple[ToolContract, ...] = ()
     guardrails: tuple[GuardrailSpec, ...] = ()
     acceptance: tuple[GuardrailSpec, ...] = ()
     max_output_retries: int = 2
     review: Requirement = Requirement()
-    fallback: KeptFallback = Fallback()
-    triggers: KeptTriggers = Triggers()
-    backtracking: KeptBacktracking | None = None
-    tiers: KeptTiers | None = None
+    fallback: StoredFallback = Fallback()
+    triggers: StoredTriggers = Triggers()
+    backtracking: StoredBacktracking | None = None
+    tiers: StoredTiers | None = None
     project: ProjectSpec | None = None
     notifies: bool = False
     resources_searchable: bool = False
@@ -210,7 +210,7 @@ class AgentSnapshot(Contract):
         return any(spec.layer == "input" and "words" in spec.watches for spec in self.guardrails)
 
     @classmethod
-    def unopened(cls, name: str) -> Self:
+    def placeholder(cls, name: str) -> Self:
         """Return what is known of an agent before its run has been opened: the name."""
         return cls(
             name=name,
@@ -242,11 +242,11 @@ class AgentSnapshot(Contract):
             output_schema=self.output_schema,
         )
 
-    def tool(self, name: str) -> ToolContract | None:
+    def find_tool(self, name: str) -> ToolContract | None:
         """Return the contract of a tool that this run has."""
         return next((tool for tool in self.tools if tool.name == name), None)
 
-    def companion(self, name: str | None) -> ToolContract | None:
+    def find_any_tool(self, name: str | None) -> ToolContract | None:
         """Return the contract of a tool, also of one that no model sees."""
         known = (*self.companions, *self.tools)
         return next((tool for tool in known if tool.name == name), None)
@@ -275,7 +275,7 @@ class StatusReport(Contract):
     agent: str
     tenant: str
     actor: str
-    status: Standing
+    status: ReportedStatus
     in_flight: tuple[str, ...] = ()
     waits_for: tuple[str, ...]
     step: int

@@ -13,7 +13,7 @@ from holdfast.contracts.approvals import (
     Review,
 )
 from holdfast.contracts.base import Contract, JsonObject
-from holdfast.contracts.budget import GivenBudget, Ledger
+from holdfast.contracts.budget import Ledger, PartialBudget
 from holdfast.contracts.control import (
     Approach,
     Candidate,
@@ -29,7 +29,13 @@ from holdfast.contracts.guardrails import GuardrailVerdict, Signals
 from holdfast.contracts.project import ProjectContext
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunStatus, Stop
 from holdfast.contracts.tools import AnyCall, Draft, ToolResult
-from holdfast.contracts.transcript import Span, TranscriptDigest, TranscriptItem, UserTurn, View
+from holdfast.contracts.transcript import (
+    ItemRange,
+    TranscriptDigest,
+    TranscriptItem,
+    TranscriptView,
+    UserTurn,
+)
 
 
 class CallState(Contract):
@@ -99,7 +105,7 @@ class RunState(Contract):
     brief: RunMetadata
     agent: AgentSnapshot
     started_at: datetime
-    ceiling: GivenBudget | None = None
+    ceiling: PartialBudget | None = None
     ledger: Ledger = Ledger()
     origin: str = ""
     sent: TranscriptDigest = TranscriptDigest()
@@ -148,7 +154,7 @@ class RunState(Contract):
     approaches: tuple[Approach, ...] = ()
     approach: str | None = None
     checkpoint: Checkpoint | None = None
-    hidden: tuple[Span, ...] = ()
+    hidden: tuple[ItemRange, ...] = ()
     summary: str = ""
     summarised_before: int = 0
     failed_summaries: int = 0
@@ -162,9 +168,9 @@ class RunState(Contract):
     outcome: RunStatus | None = None
 
     @property
-    def view(self) -> View:
+    def view(self) -> TranscriptView:
         """Which part of the transcript a model is shown."""
-        return View(
+        return TranscriptView(
             pruned_before=self.pruned_before,
             hidden=self.hidden,
             summary=self.summary,

@@ -8,18 +8,18 @@ from pydantic import Field, model_validator
 
 from holdfast.contracts.base import Contract, Inbound
 
-SWITCHES_TYPE = "HoldfastSwitches"
+SWITCHES_WORKFLOW_TYPE = "HoldfastSwitches"
 
-Kind: TypeAlias = Literal["tool", "agent", "tenant", "everything"]
+SwitchKind: TypeAlias = Literal["tool", "agent", "tenant", "everything"]
 
 EVERYTHING = "*"
 """The name of everything."""
 
-LONGEST_NAME = 200
-LONGEST_REASON = 2_000
+MAX_NAME_CHARS = 200
+MAX_REASON_CHARS = 2_000
 """Characters, as in the names and reasons of signals."""
 
-Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
+Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS)]
 
 
 def switches_id(task_queue: str) -> str:
@@ -34,13 +34,13 @@ class SwitchSignal(Inbound):
     A tool, an agent or a tenant has a `name`; the name of everything is `*`.
     """
 
-    kind: Kind
+    kind: SwitchKind
     name: Name
     by: Name
-    reason: Annotated[str, Field(max_length=LONGEST_REASON)] = ""
+    reason: Annotated[str, Field(max_length=MAX_REASON_CHARS)] = ""
 
     @model_validator(mode="after")
-    def _everything_is_one(self) -> Self:
+    def _check_name_of_everything(self) -> Self:
         if (self.kind == "everything") is not (self.name == EVERYTHING):
             raise ValueError("everything is named '*', and nothing else is")
         return self
@@ -49,7 +49,7 @@ class SwitchSignal(Inbound):
 class Switch(Contract):
     """Something that is switched off: calls of this tool, agent or tenant are denied, or all."""
 
-    kind: Kind
+    kind: SwitchKind
     name: str
     by: str
     reason: str

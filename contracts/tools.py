@@ -7,7 +7,14 @@ from urllib.parse import quote
 
 from pydantic import Field, JsonValue
 
-from holdfast.contracts.base import Contract, Inbound, JsonObject, Written, digest, kept
+from holdfast.contracts.base import (
+    AuthoredContract,
+    Contract,
+    Inbound,
+    JsonObject,
+    digest,
+    ignore_unknown_fields,
+)
 from holdfast.contracts.bounds import Count, Seconds
 
 ErrorType = Literal[
@@ -26,11 +33,11 @@ ErrorType = Literal[
 ]
 
 
-LONGEST_REASON = 4_000
+MAX_REASON_CHARS = 4_000
 """Characters of a failure's reason; a failure goes to the model whole."""
 
 
-TOOL_NAME = r"^[a-zA-Z][a-zA-Z0-9_]{0,63}$"
+TOOL_NAME_PATTERN = r"^[a-zA-Z][a-zA-Z0-9_]{0,63}$"
 
 
 class Risk(StrEnum):
@@ -66,10 +73,10 @@ class Risk(StrEnum):
     @property
     def needs_strong_approval(self) -> bool:
         """Whether an approval counts only with proof of who gave it."""
-        return self in _STRONG
+        return self in _STRONG_APPROVAL_RISKS
 
 
-_STRONG = {
+_STRONG_APPROVAL_RISKS = {
     Risk.FINANCIAL,
     Risk.PRIVILEGED_ACCESS,
     Risk.IDENTITY_ACCESS,
@@ -91,10 +98,10 @@ class HostedTool(Inbound):
     options: JsonObject = Field(default_factory=dict)
 
 
-KeptHostedTool: TypeAlias = Annotated[HostedTool, kept(HostedTool)]
+StoredHostedTool: TypeAlias = Annotated[HostedTool, ignore_unknown_fields(HostedTool)]
 
 
-class ResourceScope(Written):
+class ResourceScope(AuthoredContract):
     """
     Which resource a call touches, so that the engine can keep it in bounds.
 
@@ -126,7 +133,7 @@ class ToolContract(Contract):
     runs in the sandbox, whatever its risk class.
     """
 
-    name: str = Field(pattern=TOOL_NAME)
+    name: str = Field(pattern=TOOL_NAME_PATTERN)
     description: str
     input_schema: JsonObject
     output_schema: JsonObject
@@ -148,7 +155,7 @@ class ToolContract(Contract):
     sandboxed: bool = False
     undo: str | None = None
 
-    def ruled(self, risk: Risk, *, reaches_out: bool = False) -> Self:
+    def with_risk(self, risk: Risk, *, reaches_out: bool = False) -> Self:
         """
         Run what a later deployment calls a write as one, whatever the run began with.
 
@@ -170,7 +177,7 @@ class ToolCall(Contract):
     name: str
     arguments: JsonObject
 
-    def beyond(self, written: JsonObject) -> JsonObject:
+    def diff_arguments(self, written: JsonObject) -> JsonObject:
         """Return its arguments that weren't *written* so: something of them was filled in."""
         return {
             name: value
@@ -178,7 +185,7 @@ class ToolCall(Contract):
             if name not in written or written[name] != value
         }
 
-    def filled(self, values: JsonObject) -> Self:
+    def with_arguments(self, values: JsonObject) -> Self:
         """Return the call with these arguments too."""
         return self.model_copy(update={"arguments": {**self.arguments, **values}})
 
@@ -325,6 +332,6 @@ class ToolFailure(Contract):
 ToolResult: TypeAlias = Annotated[ToolSuccess | ToolFailure, Field(discriminator="status")]
 
 
-def effect(name: str, values: JsonObject) -> str:
+def fingerprint_effect(name: str, values: JsonObject) -> str:
     """Return what makes two calls do the same, however their arguments are written."""
     return digest([name, values])

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, TypeAdapter
 
 from holdfast.contracts.base import Contract, JsonObject, canonical_json
-from holdfast.contracts.content import Part, words
+from holdfast.contracts.content import Part, join_text
 from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult
 
 
@@ -44,7 +44,7 @@ class AssistantTurn(Contract):
     @property
     def words(self) -> str:
         """Everything that the model said in words."""
-        return words(self.text, self.parts)
+        return join_text(self.text, self.parts)
 
 
 class ToolTurn(Contract):
@@ -58,17 +58,17 @@ class ToolTurn(Contract):
     results: tuple[ToolResult, ...]
     filled: dict[str, JsonObject] = Field(default_factory=dict, exclude_if=not_)
 
-    def ran(self, call: AnyCall) -> AnyCall:
+    def restore_arguments(self, call: AnyCall) -> AnyCall:
         """Return a call of the turn before with all of the arguments that it had."""
         filled = self.filled.get(call.call_id)
-        return call.filled(filled) if filled and isinstance(call, ToolCall) else call
+        return call.with_arguments(filled) if filled and isinstance(call, ToolCall) else call
 
 
 TranscriptItem: TypeAlias = Annotated[
     UserTurn | AssistantTurn | ToolTurn, Field(discriminator="kind")
 ]
 
-ITEM: TypeAdapter[TranscriptItem] = TypeAdapter(TranscriptItem)
+ITEM_ADAPTER: TypeAdapter[TranscriptItem] = TypeAdapter(TranscriptItem)
 
 
 class TranscriptDigest(Contract):
@@ -82,7 +82,7 @@ class TranscriptDigest(Contract):
     length: int = 0
     digest: str = ""
 
-    def after(self, items: tuple[TranscriptItem, ...]) -> "TranscriptDigest":
+    def extend(self, items: tuple[TranscriptItem, ...]) -> "TranscriptDigest":
         """Return the place behind *items*."""
         rolling = self.digest
         for item in items:
@@ -91,14 +91,14 @@ class TranscriptDigest(Contract):
         return TranscriptDigest(length=self.length + len(items), digest=rolling)
 
 
-class Span(Contract):
+class ItemRange(Contract):
     """A part of a transcript, from the item `begin` up to the item `end`, which isn't in it."""
 
     begin: int = Field(ge=0)
     end: int = Field(ge=0)
 
 
-class View(Contract):
+class TranscriptView(Contract):
     """
     Which part of a transcript a model is shown.
 
@@ -108,7 +108,7 @@ class View(Contract):
     """
 
     pruned_before: int = 0
-    hidden: tuple[Span, ...] = Field(default=(), exclude_if=not_)
+    hidden: tuple[ItemRange, ...] = Field(default=(), exclude_if=not_)
     summary: str = Field(default="", exclude_if=not_)
     summarised_before: int = Field(default=0, exclude_if=not_)
 

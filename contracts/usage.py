@@ -12,61 +12,63 @@ from holdfast.contracts.base import Contract
 
 as_number = PlainSerializer(float, when_used="json")
 
-Counted: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=1_000_000_000)]
+CounterValue: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=1_000_000_000)]
 """What a provider may say that one call used; whatever else it says is nothing known."""
 
-MOST_TOKENS = 10**15
-MOST_MONEY = Decimal(10**12)
+MAX_PLAUSIBLE_TOKENS = 10**15
+MAX_PLAUSIBLE_COST_USD = Decimal(10**12)
 """What no run uses: beyond them a figure is made up, and sums of such would have no end."""
 
-MOST_COUNTERS = 50
+MAX_COUNTERS = 50
 """Of one provider, under its own names, in one usage or a sum of many; no provider has twenty."""
 
-LONGEST_COUNTER = 100
+MAX_COUNTER_NAME_CHARS = 100
 """Characters of such a name."""
 
-_COUNTED: TypeAdapter[int] = TypeAdapter(Counted)
+_COUNTER_ADAPTER: TypeAdapter[int] = TypeAdapter(CounterValue)
 
 Money: TypeAlias = Annotated[Decimal, as_number]
 """An amount in US dollars; a JSON number outside, exact inside."""
 
 
-def counted(value: object) -> int | None:
+def parse_counter(value: object) -> int | None:
     """Return a counter of a provider's; null for what can be none."""
     try:
-        return _COUNTED.validate_python(value)
+        return _COUNTER_ADAPTER.validate_python(value)
     except ValidationError:
         return None
 
 
-def _least(tokens: int) -> int:
-    return min(tokens, MOST_TOKENS)
+def _cap_tokens(tokens: int) -> int:
+    return min(tokens, MAX_PLAUSIBLE_TOKENS)
 
 
-def _known(cost: Decimal | None) -> Decimal | None:
-    return cost if cost is None or 0 <= cost <= MOST_MONEY else None
+def _discard_implausible_cost(cost: Decimal | None) -> Decimal | None:
+    return cost if cost is None or 0 <= cost <= MAX_PLAUSIBLE_COST_USD else None
 
 
-def _named(names: Iterable[str]) -> Iterable[str]:
+def _select_counter_names(names: Iterable[str]) -> Iterable[str]:
     """Return the first names that a counter can have: usage goes where much else has to fit."""
-    plain = (n for n in names if len(n) <= LONGEST_COUNTER and n.isascii() and n.isprintable())
-    return islice(plain, MOST_COUNTERS)
+    plain = (
+        n for n in names if len(n) <= MAX_COUNTER_NAME_CHARS and n.isascii() and n.isprintable()
+    )
+    return islice(plain, MAX_COUNTERS)
 
 
-def _bounded(native: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+def _bound_counters(native: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
     return {
-        provider: {name: _least(counters[name]) for name in _named(counters)}
+        provider: {name: _cap_tokens(counters[name]) for name in _select_counter_names(counters)}
         for provider, counters in native.items()
     }
 
 
-Native: TypeAlias = Annotated[dict[str, dict[str, int]], AfterValidator(_bounded)]
+NativeCounters: TypeAlias = Annotated[dict[str, dict[str, int]], AfterValidator(_bound_counters)]
 """Counters by provider and name, as many as a provider that means well can have."""
 
 
-Tokens: TypeAlias = Annotated[int, Field(ge=0), AfterValidator(_least)]
+Tokens: TypeAlias = Annotated[int, Field(ge=0), AfterValidator(_cap_tokens)]
 
-Cost: TypeAlias = Annotated[Money | None, AfterValidator(_known)]
+Cost: TypeAlias = Annotated[Money | None, AfterValidator(_discard_implausible_cost)]
 """What calls cost; null where that isn't known, which is never counted as 0."""
 
 
@@ -114,7 +116,7 @@ class CallUsage(UsageMetrics):
 
     cache_write_tokens: Tokens = Field(default=0, exclude_if=not_)
     reasoning_tokens: Tokens = Field(default=0, exclude_if=not_)
-    native: Native = Field(default_factory=dict, exclude_if=not_)
+    native: NativeCounters = Field(default_factory=dict, exclude_if=not_)
 
     @classmethod
     def of(cls, usage: UsageMetrics) -> Self:
@@ -132,7 +134,7 @@ class CallUsage(UsageMetrics):
                     "cache_write_tokens": self.cache_write_tokens + more.cache_write_tokens,
                     "reasoning_tokens": self.reasoning_tokens + more.reasoning_tokens,
                     "native": {
-                        name: _sum(self.native.get(name, {}), more.native.get(name, {}))
+                        name: _add_counters(self.native.get(name, {}), more.native.get(name, {}))
                         for name in sorted(self.native.keys() | more.native.keys())
                     },
                 }
@@ -145,10 +147,10 @@ class CallUsage(UsageMetrics):
         return UsageMetrics.model_validate(self.model_dump())
 
 
-def _sum(one: dict[str, int], other: dict[str, int]) -> dict[str, int]:
-    names = _named({**one, **other})
+def _add_counters(one: dict[str, int], other: dict[str, int]) -> dict[str, int]:
+    names = _select_counter_names({**one, **other})
     return {name: one.get(name, 0) + other.get(name, 0) for name in sorted(names)}
 
 
-UNKNOWN = CallUsage(estimated_cost=None, tokens_known=False)
+UNKNOWN_USAGE = CallUsage(estimated_cost=None, tokens_known=False)
 """What a call used of which its provider says nothing, or nothing that can be."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 # Control, format, surrogate, private and unassigned characters; ends of lines and paragraphs; all
 # blanks but the plain one.
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
+_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
 
 BLANK = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0\U00016fe4\U0001d159"
@@ -28,12 +28,12 @@ _VIRAMA = 9
 _ARABIC = (range(0x0620, 0x0700), range(0x0750, 0x0780), range(0x08A0, 0x0900))
 _JOINED_TO_NONE = frozenset("اأإآٱدذرزژڈڑوؤةۀےۓ")
 
-_MARKS = frozenset({"Mn", "Me"})
-_MOST_MARKS = 4
+_MARK_CATEGORIES = frozenset({"Mn", "Me"})
+_MAX_MARKS = 4
 """Of one letter, in any language; more would be drawn over what stands around it."""
 
 
-def visible(text: str) -> str:
+def escape_invisible(text: str) -> str:
     """
     Return a text as one line in which every character shows, and moves nothing but itself.
 
@@ -42,58 +42,58 @@ def visible(text: str) -> str:
     in what nobody sees. Each becomes its escape, as in Python. Letters of all scripts stay, and
     what emoji and scripts like Persian need to be joined, where it changes how they are drawn.
     """
-    return _escaped(text, lambda character: character.encode("unicode_escape").decode())
+    return _escape_hidden(text, lambda character: character.encode("unicode_escape").decode())
 
 
-def visible_lines(text: str) -> list[str]:
+def escape_invisible_lines(text: str) -> list[str]:
     """Return the lines of a text, each as `visible` shows it; at least one."""
-    return [visible(line) for line in text.splitlines()] or [""]
+    return [escape_invisible(line) for line in text.splitlines()] or [""]
 
 
-def visible_json(text: str) -> str:
+def escape_invisible_json(text: str) -> str:
     """Return a JSON text that means the same, with escapes for what doesn't show."""
     lines = text.split("\n")
     return "\n".join(
-        _escaped(line, lambda character: json.dumps(character)[1:-1]) for line in lines
+        _escape_hidden(line, lambda character: json.dumps(character)[1:-1]) for line in lines
     )
 
 
-def _escaped(text: str, escape: Callable[[str], str]) -> str:
+def _escape_hidden(text: str, escape: Callable[[str], str]) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(
-        character if _shows(text, place) else escape(character)
+        character if _is_visible(text, place) else escape(character)
         for place, character in enumerate(text)
     )
 
 
-def _shows(text: str, place: int) -> bool:
+def _is_visible(text: str, place: int) -> bool:
     character = text[place]
     if " " <= character <= "~":
         return True
     if character in (_NON_JOINER, _JOINER):
-        return 0 < place < len(text) - 1 and _joins(text, place)
+        return 0 < place < len(text) - 1 and _changes_joining(text, place)
     if character in _STYLES:
         return place > 0 and _is_in(_PICTURES, text[place - 1])
     if character in BLANK:
         return False
     kind = unicodedata.category(character)
-    if kind in _MARKS:
-        before = text[max(place - _MOST_MARKS, 0) : place]
-        return not all(map(_is_mark, before)) or len(before) < _MOST_MARKS
-    return kind not in _HIDDEN or (kind == "Cn" and ord(character) in _EMOJI)
+    if kind in _MARK_CATEGORIES:
+        before = text[max(place - _MAX_MARKS, 0) : place]
+        return not all(map(_is_mark, before)) or len(before) < _MAX_MARKS
+    return kind not in _HIDDEN_CATEGORIES or (kind == "Cn" and ord(character) in _EMOJI)
 
 
-def _joins(text: str, place: int) -> bool:
+def _changes_joining(text: str, place: int) -> bool:
     """Whether a joiner changes how its neighbours are drawn."""
     before, behind = text[place - 1], text[place + 1]
     if _VIRAMA in (unicodedata.combining(before), unicodedata.combining(behind)):
-        return _shows(text, place - 1) and _shows(text, place + 1)
+        return _is_visible(text, place - 1) and _is_visible(text, place + 1)
     if text[place] == _JOINER:
-        styled = before in _STYLES and _shows(text, place - 1)
+        styled = before in _STYLES and _is_visible(text, place - 1)
         return (styled or _is_in(_PICTURES, before)) and _is_in(_PICTURES, behind)
     arabic = _is_in(_ARABIC, before) and _is_in(_ARABIC, behind)
-    return arabic and before not in _JOINED_TO_NONE and _shows(text, place - 1)
+    return arabic and before not in _JOINED_TO_NONE and _is_visible(text, place - 1)
 
 
 def _is_in(ranges: Iterable[range], character: str) -> bool:
@@ -101,4 +101,4 @@ def _is_in(ranges: Iterable[range], character: str) -> bool:
 
 
 def _is_mark(character: str) -> bool:
-    return unicodedata.category(character) in _MARKS
+    return unicodedata.category(character) in _MARK_CATEGORIES

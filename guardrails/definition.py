@@ -8,13 +8,13 @@ from typing import Never, Protocol, TypeAlias, TypedDict, Unpack, cast, get_type
 
 from pydantic import FiniteFloat, TypeAdapter, ValidationError
 
-from holdfast.contracts.bounds import clipped
+from holdfast.contracts.bounds import clip_chars
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.guardrails import (
-    GUARDRAIL_NAME,
-    LONGEST_CONSTRAINT,
-    LONGEST_REASON,
-    MOST_CONSTRAINTS,
+    GUARDRAIL_NAME_PATTERN,
+    MAX_CONSTRAINT_CHARS,
+    MAX_CONSTRAINTS,
+    MAX_REASON_CHARS,
     GuardrailResult,
     GuardrailSpec,
     Layer,
@@ -22,13 +22,13 @@ from holdfast.contracts.guardrails import (
     OnTrip,
     RunGuardrails,
     Subject,
-    Watched,
+    WatchTarget,
 )
 from holdfast.contracts.patterns import Pattern
 
-_NAME = Pattern(GUARDRAIL_NAME)
+_NAME = Pattern(GUARDRAIL_NAME_PATTERN)
 
-LONGEST_LOCAL = 10.0
+MAX_LOCAL_SECONDS = 10.0
 """Seconds. A local guardrail holds up the workflow task, so it must be quick."""
 
 ON_TRIP: dict[Layer, tuple[OnTrip, ...]] = {
@@ -40,10 +40,12 @@ ON_TRIP: dict[Layer, tuple[OnTrip, ...]] = {
 """What a tripwire may do in each layer; the first is what it does unless it says otherwise."""
 
 
-class Holders(Protocol):
+class ResourceClaims(Protocol):
     """Knows which runs hold a resource, or are about to."""
 
-    async def ahead(self, run_id: str, tenant: str, resource: str) -> tuple[str, ...] | None:
+    async def find_earlier_holders(
+        self, run_id: str, tenant: str, resource: str
+    ) -> tuple[str, ...] | None:
         """Return the tenant's other runs that took it before; null when nobody can tell."""
         ...
 
@@ -64,10 +66,10 @@ class GuardrailContext:
     task_kind: str | None
     tokens_left: int | None
     cost_left: Decimal | None
-    _holders: Holders
+    _holders: ResourceClaims
 
     @classmethod
-    def of(cls, asked: RunGuardrails, holders: Holders) -> "GuardrailContext":
+    def of(cls, asked: RunGuardrails, holders: ResourceClaims) -> "GuardrailContext":
         """Build the context of one activity."""
         return cls(
             run_id=asked.run_id,
@@ -83,7 +85,7 @@ class GuardrailContext:
 
     async def holders(self, resource: str) -> tuple[str, ...] | None:
         """Return the other runs that took a resource before this one; null if unknown."""
-        return await self._holders.ahead(self.run_id, self.tenant, resource)
+        return await self._holders.find_earlier_holders(self.run_id, self.tenant, resource)
 
 
 GuardrailFunction: TypeAlias = Callable[[Subject, GuardrailContext], Awaitable[GuardrailResult]]
@@ -102,20 +104,20 @@ class Guardrail:
     function: GuardrailFunction | None = None
 
 
-class Terms(TypedDict, total=False):
+class GuardrailOptions(TypedDict, total=False):
     """What a guardrail may say of itself beside its layer; see `guardrail`."""
 
     mode: Mode
     on_trip: OnTrip | None
     tools: tuple[str, ...]
-    watches: tuple[Watched, ...]
+    watches: tuple[WatchTarget, ...]
     local: bool
     timeout: FiniteFloat
 
 
 @overload
 def guardrail(
-    *, layer: Layer, **terms: Unpack[Terms]
+    *, layer: Layer, **terms: Unpack[GuardrailOptions]
 ) -> Callable[[GuardrailFunction], Guardrail]: ...
 
 
@@ -128,7 +130,7 @@ def guardrail(
     /,
     *,
     layer: Layer | None = None,
-    **terms: Unpack[Terms],
+    **terms: Unpack[GuardrailOptions],
 ) -> Callable[[GuardrailFunction], Guardrail]:
     """
     Make an async function a guardrail that has its name.
@@ -143,26 +145,28 @@ def guardrail(
     where that can't work.
     """
     if layer is None:
-        name = f" {_named(function)!r}" if function else ""
+        name = f" {_describe_function(function)!r}" if function else ""
         raise AppError(f"guardrail{name}: say its layer, write @guardrail(layer=...)")
 
     def decorate(function: GuardrailFunction) -> Guardrail:
-        name = _named(function)
+        name = _describe_function(function)
         if not inspect.iscoroutinefunction(function):
             raise AppError(f"guardrail {name!r}: make its function async")
-        if not _takes_two(function):
+        if not _takes_subject_and_context(function):
             raise AppError(f"guardrail {name!r}: its function must take two: (subject, ctx)")
-        told = settled(name, terms, get_type_hints(Terms, include_extras=True))
-        return Guardrail(specified(name, layer, cast("Terms", told)), function)
+        told = validate_settings(
+            name, terms, get_type_hints(GuardrailOptions, include_extras=True)
+        )
+        return Guardrail(build_spec(name, layer, cast("GuardrailOptions", told)), function)
 
     return decorate
 
 
-def _named(function: object) -> str:
+def _describe_function(function: object) -> str:
     return getattr(function, "__name__", repr(function))
 
 
-def _takes_two(function: GuardrailFunction) -> bool:
+def _takes_subject_and_context(function: GuardrailFunction) -> bool:
     try:
         inspect.signature(function).bind(None, None)
     except TypeError:
@@ -170,7 +174,7 @@ def _takes_two(function: GuardrailFunction) -> bool:
     return True
 
 
-def settled(
+def validate_settings(
     name: str, given: Mapping[str, object], known: Mapping[str, type[object]]
 ) -> dict[str, object]:
     """
@@ -187,11 +191,13 @@ def settled(
         try:
             found[setting] = TypeAdapter(known[setting]).validate_python(value)
         except ValidationError as error:
-            raise AppError(f"guardrail {name!r}: {_objection(setting, value, error)}") from None
+            raise AppError(
+                f"guardrail {name!r}: {_describe_error(setting, value, error)}"
+            ) from None
     return found
 
 
-def _objection(setting: str, value: object, error: ValidationError) -> str:
+def _describe_error(setting: str, value: object, error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False)[0]
     if isinstance(value, str) and first["type"] in ("tuple_type", "sequence_str"):
         instead = tuple(value.split()) if setting == "command" else (value,)
@@ -201,9 +207,9 @@ def _objection(setting: str, value: object, error: ValidationError) -> str:
     return f"{place}: {first['msg']}"
 
 
-def specified(name: str, layer: Layer, terms: Terms) -> GuardrailSpec:
+def build_spec(name: str, layer: Layer, terms: GuardrailOptions) -> GuardrailSpec:
     """Return the spec of a guardrail; raises AppError where it can't work."""
-    if flaw := _flaw(name, layer, terms):
+    if flaw := _find_problem(name, layer, terms):
         raise AppError(f"guardrail {name!r}: {flaw}")
     try:
         return GuardrailSpec(
@@ -214,7 +220,7 @@ def specified(name: str, layer: Layer, terms: Terms) -> GuardrailSpec:
             tools=tuple(terms.get("tools", ())),
             watches=tuple(terms.get("watches", ("goal",))),
             local=terms.get("local", False),
-            timeout=terms.get("timeout", LONGEST_LOCAL if terms.get("local") else 30.0),
+            timeout=terms.get("timeout", MAX_LOCAL_SECONDS if terms.get("local") else 30.0),
         )
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
@@ -222,7 +228,7 @@ def specified(name: str, layer: Layer, terms: Terms) -> GuardrailSpec:
         raise AppError(f"guardrail {name!r}: {place}: {first['msg']}") from None
 
 
-def _flaw(name: str, layer: Layer, terms: Terms) -> str | None:
+def _find_problem(name: str, layer: Layer, terms: GuardrailOptions) -> str | None:
     """Say on one line what doesn't fit together."""
     if not _NAME.fits(name):
         return "its name must be small letters, digits and _, and begin with a letter"
@@ -240,27 +246,27 @@ def _flaw(name: str, layer: Layer, terms: Terms) -> str | None:
         return "watches belongs to layer 'input' only"
     if "watches" in terms and not terms["watches"]:
         return "it watches nothing; name 'goal', 'words' or 'results'"
-    if terms.get("local") and terms.get("timeout", LONGEST_LOCAL) > LONGEST_LOCAL:
-        return f"a local guardrail must have a timeout of at most {LONGEST_LOCAL:g} s"
+    if terms.get("local") and terms.get("timeout", MAX_LOCAL_SECONDS) > MAX_LOCAL_SECONDS:
+        return f"a local guardrail must have a timeout of at most {MAX_LOCAL_SECONDS:g} s"
     return None
 
 
 def passed(reason: str = "") -> GuardrailResult:
     """Say that a guardrail found nothing wrong."""
-    return GuardrailResult(reason=clipped(reason, LONGEST_REASON))
+    return GuardrailResult(reason=clip_chars(reason, MAX_REASON_CHARS))
 
 
 def tripped(reason: str, *constraints: str) -> GuardrailResult:
     """Say what is wrong, and what the model must keep to if it tries again."""
     return GuardrailResult(
         tripwire_triggered=True,
-        reason=clipped(reason, LONGEST_REASON),
+        reason=clip_chars(reason, MAX_REASON_CHARS),
         constraints=tuple(
-            clipped(each, LONGEST_CONSTRAINT) for each in constraints[:MOST_CONSTRAINTS]
+            clip_chars(each, MAX_CONSTRAINT_CHARS) for each in constraints[:MAX_CONSTRAINTS]
         ),
     )
 
 
 def not_applicable(reason: str) -> GuardrailResult:
     """Say why a guardrail has nothing to say about what it looked at."""
-    return GuardrailResult(applicable=False, reason=clipped(reason, LONGEST_REASON))
+    return GuardrailResult(applicable=False, reason=clip_chars(reason, MAX_REASON_CHARS))

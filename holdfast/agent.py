@@ -108,7 +108,7 @@ class Agent:
         return (*companions(self.tools), *own)
 
     @property
-    def others(self) -> tuple[str, ...]:
+    def delegates(self) -> tuple[str, ...]:
         """The agents that this one has do something, in runs of their own."""
         specs = [one.spec for one in (*self.guardrails, *self.acceptance)]
         found = [spec.agent for spec in specs if spec.agent is not None]

@@ -10,11 +10,11 @@ from types import TracebackType
 from pydantic import TypeAdapter, ValidationError
 
 from holdfast.activities.notifications import Webhook
-from holdfast.adapters.openai_chat.servers import OPENAI_CHAT, ChatServer, checked
+from holdfast.adapters.openai_chat.servers import OPENAI_CHAT, ChatServer, validate
 from holdfast.adapters.scripted import Script
 from holdfast.agent import Agent
 from holdfast.contracts.base import digest
-from holdfast.contracts.bounds import MOST_ABOVE
+from holdfast.contracts.bounds import MAX_ANCESTORS
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.model import ModelSettings
 from holdfast.contracts.patterns import SPACE, BadPattern, Pattern
@@ -24,9 +24,9 @@ from holdfast.policies.files import load_policy
 from holdfast.policy.rules import NO_POLICY, Policy
 from holdfast.tools.registry import ToolRegistry
 from holdfast.tools.schema import objections, output_schema
-from holdfast.validation import control_flaws, hosted_flaws, limit_flaws, shape_flaws
+from holdfast.validation import check_controls, check_field_types, check_hosted_tools, check_limits
 
-LONGEST_NAME = 100
+MAX_NAME_CHARS = 100
 
 _MODEL = Pattern(rf"([^{SPACE}:]+):([^{SPACE}]+)")
 _ADDRESS = Pattern(rf"https?://[^{SPACE}/][^{SPACE}]*")
@@ -57,19 +57,19 @@ class App:
         self.agents = tuple(agents)
         self.notify = notify
         self.scripts = dict(scripts or {})
-        self.chat_servers = checked(chat_servers or {})
+        self.chat_servers = validate(chat_servers or {})
         for name, server in self.chat_servers.items():
-            if flaw := _flaw_of_server(server):
+            if flaw := _check_chat_server(server):
                 raise AppError(f"chat server {name!r}: {flaw}")
         for agent in self.agents:
-            if flaws := shape_flaws(agent):
+            if flaws := check_field_types(agent):
                 raise AppError(f"agent {agent.name!r}: {'; '.join(flaws)}")
         self.registry = ToolRegistry(
             tool for agent in self.agents for tool in (*agent.tools, *agent.companions)
         )
         names = [agent.name for agent in self.agents]
         for agent in self.agents:
-            if flaws := self._flaws(agent):
+            if flaws := self._check_agent(agent):
                 raise AppError(f"agent {agent.name!r}: {'; '.join(flaws)}")
             if names.count(agent.name) > 1:
                 raise AppError(f"agent {agent.name!r}: two agents have this name; rename one")
@@ -97,14 +97,14 @@ class App:
 
     def _snapshot(self, agent: Agent) -> AgentSnapshot:
         """Return what runs record of an agent, with what undoes the work of its parts."""
-        snapshot, others = agent.snapshot(), self._reachable(agent)
+        snapshot, others = agent.snapshot(), self._find_reachable(agent)
         parts = [one.snapshot() for one in self.agents if one.name in others]
         known = {one.name for one in (*snapshot.tools, *snapshot.companions)}
         theirs = {
             undo.name: undo
             for part in parts
             for tool in (*part.tools, *part.companions)
-            if (undo := part.companion(tool.undo)) is not None and undo.name not in known
+            if (undo := part.find_any_tool(tool.undo)) is not None and undo.name not in known
         }
         return snapshot.model_copy(
             update={
@@ -121,7 +121,7 @@ class App:
             for guardrail in (*agent.guardrails, *agent.acceptance)
         )
 
-    def shapes(self) -> dict[str, TypeAdapter[object]]:
+    def build_output_adapters(self) -> dict[str, TypeAdapter[object]]:
         """
         Return the models of the agents' answers, by the digests of their schemas.
 
@@ -138,50 +138,55 @@ class App:
                 )
         return {name: TypeAdapter(output) for name, output in found.items()}
 
-    def _flaws(self, agent: Agent) -> list[str]:
+    def _check_agent(self, agent: Agent) -> list[str]:
         found: list[str] = []
-        if not 0 < len(agent.name.strip()) <= LONGEST_NAME:
+        if not 0 < len(agent.name.strip()) <= MAX_NAME_CHARS:
             found.append("its name must have 1 to 100 characters")
         if not agent.instructions.strip():
             found.append("it has no instructions")
         if isinstance(agent.models, str):
             found.append(f"its models are a list: write [{agent.models!r}]")
         else:
-            found += filter(None, map(self._flaw_of_model, agent.models))
+            found += filter(None, map(self._check_model_name, agent.models))
         if not agent.models and agent.tiers is None:
             found.append("it has no models")
         if not isinstance(agent.settings, ModelSettings):  # pyright: ignore[reportUnnecessaryIsInstance] -- untyped user code
             found.append("its settings are no ModelSettings: write ModelSettings(...)")
-        if found := [*found, *hosted_flaws(agent), *control_flaws(agent), *self._unknown(agent)]:
+        if found := [
+            *found,
+            *check_hosted_tools(agent),
+            *check_controls(agent),
+            *self._check_delegates(agent),
+        ]:
             return found
-        return limit_flaws(agent)
+        return check_limits(agent)
 
-    def _unknown(self, agent: Agent) -> list[str]:
+    def _check_delegates(self, agent: Agent) -> list[str]:
         """Name agents that others are to ask, and that can't be asked."""
         names = {one.name for one in self.agents}
         found = [
             f"it has {name!r} do something, and no agent has that name"
-            for name in agent.others
+            for name in agent.delegates
             if name not in names
         ]
-        if agent.name in self._reachable(agent):
+        if agent.name in self._find_reachable(agent):
             found.append("it would have itself do something, without end")
-        elif self._is_deep(agent):
-            found.append(f"below it agents work for agents more than {MOST_ABOVE} deep")
+        elif self._is_too_deep(agent):
+            found.append(f"below it agents work for agents more than {MAX_ANCESTORS} deep")
         return found
 
-    def _is_deep(self, agent: Agent) -> bool:
+    def _is_too_deep(self, agent: Agent) -> bool:
         """Whether the runs below one of this agent would be deeper than runs may be."""
-        known = {one.name: one.others for one in self.agents}
+        known = {one.name: one.delegates for one in self.agents}
         level = {agent.name}
-        for _ in range(MOST_ABOVE + 1):
+        for _ in range(MAX_ANCESTORS + 1):
             level = {other for name in level for other in known.get(name, ())}
         return bool(level)
 
-    def _reachable(self, agent: Agent) -> set[str]:
-        known = {one.name: one.others for one in self.agents}
+    def _find_reachable(self, agent: Agent) -> set[str]:
+        known = {one.name: one.delegates for one in self.agents}
         reached: set[str] = set()
-        waiting = list(agent.others)
+        waiting = list(agent.delegates)
         while waiting:
             name = waiting.pop()
             if name not in reached:
@@ -189,7 +194,7 @@ class App:
                 waiting += known.get(name, ())
         return reached
 
-    def _flaw_of_model(self, model: str) -> str | None:
+    def _check_model_name(self, model: str) -> str | None:
         named = _MODEL.fullmatch(model)
         if named is None:
             return f"model {model!r} is not named provider:name"
@@ -205,7 +210,7 @@ class App:
         return None
 
 
-def _flaw_of_server(server: ChatServer) -> str | None:
+def _check_chat_server(server: ChatServer) -> str | None:
     """Say why a server can't be asked. Never repeats what may be a key in the wrong place."""
     if not isinstance(server, ChatServer):  # pyright: ignore[reportUnnecessaryIsInstance] -- untyped user code
         return "write ChatServer(base_url=...)"

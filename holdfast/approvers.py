@@ -8,13 +8,19 @@ from pathlib import Path
 
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import HoldfastError
-from holdfast.policy.signatures import fault_of, key_set, material, strict_json, thumbprint
+from holdfast.policy.signatures import (
+    find_key_fault,
+    parse_jwks,
+    parse_strict_json,
+    select_public_part,
+    thumbprint,
+)
 
 
-def trusted(approvers: Path) -> tuple[JsonObject, ...]:
+def read_keys(approvers: Path) -> tuple[JsonObject, ...]:
     """Return the keys of a file; there are none where there is no file."""
     try:
-        return key_set(approvers.read_bytes())
+        return parse_jwks(approvers.read_bytes())
     except FileNotFoundError:
         return ()
     except OSError as error:
@@ -25,9 +31,11 @@ def trusted(approvers: Path) -> tuple[JsonObject, ...]:
 
 def trust(approvers: Path, text: str) -> JsonObject:
     """Add a public key to a file and return it as it is there; only a good and new one is."""
-    key = _public(text)
-    known = trusted(approvers)
-    if same := next((one for one in known if material(one) == material(key)), None):
+    key = _parse_public_key(text)
+    known = read_keys(approvers)
+    if same := next(
+        (one for one in known if select_public_part(one) == select_public_part(key)), None
+    ):
         raise HoldfastError(f"this key is trusted already, for {same.get('sub')!r}")
     if any(one.get("kid") == key["kid"] for one in known):
         raise HoldfastError(
@@ -39,7 +47,7 @@ def trust(approvers: Path, text: str) -> JsonObject:
 
 def revoke(approvers: Path, name: str) -> tuple[JsonObject, ...]:
     """Remove all keys of a person, or the one with this id, and return what was removed."""
-    known = trusted(approvers)
+    known = read_keys(approvers)
     gone = tuple(key for key in known if name in (key.get("sub"), key.get("kid")))
     if not gone:
         people = ", ".join(sorted({str(key.get("sub")) for key in known})) or "nobody"
@@ -48,14 +56,14 @@ def revoke(approvers: Path, name: str) -> tuple[JsonObject, ...]:
     return gone
 
 
-def _public(text: str) -> JsonObject:
+def _parse_public_key(text: str) -> JsonObject:
     try:
-        key = strict_json(text)
+        key = parse_strict_json(text)
     except ValueError as error:
         raise HoldfastError(f"that is no JSON: {error}") from None
     if not isinstance(key, dict):
         raise HoldfastError("that is no key: give the JWK that 'holdfast keys new' has printed")
-    if fault := fault_of(key):
+    if fault := find_key_fault(key):
         raise HoldfastError(f"the key {fault}: give the public one, as 'holdfast keys new' prints")
     owner = key.get("sub")
     if not isinstance(owner, str) or not owner or not owner.isprintable():
@@ -63,7 +71,7 @@ def _public(text: str) -> JsonObject:
     kid = key.get("kid", thumbprint(key))
     if not isinstance(kid, str) or not kid or not kid.isprintable():
         raise HoldfastError("the key's 'kid' is no text that can be read: leave it out")
-    return {**material(key), "kid": kid, "sub": owner, "use": "sig"}
+    return {**select_public_part(key), "kid": kid, "sub": owner, "use": "sig"}
 
 
 def _replace(approvers: Path, keys: Sequence[JsonObject]) -> None:

@@ -11,7 +11,7 @@ from holdfast.workflows.payloads import data_converter
 
 DEFAULT_ADDRESS = "localhost:7233"
 
-PATIENCE = 3.0
+CONNECT_TIMEOUT_SECONDS = 3.0
 """Seconds; a server that is there answers within a few milliseconds."""
 
 CREDENTIALS = frozenset(
@@ -33,10 +33,10 @@ async def connect() -> Client:
 
     Raises HoldfastError, on one line, when they can't be read or nothing answers there.
     """
-    config = _configuration()
+    config = _load_config()
     address = config.setdefault("target_host", DEFAULT_ADDRESS)
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(CONNECT_TIMEOUT_SECONDS):
             return await Client.connect(**config, data_converter=data_converter)
     except ValueError as error:
         raise HoldfastError(f"{address!r} is no address of a Temporal server: {error}") from None
@@ -49,7 +49,7 @@ async def connect() -> Client:
         ) from None
 
 
-def _configuration() -> ClientConnectConfig:
+def _load_config() -> ClientConnectConfig:
     try:
         return ClientConfig.load_client_connect_config()
     except (OSError, RuntimeError, ValueError) as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from temporalio.testing import WorkflowEnvironment
 
-from holdfast.contracts.bounds import BLOB_LIMIT
+from holdfast.contracts.bounds import MAX_BLOB_BYTES
 from holdfast.contracts.errors import HoldfastError
 from holdfast.workflows import run_context
 from holdfast.workflows.payloads import data_converter
@@ -25,15 +25,15 @@ _SEARCH_ATTRIBUTES = (
 
 # The server looks for new work 20 times a second unless told otherwise, and a run that is alone on
 # it would wait for that in every step.
-_PROMPT = ("--dynamic-config-value", "history.transferProcessorMaxPollRPS=5000")
+_POLL_RATE_OPTION = ("--dynamic-config-value", "history.transferProcessorMaxPollRPS=5000")
 
 # Whoever may send signals fills histories with them, which end at 50 MB. 2 MB is the default.
-_BOUNDED = ("--dynamic-config-value", f"limit.blobSize.error={BLOB_LIMIT}")
+_BLOB_LIMIT_OPTION = ("--dynamic-config-value", f"limit.blobSize.error={MAX_BLOB_BYTES}")
 
 # A large database takes its time.
-STARTUP = timedelta(seconds=60)
+STARTUP_TIMEOUT = timedelta(seconds=60)
 
-_SQLITE = b"SQLite format 3\x00"
+_SQLITE_HEADER = b"SQLite format 3\x00"
 
 _NO_BANNER = ("--output", "none")
 
@@ -53,13 +53,13 @@ async def dev_server(
             raise HoldfastError(
                 f"port {number} is taken: stop what listens there or choose another ({option})"
             )
-    with _kept(database):
-        environment = await _started(port, ui_port, database)
+    with _lock_database(database):
+        environment = await _start(port, ui_port, database)
         async with environment:
             yield environment
 
 
-async def _started(
+async def _start(
     port: int | None, ui_port: int | None, database: Path | None
 ) -> WorkflowEnvironment:
     binary = find_temporal_binary()
@@ -74,8 +74,8 @@ async def _started(
             dev_server_existing_path=None if binary is None else str(binary),
             dev_server_database_filename=None if database is None else str(database),
             dev_server_log_level="never",
-            dev_server_startup_timeout=STARTUP,
-            dev_server_extra_args=_PROMPT + _BOUNDED + _NO_BANNER,
+            dev_server_startup_timeout=STARTUP_TIMEOUT,
+            dev_server_extra_args=_POLL_RATE_OPTION + _BLOB_LIMIT_OPTION + _NO_BANNER,
         )
     except RuntimeError as error:
         said = " ".join(str(error).partition(";")[0].split())
@@ -94,13 +94,13 @@ def find_temporal_binary() -> Path | None:
 
 
 @contextmanager
-def _kept(database: Path | None) -> Generator[None]:
+def _lock_database(database: Path | None) -> Generator[None]:
     """Hold a database: two servers that write into one would destroy it."""
     if database is None:
         yield
         return
     try:
-        if database.exists() and _beginning(database) != _SQLITE:
+        if database.exists() and _read_header(database) != _SQLITE_HEADER:
             raise HoldfastError(f"{database} is no database of runs: choose another file (--db)")
         lock = database.with_name(f"{database.name}.lock").open("w", encoding="utf-8")
     except OSError as error:
@@ -115,9 +115,9 @@ def _kept(database: Path | None) -> Generator[None]:
         yield
 
 
-def _beginning(file: Path) -> bytes:
+def _read_header(file: Path) -> bytes:
     with file.open("rb") as opened:
-        return opened.read(len(_SQLITE))
+        return opened.read(len(_SQLITE_HEADER))
 
 
 def _is_taken(port: int) -> bool:

@@ -18,20 +18,22 @@ def recorded(path: Path) -> list[Reply]:
     model says what it said then. Raises HoldfastError when the file holds no history.
     """
     trace = read_trace(histories.read(path))
-    return [_reply(turn) for turn in trace.turns if turn.ended_at is not None and not turn.error]
+    return [
+        _build_reply(turn) for turn in trace.turns if turn.ended_at is not None and not turn.error
+    ]
 
 
-def _reply(turn: Turn) -> Reply:
+def _build_reply(turn: Turn) -> Reply:
     return Reply(
         text=turn.text,
-        calls=tuple(_asked(call) for call in turn.calls),
+        calls=tuple(_build_call(call) for call in turn.calls),
         parts=turn.parts,
         stop=turn.stop,
         usage=turn.usage,
     )
 
 
-def _asked(call: Call) -> tuple[str, JsonObject | str]:
+def _build_call(call: Call) -> tuple[str, JsonObject | str]:
     asked = call.call
     if isinstance(asked, ToolCall):
         return asked.name, asked.arguments

@@ -13,9 +13,9 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.contracts.base import Contract, JsonObject
 from holdfast.contracts.errors import HoldfastError
-from holdfast.contracts.visible import visible_json
+from holdfast.contracts.visible import escape_invisible_json
 
-RECONNECT = 1.0
+RECONNECT_SECONDS = 1.0
 """Seconds between attempts to reach a server that went away."""
 
 
@@ -68,23 +68,26 @@ async def follow(client: Client, run_id: str, execution: str) -> AsyncGenerator[
         except RPCError as error:
             if error.status is not RPCStatusCode.UNAVAILABLE:
                 raise
-            await asyncio.sleep(RECONNECT)
+            await asyncio.sleep(RECONNECT_SECONDS)
         else:
             execution, read = following, 0
 
 
-def write(histories: Sequence[WorkflowHistory]) -> str:
+def render_export(histories: Sequence[WorkflowHistory]) -> str:
     """Return the text of a file. The same histories give the same bytes: keys are sorted."""
     content = {
         "workflow_id": histories[0].workflow_id,
         "executions": [history.to_json_dict() for history in histories],
     }
-    return visible_json(json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True)) + "\n"
+    return (
+        escape_invisible_json(json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True))
+        + "\n"
+    )
 
 
 def read(path: Path) -> tuple[WorkflowHistory, ...]:
     """
-    Read what `write` wrote, or a single history as Temporal's own tools write it.
+    Read what `render_export` wrote, or a single history as Temporal's own tools write it.
 
     Raises HoldfastError, on one line, for any other file.
     """

@@ -13,14 +13,14 @@ from temporalio.runtime import (
     TelemetryFilter,
 )
 
-from holdfast.contracts.visible import visible, visible_lines
+from holdfast.contracts.visible import escape_invisible, escape_invisible_lines
 
 _CORE = TelemetryFilter(core_level="WARN", other_level="ERROR")
 
 
 def configure() -> None:
     """Log as events, those of the SDK's core too, which would write by itself otherwise."""
-    write()
+    configure_structlog()
     forwarding = LogForwardingConfig(logger=logging.getLogger("temporalio.core"))
     Runtime.set_default(
         Runtime(telemetry=TelemetryConfig(logging=LoggingConfig(_CORE, forwarding))),
@@ -30,13 +30,13 @@ def configure() -> None:
     logging.getLogger("temporalio.activity").setLevel(logging.ERROR)
 
 
-def write(redact: Callable[[str], str] = str) -> None:
+def configure_structlog(redact: Callable[[str], str] = str) -> None:
     """Log as JSON lines, or for people on a terminal; *redact* clears each line of secrets."""
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            _shown,
+            _make_visible,
             structlog.dev.ConsoleRenderer()
             if sys.stderr.isatty()
             else structlog.processors.JSONRenderer(ensure_ascii=False),
@@ -51,11 +51,11 @@ def write(redact: Callable[[str], str] = str) -> None:
 def capture(redact: Callable[[str], str] = str) -> None:
     """Write what libraries log as everything else is written: with every character visible."""
     handler = logging.StreamHandler()
-    handler.setFormatter(_Visible(redact))
+    handler.setFormatter(_VisibleFormatter(redact))
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
 
 
-class _Visible(logging.Formatter):
+class _VisibleFormatter(logging.Formatter):
     """One line, and what belongs to it, such as a traceback, to the right of it."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
@@ -63,13 +63,14 @@ class _Visible(logging.Formatter):
         self._redact = redact
 
     def format(self, record: logging.LogRecord) -> str:
-        return "\n    ".join(visible_lines(self._redact(super().format(record))))
+        return "\n    ".join(escape_invisible_lines(self._redact(super().format(record))))
 
 
-def _shown(
+def _make_visible(
     _logger: object, _method: str, event: MutableMapping[str, object]
 ) -> MutableMapping[str, object]:
     """Make visible what values have; names are our own."""
     return {
-        name: visible(value) if isinstance(value, str) else value for name, value in event.items()
+        name: escape_invisible(value) if isinstance(value, str) else value
+        for name, value in event.items()
     }

@@ -12,7 +12,7 @@ imports are checked, and the tests replay in the sandbox.
 """
 
 
-def patient(worker: Worker) -> Worker:
+def disable_deadlock_detection(worker: Worker) -> Worker:
     """
     Let workflow code that is ours alone think to its end: its slowness is no deadlock.
 
@@ -29,7 +29,7 @@ def patient(worker: Worker) -> Worker:
     return worker
 
 
-def replayer(*workflows: type, runner: WorkflowRunner = RUNNER) -> Replayer:
+def build_replayer(*workflows: type, runner: WorkflowRunner = RUNNER) -> Replayer:
     """Return what replays histories of these workflows, without a limit of time either."""
     return Replayer(
         workflows=workflows,

@@ -10,10 +10,10 @@ from typing import Literal, Self, TypeAlias, get_args
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.patterns import Pattern
 
-SHORTEST_SECRET = 8
+MIN_SECRET_CHARS = 8
 """Characters."""
 
-LONGEST_SECRET = 64_000
+MAX_SECRET_CHARS = 64_000
 
 _SECRET = "HOLDFAST_SECRET_"  # noqa: S105 -- the beginning of a name
 _FILE = "_FILE"
@@ -55,7 +55,7 @@ class Settings:
             home=home,
             user=_user(),
             approvers=Path(approvers) if approvers else home / "approvers.json",
-            keys=Path(keys) if keys else _configuration() / "keys",
+            keys=Path(keys) if keys else _find_config_home() / "keys",
             environment=os.environ.get("HOLDFAST_ENVIRONMENT", ""),
             sandbox=_sandbox(),
         )
@@ -70,7 +70,7 @@ def _sandbox() -> SandboxPlace:
     raise HoldfastError(f"HOLDFAST_SANDBOX is {said!r}: use one of {', '.join(places)}")
 
 
-def _configuration() -> Path:
+def _find_config_home() -> Path:
     """Where a user's programs keep what is theirs alone (XDG Base Directory)."""
     if base := os.environ.get("XDG_CONFIG_HOME"):
         return Path(base, "holdfast")
@@ -114,13 +114,15 @@ def secret(name: str) -> str:
             f"no secret {name!r}: set {named} for the worker, or {named}{_FILE} to the path of a "
             "file that holds it"
         )
-    return _checked(_content(named + _FILE, Path(file)) if file else value or "", name)
+    return _require_valid(
+        _read_secret_file(named + _FILE, Path(file)) if file else value or "", name
+    )
 
 
-def _checked(value: str, name: str) -> str:
-    if len(value) < SHORTEST_SECRET:
+def _require_valid(value: str, name: str) -> str:
+    if len(value) < MIN_SECRET_CHARS:
         raise HoldfastError(
-            f"secret {name!r} has fewer than {SHORTEST_SECRET} characters: other words may have "
+            f"secret {name!r} has fewer than {MIN_SECRET_CHARS} characters: other words may have "
             "it in them, so nothing could keep it out of history; use a longer one"
         )
     try:
@@ -130,16 +132,16 @@ def _checked(value: str, name: str) -> str:
     return value
 
 
-def _content(named: str, path: Path) -> str:
+def _read_secret_file(named: str, path: Path) -> str:
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            text = file.read(LONGEST_SECRET + 1)
+            text = file.read(MAX_SECRET_CHARS + 1)
     except UnicodeDecodeError:
         raise HoldfastError(f"{named}: {path} is no text in UTF-8") from None
     except OSError as error:
         raise HoldfastError(f"{named}: {path}: {error.strerror}") from None
-    if len(text) > LONGEST_SECRET:
-        raise HoldfastError(f"{named}: {path} has more than {LONGEST_SECRET} characters")
+    if len(text) > MAX_SECRET_CHARS:
+        raise HoldfastError(f"{named}: {path} has more than {MAX_SECRET_CHARS} characters")
     return text.removesuffix("\n").removesuffix("\r")
 
 
@@ -176,7 +178,7 @@ class KnownSecrets:
                 found = Path(path).stat()
                 state = (found.st_mtime_ns, found.st_ino, found.st_size)
                 if state != known:
-                    self._note(_content(path, Path(path)))
+                    self._note(_read_secret_file(path, Path(path)))
                     self._files[path] = state
             except (OSError, HoldfastError):
                 continue  # whoever asks for it is told
@@ -191,5 +193,5 @@ class KnownSecrets:
         return value
 
     def _note(self, value: str) -> None:
-        if len(value) >= SHORTEST_SECRET:
+        if len(value) >= MIN_SECRET_CHARS:
             self._seen |= {value}

@@ -19,19 +19,19 @@ from holdfast.contracts.approvals import Approvable
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.patterns import WORD, Pattern
-from holdfast.policy.signatures import strict_json
+from holdfast.policy.signatures import parse_strict_json
 from holdfast.policy.trust import LOCAL_ISSUER
 
-LIFE = 300
+TOKEN_LIFETIME_SECONDS = 300
 """Seconds for which a token is good: longer than any clock is wrong, shorter than a coffee."""
 
-SHORTEST_PASSPHRASE = 8
+MIN_PASSPHRASE_CHARS = 8
 
 _NAME = Pattern(rf"[{WORD}][{WORD}.@+\-]{{0,99}}")
 
 # A passphrase is guessed at a disk's speed otherwise; the number is OWASP's for this hash.
-_LOCK: JsonObject = {"alg": "PBES2-HS512+A256KW", "enc": "A256GCM", "p2c": 210_000}
-_LOCKS = JWERegistry(algorithms=["PBES2-HS512+A256KW", "A256GCM"])
+_JWE_HEADER: JsonObject = {"alg": "PBES2-HS512+A256KW", "enc": "A256GCM", "p2c": 210_000}
+_JWE_REGISTRY = JWERegistry(algorithms=["PBES2-HS512+A256KW", "A256GCM"])
 
 
 @dataclass(frozen=True)
@@ -47,15 +47,15 @@ class OwnKey:
     private: JsonObject | str = field(repr=False)
 
     @property
-    def is_locked(self) -> bool:
+    def has_passphrase(self) -> bool:
         """Whether it takes a passphrase to sign."""
         return isinstance(self.private, str)
 
-    def opened(self, passphrase: str | None) -> OKPKey:
+    def unlock(self, passphrase: str | None) -> OKPKey:
         """Return the key itself; raises HoldfastError for a wrong passphrase."""
         private = self.private
         if isinstance(private, str):
-            private = _unlocked(private, passphrase or "", self.name)
+            private = _decrypt(private, passphrase or "", self.name)
         try:
             key = OKPKey.import_key(cast("DictKey", private))
             if key.thumbprint() == self.public["kid"]:
@@ -71,12 +71,12 @@ def make(folder: Path, name: str, passphrase: str | None) -> OwnKey:
         raise HoldfastError(
             f"{name!r} can't name a key: use letters, digits, and . @ + - _ after the first"
         )
-    if passphrase is not None and len(passphrase) < SHORTEST_PASSPHRASE:
-        raise HoldfastError(f"a passphrase has at least {SHORTEST_PASSPHRASE} characters")
+    if passphrase is not None and len(passphrase) < MIN_PASSPHRASE_CHARS:
+        raise HoldfastError(f"a passphrase has at least {MIN_PASSPHRASE_CHARS} characters")
     key = OKPKey.generate_key("Ed25519")
     public = {**key.as_dict(), "kid": key.thumbprint(), "sub": name, "use": "sig"}
     private = key.as_dict(private=True)
-    kept = private if passphrase is None else _locked(json.dumps(private), passphrase)
+    kept = private if passphrase is None else _encrypt(json.dumps(private), passphrase)
     path = folder / f"{name}.json"
     _write(path, json.dumps({"public": public, "private": kept}, indent=2))
     return _read(path)
@@ -103,7 +103,7 @@ def choose(keys: Sequence[OwnKey], folder: Path, wanted: str | None, user: str) 
     raise HoldfastError(f"several keys are in {folder}: choose one of {', '.join(named)} (--key)")
 
 
-def signed(
+def sign_decision(
     key: OwnKey,
     passphrase: str | None,
     run_id: str,
@@ -113,13 +113,13 @@ def signed(
 ) -> str:
     """Return a token with which the owner of a key decides one request, now."""
     time = int(now.timestamp())
-    methods = ["swk", "pwd", "mfa"] if key.is_locked else ["swk"]
+    methods = ["swk", "pwd", "mfa"] if key.has_passphrase else ["swk"]
     claims = {
         "iss": LOCAL_ISSUER,
         "sub": key.public["sub"],
         "aud": "holdfast",
         "iat": time,
-        "exp": time + LIFE,
+        "exp": time + TOKEN_LIFETIME_SECONDS,
         "jti": secrets.token_urlsafe(16),
         "auth_time": time,
         "amr": methods,
@@ -130,22 +130,24 @@ def signed(
         "nonce": request.challenge,
     }
     header = {"alg": "Ed25519", "kid": key.public["kid"]}
-    return jwt.encode(header, claims, key.opened(passphrase), algorithms=["Ed25519"])
+    return jwt.encode(header, claims, key.unlock(passphrase), algorithms=["Ed25519"])
 
 
-def _locked(private: str, passphrase: str) -> str:
-    return encrypt_compact(dict(_LOCK), private, _words(passphrase), registry=_LOCKS)
+def _encrypt(private: str, passphrase: str) -> str:
+    return encrypt_compact(
+        dict(_JWE_HEADER), private, _build_oct_key(passphrase), registry=_JWE_REGISTRY
+    )
 
 
-def _unlocked(locked: str, passphrase: str, name: str) -> JsonObject:
+def _decrypt(locked: str, passphrase: str, name: str) -> JsonObject:
     try:
-        opened = decrypt_compact(locked, _words(passphrase), registry=_LOCKS)
+        opened = decrypt_compact(locked, _build_oct_key(passphrase), registry=_JWE_REGISTRY)
     except (JoseError, ValueError):
         raise HoldfastError(f"that is not the passphrase of key {name!r}") from None
     return cast("JsonObject", json.loads(opened.plaintext or b"{}"))
 
 
-def _words(passphrase: str) -> OctKey:
+def _build_oct_key(passphrase: str) -> OctKey:
     # Not import_key: it warns of short keys, and words are none.
     return OctKey(passphrase.encode(), passphrase.encode())
 
@@ -166,7 +168,7 @@ def _read(path: Path) -> OwnKey:
     try:
         if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise HoldfastError(f"others may read {path}: chmod 600 {path}")
-        match strict_json(path.read_bytes()):
+        match parse_strict_json(path.read_bytes()):
             case {
                 "public": {"kid": str(), "sub": str()} as public,
                 "private": (str() | dict()) as private,

@@ -16,13 +16,13 @@ from holdfast.guardrails.definition import Guardrail
 from holdfast.run.limits import fallback
 from holdfast.tools.tool import Tool
 
-HOSTED = ("code_execution", "file_search", "web_fetch", "web_search")
+HOSTED_TOOLS = ("code_execution", "file_search", "web_fetch", "web_search")
 """What providers run themselves; which of them has which is their adapters' business."""
 
-_ALSO_CALLED = {"code_execution": "code_interpreter"}
+_ALIASES = {"code_execution": "code_interpreter"}
 _HOSTED_TYPE = Pattern(r"([a-z_]+?)(_preview)?(_\d[\d_]*)?")
 
-SHAPES: Mapping[str, tuple[type | UnionType | tuple[type, ...], str]] = {
+FIELD_TYPES: Mapping[str, tuple[type | UnionType | tuple[type, ...], str]] = {
     "name": (str, "a string"),
     "instructions": (str, "a string"),
     "models": ((list, tuple, str), "a list of names such as anthropic:MODEL"),
@@ -44,13 +44,13 @@ SHAPES: Mapping[str, tuple[type | UnionType | tuple[type, ...], str]] = {
 }
 """What the fields of an agent must be: they come from user code that nobody has typed."""
 
-LONGEST_WAIT = timedelta(days=3650)
+MAX_APPROVAL_TIMEOUT = timedelta(days=3650)
 
-SMALLEST_CONTEXT = 1000
+MIN_CONTEXT_BYTES = 1000
 """Bytes; a goal and a turn or two."""
 
 
-def hosted_flaws(agent: Agent) -> list[str]:
+def check_hosted_tools(agent: Agent) -> list[str]:
     """Name what may not be hosted: it has run before anybody can be asked."""
     if isinstance(agent.hosted, HostedTool):
         return ["its hosted tools are a list: write hosted=[...]"]
@@ -61,8 +61,8 @@ def hosted_flaws(agent: Agent) -> list[str]:
                 "what is hosted is a HostedTool(name=...); a tool of your own can't be hosted: "
                 "put it into tools=[...]"
             )
-        elif tool.name not in HOSTED:
-            found.append(f"no provider hosts {tool.name!r} (known: {', '.join(HOSTED)})")
+        elif tool.name not in HOSTED_TOOLS:
+            found.append(f"no provider hosts {tool.name!r} (known: {', '.join(HOSTED_TOOLS)})")
         elif not tool.risk.changes_nothing:
             found.append(
                 f"hosted tool {tool.name!r} is declared {tool.risk}: "
@@ -79,19 +79,19 @@ def hosted_flaws(agent: Agent) -> list[str]:
 def _is_another(tool: HostedTool) -> bool:
     """Whether the options of a harmless tool declare one that isn't, for example a shell."""
     version = _HOSTED_TYPE.fullmatch(str(tool.options.get("type", tool.name)))
-    names = {tool.name, _ALSO_CALLED.get(tool.name)}
+    names = {tool.name, _ALIASES.get(tool.name)}
     return "name" in tool.options or version is None or version.groups[1] not in names
 
 
-def limit_flaws(agent: Agent) -> list[str]:
+def check_limits(agent: Agent) -> list[str]:
     """Say which limits can't be meant, and which names don't fit together."""
     found: list[str] = []
     if agent.approval_timeout <= timedelta(0):
         found.append("its approval_timeout must be longer than nothing")
-    if agent.approval_timeout > LONGEST_WAIT:
-        found.append(f"its approval_timeout is {LONGEST_WAIT.days} days at most")
-    if agent.max_context_bytes < SMALLEST_CONTEXT:
-        found.append(f"its max_context_bytes is {SMALLEST_CONTEXT} at least")
+    if agent.approval_timeout > MAX_APPROVAL_TIMEOUT:
+        found.append(f"its approval_timeout is {MAX_APPROVAL_TIMEOUT.days} days at most")
+    if agent.max_context_bytes < MIN_CONTEXT_BYTES:
+        found.append(f"its max_context_bytes is {MIN_CONTEXT_BYTES} at least")
     if agent.max_history_events < 1:
         found.append("its max_history_events is 1 at least")
     names = [tool.contract.name for tool in agent.tools]
@@ -104,19 +104,19 @@ def limit_flaws(agent: Agent) -> list[str]:
     choice = agent.settings.tool_choice
     if choice not in {"auto", "required", "none", *names}:
         found.append(f"its tool_choice names {choice!r}, which is no tool of it")
-    if (written := bounds.size(agent.snapshot())) > bounds.AGENT:
+    if (written := bounds.size(agent.snapshot())) > bounds.MAX_AGENT_BYTES:
         found.append(
-            f"instructions, tools and guardrails have {written:,} bytes, and {bounds.AGENT:,} "
-            "is most"
+            f"instructions, tools and guardrails have {written:,} bytes, and "
+            f"{bounds.MAX_AGENT_BYTES:,} is most"
         )
     return found
 
 
-def shape_flaws(agent: Agent) -> list[str]:
+def check_field_types(agent: Agent) -> list[str]:
     """Say what isn't what it must be: nothing else can be asked before."""
     found = [
         f"its {name} must be {what}, not {type(given).__name__}"
-        for name, (kind, what) in SHAPES.items()
+        for name, (kind, what) in FIELD_TYPES.items()
         if not isinstance(given := getattr(agent, name), kind)
     ]
     if found:
@@ -143,9 +143,9 @@ def shape_flaws(agent: Agent) -> list[str]:
     return found
 
 
-def control_flaws(agent: Agent) -> list[str]:
+def check_controls(agent: Agent) -> list[str]:
     """Say what of guardrails, checks and fallbacks can't work."""
-    found = fallback.flaws(agent.fallback)
+    found = fallback.find_problems(agent.fallback)
     if agent.max_output_retries < 0:
         found.append("its max_output_retries is 0 at least")
     every = (*agent.guardrails, *agent.acceptance)

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from holdfast.contracts.allowlists import HARMLESS_METHODS, command_is_listed
-from holdfast.policy.case import Case
+from holdfast.contracts.allowlists import HARMLESS_METHODS, matches_command
+from holdfast.policy.case import CallContext
 
 RISKY: Mapping[str, str] = {
     "destroys": "rm rmdir unlink shred dd truncate wipefs mkfs mke2fs mkswap fdisk parted",
@@ -37,33 +37,33 @@ INTERPRETERS: Mapping[str, str] = {
 }
 """By the letters of options that run a text as code: the programs that have them."""
 
-_LONGEST_METHOD = 20
+_MAX_METHOD_CHARS = 20
 
 
 def command_is_forbidden(command: tuple[str, ...], entries: tuple[str, ...]) -> bool:
     """Whether a command is on a list that forbids, under whatever path its program is called."""
-    return command_is_listed(command, entries) or command_is_listed(
+    return matches_command(command, entries) or matches_command(
         (_program(command), *command[1:]), entries
     )
 
 
-def risky_operation(case: Case) -> str | None:
+def find_risky_operation(case: CallContext) -> str | None:
     """Name what makes a call risky that a rule lists, as in `git push`; null if nothing does."""
     if case.command is not None:
-        return risky_command(case.command)
+        return find_risky_command(case.command)
     if not case.names_host or "method" not in case.values:
         return None
     method = str(case.values["method"]).upper()
-    return None if method in HARMLESS_METHODS else method[:_LONGEST_METHOD]
+    return None if method in HARMLESS_METHODS else method[:_MAX_METHOD_CHARS]
 
 
-def only_asks(case: Case) -> bool:
+def is_safe_request(case: CallContext) -> bool:
     """Whether a call is a request that changes nothing: it may be made again."""
     method = case.values.get("method") if case.names_host else None
     return isinstance(method, str) and method.upper() in HARMLESS_METHODS
 
 
-def risky_command(command: tuple[str, ...]) -> str | None:
+def find_risky_command(command: tuple[str, ...]) -> str | None:
     """Name what makes a command risky; null if nothing on the lists above does."""
     program, words = _program(command), command[1:]
     if program in RISKY_PROGRAMS or program.startswith("mkfs."):

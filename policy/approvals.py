@@ -20,13 +20,13 @@ from holdfast.contracts.approvals import (
     Verdict,
 )
 from holdfast.policy.authentication import Objection, verify
-from holdfast.policy.people import person
-from holdfast.policy.signatures import KeyClaim, key_claim
+from holdfast.policy.people import normalize_name
+from holdfast.policy.signatures import KeyClaim, parse_key_claim
 from holdfast.policy.standing import counts
 from holdfast.policy.trust import Trust
 
 
-class _Voice(NamedTuple):
+class _Identity(NamedTuple):
     """Who says something; without a proof it is only what they say."""
 
     name: str
@@ -34,7 +34,7 @@ class _Voice(NamedTuple):
     proof: Proof | None = None
 
 
-class _Given(NamedTuple):
+class _AcceptedSoFar(NamedTuple):
     """
     What was accepted earlier in this hearing: who approved what, and by which tokens.
 
@@ -53,42 +53,44 @@ def judge(hearing: JudgeInput, trust: Trust) -> tuple[Verdict, ...]:
     What an accepted message does to its request is not seen here: a request that a message of the
     same hearing closes is open for the next one too.
     """
-    given = _Given(set(), set(), set())
-    return tuple(_judged(message, hearing, trust, given) for message in hearing.messages)
+    given = _AcceptedSoFar(set(), set(), set())
+    return tuple(_judge_message(message, hearing, trust, given) for message in hearing.messages)
 
 
-def claimed(hearing: JudgeInput) -> set[KeyClaim]:
+def find_key_claims(hearing: JudgeInput) -> set[KeyClaim]:
     """Return the keys that the tokens of a hearing say they were signed with."""
     tokens = (one.token for one in hearing.messages if isinstance(one, ApprovalSignal))
-    claims = (key_claim(token) for token in tokens if token is not None)
+    claims = (parse_key_claim(token) for token in tokens if token is not None)
     return {claim for claim in claims if claim is not None}
 
 
-def _judged(message: Message, hearing: JudgeInput, trust: Trust, given: _Given) -> Verdict:
-    request = _request(message, hearing)
+def _judge_message(
+    message: Message, hearing: JudgeInput, trust: Trust, given: _AcceptedSoFar
+) -> Verdict:
+    request = _find_request(message, hearing)
     if isinstance(request, Objection):
-        return _refused(message, request)
+        return _refuse(message, request)
     if not isinstance(message, ApprovalSignal) or not isinstance(request, Approvable):
-        return _accepted(message)
-    voice = _voice(message, request, hearing, trust)
+        return _accept(message)
+    voice = _identify(message, request, hearing, trust)
     if isinstance(voice, Objection):
-        return _refused(message, voice)
-    groups, lapsed = _groups(voice, request, trust), tuple[str, ...]()
+        return _refuse(message, voice)
+    groups, lapsed = _select_groups(voice, request, trust), tuple[str, ...]()
     if message.decision == "approve":
-        lapsed = _lapsed(request, hearing, trust)
-        objection = _objection(voice, request, hearing, groups)
-        if objection := objection or _repetition(voice, request, given, lapsed):
-            return _refused(message, objection, voice.name if voice.proof else "")
-        given.approvals.add((request.request_id, person(voice.name)))
+        lapsed = _find_lapsed_approvers(request, hearing, trust)
+        objection = _check_approver(voice, request, hearing, groups)
+        if objection := objection or _check_repetition(voice, request, given, lapsed):
+            return _refuse(message, objection, voice.name if voice.proof else "")
+        given.approvals.add((request.request_id, normalize_name(voice.name)))
         if request.request_id in given.reviewed:
             lapsed = ()
         given.reviewed.add(request.request_id)
     if voice.proof:
-        given.token_ids.add(_token(voice.proof))
-    return _accepted(message, voice, groups, lapsed)
+        given.token_ids.add(_token_key(voice.proof))
+    return _accept(message, voice, groups, lapsed)
 
 
-def lapsed(reviews: Iterable[Review], trust: Trust, now: datetime) -> tuple[str, ...]:
+def find_lapsed_reviews(reviews: Iterable[Review], trust: Trust, now: datetime) -> tuple[str, ...]:
     """Return the ids of approved reviews of which too few approvals count now."""
     return tuple(
         review.request_id
@@ -97,7 +99,9 @@ def lapsed(reviews: Iterable[Review], trust: Trust, now: datetime) -> tuple[str,
     )
 
 
-def _lapsed(request: Approvable, hearing: JudgeInput, trust: Trust) -> tuple[str, ...]:
+def _find_lapsed_approvers(
+    request: Approvable, hearing: JudgeInput, trust: Trust
+) -> tuple[str, ...]:
     """Return whose earlier approvals of a request count no more."""
     return tuple(
         record.approver
@@ -106,7 +110,7 @@ def _lapsed(request: Approvable, hearing: JudgeInput, trust: Trust) -> tuple[str
     )
 
 
-def _request(message: Message, hearing: JudgeInput) -> Request | Objection:
+def _find_request(message: Message, hearing: JudgeInput) -> Request | Objection:
     """Find the open request that a message fits."""
     name = message.request_id
     request = next((one for one in hearing.requests if one.request_id == name), None)
@@ -127,12 +131,14 @@ def _request(message: Message, hearing: JudgeInput) -> Request | Objection:
         ):
             return request
         case _:
-            return Objection("wrong_kind", f"request {name!r} waits for {_wanted(request)}")
+            return Objection(
+                "wrong_kind", f"request {name!r} waits for {_describe_expected_signal(request)}"
+            )
 
 
-def _voice(
+def _identify(
     message: ApprovalSignal, request: Approvable, hearing: JudgeInput, trust: Trust
-) -> _Voice | Objection:
+) -> _Identity | Objection:
     """
     Say who it is. A token that is given must be good, whether one was needed or not.
 
@@ -144,80 +150,82 @@ def _voice(
         )
         if isinstance(verified, Objection):
             return verified
-        return _Voice(verified.proof.subject, verified.groups, verified.proof)
+        return _Identity(verified.proof.subject, verified.groups, verified.proof)
     if message.decision == "approve" and request.needs_proof:
         return Objection(
             "require_stronger_auth",
-            f"{_named(request)} needs strong authentication: approve it with "
+            f"{_describe_request(request)} needs strong authentication: approve it with "
             "'holdfast approve', which signs with your key, or send a signed token",
         )
-    return _Voice(message.approver)
+    return _Identity(message.approver)
 
 
-def _objection(
-    voice: _Voice, request: Approvable, hearing: JudgeInput, groups: tuple[str, ...]
+def _check_approver(
+    voice: _Identity, request: Approvable, hearing: JudgeInput, groups: tuple[str, ...]
 ) -> Objection | None:
     """Say why this person may not approve this request."""
-    name = person(voice.name)
+    name = normalize_name(voice.name)
     if not name:
         return Objection("unreadable", "the approval names nobody: say who approves")
-    if name in {person(f"agent {hearing.agent}"), person(hearing.agent), "agent"}:
+    if name in {normalize_name(f"agent {hearing.agent}"), normalize_name(hearing.agent), "agent"}:
         return Objection("self_approval", "no agent approves what an agent does: ask a person")
-    if name in {person(hearing.requester), person(request.requester)}:
+    if name in {normalize_name(hearing.requester), normalize_name(request.requester)}:
         return Objection(
             "self_approval", f"the run works for {voice.name!r}: somebody else must approve this"
         )
     if request.groups and not groups:
-        wanted = ", ".join(_may_approve(request))
+        wanted = ", ".join(_list_eligible_groups(request))
         return Objection(
             "wrong_group", f"{voice.name!r} is in none of the groups that may approve: {wanted}"
         )
     return None
 
 
-def _repetition(
-    voice: _Voice, request: Approvable, given: _Given, lapsed: tuple[str, ...]
+def _check_repetition(
+    voice: _Identity, request: Approvable, given: _AcceptedSoFar, lapsed: tuple[str, ...]
 ) -> Objection | None:
     """Say what of this approval has counted already."""
-    name = person(voice.name)
-    before = {person(one.approver) for one in request.approvals if one.approver not in lapsed}
+    name = normalize_name(voice.name)
+    before = {
+        normalize_name(one.approver) for one in request.approvals if one.approver not in lapsed
+    }
     if name in before or (request.request_id, name) in given.approvals:
         return Objection(
             "approved_already",
             f"{voice.name!r} has approved {request.request_id!r} already: another person must",
         )
     records = (*request.approvals, *request.lapsed)
-    used = {_token(record.proof) for record in records if record.proof}
-    if voice.proof and _token(voice.proof) in used | given.token_ids:
+    used = {_token_key(record.proof) for record in records if record.proof}
+    if voice.proof and _token_key(voice.proof) in used | given.token_ids:
         return Objection("invalid_token", "the token has been used already: sign a new one")
     return None
 
 
-def _may_approve(request: Approvable) -> tuple[str, ...]:
+def _list_eligible_groups(request: Approvable) -> tuple[str, ...]:
     later = request.escalate_to if request.escalated_at is not None else ()
     return tuple(dict.fromkeys((*request.groups, *later)))
 
 
-def _groups(voice: _Voice, request: Approvable, trust: Trust) -> tuple[str, ...]:
+def _select_groups(voice: _Identity, request: Approvable, trust: Trust) -> tuple[str, ...]:
     """Return the groups of a person that make them eligible."""
     return tuple(
         group
-        for group in _may_approve(request)
+        for group in _list_eligible_groups(request)
         if voice.name in trust.groups.get(group, ()) or group in voice.groups
     )
 
 
-def _token(proof: Proof) -> tuple[str, str]:
+def _token_key(proof: Proof) -> tuple[str, str]:
     return proof.issuer, proof.token_id
 
 
-def _named(request: Approvable) -> str:
+def _describe_request(request: Approvable) -> str:
     if isinstance(request, Review):
         return f"the review of {request.subject!r}"
     return f"{request.tool!r} ({request.risk})"
 
 
-def _wanted(request: Request) -> str:
+def _describe_expected_signal(request: Request) -> str:
     match request:
         case ApprovalRequest() | Review():
             return "an approval (signal 'approval')"
@@ -227,9 +235,9 @@ def _wanted(request: Request) -> str:
             return "a resolution (signal 'resolution')"
 
 
-def _accepted(
+def _accept(
     message: Message,
-    voice: _Voice | None = None,
+    voice: _Identity | None = None,
     groups: tuple[str, ...] = (),
     lapsed: tuple[str, ...] = (),
 ) -> Verdict:
@@ -245,7 +253,7 @@ def _accepted(
     )
 
 
-def _refused(message: Message, objection: Objection, approver: str = "") -> Verdict:
+def _refuse(message: Message, objection: Objection, approver: str = "") -> Verdict:
     return Verdict(
         accepted=False,
         request_id=message.request_id,

@@ -11,28 +11,34 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from holdfast.contracts.approvals import Approvable, Code, Proof
+from holdfast.contracts.approvals import Approvable, OutcomeCode, Proof
 from holdfast.contracts.base import JsonObject
-from holdfast.policy.signatures import InvalidToken, VerifiedToken, material, opened, shown
+from holdfast.policy.signatures import (
+    InvalidToken,
+    VerifiedToken,
+    quote_short,
+    select_public_part,
+    verify_token,
+)
 from holdfast.policy.trust import LOCAL_ISSUER, TrustedIssuer
 
-LEEWAY = 30.0
+LEEWAY_SECONDS = 30.0
 """Seconds that the signer's clock may be ahead of ours."""
 
-LONGEST_LIFE = 600.0
+MAX_TOKEN_LIFETIME_SECONDS = 600.0
 """Seconds between `iat` and `exp`: a token that leaks is of no use soon."""
 
-_MOST_NAMES = 500
+_MAX_NAMES = 500
 
 
 class Objection(NamedTuple):
     """Why a message doesn't count, in one word and in one line that says what to do."""
 
-    code: Code
+    code: OutcomeCode
     reason: str
 
 
-class Verified(NamedTuple):
+class VerifiedApprover(NamedTuple):
     """Who it is beyond doubt, and the groups that their identity provider says they are in."""
 
     proof: Proof
@@ -46,29 +52,31 @@ def verify(
     run_id: str,
     issuers: tuple[TrustedIssuer, ...],
     now: datetime,
-) -> Verified | Objection:
+) -> VerifiedApprover | Objection:
     """Say who signed a decision about a request, or why the token doesn't prove that."""
     try:
-        signed = opened(token, issuers)
-        claims = _claims(signed.claims)
-        _addressed(claims, signed)
-        _bound(claims, request, decision, run_id)
-        _in_time(claims, now)
-        _fresh_and_strong(claims, request, now)
-        return Verified(_proof(claims, signed, now), _groups(signed))
+        signed = verify_token(token, issuers)
+        claims = _parse_claims(signed.claims)
+        _check_audience(claims, signed)
+        _check_binding(claims, request, decision, run_id)
+        _check_times(claims, now)
+        _check_sign_in(claims, request, now)
+        return VerifiedApprover(_build_proof(claims, signed, now), _read_groups(signed))
     except InvalidToken as error:
         return Objection(error.code, str(error))
 
 
-def _printable(text: str) -> str:
+def _check_printable(text: str) -> str:
     """What can't be seen could hide in history that somebody is somebody else."""
     if not text.isprintable():
         raise ValueError("it has characters that can't be seen")
     return text
 
 
-_Word: TypeAlias = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_printable)]
-_Names: TypeAlias = Annotated[list[_Word], Field(max_length=_MOST_NAMES)]
+_Word: TypeAlias = Annotated[
+    str, Field(min_length=1, max_length=200), AfterValidator(_check_printable)
+]
+_Names: TypeAlias = Annotated[list[_Word], Field(max_length=_MAX_NAMES)]
 _Seconds: TypeAlias = Annotated[float, Field(ge=0, le=1e11, allow_inf_nan=False)]
 
 
@@ -100,22 +108,22 @@ class _Person(BaseModel):
     groups: _Names | _Word = []
 
 
-def _claims(given: JsonObject) -> _Claims:
+def _parse_claims(given: JsonObject) -> _Claims:
     try:
         return _Claims.model_validate(given)
     except ValidationError as error:
-        raise InvalidToken(f"the token's claims don't fit: {_faults(error)}") from None
+        raise InvalidToken(f"the token's claims don't fit: {_describe_errors(error)}") from None
 
 
-def _addressed(claims: _Claims, signed: VerifiedToken) -> None:
+def _check_audience(claims: _Claims, signed: VerifiedToken) -> None:
     wanted = signed.trusted.issuer.audience
     if wanted not in ([claims.aud] if isinstance(claims.aud, str) else claims.aud):
         raise InvalidToken(
-            f"the token is for the audience {shown(claims.aud)}, not for {wanted!r}"
+            f"the token is for the audience {quote_short(claims.aud)}, not for {wanted!r}"
         )
 
 
-def _bound(claims: _Claims, request: Approvable, decision: str, run_id: str) -> None:
+def _check_binding(claims: _Claims, request: Approvable, decision: str, run_id: str) -> None:
     """The token names this one decision; one that fits another is of no use here."""
     if not request.challenge:
         raise InvalidToken(
@@ -135,23 +143,24 @@ def _bound(claims: _Claims, request: Approvable, decision: str, run_id: str) -> 
         )
 
 
-def _in_time(claims: _Claims, now: datetime) -> None:
+def _check_times(claims: _Claims, now: datetime) -> None:
     time = now.timestamp()
     if claims.exp <= time:
         raise InvalidToken(f"the token has expired {time - claims.exp:.0f} s ago: sign it anew")
-    if not 0 < claims.exp - claims.iat <= LONGEST_LIFE:
+    if not 0 < claims.exp - claims.iat <= MAX_TOKEN_LIFETIME_SECONDS:
         raise InvalidToken(
-            f"the token lives for {claims.exp - claims.iat:.0f} s, and {LONGEST_LIFE:.0f} is most"
+            f"the token lives for {claims.exp - claims.iat:.0f} s, "
+            f"and {MAX_TOKEN_LIFETIME_SECONDS:.0f} is most"
         )
     times = {"iat": claims.iat, "auth_time": claims.auth_time, "nbf": claims.nbf}
     for name, said in times.items():
-        if (ahead := said - time) > LEEWAY:
+        if (ahead := said - time) > LEEWAY_SECONDS:
             raise InvalidToken(
                 f"the token's {name} is {ahead:.0f} s in the future: set the clocks"
             )
 
 
-def _fresh_and_strong(claims: _Claims, request: Approvable, now: datetime) -> None:
+def _check_sign_in(claims: _Claims, request: Approvable, now: datetime) -> None:
     age, most = now.timestamp() - claims.auth_time, request.max_auth_age
     if most is not None and age > most:
         raise InvalidToken(
@@ -159,20 +168,20 @@ def _fresh_and_strong(claims: _Claims, request: Approvable, now: datetime) -> No
             "stale_authentication",
         )
     if request.methods and not set(request.methods).intersection(claims.amr):
-        used = ", ".join(map(shown, claims.amr)) or "none"
+        used = ", ".join(map(quote_short, claims.amr)) or "none"
         raise InvalidToken(
             f"the approver has signed in by {used}, and one of {', '.join(request.methods)} is "
             "needed: sign in that way"
         )
 
 
-def _proof(claims: _Claims, signed: VerifiedToken, now: datetime) -> Proof:
+def _build_proof(claims: _Claims, signed: VerifiedToken, now: datetime) -> Proof:
     issuer = signed.trusted.issuer
-    subject = _person(signed).subject
-    if issuer.issuer == LOCAL_ISSUER and (owners := _owners(signed)) != {subject}:
+    subject = _parse_person(signed).subject
+    if issuer.issuer == LOCAL_ISSUER and (owners := _find_key_owners(signed)) != {subject}:
         raise InvalidToken(
-            f"the key belongs to {', '.join(sorted(map(shown, owners)))}, not to {subject!r}: "
-            "sign with a key of your own"
+            f"the key belongs to {', '.join(sorted(map(quote_short, owners)))}, "
+            f"not to {subject!r}: sign with a key of your own"
         )
     return Proof(
         issuer=issuer.issuer,
@@ -185,28 +194,32 @@ def _proof(claims: _Claims, signed: VerifiedToken, now: datetime) -> Proof:
     )
 
 
-def _groups(signed: VerifiedToken) -> frozenset[str]:
-    groups = _person(signed).groups
+def _read_groups(signed: VerifiedToken) -> frozenset[str]:
+    groups = _parse_person(signed).groups
     return frozenset([groups] if isinstance(groups, str) else groups)
 
 
-def _person(signed: VerifiedToken) -> _Person:
+def _parse_person(signed: VerifiedToken) -> _Person:
     issuer = signed.trusted.issuer
     named = {"subject": issuer.subject, "groups": issuer.groups}
     given = {name: signed.claims[claim] for name, claim in named.items() if claim in signed.claims}
     try:
         return _Person.model_validate(given)
     except ValidationError as error:
-        raise InvalidToken(f"the token's claims don't fit: {_faults(error, named)}") from None
+        raise InvalidToken(
+            f"the token's claims don't fit: {_describe_errors(error, named)}"
+        ) from None
 
 
-def _owners(signed: VerifiedToken) -> set[str]:
+def _find_key_owners(signed: VerifiedToken) -> set[str]:
     """Everybody who is said to own the key: a key of two people proves neither."""
-    mine = material(signed.key)
-    return {str(key.get("sub", "")) for key in signed.trusted.keys if material(key) == mine}
+    mine = select_public_part(signed.key)
+    return {
+        str(key.get("sub", "")) for key in signed.trusted.keys if select_public_part(key) == mine
+    }
 
 
-def _faults(error: ValidationError, named: Mapping[str, str | None] | None = None) -> str:
+def _describe_errors(error: ValidationError, named: Mapping[str, str | None] | None = None) -> str:
     found = {
         str(entry["loc"][0]): entry["msg"]
         for entry in error.errors(include_url=False, include_input=False)

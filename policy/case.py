@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple, cast
 
-from holdfast.contracts.allowlists import Origin, origin_of
+from holdfast.contracts.allowlists import Origin, parse_origin
 from holdfast.contracts.approvals import ApprovalRecord
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.switches import Switch
@@ -44,7 +44,7 @@ class DecisionFacts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Case:
+class CallContext:
     """A call with its contract and the facts; what is read out of the arguments is read once."""
 
     call: ToolCall
@@ -57,7 +57,7 @@ class Case:
         return self.call.arguments if self.facts.values is None else self.facts.values
 
     @property
-    def scoped(self) -> object:
+    def scope_value(self) -> object:
         """The value of the argument that the contract's resource scope names."""
         argument = self.contract.resource_scope.argument
         return None if argument is None else self.values.get(argument)
@@ -75,7 +75,7 @@ class Case:
     @cached_property
     def command(self) -> tuple[str, ...] | None:
         """The command that the call would run; null where it names none that can be read."""
-        named = self.scoped
+        named = self.scope_value
         if not self.names_command or not isinstance(named, list):
             return None
         words = cast("list[object]", named)
@@ -85,9 +85,9 @@ class Case:
     @cached_property
     def origin(self) -> Origin | None:
         """Where the call would send a request; null where it names nothing that can be read."""
-        if not self.names_host or not isinstance(self.scoped, str):
+        if not self.names_host or not isinstance(self.scope_value, str):
             return None
-        return origin_of(self.scoped)
+        return parse_origin(self.scope_value)
 
     @cached_property
     def variables(self) -> Variables | Undetermined:

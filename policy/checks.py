@@ -3,28 +3,28 @@
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from holdfast.policy.rules import OPENING, unsafe
+from holdfast.policy.rules import ALLOWING_EFFECTS, find_safety_problem
 from holdfast.policy.schema import ApprovalEntry, MatchEntry, PolicyFile, RuleEntry
 from holdfast.policy.trust import LOCAL_ISSUER
-from holdfast.policy.yaml_lines import LocatedYaml, Place, Problem
+from holdfast.policy.yaml_lines import LocatedYaml, Problem, YamlPath
 
-Found: TypeAlias = Iterator[tuple[Place, str]]
-RuleCheck: TypeAlias = Callable[[PolicyFile, RuleEntry], Found]
+Findings: TypeAlias = Iterator[tuple[YamlPath, str]]
+RuleCheck: TypeAlias = Callable[[PolicyFile, RuleEntry], Findings]
 
 
-def flaws_of(file: PolicyFile, located: LocatedYaml) -> Iterator[Problem]:
+def find_problems(file: PolicyFile, located: LocatedYaml) -> Iterator[Problem]:
     """Say everything that is wrong with a file whose fields are well formed."""
-    for place, reason in _issuers(file):
-        yield located.flaw(place, reason)
-    for place, reason in _order(file):
-        yield located.flaw(place, reason)
+    for place, reason in _check_issuers(file):
+        yield located.build_problem(place, reason)
+    for place, reason in _check_order(file):
+        yield located.build_problem(place, reason)
     for number, rule in enumerate(file.rules):
         for check in RULE_CHECKS:
             for place, reason in check(file, rule):
-                yield located.flaw(("rules", number, *place), reason)
+                yield located.build_problem(("rules", number, *place), reason)
 
 
-def _issuers(file: PolicyFile) -> Found:
+def _check_issuers(file: PolicyFile) -> Findings:
     names = [issuer.issuer for issuer in file.issuers]
     for number, name in enumerate(names):
         if name == LOCAL_ISSUER:
@@ -36,7 +36,7 @@ def _issuers(file: PolicyFile) -> Found:
             yield ("issuers", number, "issuer"), f"{name!r} is there twice"
 
 
-def _order(file: PolicyFile) -> Found:
+def _check_order(file: PolicyFile) -> Findings:
     """Each rule has a name of its own, and a chance to be reached."""
     names = [rule.id for rule in file.rules]
     catching: RuleEntry | None = None
@@ -48,21 +48,21 @@ def _order(file: PolicyFile) -> Found:
                 ("rules", number),
                 f"{rule.id!r} is never reached: {catching.id!r} before it fits every call",
             )
-        elif rule.effect != "forbid" and _fits_all(rule):
+        elif rule.effect != "forbid" and _matches_every_call(rule):
             catching = catching or rule
 
 
-def _opens_nothing_unseen(_file: PolicyFile, rule: RuleEntry) -> Found:
+def _check_catch_all(_file: PolicyFile, rule: RuleEntry) -> Findings:
     """A rule that lets calls run says which."""
-    if rule.effect in OPENING and _fits_all(rule):
+    if rule.effect in ALLOWING_EFFECTS and _matches_every_call(rule):
         yield ("match",), f"{rule.effect!r} for every call there is: say which, in match or when"
 
 
-def _is_safe(_file: PolicyFile, rule: RuleEntry) -> Found:
+def _check_safety(_file: PolicyFile, rule: RuleEntry) -> Findings:
     """No rule opens what no rule may open."""
     approval = rule.approval
     for risk in rule.match.risks:
-        reason = unsafe(
+        reason = find_safety_problem(
             risk,
             rule.effect,
             recovery=approval.recovery if approval else "",
@@ -72,7 +72,7 @@ def _is_safe(_file: PolicyFile, rule: RuleEntry) -> Found:
             yield ("effect",), f"{rule.effect!r} for {risk.value}: {reason}"
 
 
-def _approval_is_asked(_file: PolicyFile, rule: RuleEntry) -> Found:
+def _check_approval_effect(_file: PolicyFile, rule: RuleEntry) -> Findings:
     if rule.approval is not None and rule.effect != "approve":
         yield (
             ("approval",),
@@ -80,7 +80,7 @@ def _approval_is_asked(_file: PolicyFile, rule: RuleEntry) -> Found:
         )
 
 
-def _approval_fits_together(_file: PolicyFile, rule: RuleEntry) -> Found:
+def _check_approval_fields(_file: PolicyFile, rule: RuleEntry) -> Findings:
     approval = rule.approval or ApprovalEntry()
     escalate = approval.escalate
     if approval.strong is False and approval.is_strong:
@@ -97,11 +97,11 @@ def _approval_fits_together(_file: PolicyFile, rule: RuleEntry) -> Found:
         yield ("approval", "escalate", "after"), "by then the request has expired"
 
 
-def _groups_exist(file: PolicyFile, rule: RuleEntry) -> Found:
+def _check_groups(file: PolicyFile, rule: RuleEntry) -> Findings:
     approval = rule.approval or ApprovalEntry()
     if any(issuer.groups for issuer in file.issuers):
         return
-    named: list[tuple[Place, str]] = [
+    named: list[tuple[YamlPath, str]] = [
         (("approval", "groups", number), group) for number, group in enumerate(approval.groups)
     ]
     for number, group in enumerate(approval.escalate.to if approval.escalate else ()):
@@ -114,7 +114,7 @@ def _groups_exist(file: PolicyFile, rule: RuleEntry) -> Found:
             yield place, f"nobody is in group {group!r}, and no issuer names its members"
 
 
-def _enough_people(file: PolicyFile, rule: RuleEntry) -> Found:
+def _check_quorum(file: PolicyFile, rule: RuleEntry) -> Findings:
     approval = rule.approval or ApprovalEntry()
     if not approval.groups or any(issuer.groups for issuer in file.issuers):
         return
@@ -132,14 +132,14 @@ def _enough_people(file: PolicyFile, rule: RuleEntry) -> Found:
 
 
 RULE_CHECKS: tuple[RuleCheck, ...] = (
-    _opens_nothing_unseen,
-    _is_safe,
-    _approval_is_asked,
-    _approval_fits_together,
-    _groups_exist,
-    _enough_people,
+    _check_catch_all,
+    _check_safety,
+    _check_approval_effect,
+    _check_approval_fields,
+    _check_groups,
+    _check_quorum,
 )
 
 
-def _fits_all(rule: RuleEntry) -> bool:
+def _matches_every_call(rule: RuleEntry) -> bool:
     return rule.when is None and rule.match == MatchEntry()

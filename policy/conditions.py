@@ -17,23 +17,23 @@ from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs] -- th
 
 from holdfast.contracts.patterns import Pattern
 
-LONGEST = 4_000
+MAX_EXPRESSION_CHARS = 4_000
 """Characters of an expression."""
 
-DEEPEST = 60
+MAX_ARGUMENT_DEPTH = 60
 """Lists and objects within each other in an argument."""
 
-MOST_STEPS = 10**9
+MAX_STEPS = 10**9
 """What a condition may do with the arguments of one call; a second's work at most."""
 
-_MOST_TURNS = 10_000
+_MAX_LOOP_TURNS = 10_000
 """The library's own bound on the turns of all loops together."""
 
 _LONG = 200_000
 """A text or list that takes as long to search for another as it does to look at twice."""
 
-_SMALLEST, _LARGEST = -(2**63), 2**64 - 1
-_LONGEST_REASON = 200
+_MIN_INTEGER, _MAX_INTEGER = -(2**63), 2**64 - 1
+_MAX_REASON_CHARS = 200
 
 _FLAW = Pattern(r"ERROR: <input>:(-?\d+):(-?\d+): (.+)")
 _STATUS = Pattern(r"^[A-Z_]+: | \[[A-Z_]+\]$")
@@ -49,12 +49,12 @@ _LITERAL = Pattern(
 )
 """A text that is written out, or a comment."""
 _LOOP = Pattern(r"\b(?:all|exists|exists_one|map|filter)\s*\(")
-_REPEATED = Pattern(r"\{(\d+)(?:,(\d*))?\}")
+_REPETITION = Pattern(r"\{(\d+)(?:,(\d*))?\}")
 _MATCHES = Pattern(r"\bmatches\s*\(")
-_WRITTEN = Pattern(r"\.\s*matches\s*\(\s*''\s*\)")
+_LITERAL_MATCHES = Pattern(r"\.\s*matches\s*\(\s*''\s*\)")
 _END = "mismatched input '<EOF>'"
 
-TEXTS = ("tool", "risk", "agent", "tenant", "actor", "environment")
+TEXT_VARIABLES = ("tool", "risk", "agent", "tenant", "actor", "environment")
 """The variables beside `args`, all of them texts."""
 
 
@@ -95,11 +95,11 @@ class Condition(NamedTuple):
     text: str
     expression: cel.Expression
 
-    def holds(self, variables: Variables | Undetermined) -> bool | Undetermined:
+    def evaluate(self, variables: Variables | Undetermined) -> bool | Undetermined:
         """Say whether the condition is true, or why nobody can say."""
         if isinstance(variables, Undetermined):
             return variables
-        if self.steps(variables) > MOST_STEPS:
+        if self.estimate_steps(variables) > MAX_STEPS:
             found = f"{variables.entries:,} entries, {variables.characters:,} characters"
             return Undetermined(f"it would take too long with arguments of this size ({found})")
         try:
@@ -109,42 +109,46 @@ class Condition(NamedTuple):
         answer = cast("object", result.value())
         return answer if isinstance(answer, bool) else _doubt(str(answer))
 
-    def steps(self, variables: Variables) -> int:
+    def estimate_steps(self, variables: Variables) -> int:
         """
         Return how much work this is at most.
 
         In each turn of its loops an expression does no more than it has characters, each with all
         that there is. Nobody could stop the library once it has begun, nor work beside it.
         """
-        code = _code(self.text)
+        code = _strip_literals(self.text)
         entries = variables.entries + code.count(",")
         loops = sum(1 for _ in _LOOP.matches(code))
-        turns = min(_MOST_TURNS, max(1, entries) ** loops)
+        turns = min(_MAX_LOOP_TURNS, max(1, entries) ** loops)
         search = variables.size * (1 + variables.size // _LONG)
-        return turns * search * len(self.text) * _repeated(self.text)
+        return turns * search * len(self.text) * _count_repetitions(self.text)
 
 
-def _code(text: str) -> str:
+def _strip_literals(text: str) -> str:
     """Return an expression without its comments, and nothing in its texts."""
     return _LITERAL.sub(lambda found: "" if found.groups[0].startswith("//") else "''", text)
 
 
-def _repeated(text: str) -> int:
+def _count_repetitions(text: str) -> int:
     """Return how large the patterns of an expression become once what is counted is written."""
-    counts = (max(map(int, filter(None, match.groups[1:]))) for match in _REPEATED.matches(text))
+    counts = (max(map(int, filter(None, match.groups[1:]))) for match in _REPETITION.matches(text))
     return prod(max(1, count) for count in counts)
 
 
-def compiled(text: str) -> Condition | tuple[ConditionError, ...]:
+def compile_condition(text: str) -> Condition | tuple[ConditionError, ...]:
     """Compile an expression that is true or false, or say everything that is wrong with it."""
-    if len(text) > LONGEST:
-        return (ConditionError(1, 1, f"it has {len(text):,} characters, and {LONGEST:,} is most"),)
+    if len(text) > MAX_EXPRESSION_CHARS:
+        return (
+            ConditionError(
+                1, 1, f"it has {len(text):,} characters, and {MAX_EXPRESSION_CHARS:,} is most"
+            ),
+        )
     try:
         expression = _environment().compile(text)
     except (RuntimeError, TypeError, ValueError) as error:
-        return tuple(_misfits(str(error)))
-    code = _code(text)
-    if sum(1 for _ in _MATCHES.matches(code)) > sum(1 for _ in _WRITTEN.matches(code)):
+        return tuple(_parse_errors(str(error)))
+    code = _strip_literals(text)
+    if sum(1 for _ in _MATCHES.matches(code)) > sum(1 for _ in _LITERAL_MATCHES.matches(code)):
         return (ConditionError(1, 1, "write the pattern out, as in args.to.matches('^a+$')"),)
     if expression.return_type() != cel.Type.BOOL:
         return (
@@ -173,12 +177,12 @@ def bind(args: Mapping[str, object], **texts: str) -> Variables | Undetermined:
     """Prepare what conditions look at; *texts* are the variables that TEXTS names."""
     try:
         values = {
-            "args": {_text(name): _carried(value, 1) for name, value in args.items()},
-            **{name: _text(texts[name]) for name in TEXTS},
+            "args": {_to_cel_text(name): _to_cel(value, 1) for name, value in args.items()},
+            **{name: _to_cel_text(texts[name]) for name in TEXT_VARIABLES},
         }
     except _UnsupportedValue as error:
         return Undetermined(str(error))
-    return Variables(_environment().Activation(values), *_extent(values))
+    return Variables(_environment().Activation(values), *_measure(values))
 
 
 class _UnsupportedValue(ValueError):
@@ -189,31 +193,33 @@ class _UnsupportedValue(ValueError):
 def _environment() -> cel.Env:
     text = cel.Type.STRING
     return cel.NewEnv(
-        variables={"args": cel.Type.Map(text, cel.Type.DYN), **dict.fromkeys(TEXTS, text)}
+        variables={"args": cel.Type.Map(text, cel.Type.DYN), **dict.fromkeys(TEXT_VARIABLES, text)}
     )
 
 
-def _carried(value: object, depth: int) -> object:
+def _to_cel(value: object, depth: int) -> object:
     match value:
         case None | bool():
             return value
         case str():
-            return _text(value)
+            return _to_cel_text(value)
         case int() | float() | Decimal():
-            return _number(value)
-        case list() | tuple() | dict() if depth > DEEPEST:
-            raise _UnsupportedValue(f"an argument is nested more than {DEEPEST} deep")
+            return _to_cel_number(value)
+        case list() | tuple() | dict() if depth > MAX_ARGUMENT_DEPTH:
+            raise _UnsupportedValue(f"an argument is nested more than {MAX_ARGUMENT_DEPTH} deep")
         case list() | tuple():
             entries = cast("list[object]", value)
-            return [_carried(entry, depth + 1) for entry in entries]
+            return [_to_cel(entry, depth + 1) for entry in entries]
         case dict():
             fields = cast("dict[object, object]", value)
-            return {_text(name): _carried(entry, depth + 1) for name, entry in fields.items()}
+            return {
+                _to_cel_text(name): _to_cel(entry, depth + 1) for name, entry in fields.items()
+            }
         case _:
             raise _UnsupportedValue(f"an argument is no JSON ({type(value).__name__})")
 
 
-def _extent(values: object) -> tuple[int, int]:
+def _measure(values: object) -> tuple[int, int]:
     """Count the entries of lists and objects within each other, and the characters of texts."""
     entries = characters = 0
     left = [values]
@@ -235,7 +241,7 @@ def _extent(values: object) -> tuple[int, int]:
     return entries, characters
 
 
-def _text(value: object) -> str:
+def _to_cel_text(value: object) -> str:
     if not isinstance(value, str):
         raise _UnsupportedValue(f"a name in the arguments is no text ({type(value).__name__})")
     if "\0" in value:
@@ -245,9 +251,9 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def _number(value: float | Decimal) -> int | float:
+def _to_cel_number(value: float | Decimal) -> int | float:
     if isinstance(value, int):
-        if not _SMALLEST <= value <= _LARGEST:
+        if not _MIN_INTEGER <= value <= _MAX_INTEGER:
             raise _UnsupportedValue("an integer has more than 64 bits")
         return int(value)
     finite = value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)
@@ -258,21 +264,21 @@ def _number(value: float | Decimal) -> int | float:
     return float(value)
 
 
-def _misfits(message: str) -> Iterator[ConditionError]:
+def _parse_errors(message: str) -> Iterator[ConditionError]:
     found = False
     for flaw in _FLAW.matches(message):
         _, line, column, reason = flaw.groups
         found = True
-        said = _NOISE.sub("", _plain(reason)).replace(_END, "it ends too early")
+        said = _NOISE.sub("", _strip_noise(reason)).replace(_END, "it ends too early")
         yield ConditionError(max(1, int(line)), max(1, int(column)), said)
     if not found:
-        yield ConditionError(1, 1, _plain(message))
+        yield ConditionError(1, 1, _strip_noise(message))
 
 
 def _doubt(message: str) -> Undetermined:
-    return Undetermined(_plain(message)[:_LONGEST_REASON])
+    return Undetermined(_strip_noise(message)[:_MAX_REASON_CHARS])
 
 
-def _plain(message: str) -> str:
+def _strip_noise(message: str) -> str:
     """Leave out the library's own words around what it says."""
     return _STATUS.sub("", " ".join(message.split()))

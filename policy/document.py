@@ -10,14 +10,14 @@ from pydantic import ValidationError
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.base import digest
 from holdfast.contracts.errors import PolicyRefused
-from holdfast.policy.checks import flaws_of
-from holdfast.policy.conditions import Condition, compiled
+from holdfast.policy.checks import find_problems
+from holdfast.policy.conditions import Condition, compile_condition
 from holdfast.policy.rules import Match, Policy, PolicyRule
-from holdfast.policy.schema import SHAPES, ApprovalEntry, PolicyFile, RuleEntry
-from holdfast.policy.yaml_lines import LocatedYaml, Problem, objections, read
+from holdfast.policy.schema import ENTRY_MODELS, ApprovalEntry, PolicyFile, RuleEntry
+from holdfast.policy.yaml_lines import LocatedYaml, Problem, describe_validation_errors, parse_yaml
 
 
-class Source(NamedTuple):
+class PolicySource(NamedTuple):
     """A policy with the file that it was read from, for whoever looks closer at it."""
 
     policy: Policy
@@ -34,34 +34,38 @@ def parse_policy(text: str, name: str = "policy", folder: Path | None = None) ->
     return parse_source(text, name, folder).policy
 
 
-def parse_source(text: str, name: str = "policy", folder: Path | None = None) -> Source:
+def parse_source(text: str, name: str = "policy", folder: Path | None = None) -> PolicySource:
     """Read a policy, and keep what it was read from."""
-    located = read(text)
+    located = parse_yaml(text)
     if isinstance(located, Problem):
-        raise refused(name, [located])
-    conditions, flaws = _conditions(located)
+        raise build_refusal(name, [located])
+    conditions, flaws = _compile_conditions(located)
     try:
         file = PolicyFile.model_validate(located.value)
     except ValidationError as error:
-        raise refused(name, [*objections(located, error, SHAPES), *flaws]) from None
-    if flaws := [*flaws, *flaws_of(file, located)]:
-        raise refused(name, flaws)
+        raise build_refusal(
+            name, [*describe_validation_errors(located, error, ENTRY_MODELS), *flaws]
+        ) from None
+    if flaws := [*flaws, *find_problems(file, located)]:
+        raise build_refusal(name, flaws)
     policy = Policy(
         digest=digest(located.value)[:16],
         groups=MappingProxyType({group: frozenset(who) for group, who in file.groups.items()}),
         issuers=file.issuers,
-        rules=tuple(_rule(rule, conditions.get(place)) for place, rule in enumerate(file.rules)),
+        rules=tuple(
+            _build_rule(rule, conditions.get(place)) for place, rule in enumerate(file.rules)
+        ),
         folder=folder,
     )
-    return Source(policy, file, located)
+    return PolicySource(policy, file, located)
 
 
-def refused(name: str, flaws: list[Problem]) -> PolicyRefused:
+def build_refusal(name: str, flaws: list[Problem]) -> PolicyRefused:
     """Name the file and the line of each flaw, in their order."""
     return PolicyRefused(tuple(f"{name}:{flaw}" for flaw in sorted(flaws)))
 
 
-def _conditions(located: LocatedYaml) -> tuple[Mapping[int, Condition], list[Problem]]:
+def _compile_conditions(located: LocatedYaml) -> tuple[Mapping[int, Condition], list[Problem]]:
     """Compile whatever conditions there are, so that their flaws are told with all others."""
     found: dict[int, Condition] = {}
     flaws: list[Problem] = []
@@ -70,20 +74,20 @@ def _conditions(located: LocatedYaml) -> tuple[Mapping[int, Condition], list[Pro
         text = rule.get("when") if isinstance(rule, dict) else None
         if not isinstance(text, str):
             continue
-        condition = compiled(text)
+        condition = compile_condition(text)
         if isinstance(condition, Condition):
             found[number] = condition
             continue
         place = ("rules", number, "when")
         for misfit in condition:
-            flaw = located.flaw(place, str(misfit))
+            flaw = located.build_problem(place, str(misfit))
             block = located.blocks.get(place)
             # The words of a block stand on lines of their own.
             flaws.append(flaw if block is None else flaw._replace(line=block + misfit.line - 1))
     return found, flaws
 
 
-def _rule(entry: RuleEntry, condition: Condition | None) -> PolicyRule:
+def _build_rule(entry: RuleEntry, condition: Condition | None) -> PolicyRule:
     match = entry.match
     return PolicyRule(
         id=entry.id,
@@ -100,11 +104,11 @@ def _rule(entry: RuleEntry, condition: Condition | None) -> PolicyRule:
             hosts=match.hosts,
         ),
         condition=condition,
-        requirement=_requirement(entry.approval or ApprovalEntry()),
+        requirement=_build_requirement(entry.approval or ApprovalEntry()),
     )
 
 
-def _requirement(entry: ApprovalEntry) -> Requirement:
+def _build_requirement(entry: ApprovalEntry) -> Requirement:
     return Requirement(
         strength="strong" if entry.is_strong else "plain",
         groups=entry.groups,

@@ -11,61 +11,67 @@ from pathlib import PurePosixPath
 from typing import TypeAlias
 
 from holdfast.contracts.decisions import AskUser, Decision, Deny
-from holdfast.contracts.tools import ToolCall, ToolContract, effect
-from holdfast.policy.case import Case, DecisionFacts
-from holdfast.policy.matching import forbidden_by
-from holdfast.policy.permission_checks import TELL, TERMS, permitted, strengthened
+from holdfast.contracts.tools import ToolCall, ToolContract, fingerprint_effect
+from holdfast.policy.case import CallContext, DecisionFacts
+from holdfast.policy.matching import find_forbidding_rule
+from holdfast.policy.permission_checks import (
+    PERMISSION_CHECKS,
+    TELL_USER,
+    find_permission,
+    tighten,
+)
 from holdfast.policy.rules import NO_POLICY, Policy
-from holdfast.policy.switches import refusal, switched_off
+from holdfast.policy.switches import describe_switch, find_switch
 
 __all__ = ["RULES", "DecisionFacts", "decide"]
 
-Rule: TypeAlias = Callable[[Case, Policy], Decision | None]
+Rule: TypeAlias = Callable[[CallContext, Policy], Decision | None]
 
 
-def deny_switched_off(case: Case, _policy: Policy) -> Decision | None:
+def deny_switched_off(case: CallContext, _policy: Policy) -> Decision | None:
     """What is switched off doesn't run, whoever has approved it."""
     facts = case.facts
     agents = (facts.agent, *facts.path)
-    switch = switched_off(facts.switches, case.contract.name, agents, facts.tenant)
+    switch = find_switch(facts.switches, case.contract.name, agents, facts.tenant)
     if switch is None:
         return None
     return Deny(
         rule=f"switch:{switch.kind}:{switch.name}",
-        reason=refusal(switch),
+        reason=describe_switch(switch),
         next_valid_actions=(
-            ("use another tool", TELL) if switch.kind == "tool" else (TELL, "stop here")
+            ("use another tool", TELL_USER) if switch.kind == "tool" else (TELL_USER, "stop here")
         ),
     )
 
 
-def deny_forbidden(case: Case, policy: Policy) -> Decision | None:
+def deny_forbidden(case: CallContext, policy: Policy) -> Decision | None:
     """What any rule of the policy forbids is denied, wherever the rule stands."""
-    found = forbidden_by(case, policy)
+    found = find_forbidding_rule(case, policy)
     if found is None:
         return None
     return Deny(
         rule=f"policy:{found.rule.id}",
         reason=found.reason,
-        next_valid_actions=("choose another way: nobody can approve this one", TELL),
+        next_valid_actions=("choose another way: nobody can approve this one", TELL_USER),
     )
 
 
-def deny_foreign_tenant(case: Case, _policy: Policy) -> Decision | None:
+def deny_foreign_tenant(case: CallContext, _policy: Policy) -> Decision | None:
     """A call stays with the tenant that the run belongs to."""
     scope, tenant = case.contract.resource_scope, case.facts.tenant
-    if scope.kind != "tenant" or case.scoped == tenant:
+    if scope.kind != "tenant" or case.scope_value == tenant:
         return None
     return Deny(
         rule="tenant-scope",
-        reason=f"{scope.argument} is {case.scoped!r}, but this run belongs to tenant {tenant!r}",
+        reason=f"{scope.argument} is {case.scope_value!r}, "
+        f"but this run belongs to tenant {tenant!r}",
         next_valid_actions=(f"use {scope.argument}={tenant!r}",),
     )
 
 
-def deny_outside_workspace(case: Case, _policy: Policy) -> Decision | None:
+def deny_outside_workspace(case: CallContext, _policy: Policy) -> Decision | None:
     """A path stays inside the workspace."""
-    scope, named = case.contract.resource_scope, case.scoped
+    scope, named = case.contract.resource_scope, case.scope_value
     if scope.kind != "workspace":
         return None
     path = PurePosixPath(named) if isinstance(named, str) and "\0" not in named else None
@@ -78,10 +84,10 @@ def deny_outside_workspace(case: Case, _policy: Policy) -> Decision | None:
     )
 
 
-def deny_repeating_the_unresolved(case: Case, _policy: Policy) -> Decision | None:
+def deny_unresolved_repeat(case: CallContext, _policy: Policy) -> Decision | None:
     """A write of which nobody knows whether it happened isn't done again."""
     unresolved = case.facts.unresolved
-    if not unresolved or effect(case.call.name, case.values) not in unresolved:
+    if not unresolved or fingerprint_effect(case.call.name, case.values) not in unresolved:
         return None
     return Deny(
         rule="unresolved-write",
@@ -94,19 +100,22 @@ def deny_repeating_the_unresolved(case: Case, _policy: Policy) -> Decision | Non
     )
 
 
-def deny_doing_again(case: Case, _policy: Policy) -> Decision | None:
+def deny_doing_again(case: CallContext, _policy: Policy) -> Decision | None:
     """What another part of the same work has done isn't done again."""
-    if not case.facts.done or effect(case.call.name, case.values) not in case.facts.done:
+    if (
+        not case.facts.done
+        or fingerprint_effect(case.call.name, case.values) not in case.facts.done
+    ):
         return None
     return Deny(
         rule="done-already",
         reason="it is done already: another part of this work made the same call",
-        next_valid_actions=("go on: it is done", TELL),
+        next_valid_actions=("go on: it is done", TELL_USER),
         type="non_idempotent_retry_blocked",
     )
 
 
-def ask_the_user(case: Case, _policy: Policy) -> Decision | None:
+def ask_the_user(case: CallContext, _policy: Policy) -> Decision | None:
     """A tool that asks is no action: its call is a question."""
     if case.contract.permission != "ask_user":
         return None
@@ -117,10 +126,10 @@ def ask_the_user(case: Case, _policy: Policy) -> Decision | None:
     )
 
 
-def follow_the_policy_or_the_risk_class(case: Case, policy: Policy) -> Decision | None:
+def follow_the_policy_or_the_risk_class(case: CallContext, policy: Policy) -> Decision | None:
     """What is permitted happens as soon as everything that it takes is there."""
-    permission = strengthened(case, permitted(case, policy))
-    for term in TERMS:
+    permission = tighten(case, find_permission(case, policy))
+    for term in PERMISSION_CHECKS:
         if (decision := term(case, policy, permission)) is not None:
             return decision
     return None
@@ -132,7 +141,7 @@ RULES: tuple[Rule, ...] = (
     deny_forbidden,
     deny_foreign_tenant,
     deny_outside_workspace,
-    deny_repeating_the_unresolved,
+    deny_unresolved_repeat,
     deny_doing_again,
     ask_the_user,
     follow_the_policy_or_the_risk_class,
@@ -143,7 +152,7 @@ def decide(
     call: ToolCall, contract: ToolContract, facts: DecisionFacts, policy: Policy = NO_POLICY
 ) -> Decision:
     """Decide whether a call with valid arguments may run. Pure and total."""
-    case = Case(call, contract, facts)
+    case = CallContext(call, contract, facts)
     for rule in RULES:
         if (decision := rule(case, policy)) is not None:
             return decision

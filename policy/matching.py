@@ -3,28 +3,28 @@
 from collections.abc import Iterator
 from typing import Literal, NamedTuple, Self
 
-from holdfast.contracts.allowlists import command_is_listed, host_is_listed
+from holdfast.contracts.allowlists import matches_command, matches_host
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.tools import Grant
 from holdfast.policy.allowlists import command_is_forbidden
-from holdfast.policy.case import Case
+from holdfast.policy.case import CallContext
 from holdfast.policy.conditions import Undetermined
-from holdfast.policy.risk import Default
+from holdfast.policy.risk import DefaultPermission
 from holdfast.policy.rules import (
-    OPENING,
-    REFUSING,
-    RELEASING,
+    ALLOWING_EFFECTS,
+    DENYING_EFFECTS,
+    RELEASING_EFFECTS,
     Batch,
     Candidates,
     Effect,
     Match,
     Policy,
     PolicyRule,
-    unsafe,
+    find_safety_problem,
 )
 
 
-class Fit(NamedTuple):
+class MatchResult(NamedTuple):
     """
     Whether a rule fits a call.
 
@@ -36,40 +36,40 @@ class Fit(NamedTuple):
     detail: str = ""
 
 
-_FITS = Fit("fits")
-_FALSE = Fit("false")
-_UNFIT = {name: Fit("differs", name) for name in Match._fields}
+_FITS = MatchResult("fits")
+_FALSE = MatchResult("false")
+_UNFIT = {name: MatchResult("differs", name) for name in Match._fields}
 
 
-def fit(rule: PolicyRule, case: Case) -> Fit:
+def match_rule(rule: PolicyRule, case: CallContext) -> MatchResult:
     """Say whether a rule fits a call."""
-    different = _difference(rule, case)
+    different = _find_difference(rule, case)
     if different is not None:
         return different
-    flaw = unsafe(
+    flaw = find_safety_problem(
         case.contract.risk,
         rule.effect,
         recovery=rule.requirement.recovery,
         conditional=rule.condition is not None,
     )
     if flaw is not None:
-        return Fit("unsafe", flaw)
+        return MatchResult("unsafe", flaw)
     if rule.condition is None:
         return _FITS
-    match rule.condition.holds(case.variables):
+    match rule.condition.evaluate(case.variables):
         case True:
             return _FITS
         case False:
             return _FALSE
         case Undetermined(reason):
-            return Fit("doubt", reason)
+            return MatchResult("doubt", reason)
 
 
-class Found(NamedTuple):
+class MatchedRule(NamedTuple):
     """The rule that decides about a call, and how sure that is."""
 
     rule: PolicyRule
-    fit: Fit
+    fit: MatchResult
 
     @property
     def reason(self) -> str:
@@ -79,16 +79,18 @@ class Found(NamedTuple):
         return f"{said} (its condition can't be evaluated: {doubt})" if doubt else said
 
 
-def forbidden_by(case: Case, policy: Policy) -> Found | None:
+def find_forbidding_rule(case: CallContext, policy: Policy) -> MatchedRule | None:
     """Return a rule that forbids the call; one whose condition nobody can evaluate does."""
-    for rule in _worth_a_look(_candidates(case, policy).forbidding, case):
-        found = fit(rule, case)
+    for rule in _select_candidates(_find_candidates(case, policy).forbidding, case):
+        found = match_rule(rule, case)
         if found.kind in {"fits", "doubt"}:
-            return Found(rule, found)
+            return MatchedRule(rule, found)
     return None
 
 
-def governing(case: Case, policy: Policy, default: Default) -> Found | None:
+def find_governing_rule(
+    case: CallContext, policy: Policy, default: DefaultPermission
+) -> MatchedRule | None:
     """
     Return the first rule in the order of the file that fits a call; null leaves it to *default*.
 
@@ -97,19 +99,21 @@ def governing(case: Case, policy: Policy, default: Default) -> Found | None:
     a person holds where what follows would let the call run without one. Where something else
     follows, the call is denied: nobody can say what it takes.
     """
-    doubtful: list[Found] = []
-    for rule in _worth_a_look(_candidates(case, policy).ordered, case):
-        found = Found(rule, fit(rule, case))
+    doubtful: list[MatchedRule] = []
+    for rule in _select_candidates(_find_candidates(case, policy).ordered, case):
+        found = MatchedRule(rule, match_rule(rule, case))
         doubt = found.fit.kind == "doubt"
-        if rule.effect in REFUSING and (doubt or found.fit.kind == "fits"):
+        if rule.effect in DENYING_EFFECTS and (doubt or found.fit.kind == "fits"):
             return found
         if found.fit.kind == "fits":
-            return _despite(doubtful, _Outcome.of(rule)) or found
-        if doubt and rule.effect not in OPENING:
+            return _resolve_doubtful_rules(doubtful, _Outcome.of(rule)) or found
+        if doubt and rule.effect not in ALLOWING_EFFECTS:
             doubtful.append(found)
     if default.effect == "deny":
         return None
-    return _despite(doubtful, _Outcome(default.effect, default.requirement, Grant()))
+    return _resolve_doubtful_rules(
+        doubtful, _Outcome(default.effect, default.requirement, Grant())
+    )
 
 
 class _Outcome(NamedTuple):
@@ -124,46 +128,48 @@ class _Outcome(NamedTuple):
         return cls(rule.effect, rule.requirement, rule.grant)
 
 
-def _despite(doubtful: list[Found], following: _Outcome) -> Found | None:
+def _resolve_doubtful_rules(
+    doubtful: list[MatchedRule], following: _Outcome
+) -> MatchedRule | None:
     """Return what rules in doubt make of what follows them; null where it comes to the same."""
     if not doubtful:
         return None
     first = doubtful[0]
     outcome = _Outcome.of(first.rule)
     if all(_Outcome.of(found.rule) == outcome for found in doubtful):
-        if following.effect in OPENING:
+        if following.effect in ALLOWING_EFFECTS:
             return first
         if following == outcome:
             return None
     reason = f"condition of rule {first.rule.id!r} can't be evaluated for these arguments"
     denial = first.rule._replace(effect="deny", reason=f"{reason}: {first.fit.detail}")
-    return Found(denial, _FITS)
+    return MatchedRule(denial, _FITS)
 
 
-def _candidates(case: Case, policy: Policy) -> Candidates:
+def _find_candidates(case: CallContext, policy: Policy) -> Candidates:
     contract = case.contract
-    return policy.about(contract.name, contract.risk, contract.draft)
+    return policy.find_candidates(contract.name, contract.risk, contract.draft)
 
 
-def listed_for(case: Case, policy: Policy) -> tuple[str, ...]:
+def find_list_entries(case: CallContext, policy: Policy) -> tuple[str, ...]:
     """Return the commands or hosts that rules list for calls like this one."""
     kind: Literal["commands", "hosts"] = "commands" if case.names_command else "hosts"
     found: dict[str, None] = {}
-    for rule in policy.ordered:
-        different = _difference(rule, case)
+    for rule in policy.first_match_rules:
+        different = _find_difference(rule, case)
         alike = different is None or different.detail == kind
-        if alike and rule.effect in RELEASING:
+        if alike and rule.effect in RELEASING_EFFECTS:
             found |= dict.fromkeys(getattr(rule.match, kind))
     return tuple(found)
 
 
-def _worth_a_look(batches: tuple[Batch, ...], case: Case) -> Iterator[PolicyRule]:
+def _select_candidates(batches: tuple[Batch, ...], case: CallContext) -> Iterator[PolicyRule]:
     for batch in batches:
-        if batch.any is None or batch.any.holds(case.variables) is not False:
+        if batch.any is None or batch.any.evaluate(case.variables) is not False:
             yield from batch.rules
 
 
-def _difference(rule: PolicyRule, case: Case) -> Fit | None:
+def _find_difference(rule: PolicyRule, case: CallContext) -> MatchResult | None:
     """Compare what a rule names with the call, the cheap and telling first."""
     match, facts = rule.match, case.facts
     # What no draft may be made of is denied before it is drafted.
@@ -180,10 +186,10 @@ def _difference(rule: PolicyRule, case: Case) -> Fit | None:
         return _UNFIT["actors"]
     if match.environments and facts.environment not in match.environments:
         return _UNFIT["environments"]
-    return _lists_differ(rule, case)
+    return _find_list_difference(rule, case)
 
 
-def _lists_differ(rule: PolicyRule, case: Case) -> Fit | None:
+def _find_list_difference(rule: PolicyRule, case: CallContext) -> MatchResult | None:
     if rule.match.commands and not _commands_fit(rule, case):
         return _UNFIT["commands"]
     if rule.match.hosts and not _hosts_fit(rule, case):
@@ -191,25 +197,25 @@ def _lists_differ(rule: PolicyRule, case: Case) -> Fit | None:
     return None
 
 
-def _commands_fit(rule: PolicyRule, case: Case) -> bool:
+def _commands_fit(rule: PolicyRule, case: CallContext) -> bool:
     if not case.names_command:
         return _is_grant(rule, case)
-    refuses = rule.effect in REFUSING
+    refuses = rule.effect in DENYING_EFFECTS
     if case.command is None:
         return refuses
-    fits = command_is_forbidden if refuses else command_is_listed
+    fits = command_is_forbidden if refuses else matches_command
     return fits(case.command, rule.match.commands)
 
 
-def _hosts_fit(rule: PolicyRule, case: Case) -> bool:
+def _hosts_fit(rule: PolicyRule, case: CallContext) -> bool:
     if not case.names_host:
         return _is_grant(rule, case)
     if case.origin is None:
-        return rule.effect in REFUSING
-    return host_is_listed(case.origin, rule.match.hosts)
+        return rule.effect in DENYING_EFFECTS
+    return matches_host(case.origin, rule.match.hosts)
 
 
-def _is_grant(rule: PolicyRule, case: Case) -> bool:
+def _is_grant(rule: PolicyRule, case: CallContext) -> bool:
     """
     Whether a list says what the sandbox may do, for a call that names nothing of the kind.
 
@@ -217,4 +223,4 @@ def _is_grant(rule: PolicyRule, case: Case) -> bool:
     """
     named = bool(rule.match.tools or rule.match.risks)
     sandboxed = case.runs_in_sandbox or rule.effect == "sandbox"
-    return named and sandboxed and rule.effect in RELEASING
+    return named and sandboxed and rule.effect in RELEASING_EFFECTS

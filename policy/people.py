@@ -5,7 +5,7 @@ import unicodedata
 from holdfast.contracts.visible import BLANK
 
 
-def person(name: str) -> str:
+def normalize_name(name: str) -> str:
     """Return what two names have in common that look the same: they count as one person."""
     shown = (letter for letter in name if letter not in BLANK)
     seen = (letter for letter in shown if letter.isspace() or not _is_control(letter))

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from holdfast.contracts.approvals import ApprovalRecord, Requirement
 from holdfast.contracts.base import digest
-from holdfast.contracts.bounds import clipped
+from holdfast.contracts.bounds import clip_chars
 from holdfast.contracts.decisions import (
     Allow,
     ApprovalRequired,
@@ -19,23 +19,23 @@ from holdfast.contracts.decisions import (
 )
 from holdfast.contracts.tools import Grant, Risk, ToolCall
 from holdfast.policy import standing
-from holdfast.policy.allowlists import only_asks, risky_operation
-from holdfast.policy.case import Case
-from holdfast.policy.matching import Found, governing, listed_for
-from holdfast.policy.people import person
-from holdfast.policy.risk import DEFAULTS, DRAFTED
-from holdfast.policy.rules import NOTHING, Policy
+from holdfast.policy.allowlists import find_risky_operation, is_safe_request
+from holdfast.policy.case import CallContext
+from holdfast.policy.matching import MatchedRule, find_governing_rule, find_list_entries
+from holdfast.policy.people import normalize_name
+from holdfast.policy.risk import DEFAULT_PERMISSIONS, NEEDS_DRAFT
+from holdfast.policy.rules import PLAIN_REQUIREMENT, Policy
 from holdfast.policy.trust import Trust
 
-TELL = "tell the user what you would have done and why"
+TELL_USER = "tell the user what you would have done and why"
 
 _LOST = (
     "a part of this work ended without saying what it did, or more may have happened than is "
     "kept: find out whether this happened already"
 )
 
-_LONGEST_QUESTION = 1_000
-_MOST_LISTED = 20
+_MAX_QUESTION_CHARS = 1_000
+_MAX_SHOWN_ENTRIES = 20
 
 
 class Permission(NamedTuple):
@@ -48,26 +48,26 @@ class Permission(NamedTuple):
     effect: Literal["allow", "draft", "approve", "ask", "deny"]
     rule: str
     reason: str
-    requirement: Requirement = NOTHING
+    requirement: Requirement = PLAIN_REQUIREMENT
     grant: Grant = Grant()
     sandboxed: bool = False
 
 
-Term: TypeAlias = Callable[[Case, Policy, Permission], Decision | None]
+PermissionCheck: TypeAlias = Callable[[CallContext, Policy, Permission], Decision | None]
 
 
-def permitted(case: Case, policy: Policy) -> Permission:
+def find_permission(case: CallContext, policy: Policy) -> Permission:
     """Say what the policy permits, or the risk class where no rule of the policy fits."""
-    default = DEFAULTS[case.contract.risk]
-    found = governing(case, policy, default)
+    default = DEFAULT_PERMISSIONS[case.contract.risk]
+    found = find_governing_rule(case, policy, default)
     if found is not None:
-        return _by_policy(found)
+        return _permission_from_rule(found)
     return Permission(
         default.effect, f"risk:{case.contract.risk}", default.reason, default.requirement
     )
 
 
-def _by_policy(found: Found) -> Permission:
+def _permission_from_rule(found: MatchedRule) -> Permission:
     rule = found.rule
     match rule.effect:
         case "sandbox":
@@ -86,9 +86,9 @@ def _by_policy(found: Found) -> Permission:
     )
 
 
-def strengthened(case: Case, permission: Permission) -> Permission:
+def tighten(case: CallContext, permission: Permission) -> Permission:
     """Ask for a person, and for strong authentication, where no policy can do without."""
-    risky = risky_operation(case)
+    risky = find_risky_operation(case)
     if permission.effect == "allow" and case.contract.permission == "approval":
         permission = permission._replace(
             effect="approve", rule="tool:approval", reason="each call of this tool needs a person"
@@ -100,16 +100,16 @@ def strengthened(case: Case, permission: Permission) -> Permission:
             reason=f"{risky!r} is risky, even where {permission.rule} lists it",
         )
     if _may_repeat(case, permission):
-        permission = _doubted(permission)
+        permission = _with_doubt(permission)
     if permission.effect == "approve" and case.contract.risk.needs_strong_approval:
         strong = permission.requirement.model_copy(update={"strength": "strong"})
         permission = permission._replace(requirement=strong)
     return permission
 
 
-def _may_repeat(case: Case, permission: Permission) -> bool:
+def _may_repeat(case: CallContext, permission: Permission) -> bool:
     """Whether a call may do once more what a part of the same work did, of which nobody knows."""
-    if not case.facts.lost or case.contract.risk.changes_nothing or only_asks(case):
+    if not case.facts.lost or case.contract.risk.changes_nothing or is_safe_request(case):
         return False
     if case.contract.risk is Risk.DRAFT_ONLY and case.contract.undo is None:
         return False  # it reaches nobody
@@ -118,34 +118,34 @@ def _may_repeat(case: Case, permission: Permission) -> bool:
     return not (_in_sandbox(case, permission) and stays)
 
 
-def _doubted(permission: Permission) -> Permission:
+def _with_doubt(permission: Permission) -> Permission:
     if permission.effect == "allow":
         return permission._replace(effect="approve", rule="lost-part", reason=_LOST)
     return permission._replace(reason=f"{permission.reason}; {_LOST}")
 
 
-def refuse(case: Case, policy: Policy, permission: Permission) -> Decision | None:
+def refuse(case: CallContext, policy: Policy, permission: Permission) -> Decision | None:
     """What isn't permitted is denied."""
     if permission.effect != "deny":
         return None
-    actions = ("choose a tool with a lower risk class", TELL)
+    actions = ("choose a tool with a lower risk class", TELL_USER)
     if case.names_command or case.names_host:
-        actions = (_listed(case, policy), TELL)
+        actions = (_describe_list_entries(case, policy), TELL_USER)
     return Deny(rule=permission.rule, reason=permission.reason, next_valid_actions=actions)
 
 
-def ask_a_person(case: Case, _policy: Policy, permission: Permission) -> Decision | None:
+def ask_a_person(case: CallContext, _policy: Policy, permission: Permission) -> Decision | None:
     """What a person is asked about isn't done: their words are the result."""
     if permission.effect != "ask":
         return None
     return AskUser(
         rule=permission.rule,
         reason=permission.reason,
-        question=f"{permission.reason}: what shall become of {_spelled(case.call)}?",
+        question=f"{permission.reason}: what shall become of {_render_call(case.call)}?",
     )
 
 
-def draft_only(case: Case, _policy: Policy, permission: Permission) -> Decision | None:
+def draft_only(case: CallContext, _policy: Policy, permission: Permission) -> Decision | None:
     """What is permitted as a draft is drafted, and nothing else."""
     if permission.effect != "draft":
         return None
@@ -159,7 +159,9 @@ def draft_only(case: Case, _policy: Policy, permission: Permission) -> Decision 
     )
 
 
-def deny_unlisted(case: Case, policy: Policy, permission: Permission) -> Decision | None:
+def deny_without_list_entry(
+    case: CallContext, policy: Policy, permission: Permission
+) -> Decision | None:
     """A command runs, or a host is asked, only where a rule of the policy lists it."""
     lists = permission.grant.commands if case.names_command else permission.grant.hosts
     if lists or not (case.names_command or case.names_host):
@@ -168,29 +170,33 @@ def deny_unlisted(case: Case, policy: Policy, permission: Permission) -> Decisio
     return Deny(
         rule=f"{kind}-scope",
         reason=f"{permission.rule} would let it run, but lists no {kind}s",
-        next_valid_actions=(_listed(case, policy), TELL),
+        next_valid_actions=(_describe_list_entries(case, policy), TELL_USER),
     )
 
 
-def deny_without_sandbox(case: Case, _policy: Policy, permission: Permission) -> Decision | None:
+def deny_without_sandbox(
+    case: CallContext, _policy: Policy, permission: Permission
+) -> Decision | None:
     """What belongs into the sandbox runs nowhere else."""
     if case.facts.sandbox or not _in_sandbox(case, permission):
         return None
     return Deny(
         rule="no-sandbox",
         reason=f"{case.contract.name!r} runs in the sandbox only, and this worker has none",
-        next_valid_actions=("use a tool that needs no sandbox", TELL),
+        next_valid_actions=("use a tool that needs no sandbox", TELL_USER),
     )
 
 
-def deny_without_draft(case: Case, _policy: Policy, permission: Permission) -> Decision | None:
+def deny_without_draft(
+    case: CallContext, _policy: Policy, permission: Permission
+) -> Decision | None:
     """Nobody approves what is sent without having seen it."""
-    if permission.effect != "approve" or case.contract.risk not in DRAFTED:
+    if permission.effect != "approve" or case.contract.risk not in NEEDS_DRAFT:
         return None
     return _no_draft(case, permission) if case.contract.draft is None else None
 
 
-def draft_first(case: Case, _policy: Policy, permission: Permission) -> Decision | None:
+def draft_first(case: CallContext, _policy: Policy, permission: Permission) -> Decision | None:
     """What has a draft variant is drafted before anybody is asked to approve it."""
     draft = case.contract.draft
     if permission.effect != "approve" or draft is None or case.facts.draft is not None:
@@ -200,12 +206,14 @@ def draft_first(case: Case, _policy: Policy, permission: Permission) -> Decision
     )
 
 
-def run(case: Case, policy: Policy, permission: Permission) -> Decision | None:
+def allow_or_require_approval(
+    case: CallContext, policy: Policy, permission: Permission
+) -> Decision | None:
     """What is permitted runs, if it takes an approval as soon as that is given."""
     rule, reason = permission.rule, permission.reason
     grant = permission.grant if _in_sandbox(case, permission) else None
     if permission.effect == "approve":
-        given = approved(_shown(case, grant), policy, permission.requirement)
+        given = find_approvals(_shown(case, grant), policy, permission.requirement)
         if not given:
             return ApprovalRequired(
                 **permission.requirement.model_dump(), rule=rule, reason=reason, grant=grant
@@ -218,67 +226,71 @@ def run(case: Case, policy: Policy, permission: Permission) -> Decision | None:
 
 
 # The first that answers decides: nobody is asked about what couldn't run anyway.
-TERMS: tuple[Term, ...] = (
+PERMISSION_CHECKS: tuple[PermissionCheck, ...] = (
     refuse,
     ask_a_person,
     draft_only,
-    deny_unlisted,
+    deny_without_list_entry,
     deny_without_sandbox,
     deny_without_draft,
     draft_first,
-    run,
+    allow_or_require_approval,
 )
 
 
-def _in_sandbox(case: Case, permission: Permission) -> bool:
+def _in_sandbox(case: CallContext, permission: Permission) -> bool:
     return case.runs_in_sandbox or permission.sandboxed
 
 
-def _shown(case: Case, grant: Grant | None) -> Case:
+def _shown(case: CallContext, grant: Grant | None) -> CallContext:
     """Leave of the approvals those whose givers saw what the sandbox lets the call do."""
     seen = tuple(one for one in case.facts.approvals if standing.shows(one, grant))
     return replace(case, facts=case.facts._replace(approvals=seen))
 
 
-def approved(case: Case, policy: Policy, requirement: Requirement) -> tuple[ApprovalRecord, ...]:
+def find_approvals(
+    case: CallContext, policy: Policy, requirement: Requirement
+) -> tuple[ApprovalRecord, ...]:
     """Return the approvals that release a call; nothing while there are too few of one request."""
     trust = Trust(policy.groups, case.facts.issuers)
     good: dict[str, dict[str, ApprovalRecord]] = {}
-    for record in _bound(case):
+    for record in _find_call_approvals(case):
         if standing.counts(record, requirement, trust, case.facts.now):
             people = good.setdefault(record.request_id, {})
-            people.setdefault(person(record.approver), record)
+            people.setdefault(normalize_name(record.approver), record)
     for people in good.values():
         if len(people) >= requirement.count:
             return tuple(people.values())
     return ()
 
 
-def _bound(case: Case) -> tuple[ApprovalRecord, ...]:
+def _find_call_approvals(case: CallContext) -> tuple[ApprovalRecord, ...]:
     """Return the approvals of exactly this call."""
     its = tuple(one for one in case.facts.approvals if one.call_id == case.call.call_id)
     bound = digest(case.call.arguments) if its else ""
     return tuple(one for one in its if one.arguments_digest == bound)
 
 
-def _no_draft(case: Case, permission: Permission) -> Deny:
+def _no_draft(case: CallContext, permission: Permission) -> Deny:
     return Deny(
         rule="no-draft",
         reason=f"{case.contract.name!r} has no draft variant, without which "
         f"{permission.rule} lets nothing happen",
-        next_valid_actions=("use a tool that drafts", TELL),
+        next_valid_actions=("use a tool that drafts", TELL_USER),
     )
 
 
-def _listed(case: Case, policy: Policy) -> str:
+def _describe_list_entries(case: CallContext, policy: Policy) -> str:
     kind = "commands" if case.names_command else "hosts"
-    listed = listed_for(case, policy)
+    listed = find_list_entries(case, policy)
     if not listed:
         return f"no {kind} are listed: ask for a rule of the policy that lists them"
-    more = f" and {len(listed) - _MOST_LISTED} more" if len(listed) > _MOST_LISTED else ""
-    return f"listed {kind} are: {', '.join(listed[:_MOST_LISTED])}{more}"
+    more = (
+        f" and {len(listed) - _MAX_SHOWN_ENTRIES} more" if len(listed) > _MAX_SHOWN_ENTRIES else ""
+    )
+    return f"listed {kind} are: {', '.join(listed[:_MAX_SHOWN_ENTRIES])}{more}"
 
 
-def _spelled(call: ToolCall) -> str:
+def _render_call(call: ToolCall) -> str:
     said = f"{call.name}({json.dumps(call.arguments, ensure_ascii=False)})"
-    return clipped(said, _LONGEST_QUESTION)
+    return clip_chars(said, _MAX_QUESTION_CHARS)

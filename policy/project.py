@@ -11,21 +11,21 @@ from holdfast.contracts.errors import HoldfastError, InvalidInput
 from holdfast.contracts.patterns import SPACE, WORD, Pattern
 from holdfast.contracts.project import ProjectContext, ProjectFile, Source
 from holdfast.policy.project_sections import (
-    LONGEST_COMMAND,
+    MAX_COMMAND_CHARS,
     QUOTED,
     Section,
     Topic,
-    sections,
-    style,
+    parse_sections,
+    parse_style,
 )
 
-MOST_BYTES = 50_000
+MAX_FILES_BYTES = 50_000
 """Of all files together; those of higher priority come first."""
 
-MOST_RENDERED = 60_000
+MAX_RENDERED_BYTES = 60_000
 """Bytes."""
 
-LONGEST_PATH = 1_000
+MAX_PATH_CHARS = 1_000
 
 _AGENTS = ("AGENTS.md", ".github/AGENTS.md", "docs/AGENTS.md")
 _CLAUDE = ("CLAUDE.md", ".claude/CLAUDE.md")
@@ -59,7 +59,7 @@ _FOR_A_SHELL: dict[str, Pattern] = {
 }
 
 
-class Place(NamedTuple):
+class FileLocations(NamedTuple):
     """Where a file of one kind may lie, best first: only the first that is there is read."""
 
     source: Source
@@ -76,45 +76,45 @@ class Document(NamedTuple):
     cut: bool = False
 
 
-def places(path: str) -> tuple[Place, ...]:
+def list_locations(path: str) -> tuple[FileLocations, ...]:
     """
     Return where to look for what a project says, in the order of priority (CX-09 to CX-13).
 
     *path* is the file that the task is about, relative to the project, or nothing. What lies
     nearer to it comes first. Raises InvalidInput where it leads out of the project.
     """
-    folders = _folders(path)
+    folders = _list_folders(path)
     package = tuple(f"{folder}/{name}" for folder in folders for name in _OF_PACKAGE)
     return (
-        *(Place("agents", (f"{folder}/AGENTS.md",)) for folder in folders),
-        Place("agents", _AGENTS),
-        *(Place("claude", (f"{folder}/CLAUDE.md",)) for folder in folders),
-        Place("claude", _CLAUDE),
-        Place("session", _SESSION),
-        *((Place("package", package),) if package else ()),
-        Place("readme", _README),
+        *(FileLocations("agents", (f"{folder}/AGENTS.md",)) for folder in folders),
+        FileLocations("agents", _AGENTS),
+        *(FileLocations("claude", (f"{folder}/CLAUDE.md",)) for folder in folders),
+        FileLocations("claude", _CLAUDE),
+        FileLocations("session", _SESSION),
+        *((FileLocations("package", package),) if package else ()),
+        FileLocations("readme", _README),
     )
 
 
-def readable(content: bytes) -> str:
+def decode_visible(content: bytes) -> str:
     """Return the words of a file as a person sees them, without what is invisible."""
     text = content.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
     return text.translate(_INVISIBLE)
 
 
-def merged(documents: Iterable[Document]) -> ProjectContext:
+def merge(documents: Iterable[Document]) -> ProjectContext:
     """
     Return what files say together; they come in the order of their priority.
 
     A section is that of the first file that has it. The same file in two places is read once.
     """
-    merging = _Merging()
+    merging = _Merger()
     for document in documents:
-        merging.take(document)
+        merging.add(document)
     return merging.context()
 
 
-def rendered(context: ProjectContext) -> str:
+def render(context: ProjectContext) -> str:
     """
     Return what a model is shown, or nothing where no file said anything.
 
@@ -132,21 +132,21 @@ def rendered(context: ProjectContext) -> str:
     )
     ending = f"\n[{mark} ends]"
     note = f"\n[{mark} cut: the rest stands in the files]"
-    room = MOST_RENDERED - len(opening.encode()) - len(note.encode()) - len(ending.encode())
-    body, cut = _cut("\n\n".join(_parts(context, mark)), room)
+    room = MAX_RENDERED_BYTES - len(opening.encode()) - len(note.encode()) - len(ending.encode())
+    body, cut = _cut_lines("\n\n".join(_render_parts(context, mark)), room)
     return f"{opening}{body}{note if cut else ''}{ending}"
 
 
-def argv(command: str) -> tuple[str, ...]:
+def parse_argv(command: str) -> tuple[str, ...]:
     """
     Return a command of a project as a program and its arguments, for a world without a shell.
 
     Raises HoldfastError, in one line, where only a shell could run it.
     """
-    if len(command) > LONGEST_COMMAND:
-        raise _unfit(command, "is too long")
+    if len(command) > MAX_COMMAND_CHARS:
+        raise _build_error(command, "is too long")
     if "\n" in command or "\r" in command:
-        raise _unfit(command, "has several lines")
+        raise _build_error(command, "has several lines")
     bare = QUOTED.sub("x", command)
     quoted = (match.groups[0] for match in QUOTED.matches(command))
     in_quotes = "".join(part for part in quoted if part.startswith('"'))
@@ -155,47 +155,47 @@ def argv(command: str) -> tuple[str, ...]:
     if "$" in in_quotes or "`" in in_quotes:
         needs.append("substitution")
     if needs:
-        raise _unfit(command, f"needs a shell ({needs[0]})")
+        raise _build_error(command, f"needs a shell ({needs[0]})")
     try:
         words = tuple(shlex.split(command))
     except ValueError:
-        raise _unfit(command, "has a quote without an end") from None
+        raise _build_error(command, "has a quote without an end") from None
     if not words or not words[0]:
-        raise _unfit(command, "names no program")
+        raise _build_error(command, "names no program")
     return words
 
 
-def _unfit(command: str, why: str) -> HoldfastError:
+def _build_error(command: str, why: str) -> HoldfastError:
     return HoldfastError(
         f"the project's command {command[:200]!r} {why}: name a program and its arguments, "
         "or put it into a script"
     )
 
 
-def _folders(path: str) -> tuple[str, ...]:
+def _list_folders(path: str) -> tuple[str, ...]:
     """Return the folders from a path up to the project, which isn't one of them."""
     named = PurePosixPath(path)
     if named.is_absolute() or ".." in named.parts:
         raise InvalidInput(f"path {path[:200]!r} leads out of the project: name a file in it")
-    if len(path) > LONGEST_PATH or path.translate(_INVISIBLE) != path:
+    if len(path) > MAX_PATH_CHARS or path.translate(_INVISIBLE) != path:
         raise InvalidInput(f"path {path[:200]!r} is no path: name a file of the project")
     # It may be a folder itself.
     return tuple(str(folder) for folder in (named, *named.parents) if folder.parts)
 
 
-class _Merging:
+class _Merger:
     """What was found so far, and how many bytes more may be."""
 
     def __init__(self) -> None:
-        self._left = MOST_BYTES
+        self._left = MAX_FILES_BYTES
         self._files: list[ProjectFile] = []
         self._texts: list[str] = []
         self._found: dict[Topic, list[Section]] = {}
 
-    def take(self, document: Document) -> None:
+    def add(self, document: Document) -> None:
         if any(file.digest == document.digest for file in self._files):
             return
-        text, cut = _cut(document.text, self._left)
+        text, cut = _cut_lines(document.text, self._left)
         self._left -= len(text.encode())
         file = ProjectFile(
             path=document.path,
@@ -206,8 +206,8 @@ class _Merging:
         )
         found: dict[Topic, list[Section]] = {}
         lines: list[str | None] = [*text.split("\n")]
-        for section in sections(text):
-            told: list[Topic] = [topic for topic in section.topics if _tells(topic, section)]
+        for section in parse_sections(text):
+            told: list[Topic] = [topic for topic in section.topics if _has_content(topic, section)]
             for topic in told:
                 if topic not in self._found:
                     found[topic] = [*found.get(topic, ()), section]
@@ -224,7 +224,7 @@ class _Merging:
             texts=tuple(self._texts),
             build_commands=self._commands("build"),
             test_commands=self._commands("test"),
-            code_style=style([rule for each in self._of("style") for rule in each.rules]),
+            code_style=parse_style([rule for each in self._of("style") for rule in each.rules]),
             architecture_notes=self._notes("architecture"),
             deployment_notes=self._notes("deployment"),
             security_notes=self._notes("security"),
@@ -240,7 +240,7 @@ class _Merging:
         return "\n\n".join(section.body for section in self._of(topic))
 
 
-def _tells(topic: Topic, section: Section) -> bool:
+def _has_content(topic: Topic, section: Section) -> bool:
     match topic:
         case "build" | "test":
             return bool(section.commands)
@@ -250,7 +250,7 @@ def _tells(topic: Topic, section: Section) -> bool:
             return bool(section.body)
 
 
-def _parts(context: ProjectContext, mark: str) -> Iterator[str]:
+def _render_parts(context: ProjectContext, mark: str) -> Iterator[str]:
     rules = tuple(f"{key}: {value}" for key, value in context.code_style.items())
     for title, entries in (
         ("Build commands", context.build_commands),
@@ -273,7 +273,7 @@ def _parts(context: ProjectContext, mark: str) -> Iterator[str]:
         yield f"[{mark} file {name}, SHA-256 {file.digest[:12]}{cut}]\n{text}".rstrip()
 
 
-def _cut(text: str, most: int) -> tuple[str, bool]:
+def _cut_lines(text: str, most: int) -> tuple[str, bool]:
     """Return as many whole lines as fit into bytes, and whether anything is left out."""
     content = text.encode()
     if len(content) <= most:

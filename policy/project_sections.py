@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 Topic: TypeAlias = Literal["build", "test", "style", "architecture", "deployment", "security"]
 
-MOST_COMMANDS = 50
-LONGEST_COMMAND = 1_000
-MOST_RULES = 100
-LONGEST_RULE = 500
+MAX_COMMANDS = 50
+MAX_COMMAND_CHARS = 1_000
+MAX_RULES = 100
+MAX_RULE_CHARS = 500
 """Characters; rules of style and commands beyond these stay in the text alone."""
 
 _TOPICS: dict[Topic, Pattern] = {
@@ -59,7 +59,7 @@ class Section(NamedTuple):
     rules: tuple[str, ...]
 
 
-def sections(text: str) -> tuple[Section, ...]:
+def parse_sections(text: str) -> tuple[Section, ...]:
     """
     Return the sections whose headings name a topic, in their order.
 
@@ -68,14 +68,14 @@ def sections(text: str) -> tuple[Section, ...]:
     from markdown_it import MarkdownIt
 
     tokens = MarkdownIt("zero").enable(list(_RULES_READ)).parse(text)
-    headings = tuple(_headings(tokens))
+    headings = tuple(_parse_headings(tokens))
     lines = text.split("\n")
     found: list[Section] = []
     for place, heading in enumerate(headings):
-        topics = _topics(heading.words)
+        topics = _find_topics(heading.words)
         if not topics or _is_title(place, headings):
             continue
-        end = _end(heading, islice(headings, place + 1, None))
+        end = _find_end(heading, islice(headings, place + 1, None))
         last = end.line if end else len(lines)
         inner = tokens[heading.token + 3 : end.token if end else len(tokens)]
         found.append(
@@ -84,14 +84,14 @@ def sections(text: str) -> tuple[Section, ...]:
                 first=heading.line,
                 end=last,
                 body="\n".join(lines[heading.after : last]).strip(),
-                commands=tuple(_commands(inner))[:MOST_COMMANDS],
-                rules=tuple(_rules(inner))[:MOST_RULES],
+                commands=tuple(_find_commands(inner))[:MAX_COMMANDS],
+                rules=tuple(_find_rules(inner))[:MAX_RULES],
             )
         )
     return tuple(found)
 
 
-def style(rules: Sequence[str]) -> dict[str, str]:
+def parse_style(rules: Sequence[str]) -> dict[str, str]:
     """Return rules of style by their keys; those without one have a number."""
     found: dict[str, str] = {}
     for number, rule in enumerate(rules, 1):
@@ -112,14 +112,14 @@ class _Heading(NamedTuple):
     after: int
 
 
-def _headings(tokens: Sequence["Token"]) -> Iterator[_Heading]:
+def _parse_headings(tokens: Sequence["Token"]) -> Iterator[_Heading]:
     for place, token in enumerate(tokens):
         if token.type == "heading_open" and token.level == 0 and token.map:
-            words = _words(tokens[place + 1].content.lower())
+            words = _normalize_heading(tokens[place + 1].content.lower())
             yield _Heading(int(token.tag[1:]), words, place, *token.map)
 
 
-def _words(heading: str) -> str:
+def _normalize_heading(heading: str) -> str:
     return " ".join("".join(c if c.isalnum() or c == "_" else " " for c in heading).split())
 
 
@@ -134,16 +134,16 @@ def _is_title(place: int, headings: Sequence[_Heading]) -> bool:
     )
 
 
-def _topics(words: str) -> frozenset[Topic]:
+def _find_topics(words: str) -> frozenset[Topic]:
     return frozenset(topic for topic, pattern in _TOPICS.items() if pattern.found_in(f" {words} "))
 
 
-def _end(heading: _Heading, later: Iterable[_Heading]) -> _Heading | None:
-    ends = (other for other in later if other.level <= heading.level or _topics(other.words))
+def _find_end(heading: _Heading, later: Iterable[_Heading]) -> _Heading | None:
+    ends = (other for other in later if other.level <= heading.level or _find_topics(other.words))
     return next(ends, None)
 
 
-def _commands(tokens: Sequence["Token"]) -> Iterator[str]:
+def _find_commands(tokens: Sequence["Token"]) -> Iterator[str]:
     """Yield the commands of code blocks, and those that items of lists begin with or introduce."""
     items = 0
     for token in tokens:
@@ -152,24 +152,24 @@ def _commands(tokens: Sequence["Token"]) -> Iterator[str]:
         if token.type == "code_block" or (
             token.type == "fence" and (not info or info[0].lower() in _SHELLS)
         ):
-            yield from _lines(token.content)
+            yield from _parse_command_lines(token.content)
         elif token.type == "inline" and items:
-            yield from _offered(token.children or [])
+            yield from _find_inline_commands(token.children or [])
 
 
-def _lines(block: str) -> Iterator[str]:
+def _parse_command_lines(block: str) -> Iterator[str]:
     lines = [line.strip() for line in block.replace("\\\n", " ").split("\n")]
     # Beside commands with a prompt stands what they print.
     if any(line.startswith("$ ") for line in lines):
         lines = [line for line in lines if line.startswith("$ ")]
     for line in lines:
         typed = _PROMPT.fullmatch(line)
-        command = _uncommented(typed.groups[1] if typed else line)
-        if command and len(command) <= LONGEST_COMMAND:
+        command = _strip_comment(typed.groups[1] if typed else line)
+        if command and len(command) <= MAX_COMMAND_CHARS:
             yield command
 
 
-def _offered(children: Sequence["Token"]) -> Iterator[str]:
+def _find_inline_commands(children: Sequence["Token"]) -> Iterator[str]:
     before = ""
     for child in children:
         if child.type != "code_inline":
@@ -178,21 +178,21 @@ def _offered(children: Sequence["Token"]) -> Iterator[str]:
         command = child.content.strip()
         # A name with a slash at its end is a folder.
         if _INTRODUCED.found_in(before) and command and not command.endswith("/"):
-            yield from _lines(command)
+            yield from _parse_command_lines(command)
         return
 
 
-def _uncommented(line: str) -> str:
-    if len(line) > LONGEST_COMMAND:
+def _strip_comment(line: str) -> str:
+    if len(line) > MAX_COMMAND_CHARS:
         return line
     bare = QUOTED.sub(lambda quoted: "x" * (quoted.end - quoted.start), line)
     comment = next(_COMMENT.spans_in(bare), None)
     return line[: comment.start].strip() if comment else line
 
 
-def _rules(tokens: Sequence["Token"]) -> Iterator[str]:
+def _find_rules(tokens: Sequence["Token"]) -> Iterator[str]:
     for place, token in enumerate(tokens):
         if token.type == "inline" and tokens[place - 1].type == "paragraph_open":
             rule = " ".join(token.content.split())
-            if rule and len(rule) <= LONGEST_RULE:
+            if rule and len(rule) <= MAX_RULE_CHARS:
                 yield rule

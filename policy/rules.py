@@ -14,20 +14,20 @@ from holdfast.policy.trust import Issuer
 
 Effect: TypeAlias = Literal["forbid", "allow", "sandbox", "draft", "approve", "ask", "deny"]
 
-OPENING: frozenset[Effect] = frozenset({"allow", "sandbox"})
+ALLOWING_EFFECTS: frozenset[Effect] = frozenset({"allow", "sandbox"})
 """Effects that let a call run without a person."""
 
-RELEASING: frozenset[Effect] = frozenset({*OPENING, "approve"})
+RELEASING_EFFECTS: frozenset[Effect] = frozenset({*ALLOWING_EFFECTS, "approve"})
 """Effects after which the call itself may run."""
 
-REFUSING: frozenset[Effect] = frozenset({"forbid", "deny"})
+DENYING_EFFECTS: frozenset[Effect] = frozenset({"forbid", "deny"})
 
-BATCH = 32
+BATCH_SIZE = 32
 """Conditions that are looked at together; more at once gain little."""
 
 NO_NAMES: frozenset[str] = frozenset()
 
-NOTHING = Requirement()
+PLAIN_REQUIREMENT = Requirement()
 """A plain approval of any one person."""
 
 
@@ -52,7 +52,7 @@ class PolicyRule(NamedTuple):
     reason: str
     match: Match = Match()
     condition: Condition | None = None
-    requirement: Requirement = NOTHING
+    requirement: Requirement = PLAIN_REQUIREMENT
 
     @property
     def grant(self) -> Grant:
@@ -61,7 +61,7 @@ class PolicyRule(NamedTuple):
 
     def refuses_draft(self, draft: str | None) -> bool:
         """Whether the rule denies what is drafted by this tool, by the name of that tool."""
-        return self.effect in REFUSING and draft is not None and draft in self.match.tools
+        return self.effect in DENYING_EFFECTS and draft is not None and draft in self.match.tools
 
     def may_be_about(self, tool: str, risk: Risk, draft: str | None = None) -> bool:
         """Whether what the rule says of tools and risk classes lets it fit calls of a tool."""
@@ -107,23 +107,25 @@ class Policy:
     folder: Path | None = None
 
     @cached_property
-    def forbidding(self) -> tuple[PolicyRule, ...]:
+    def forbid_rules(self) -> tuple[PolicyRule, ...]:
         """The rules of which any that fits wins."""
         return tuple(rule for rule in self.rules if rule.effect == "forbid")
 
     @cached_property
-    def ordered(self) -> tuple[PolicyRule, ...]:
+    def first_match_rules(self) -> tuple[PolicyRule, ...]:
         """All other rules: the first that fits governs."""
         return tuple(rule for rule in self.rules if rule.effect != "forbid")
 
-    def about(self, tool: str, risk: Risk, draft: str | None = None) -> Candidates:
+    def find_candidates(self, tool: str, risk: Risk, draft: str | None = None) -> Candidates:
         """Return the rules that can be about a tool. Prepared once for each that is called."""
         asked = (tool, risk, draft)
         found = self._candidates.get(asked)
         if found is None:
             found = Candidates(
-                _batches([rule for rule in self.forbidding if rule.may_be_about(*asked)]),
-                _batches([rule for rule in self.ordered if rule.may_be_about(*asked)]),
+                _build_batches([rule for rule in self.forbid_rules if rule.may_be_about(*asked)]),
+                _build_batches(
+                    [rule for rule in self.first_match_rules if rule.may_be_about(*asked)]
+                ),
             )
             self._candidates[asked] = found
         return found
@@ -136,33 +138,35 @@ class Policy:
 NO_POLICY = Policy()
 
 
-def unsafe(risk: Risk, effect: Effect, *, recovery: str, conditional: bool) -> str | None:
+def find_safety_problem(
+    risk: Risk, effect: Effect, *, recovery: str, conditional: bool
+) -> str | None:
     """Say why a rule can't hold for a risk class, whatever it matches; null if it can."""
-    if risk is Risk.DESTRUCTIVE and effect in OPENING:
+    if risk is Risk.DESTRUCTIVE and effect in ALLOWING_EFFECTS:
         return "what is destroyed can't be brought back: no rule lets it run without a person"
     if risk is Risk.DESTRUCTIVE and effect == "approve" and not recovery:
         return "approval of what destroys needs a documented way back (approval.recovery)"
-    if risk.needs_strong_approval and effect in OPENING and not conditional:
+    if risk.needs_strong_approval and effect in ALLOWING_EFFECTS and not conditional:
         return "a rule that lets money or access go without a person needs a condition (when)"
     return None
 
 
-def _batches(rules: list[PolicyRule]) -> tuple[Batch, ...]:
+def _build_batches(rules: list[PolicyRule]) -> tuple[Batch, ...]:
     """Put neighbours together that all have a condition."""
     found: list[Batch] = []
     run: list[PolicyRule] = []
     for rule in rules:
         if rule.condition is not None:
             run.append(rule)
-        if rule.condition is None or len(run) == BATCH:
-            found += _batch(run)
+        if rule.condition is None or len(run) == BATCH_SIZE:
+            found += _build_batch(run)
             run = []
         if rule.condition is None:
             found.append(Batch((rule,)))
-    return (*found, *_batch(run))
+    return (*found, *_build_batch(run))
 
 
-def _batch(rules: list[PolicyRule]) -> list[Batch]:
+def _build_batch(rules: list[PolicyRule]) -> list[Batch]:
     if not rules:
         return []
     conditions = [rule.condition for rule in rules if rule.condition is not None]

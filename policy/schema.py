@@ -14,33 +14,33 @@ from holdfast.policy.trust import Issuer
 
 _UNITS: Mapping[str, int] = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _DURATION = Pattern(r"([0-9]{1,9})([smhd])")
-_LONGEST = 3_650 * _UNITS["d"]
+_MAX_DURATION_SECONDS = 3_650 * _UNITS["d"]
 
 
-def _seconds(value: object) -> float:
+def _parse_duration(value: object) -> float:
     found = _DURATION.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         raise ValueError("write a time as 90s, 5m, 4h or 7d")
     _, number, unit = found.groups
     seconds = int(number) * _UNITS[unit]
-    if not 0 < seconds <= _LONGEST:
+    if not 0 < seconds <= _MAX_DURATION_SECONDS:
         raise ValueError("a time is longer than nothing, and 3650d at most")
     return float(seconds)
 
 
-def _command(entry: str) -> str:
+def _check_command(entry: str) -> str:
     if not is_command_entry(entry):
         raise ValueError("write the first words of a command, as in 'git status', or '*' alone")
     return entry
 
 
-def _host(entry: str) -> str:
+def _check_host(entry: str) -> str:
     if not is_host_entry(entry):
         raise ValueError("write a host without https://, as in api.example.com:8443, *.suffix, *")
     return entry
 
 
-Seconds: TypeAlias = Annotated[float, BeforeValidator(_seconds)]
+Seconds: TypeAlias = Annotated[float, BeforeValidator(_parse_duration)]
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 RuleId: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 Names: TypeAlias = tuple[Name, ...]
@@ -55,8 +55,8 @@ class MatchEntry(Inbound):
     tenants: Names = ()
     actors: Names = ()
     environments: Names = ()
-    commands: tuple[Annotated[Name, AfterValidator(_command)], ...] = ()
-    hosts: tuple[Annotated[Name, AfterValidator(_host)], ...] = ()
+    commands: tuple[Annotated[Name, AfterValidator(_check_command)], ...] = ()
+    hosts: tuple[Annotated[Name, AfterValidator(_check_host)], ...] = ()
 
 
 class EscalateEntry(Inbound):
@@ -105,7 +105,7 @@ class PolicyFile(Inbound):
     rules: tuple[RuleEntry, ...] = ()
 
 
-SHAPES: Mapping[str, type[BaseModel]] = {
+ENTRY_MODELS: Mapping[str, type[BaseModel]] = {
     "": PolicyFile,
     "rules": RuleEntry,
     "match": MatchEntry,

@@ -17,17 +17,17 @@ from joserfc.util import urlsafe_b64decode
 from pydantic import JsonValue
 
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.bounds import clipped
+from holdfast.contracts.bounds import clip_chars
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.patterns import Pattern
 from holdfast.policy.trust import LOCAL_ISSUER, TrustedIssuer
 
-LONGEST_TOKEN = 8_192
+MAX_TOKEN_CHARS = 8_192
 """Characters; a token with dozens of groups has half of it."""
 
 PublicKey: TypeAlias = OKPKey | ECKey | RSAKey
 
-LARGEST_SET = 262_144
+MAX_JWKS_BYTES = 262_144
 """Bytes of a set of keys; the big providers' have less than a tenth."""
 
 _COMPACT = Pattern(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
@@ -45,8 +45,8 @@ _KINDS: Mapping[str, tuple[str, str | None]] = {
 }
 
 _PRIVATE = ("d", "k", "p", "q", "dp", "dq", "qi", "oth")
-_SHORTEST_RSA, _LONGEST_RSA = 2_048, 8_192
-_LONGEST_QUOTE = 80
+_MIN_RSA_BITS, _MAX_RSA_BITS = 2_048, 8_192
+_MAX_QUOTE_CHARS = 80
 
 
 class InvalidToken(HoldfastError):
@@ -76,38 +76,40 @@ class KeyClaim(NamedTuple):
     kid: str
 
 
-def key_claim(token: str) -> KeyClaim | None:
+def parse_key_claim(token: str) -> KeyClaim | None:
     """Return whose key a token says it was signed with, or null where it says nothing clear."""
     try:
-        header, claims = _parts(token)
-        return KeyClaim(_word(claims, "iss"), _word(header, "kid"))
+        header, claims = _split_token(token)
+        return KeyClaim(_require_text(claims, "iss"), _require_text(header, "kid"))
     except InvalidToken:
         return None
 
 
-def opened(token: str, issuers: tuple[TrustedIssuer, ...]) -> VerifiedToken:
+def verify_token(token: str, issuers: tuple[TrustedIssuer, ...]) -> VerifiedToken:
     """Return what the signature of a token vouches for; raises InvalidToken if it is nothing."""
-    header, claims = _parts(token)
-    algorithm = _algorithm(header)
-    trusted = _issuer(_word(claims, "iss"), issuers)
-    kid = _word(header, "kid")
-    key = _key(kid, trusted)
-    if fault := fault_of(key):
-        raise InvalidToken(f"key {shown(kid)} of {shown(trusted.issuer.issuer)} {fault}")
+    header, claims = _split_token(token)
+    algorithm = _check_algorithm(header)
+    trusted = _find_issuer(_require_text(claims, "iss"), issuers)
+    kid = _require_text(header, "kid")
+    key = _find_key(kid, trusted)
+    if fault := find_key_fault(key):
+        raise InvalidToken(
+            f"key {quote_short(kid)} of {quote_short(trusted.issuer.issuer)} {fault}"
+        )
     if _kind(key) != _KINDS[algorithm] or not _is_for(key, algorithm):
         raise InvalidToken(
-            f"key {shown(kid)} is no key for {algorithm}: sign as its kind needs it"
+            f"key {quote_short(kid)} is no key for {algorithm}: sign as its kind needs it"
         )
     try:
-        deserialize_compact(token, public_key(key), registry=_REGISTRY)
+        deserialize_compact(token, parse_public_key(key), registry=_REGISTRY)
     except (JoseError, ValueError):
         raise InvalidToken(
-            f"the signature is not that of key {shown(kid)}: sign it anew"
+            f"the signature is not that of key {quote_short(kid)}: sign it anew"
         ) from None
     return VerifiedToken(trusted, key, claims)
 
 
-def fault_of(key: JsonObject) -> str | None:
+def find_key_fault(key: JsonObject) -> str | None:
     """Say why a key can't verify approvals, as in 'is a private key'; null for a good key."""
     if held := [name for name in _PRIVATE if name in key]:
         return f"is no public key: it has the secret part {held[0]!r}"
@@ -116,23 +118,23 @@ def fault_of(key: JsonObject) -> str | None:
     if key.get("use", "sig") != "sig" or "verify" not in _texts(key.get("key_ops", ["verify"])):
         return "is not for signatures"
     if key.get("alg") is not None and _KINDS.get(str(key["alg"])) != kind:
-        return f"is for {shown(key['alg'])}, which its kind doesn't fit"
+        return f"is for {quote_short(key['alg'])}, which its kind doesn't fit"
     try:
-        if kind[0] == "RSA" and not _SHORTEST_RSA <= _modulus(key) <= _LONGEST_RSA:
-            return f"has not {_SHORTEST_RSA} to {_LONGEST_RSA} bits"
-        public_key(key)
+        if kind[0] == "RSA" and not _MIN_RSA_BITS <= _count_modulus_bits(key) <= _MAX_RSA_BITS:
+            return f"has not {_MIN_RSA_BITS} to {_MAX_RSA_BITS} bits"
+        parse_public_key(key)
     except (JoseError, ValueError, TypeError, KeyError):
         return "can't be read as a JWK"
     return None
 
 
-def public_key(key: JsonObject) -> PublicKey:
+def parse_public_key(key: JsonObject) -> PublicKey:
     """Read a public key of a kind that counts here."""
     kinds: Mapping[JsonValue, type[PublicKey]] = {"OKP": OKPKey, "EC": ECKey, "RSA": RSAKey}
-    return kinds[key["kty"]].import_key(cast("DictKey", material(key)))
+    return kinds[key["kty"]].import_key(cast("DictKey", select_public_part(key)))
 
 
-def material(key: JsonObject) -> JsonObject:
+def select_public_part(key: JsonObject) -> JsonObject:
     """Return the part of a public key that makes it this key, and no other."""
     names = ("kty", "crv", "x", "y", "n", "e")
     return {name: key[name] for name in names if name in key}
@@ -140,24 +142,26 @@ def material(key: JsonObject) -> JsonObject:
 
 def thumbprint(key: JsonObject) -> str:
     """Return the SHA-256 thumbprint of a public key (RFC 7638): the same for the same key."""
-    return public_key(key).thumbprint()
+    return parse_public_key(key).thumbprint()
 
 
-def key_set(text: bytes) -> tuple[JsonObject, ...]:
+def parse_jwks(text: bytes) -> tuple[JsonObject, ...]:
     """Read a JWKS; raises ValueError for all else."""
-    if len(text) > LARGEST_SET:
-        raise ValueError(f"it has more than {LARGEST_SET:,} bytes")
-    match strict_json(text):
+    if len(text) > MAX_JWKS_BYTES:
+        raise ValueError(f"it has more than {MAX_JWKS_BYTES:,} bytes")
+    match parse_strict_json(text):
         case {"keys": list(keys)}:
             return tuple(key for key in keys if isinstance(key, dict))
         case _:
             raise ValueError('it is no set of keys, {"keys": [...]}')
 
 
-def strict_json(text: bytes | str) -> JsonValue:
+def parse_strict_json(text: bytes | str) -> JsonValue:
     """Read JSON that means the same to every reader; raises ValueError for all else."""
     try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
+        return json.loads(
+            text, object_pairs_hook=_require_unique_names, parse_constant=_refuse_constant
+        )
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
@@ -165,7 +169,7 @@ def strict_json(text: bytes | str) -> JsonValue:
 class _Registry(JWSRegistry):
     """Exactly our algorithms, whatever the library thinks of them; sizes are bounded before."""
 
-    max_header_length = max_signature_length = LONGEST_TOKEN
+    max_header_length = max_signature_length = MAX_TOKEN_CHARS
 
     def get_alg(self, name: str) -> JWSAlgModel:
         return self.algorithms[name]
@@ -174,21 +178,21 @@ class _Registry(JWSRegistry):
 _REGISTRY = _Registry()
 
 
-def _parts(token: str) -> tuple[JsonObject, JsonObject]:
+def _split_token(token: str) -> tuple[JsonObject, JsonObject]:
     """Read the header and the payload of a token, which nobody vouches for yet."""
-    if len(token) > LONGEST_TOKEN:
+    if len(token) > MAX_TOKEN_CHARS:
         raise InvalidToken(
-            f"the token has {len(token):,} characters, and {LONGEST_TOKEN:,} is most"
+            f"the token has {len(token):,} characters, and {MAX_TOKEN_CHARS:,} is most"
         )
     if not _COMPACT.fits(token):
         raise InvalidToken("the token is no JWT of three parts (header.payload.signature)")
     header, payload, _ = token.split(".")
-    return _object(header, "header"), _object(payload, "payload")
+    return _parse_object(header, "header"), _parse_object(payload, "payload")
 
 
-def _object(part: str, name: str) -> JsonObject:
+def _parse_object(part: str, name: str) -> JsonObject:
     try:
-        value = strict_json(urlsafe_b64decode(part.encode()).decode())
+        value = parse_strict_json(urlsafe_b64decode(part.encode()).decode())
     except ValueError:
         raise InvalidToken(f"the token's {name} is no JSON, or names something twice") from None
     if not isinstance(value, dict):
@@ -196,40 +200,44 @@ def _object(part: str, name: str) -> JsonObject:
     return value
 
 
-def _algorithm(header: JsonObject) -> str:
+def _check_algorithm(header: JsonObject) -> str:
     if unknown := sorted(header.keys() - _HEADER):
         raise InvalidToken(
-            f"the token's header says {shown(unknown[0])}, which is not honoured here"
+            f"the token's header says {quote_short(unknown[0])}, which is not honoured here"
         )
     if str(header.get("typ", "JWT")).upper() != "JWT":
-        raise InvalidToken(f"the token is of type {shown(header['typ'])}, not JWT")
+        raise InvalidToken(f"the token is of type {quote_short(header['typ'])}, not JWT")
     algorithm = header.get("alg")
     if not isinstance(algorithm, str) or algorithm not in _KINDS:
         known = ", ".join(_KINDS)
         raise InvalidToken(
-            f"the algorithm {shown(algorithm)} proves nothing here (known: {known})"
+            f"the algorithm {quote_short(algorithm)} proves nothing here (known: {known})"
         )
     return algorithm
 
 
-def _issuer(name: str, issuers: tuple[TrustedIssuer, ...]) -> TrustedIssuer:
+def _find_issuer(name: str, issuers: tuple[TrustedIssuer, ...]) -> TrustedIssuer:
     found = [trusted for trusted in issuers if trusted.issuer.issuer == name]
     if len(found) != 1:
-        known = ", ".join(shown(trusted.issuer.issuer) for trusted in issuers) or "none"
-        raise InvalidToken(f"the issuer {shown(name)} is not trusted (known: {known})")
+        known = ", ".join(quote_short(trusted.issuer.issuer) for trusted in issuers) or "none"
+        raise InvalidToken(f"the issuer {quote_short(name)} is not trusted (known: {known})")
     if found[0].problem:
-        raise InvalidToken(f"the keys of {shown(name)} can't be read: {found[0].problem}")
+        raise InvalidToken(f"the keys of {quote_short(name)} can't be read: {found[0].problem}")
     return found[0]
 
 
-def _key(kid: str, trusted: TrustedIssuer) -> JsonObject:
+def _find_key(kid: str, trusted: TrustedIssuer) -> JsonObject:
     found = [key for key in trusted.keys if key.get("kid") == kid]
     name = trusted.issuer.issuer
     if not found:
         way = "; add it with 'holdfast keys trust'" if name == LOCAL_ISSUER else ""
-        raise InvalidToken(f"{shown(name)} has no key {shown(kid)} that is trusted{way}")
+        raise InvalidToken(
+            f"{quote_short(name)} has no key {quote_short(kid)} that is trusted{way}"
+        )
     if len(found) > 1:
-        raise InvalidToken(f"{shown(name)} has {len(found)} keys {shown(kid)}: remove all but one")
+        raise InvalidToken(
+            f"{quote_short(name)} has {len(found)} keys {quote_short(kid)}: remove all but one"
+        )
     return found[0]
 
 
@@ -242,11 +250,11 @@ def _is_for(key: JsonObject, algorithm: str) -> bool:
     return key["kty"] == "OKP" or (key.get("alg") or algorithm) == algorithm
 
 
-def _modulus(key: JsonObject) -> int:
+def _count_modulus_bits(key: JsonObject) -> int:
     return int.from_bytes(urlsafe_b64decode(str(key["n"]).encode())).bit_length()
 
 
-def _word(values: JsonObject, name: str) -> str:
+def _require_text(values: JsonObject, name: str) -> str:
     value = values.get(name)
     if not isinstance(value, str) or not value:
         raise InvalidToken(f"the token doesn't say its {name!r} as a text")
@@ -257,17 +265,17 @@ def _texts(value: JsonValue) -> list[JsonValue]:
     return value if isinstance(value, list) else []
 
 
-def shown(value: object) -> str:
+def quote_short(value: object) -> str:
     """Quote what a stranger wrote, in one short line."""
-    return clipped(repr(value), _LONGEST_QUOTE)
+    return clip_chars(repr(value), _MAX_QUOTE_CHARS)
 
 
-def _unique(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
+def _require_unique_names(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("it names something twice")
     return found
 
 
-def _no_number(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")

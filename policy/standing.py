@@ -17,7 +17,7 @@ def counts(record: ApprovalRecord, requirement: Requirement, trust: Trust, now: 
     return (
         _is_in_time(record, requirement, now)
         and _is_strong_enough(record, requirement)
-        and (record.proof is None or _is_trusted(record.proof, trust))
+        and (record.proof is None or _has_trusted_signer(record.proof, trust))
         and _is_eligible(record, requirement, trust)
         and requirement.recovery in {"", record.recovery}
     )
@@ -36,7 +36,7 @@ def shows(record: ApprovalRecord, grant: Grant | None) -> bool:
     return {*grant.hosts} <= {*shown.hosts} and {*grant.commands} <= {*shown.commands}
 
 
-def has_lapsed(record: ApprovalRecord, now: datetime) -> bool:
+def is_past_expiry(record: ApprovalRecord, now: datetime) -> bool:
     """Whether an approval wasn't used in the time that it was given for."""
     return record.expires_at is not None and now >= record.expires_at
 
@@ -44,7 +44,7 @@ def has_lapsed(record: ApprovalRecord, now: datetime) -> bool:
 def _is_in_time(record: ApprovalRecord, requirement: Requirement, now: datetime) -> bool:
     lasts = requirement.valid_for
     in_time = lasts is None or (now - record.at).total_seconds() < lasts
-    return in_time and not has_lapsed(record, now)
+    return in_time and not is_past_expiry(record, now)
 
 
 def _is_strong_enough(record: ApprovalRecord, requirement: Requirement) -> bool:
@@ -58,20 +58,20 @@ def _is_strong_enough(record: ApprovalRecord, requirement: Requirement) -> bool:
     return fresh and (not wanted or not set(wanted).isdisjoint(proof.methods))
 
 
-def _is_trusted(proof: Proof, trust: Trust) -> bool:
+def _has_trusted_signer(proof: Proof, trust: Trust) -> bool:
     """
     Whether its issuer counts, and the key that signed it, as far as keys lie in a file.
 
     Keys that an identity provider publishes come and go: one that is gone wasn't revoked.
     """
     return any(
-        is_address(trusted.issuer.jwks) or any(_signed(key, proof) for key in trusted.keys)
+        is_address(trusted.issuer.jwks) or any(_is_signing_key(key, proof) for key in trusted.keys)
         for trusted in trust.issuers
         if trusted.issuer.issuer == proof.issuer
     )
 
 
-def _signed(key: JsonObject, proof: Proof) -> bool:
+def _is_signing_key(key: JsonObject, proof: Proof) -> bool:
     owned = proof.issuer != LOCAL_ISSUER or key.get("sub") == proof.subject
     return owned and key.get("kid") == proof.key
 
@@ -80,13 +80,15 @@ def _is_eligible(record: ApprovalRecord, requirement: Requirement, trust: Trust)
     """Whether somebody was in a group that might approve then, and is now, as far as is known."""
     if not requirement.groups:
         return True
-    groups = {*requirement.groups, *_later(record, requirement)}.intersection(record.groups)
+    groups = {*requirement.groups, *_find_escalation_groups(record, requirement)}.intersection(
+        record.groups
+    )
     naming = {one.issuer.issuer for one in trust.issuers if one.issuer.groups is not None}
     vouched = record.proof is not None and record.proof.issuer in naming
     return any(vouched or record.approver in trust.groups.get(group, ()) for group in groups)
 
 
-def _later(record: ApprovalRecord, requirement: Requirement) -> tuple[str, ...]:
+def _find_escalation_groups(record: ApprovalRecord, requirement: Requirement) -> tuple[str, ...]:
     """Return the groups that may approve too, if their time had come when it was given."""
     after = requirement.escalate_after
     waited = (record.at - record.requested_at).total_seconds()

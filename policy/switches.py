@@ -13,22 +13,22 @@ from holdfast.contracts import bounds
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.switches import (
     EVERYTHING,
-    LONGEST_NAME,
-    LONGEST_REASON,
-    Kind,
+    MAX_NAME_CHARS,
+    MAX_REASON_CHARS,
     Switch,
+    SwitchKind,
     SwitchSignal,
     SwitchState,
 )
 
-LARGEST_STATE = 300_000
+MAX_STATE_BYTES = 300_000
 """Bytes of JSON, which leaves room in a payload for whatever switches everything off."""
 
-LONGEST_QUOTE = 500
+MAX_QUOTE_CHARS = 500
 """Characters of a reason that is quoted where there was no room for its switch."""
 
 
-def switched_off(
+def find_switch(
     switches: tuple[Switch, ...], tool: str, agents: tuple[str, ...], tenant: str
 ) -> Switch | None:
     """
@@ -36,7 +36,7 @@ def switched_off(
 
     *agents* are the one that asks for it, and those that it works for.
     """
-    named: dict[Kind, tuple[str, ...]] = {
+    named: dict[SwitchKind, tuple[str, ...]] = {
         "tool": (tool,),
         "agent": agents,
         "tenant": (tenant,),
@@ -45,13 +45,13 @@ def switched_off(
     return next((switch for switch in switches if switch.name in named[switch.kind]), None)
 
 
-def refusal(switch: Switch) -> str:
+def describe_switch(switch: Switch) -> str:
     """Say what is switched off, by whom and why; the model and the audit read it."""
     because = f": {switch.reason}" if switch.reason else ""
     return f"{switch.kind} {switch.name!r} is switched off by {switch.by}{because}"
 
 
-def opened(value: JsonValue) -> SwitchState:
+def parse_state(value: JsonValue) -> SwitchState:
     """
     Read what the switches' workflow was started with; nothing at all means nothing is off.
 
@@ -60,7 +60,7 @@ def opened(value: JsonValue) -> SwitchState:
     everything on.
     """
     try:
-        return SwitchState() if value is None else _bounded(SwitchState.model_validate(value))
+        return SwitchState() if value is None else _fit_state(SwitchState.model_validate(value))
     except ValidationError:
         raise InvalidInput(
             "what is switched off can't be read: the input of the workflow that keeps it is none "
@@ -76,9 +76,9 @@ def after_signal(state: SwitchState, name: str, content: bytes, now: datetime) -
     it. What can't be read is counted and changes nothing. Where there is no room for one switch
     more, everything is off: a flood of them must not keep an operator's from working.
     """
-    signal = _read(name, content)
+    signal = _parse_signal(name, content)
     if signal is None:
-        return _ignored(state)
+        return _after_unreadable(state)
     others = tuple(
         switch
         for switch in state.switches
@@ -87,53 +87,58 @@ def after_signal(state: SwitchState, name: str, content: bytes, now: datetime) -
     if name == "on":
         return state.model_copy(update={"switches": others})
     switch = Switch(**signal.model_dump(), at=now)
-    if switch.kind == "everything" or bounds.size(_named((*others, switch))) <= LARGEST_STATE:
+    if (
+        switch.kind == "everything"
+        or bounds.size(_without_everything((*others, switch))) <= MAX_STATE_BYTES
+    ):
         return state.model_copy(update={"switches": (*others, switch)})
-    return state.model_copy(update={"switches": (*_named(others), _everything(switch))})
+    return state.model_copy(
+        update={"switches": (*_without_everything(others), _switch_everything_off(switch))}
+    )
 
 
-def _bounded(state: SwitchState) -> SwitchState:
+def _fit_state(state: SwitchState) -> SwitchState:
     """Keep the latest switches, as many as there is room for; who drops one has everything off."""
-    named = kept = _named(state.switches)
-    every = tuple(_short(one) for one in state.switches if one.kind == "everything")[-1:]
-    if bounds.size(named) > LARGEST_STATE:
-        kept = bounds.latest(named, LARGEST_STATE - len(named) - 1)
-        every = every or (_everything(_short(named[0])),)
+    named = kept = _without_everything(state.switches)
+    every = tuple(_truncate_texts(one) for one in state.switches if one.kind == "everything")[-1:]
+    if bounds.size(named) > MAX_STATE_BYTES:
+        kept = bounds.select_latest(named, MAX_STATE_BYTES - len(named) - 1)
+        every = every or (_switch_everything_off(_truncate_texts(named[0])),)
     return state.model_copy(update={"switches": (*kept, *every)})
 
 
-def _named(switches: tuple[Switch, ...]) -> tuple[Switch, ...]:
+def _without_everything(switches: tuple[Switch, ...]) -> tuple[Switch, ...]:
     """Leave out what switches everything off: there is one, with room of its own."""
     return tuple(switch for switch in switches if switch.kind != "everything")
 
 
-def _short(switch: Switch) -> Switch:
+def _truncate_texts(switch: Switch) -> Switch:
     """Return a switch with no more words than a signal may bring."""
     return switch.model_copy(
         update={
-            "name": switch.name[:LONGEST_NAME],
-            "by": switch.by[:LONGEST_NAME],
-            "reason": switch.reason[:LONGEST_REASON],
+            "name": switch.name[:MAX_NAME_CHARS],
+            "by": switch.by[:MAX_NAME_CHARS],
+            "reason": switch.reason[:MAX_REASON_CHARS],
         }
     )
 
 
-def _everything(crowded_out: Switch) -> Switch:
+def _switch_everything_off(crowded_out: Switch) -> Switch:
     """Switch everything off in place of one thing for which there is no room."""
-    name, reason = crowded_out.name, crowded_out.reason[:LONGEST_QUOTE]
+    name, reason = crowded_out.name, crowded_out.reason[:MAX_QUOTE_CHARS]
     return crowded_out.model_copy(
         update={
             "kind": "everything",
             "name": EVERYTHING,
-            "reason": bounds.clipped(
+            "reason": bounds.clip_chars(
                 f"no room to switch {crowded_out.kind} {name!r} off alone: {reason}",
-                LONGEST_REASON,
+                MAX_REASON_CHARS,
             ),
         }
     )
 
 
-def _read(name: str, content: bytes) -> SwitchSignal | None:
+def _parse_signal(name: str, content: bytes) -> SwitchSignal | None:
     if name not in {"off", "on"}:
         return None
     try:
@@ -142,5 +147,5 @@ def _read(name: str, content: bytes) -> SwitchSignal | None:
         return None
 
 
-def _ignored(state: SwitchState) -> SwitchState:
+def _after_unreadable(state: SwitchState) -> SwitchState:
     return state.model_copy(update={"ignored": state.ignored + 1})

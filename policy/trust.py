@@ -22,7 +22,7 @@ def is_address(jwks: str) -> bool:
     return _ADDRESS.beginning(jwks) > 0
 
 
-def _reachable_safely(jwks: str) -> str:
+def _check_jwks_address(jwks: str) -> str:
     """Keys that somebody on the way could exchange would prove nothing."""
     if not is_address(jwks):
         return jwks
@@ -50,7 +50,7 @@ class Issuer(Inbound):
     """
 
     issuer: Annotated[str, Field(min_length=1, max_length=500)]
-    jwks: Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_reachable_safely)]
+    jwks: Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_check_jwks_address)]
     audience: Annotated[str, Field(min_length=1, max_length=200)] = "holdfast"
     subject: Annotated[str, Field(min_length=1, max_length=100)] = "sub"
     groups: Annotated[str, Field(min_length=1, max_length=100)] | None = None

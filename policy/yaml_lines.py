@@ -14,15 +14,15 @@ from pydantic_core import ErrorDetails
 
 from holdfast.contracts.patterns import Pattern
 
-LARGEST = 1_000_000
+MAX_DOCUMENT_CHARS = 1_000_000
 """Characters; a policy of 5,000 rules."""
 
-DEEPEST = 40
+MAX_DEPTH = 40
 """Lists and mappings within each other."""
 
-LONGEST_QUOTE = 60
+MAX_QUOTE_CHARS = 60
 
-Place: TypeAlias = tuple[str | int, ...]
+YamlPath: TypeAlias = tuple[str | int, ...]
 
 _INTEGER = Pattern(r"[-+]?[0-9]{1,100}")
 _DECIMAL = Pattern(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
@@ -53,25 +53,27 @@ class LocatedYaml(NamedTuple):
     """
 
     value: JsonValue
-    lines: Mapping[Place, int]
-    blocks: Mapping[Place, int]
+    lines: Mapping[YamlPath, int]
+    blocks: Mapping[YamlPath, int]
 
-    def flaw(self, place: Place, reason: str) -> Problem:
+    def build_problem(self, place: YamlPath, reason: str) -> Problem:
         """Say what is wrong at a place, or at the nearest one around it that stands there."""
         known = place
         while known and known not in self.lines:
             known = known[:-1]
-        return Problem(self.lines.get(known, 1), spelled(place), reason)
+        return Problem(self.lines.get(known, 1), render_path(place), reason)
 
 
-def read(text: str) -> LocatedYaml | Problem:
+def parse_yaml(text: str) -> LocatedYaml | Problem:
     """Read one document, or say why it can't be."""
-    if len(text) > LARGEST:
-        return Problem(1, "", f"it has {len(text):,} characters, and {LARGEST:,} is most")
+    if len(text) > MAX_DOCUMENT_CHARS:
+        return Problem(
+            1, "", f"it has {len(text):,} characters, and {MAX_DOCUMENT_CHARS:,} is most"
+        )
     loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         return _Reader(yaml.parse(text.removeprefix("\ufeff"), Loader=loader)).document()
-    except _Refused as refused:
+    except _UnsupportedYaml as refused:
         return refused.flaw
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -81,7 +83,7 @@ def read(text: str) -> LocatedYaml | Problem:
         return Problem(_line_of(error, text), "", "it holds a character that no YAML may hold")
 
 
-def objections(
+def describe_validation_errors(
     located: LocatedYaml, error: ValidationError, shapes: Mapping[str, type[BaseModel]]
 ) -> Iterator[Problem]:
     """
@@ -90,11 +92,11 @@ def objections(
     The model of the whole document has no name.
     """
     for entry in error.errors(include_url=False):
-        place = _place(located, entry["loc"])
-        yield located.flaw(place, _objection(entry, place, shapes))
+        place = _locate(located, entry["loc"])
+        yield located.build_problem(place, _describe_error(entry, place, shapes))
 
 
-def spelled(place: Place) -> str:
+def render_path(place: YamlPath) -> str:
     """Spell a place as people write it: rules[2].when."""
     said = ""
     for part in place:
@@ -102,7 +104,7 @@ def spelled(place: Place) -> str:
     return said.removeprefix(".")
 
 
-class _Refused(Exception):
+class _UnsupportedYaml(Exception):
     """What stands there is YAML, but not plain."""
 
     def __init__(self, line: int, reason: str) -> None:
@@ -115,8 +117,8 @@ class _Reader:
 
     def __init__(self, events: Iterator[yaml.Event]) -> None:
         self._events = events
-        self._lines: dict[Place, int] = {}
-        self._blocks: dict[Place, int] = {}
+        self._lines: dict[YamlPath, int] = {}
+        self._blocks: dict[YamlPath, int] = {}
 
     def document(self) -> LocatedYaml:
         value: JsonValue = None
@@ -125,49 +127,57 @@ class _Reader:
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
-                    raise _Refused(_line(event), "a second document begins here; one is enough")
+                    raise _UnsupportedYaml(
+                        _line_number(event), "a second document begins here; one is enough"
+                    )
                 value = self._value(next(self._events), ())
         return LocatedYaml(value, self._lines, self._blocks)
 
-    def _value(self, event: yaml.Event, place: Place) -> JsonValue:
-        self._lines.setdefault(place, _line(event))
-        if len(place) > DEEPEST:
-            raise _Refused(_line(event), f"it is nested more than {DEEPEST} deep")
+    def _value(self, event: yaml.Event, place: YamlPath) -> JsonValue:
+        self._lines.setdefault(place, _line_number(event))
+        if len(place) > MAX_DEPTH:
+            raise _UnsupportedYaml(_line_number(event), f"it is nested more than {MAX_DEPTH} deep")
         if isinstance(event, yaml.AliasEvent):
-            raise _Refused(_line(event), "aliases (*) are not read here; write it out")
+            raise _UnsupportedYaml(
+                _line_number(event), "aliases (*) are not read here; write it out"
+            )
         if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
-            raise _Refused(_line(event), "anchors (&) are not read here; write it out")
+            raise _UnsupportedYaml(
+                _line_number(event), "anchors (&) are not read here; write it out"
+            )
         if getattr(event, "tag", None) is not None:
-            raise _Refused(_line(event), "tags (!) are not read here; leave them out")
+            raise _UnsupportedYaml(
+                _line_number(event), "tags (!) are not read here; leave them out"
+            )
         if isinstance(event, yaml.MappingStartEvent):
             return self._mapping(place)
         if isinstance(event, yaml.SequenceStartEvent):
             return self._sequence(place)
         if not isinstance(event, yaml.ScalarEvent):
-            raise _Refused(_line(event), "a value is missing here")
+            raise _UnsupportedYaml(_line_number(event), "a value is missing here")
         if event.style == "|":
-            self._blocks[place] = _line(event) + 1
-        return _plain(event.value) if event.implicit[0] else event.value
+            self._blocks[place] = _line_number(event) + 1
+        return _parse_scalar(event.value) if event.implicit[0] else event.value
 
-    def _sequence(self, place: Place) -> JsonValue:
+    def _sequence(self, place: YamlPath) -> JsonValue:
         found: list[JsonValue] = []
         while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
             found.append(self._value(event, (*place, len(found))))
         return found
 
-    def _mapping(self, place: Place) -> JsonValue:
+    def _mapping(self, place: YamlPath) -> JsonValue:
         found: dict[str, JsonValue] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent):
-                raise _Refused(_line(event), "a name must be a word")
+                raise _UnsupportedYaml(_line_number(event), "a name must be a word")
             self._value(event, (*place, event.value))
             if event.value in found:
-                raise _Refused(_line(event), f"{event.value!r} is there twice")
+                raise _UnsupportedYaml(_line_number(event), f"{event.value!r} is there twice")
             found[event.value] = self._value(next(self._events), (*place, event.value))
         return found
 
 
-def _plain(text: str) -> JsonValue:
+def _parse_scalar(text: str) -> JsonValue:
     if text in _WORDS:
         return _WORDS[text]
     if _INTEGER.fits(text):
@@ -175,7 +185,7 @@ def _plain(text: str) -> JsonValue:
     return float(text) if _DECIMAL.fits(text) else text
 
 
-def _line(event: yaml.Event) -> int:
+def _line_number(event: yaml.Event) -> int:
     return event.start_mark.line + 1 if event.start_mark else 1
 
 
@@ -186,9 +196,9 @@ def _line_of(error: yaml.YAMLError | UnicodeEncodeError, text: str) -> int:
     return text.encode()[:place].count(b"\n") + 1
 
 
-def _place(located: LocatedYaml, loc: tuple[int | str, ...]) -> Place:
+def _locate(located: LocatedYaml, loc: tuple[int | str, ...]) -> YamlPath:
     """Return the place that pydantic means; it adds words of its own for some."""
-    place: Place = ()
+    place: YamlPath = ()
     for number, part in enumerate(loc):
         if (*place, part) in located.lines:
             place = (*place, part)
@@ -197,7 +207,7 @@ def _place(located: LocatedYaml, loc: tuple[int | str, ...]) -> Place:
     return place
 
 
-_WANTED: Mapping[str, str] = {
+_MESSAGES: Mapping[str, str] = {
     "missing": "it is missing",
     "model_type": "it must be a mapping, as in 'name: value'",
     "dict_type": "it must be a mapping, as in 'name: value'",
@@ -206,23 +216,25 @@ _WANTED: Mapping[str, str] = {
 }
 
 
-def _objection(entry: ErrorDetails, place: Place, shapes: Mapping[str, type[BaseModel]]) -> str:
+def _describe_error(
+    entry: ErrorDetails, place: YamlPath, shapes: Mapping[str, type[BaseModel]]
+) -> str:
     kind = entry["type"]
-    if kind in _WANTED:
-        return _WANTED[kind]
+    if kind in _MESSAGES:
+        return _MESSAGES[kind]
     if kind == "extra_forbidden":
         around = next((part for part in reversed(place[:-1]) if isinstance(part, str)), "")
-        known = f" (known: {', '.join(_names(shapes[around]))})" if around in shapes else ""
+        known = f" (known: {', '.join(_field_names(shapes[around]))})" if around in shapes else ""
         return f"there is no such field{known}"
     if kind == "value_error":
         return entry["msg"].removeprefix("Value error, ")
     said = repr(entry["input"])
-    said = said if len(said) <= LONGEST_QUOTE else f"{said[:LONGEST_QUOTE]}…"
+    said = said if len(said) <= MAX_QUOTE_CHARS else f"{said[:MAX_QUOTE_CHARS]}…"
     if kind == "string_type":
         scalar = isinstance(entry["input"], bool | int | float)
         return f"it must be text: put {said} in quotes" if scalar else "it must be text"
     return f"{entry['msg']}, not {said}"
 
 
-def _names(shape: type[BaseModel]) -> list[str]:
+def _field_names(shape: type[BaseModel]) -> list[str]:
     return [field.alias or name for name, field in shape.model_fields.items()]

@@ -8,17 +8,17 @@ from holdfast.contracts.state import RunState
 from holdfast.run import gates
 
 
-def proposed(state: RunState, text: str, output: JsonValue) -> RunState:
+def propose(state: RunState, text: str, output: JsonValue) -> RunState:
     """Take an answer; where nobody stands at a gate it is out at once."""
     if state.steers:
         return state  # somebody said more meanwhile, and the model must read it
     candidate = Candidate(text=text, output=output)
     # What was measured of an earlier answer says nothing of this one.
     fresh = {"candidate": candidate, "signals": Signals()}
-    return advanced(state.model_copy(update=fresh))
+    return release_if_clear(state.model_copy(update=fresh))
 
 
-def advanced(state: RunState) -> RunState:
+def release_if_clear(state: RunState) -> RunState:
     """Release an answer that nothing holds any more."""
     candidate = state.candidate
     if candidate is None or state.requests or gates.next_gate(state) is not None:
@@ -34,16 +34,16 @@ def advanced(state: RunState) -> RunState:
     )
 
 
-def cleared(state: RunState, gate: Gate) -> RunState:
+def pass_gate(state: RunState, gate: Gate) -> RunState:
     """Let an answer pass a gate."""
     candidate = state.candidate
     if candidate is None:
         return state
     fresh = candidate.model_copy(update={"cleared": (*candidate.cleared, gate)})
-    return advanced(state.model_copy(update={"candidate": fresh}))
+    return release_if_clear(state.model_copy(update={"candidate": fresh}))
 
 
-def withheld(state: RunState, verdict: GuardrailVerdict) -> RunState:
+def withhold(state: RunState, verdict: GuardrailVerdict) -> RunState:
     """Withhold an answer; what the run did for it is taken back next."""
     return state.model_copy(update={"tripped": verdict, "candidate": None})
 
@@ -51,29 +51,29 @@ def withheld(state: RunState, verdict: GuardrailVerdict) -> RunState:
 WITHHELD = "[withheld: output guardrails look at what is said]"
 
 
-def quoted(state: RunState, words: str) -> str:
+def redact(state: RunState, words: str) -> str:
     """Quote what a model said, where it may be told before an answer is out."""
     return WITHHELD if words and state.withholds else words
 
 
-def goal(state: RunState) -> str:
+def redact_goal(state: RunState) -> str:
     """Quote the goal: the first that anybody said, which may be the answer of another run."""
     said = next((item.text for item in state.items if item.kind == "user"), "")
     return WITHHELD if state.brief.withheld else said
 
 
-def answer(state: RunState) -> str | None:
+def find_disclosable_answer(state: RunState) -> str | None:
     """Quote the answer that nobody is sure of: it has passed all gates but the last."""
     if state.candidate is None or state.brief.withheld or gates.next_gate(state) != "confidence":
         return None
     return state.candidate.text
 
 
-def approaches(state: RunState) -> tuple[Approach, ...]:
+def redact_approaches(state: RunState) -> tuple[Approach, ...]:
     """Return the approaches that failed: a plan is a quote, the name of a tier is none."""
     if state.agent.tiers is not None:
         return state.approaches
     return tuple(
-        one.model_copy(update={"approach": quoted(state, one.approach)})
+        one.model_copy(update={"approach": redact(state, one.approach)})
         for one in state.approaches
     )

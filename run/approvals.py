@@ -13,29 +13,34 @@ from holdfast.contracts.approvals import (
     Verdict,
 )
 from holdfast.contracts.base import digest
-from holdfast.contracts.bounds import clipped
+from holdfast.contracts.bounds import clip_chars
 from holdfast.contracts.decisions import ApprovalRequired, Decided
-from holdfast.contracts.guardrails import LONGEST_REASON, GuardrailSpec, GuardrailVerdict, Signals
+from holdfast.contracts.guardrails import (
+    MAX_REASON_CHARS,
+    GuardrailSpec,
+    GuardrailVerdict,
+    Signals,
+)
 from holdfast.contracts.run import Stop
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.tools import AnyCall, Grant, ToolCall
 from holdfast.policy import standing
 from holdfast.run import answers, gates, requests, tool_results
 from holdfast.run.limits.triggers import Trigger
-from holdfast.run.summaries import call_line, one_line, spelled
-from holdfast.run.transcript import halted
+from holdfast.run.summaries import call_line, one_line, render_call
+from holdfast.run.transcript import halt
 
 Asked = TypeVar("Asked", ApprovalRequest, Review)
 
 
-def request(
+def build_request(
     state: RunState, call: CallState, ruling: Decided, policy: str, now: datetime
 ) -> ApprovalRequest:
     """Ask for approval of a call, with everything that a person needs to judge it."""
     asked, decision, draft = call.call, ruling.decision, call.draft
     if not isinstance(decision, ApprovalRequired) or not isinstance(asked, ToolCall):
         raise TypeError(f"{decision} asks for no approval of {asked}")
-    contract = state.agent.tool(asked.name)
+    contract = state.agent.find_tool(asked.name)
     lasts = timedelta(seconds=decision.expires_after or state.agent.approval_timeout)
     facts = ApprovalRequest(
         request_id=state.next_request_id,
@@ -60,13 +65,15 @@ def request(
         preview=None if draft is None else draft.data,
         undo=ruling.undo,
         grant=decision.grant,
-        challenge=_challenge(state, call, ruling, decision.grant, now),
+        challenge=_build_challenge(state, call, ruling, decision.grant, now),
     )
     wanted = {name: getattr(decision, name) for name in Requirement.model_fields}
     return facts.model_copy(update=wanted)
 
 
-def given(request: Asked, message: ApprovalSignal, verdict: Verdict, now: datetime) -> Asked:
+def with_approval(
+    request: Asked, message: ApprovalSignal, verdict: Verdict, now: datetime
+) -> Asked:
     """
     Add an accepted approval to those that still count.
 
@@ -75,25 +82,25 @@ def given(request: Asked, message: ApprovalSignal, verdict: Verdict, now: dateti
     gone = tuple(
         one
         for one in request.approvals
-        if one.approver in verdict.lapsed or standing.has_lapsed(one, now)
+        if one.approver in verdict.lapsed or standing.is_past_expiry(one, now)
     )
     kept = tuple(one for one in request.approvals if one not in gone)
     return request.model_copy(
         update={
-            "approvals": (*kept, _record(request, message, verdict, now)),
+            "approvals": (*kept, _build_record(request, message, verdict, now)),
             "lapsed": (*request.lapsed, *(one for one in gone if one.proof is not None)),
         }
     )
 
 
-def rejection(state: RunState, message: ApprovalSignal, by: str) -> str:
+def describe_rejection(state: RunState, message: ApprovalSignal, by: str) -> str:
     """Say who rejected something, and why; where guardrails of the whole watch words, neither."""
     if state.brief.words_watched:
         return "rejected by a person"
     return f"rejected by {by}: {message.reason or 'no reason given'}"
 
 
-def _record(
+def _build_record(
     request: ApprovalRequest | Review, message: ApprovalSignal, verdict: Verdict, now: datetime
 ) -> ApprovalRecord:
     """Build the record of an accepted approval."""
@@ -104,7 +111,7 @@ def _record(
         arguments_digest=request.arguments_digest,
         approver=verdict.approver or message.approver,
         strength="plain" if verdict.proof is None else "strong",
-        reason=message.reason and bounds.cut(message.reason, bounds.REASON),
+        reason=message.reason and bounds.cut_with_note(message.reason, bounds.MAX_REASON_BYTES),
         requested_at=request.requested_at,
         at=now,
         challenge=request.challenge,
@@ -117,7 +124,7 @@ def _record(
     )
 
 
-def _challenge(
+def _build_challenge(
     state: RunState, call: CallState, ruling: Decided, grant: Grant | None, now: datetime
 ) -> str:
     """
@@ -157,10 +164,12 @@ class ReviewSubject(NamedTuple):
     calls: tuple[str, ...] = ()
 
 
-def of_domain(state: RunState, trigger: Trigger, batch: tuple[CallState, ...]) -> ReviewSubject:
+def build_domain_subject(
+    state: RunState, trigger: Trigger, batch: tuple[CallState, ...]
+) -> ReviewSubject:
     """Build what is reviewed before a run in a sensitive domain has its first effect."""
-    calls = "\n".join(f"It is about to call {spelled(one.call)}" for one in batch)
-    text = f"{answers.goal(state)}\n\n{calls}"
+    calls = "\n".join(f"It is about to call {render_call(one.call)}" for one in batch)
+    text = f"{answers.redact_goal(state)}\n\n{calls}"
     shown = tuple(one.call.call_id for one in batch)
     return ReviewSubject(trigger.name, (trigger.name,), trigger.reason, text, calls=shown)
 
@@ -182,20 +191,20 @@ def approved_for(state: RunState, batch: tuple[CallState, ...]) -> tuple[str, ..
     return tuple(one for one in state.reviewed if one not in others)
 
 
-def of_answer(state: RunState, spec: GuardrailSpec, what: str) -> ReviewSubject:
+def build_answer_subject(state: RunState, spec: GuardrailSpec, what: str) -> ReviewSubject:
     """Build what is reviewed before an answer is released."""
     reason = f"{spec.name}: somebody must review this"
     objections = (gates.objection(spec, what, reason),)
     return ReviewSubject(
-        gates.subject_of(spec, what), objections, reason, gates.answer(state).text
+        gates.subject_of(spec, what), objections, reason, gates.build_candidate_subject(state).text
     )
 
 
-def of_tripwires(
+def build_tripwire_subject(
     state: RunState, tripped: tuple[GuardrailVerdict, ...], text: str, call: AnyCall | None
 ) -> ReviewSubject:
     """Build what is reviewed because guardrails want a person: all that they found about it."""
-    subject = gates.subject_of(gates.spec(state, tripped[0].guardrail), tripped[0].subject)
+    subject = gates.subject_of(gates.find_spec(state, tripped[0].guardrail), tripped[0].subject)
     reason = one_line("; ".join(one.reason for one in tripped))
     return ReviewSubject(
         subject, tuple(objection(state, one) for one in tripped), reason, text, call
@@ -204,11 +213,11 @@ def of_tripwires(
 
 def objection(state: RunState, verdict: GuardrailVerdict) -> str:
     """Name what people approve who approve what a guardrail found."""
-    spec = gates.spec(state, verdict.guardrail)
+    spec = gates.find_spec(state, verdict.guardrail)
     return gates.objection(spec, verdict.subject, verdict.reason)
 
 
-def asked(
+def open_review(
     state: RunState, matter: ReviewSubject, requirement: Requirement, now: datetime
 ) -> RunState:
     """Open a review; what can't be shown whole is refused, as if somebody had rejected it."""
@@ -230,24 +239,26 @@ def asked(
     )
     wanted = {name: getattr(requirement, name) for name in Requirement.model_fields}
     request = facts.model_copy(update=wanted)
-    if requests.is_unseeable(request):
-        return refused(state, request, f"what there is to read {tool_results.UNSEEABLE}")
-    return requests.asked(state, request)
+    if requests.is_too_large_to_show(request):
+        return after_refusal(
+            state, request, f"what there is to read {tool_results.TOO_LARGE_TO_SHOW}"
+        )
+    return requests.open_request(state, request)
 
 
-def decided(
+def after_decision(
     state: RunState, message: ApprovalSignal, verdict: Verdict, request: Review, now: datetime
 ) -> RunState:
     """Take a decision: go on with what was approved, and without what was rejected."""
     if message.decision == "reject":
         by = verdict.approver or message.approver
-        said = rejection(state, message, by)
-        state = requests.closed(state, request, "rejected", now)
-        return refused(_voted(state, request, against=1), request, said, by=by)
-    request = given(request, message, verdict, now)
+        said = describe_rejection(state, message, by)
+        state = requests.close_request(state, request, "rejected", now)
+        return after_refusal(_count_votes(state, request, against=1), request, said, by=by)
+    request = with_approval(request, message, verdict, now)
     if len(request.approvals) < request.count:
-        return requests.changed(state, request)
-    state = requests.closed(state, request, "approved", now)
+        return requests.replace_request(state, request)
+    state = requests.close_request(state, request, "approved", now)
     released = (request.model_copy(update={"text": ""}),) if _releases_calls(request) else ()
     # Of a domain the latest review counts: by the one before nothing has run.
     earlier = (one for one in state.releases if not (one.calls and request.calls))
@@ -256,44 +267,44 @@ def decided(
         "releases": (*earlier, *released),
     }
     state = state.model_copy(update=fresh)
-    return answers.advanced(_voted(state, request, against=0))
+    return answers.release_if_clear(_count_votes(state, request, against=0))
 
 
 def _releases_calls(request: Review) -> bool:
     """Whether calls run by a review: it is asked whether it still counts before they do."""
-    return bool(request.call_id) or not request.subject.startswith(gates.GUARDRAIL)
+    return bool(request.call_id) or not request.subject.startswith(gates.GUARDRAIL_PREFIX)
 
 
-def refused(state: RunState, request: Review, why: str, *, by: str = "") -> RunState:
+def after_refusal(state: RunState, request: Review, why: str, *, by: str = "") -> RunState:
     """Do without what somebody refused (*by* whom), or nobody approved in time."""
     if request.call_id:
-        call = requests.call(state, request.call_id)
-        failure = tool_results.denied(
+        call = requests.find_call(state, request.call_id)
+        failure = tool_results.build_denial(
             call.call, "permission_denied", f"{request.reason}; {why}", "go on without it"
         )
-        return requests.replaced(state, call.model_copy(update={"result": failure}))
-    if request.subject.startswith(gates.GUARDRAIL):
-        verdict = _rejection(request, why)
-        layer = gates.spec(state, verdict.guardrail).layer
+        return requests.replace_call(state, call.model_copy(update={"result": failure}))
+    if request.subject.startswith(gates.GUARDRAIL_PREFIX):
+        verdict = _build_rejection_verdict(request, why)
+        layer = gates.find_spec(state, verdict.guardrail).layer
         if layer in {"output", "post_action"} or state.tripped is not None:
-            return answers.withheld(state, verdict)
+            return answers.withhold(state, verdict)
     stop = Stop(
         reason=request.reason,
         detail=why,
         next_safe_action="read what was rejected, change the task, start the run again",
         ended_by=by,
     )
-    blocked = request.subject.startswith(gates.GUARDRAIL)
-    return halted(state, stop, "blocked" if blocked else "stopped")
+    blocked = request.subject.startswith(gates.GUARDRAIL_PREFIX)
+    return halt(state, stop, "blocked" if blocked else "stopped")
 
 
-def _rejection(request: Review, why: str) -> GuardrailVerdict:
-    name, _, what = request.subject.removeprefix(gates.GUARDRAIL).partition(":")
-    reason = clipped(f"{request.reason}; {why}", LONGEST_REASON)
+def _build_rejection_verdict(request: Review, why: str) -> GuardrailVerdict:
+    name, _, what = request.subject.removeprefix(gates.GUARDRAIL_PREFIX).partition(":")
+    reason = clip_chars(f"{request.reason}; {why}", MAX_REASON_CHARS)
     return GuardrailVerdict(guardrail=name, subject=what, tripwire_triggered=True, reason=reason)
 
 
-def _voted(state: RunState, request: Review, *, against: int) -> RunState:
+def _count_votes(state: RunState, request: Review, *, against: int) -> RunState:
     """Count the votes on an answer: they are a signal of how good it is."""
     if state.candidate is None or request.call_id:
         return state
@@ -305,4 +316,4 @@ def _voted(state: RunState, request: Review, *, against: int) -> RunState:
     )
     if not counted.votes:
         return state
-    return state.model_copy(update={"signals": known.updated(counted)})
+    return state.model_copy(update={"signals": known.merge(counted)})

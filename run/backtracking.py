@@ -8,19 +8,19 @@ from holdfast.contracts.model import ModelReply
 from holdfast.contracts.run import Stop
 from holdfast.contracts.state import RunState
 from holdfast.contracts.tools import ToolSuccess
-from holdfast.contracts.transcript import AssistantTurn, Span, ToolTurn, UserTurn
+from holdfast.contracts.transcript import AssistantTurn, ItemRange, ToolTurn, UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import answers, escalations, gates, tool_results
-from holdfast.run.summaries import shortened
-from holdfast.run.transcript import appended, halted, measured
+from holdfast.run.summaries import shorten
+from holdfast.run.transcript import append_items, halt, measure_context
 
-EXCEEDED = "Max backtracks exceeded"
+MAX_BACKTRACKS_EXCEEDED = "Max backtracks exceeded"
 
-LONGEST_REASON = 2_000
-LONGEST_APPROACH = 4_000
+MAX_FAILURE_REASON_CHARS = 2_000
+MAX_APPROACH_CHARS = 4_000
 
 
-def marked(state: RunState, workspace: str) -> RunState:
+def set_checkpoint(state: RunState, workspace: str) -> RunState:
     """Note where to go back to."""
     place = Checkpoint(
         items=len(state.items),
@@ -32,22 +32,24 @@ def marked(state: RunState, workspace: str) -> RunState:
     return state.model_copy(update={"checkpoint": place})
 
 
-def asked_for_plan(state: RunState) -> RunState:
+def request_plan(state: RunState) -> RunState:
     """Ask the model for an approach, with those that failed and why."""
     origin = "findings" if state.approaches else "notice"
-    request = UserTurn(text=_request(state), origin=origin)
-    return state if state.items[-1:] == (request,) else appended(state, request)
+    request = UserTurn(text=_render_plan_request(state), origin=origin)
+    return state if state.items[-1:] == (request,) else append_items(state, request)
 
 
-def planned(state: RunState, reply: ModelReply) -> RunState:
+def start_approach(state: RunState, reply: ModelReply) -> RunState:
     """Take an approach, and have it carried out; said once more, it outlives every pruning."""
     turn = AssistantTurn(model=reply.model, text=reply.text, parts=reply.parts)
-    approach = shortened(reply.text, LONGEST_APPROACH) or "(the model named no approach)"
+    approach = shorten(reply.text, MAX_APPROACH_CHARS) or "(the model named no approach)"
     go_on = UserTurn(text=f"Carry out this approach:\n\n{approach}", origin="plan")
-    return appended(state, turn, go_on).model_copy(update={"approach": approach, "revisions": 0})
+    return append_items(state, turn, go_on).model_copy(
+        update={"approach": approach, "revisions": 0}
+    )
 
 
-def gone_back(state: RunState, undone: Compensation, now: datetime) -> RunState:
+def roll_back(state: RunState, undone: Compensation, now: datetime) -> RunState:
     """
     Leave an approach that failed: the model sees the transcript as it was, and who failed it.
 
@@ -59,11 +61,11 @@ def gone_back(state: RunState, undone: Compensation, now: datetime) -> RunState:
     failed = Approach(
         number=len(state.approaches) + 1,
         approach=state.approach or "(none was planned)",
-        failure_reason=shortened(state.dead_end, LONGEST_REASON),
-        partial_progress=_progress(state, checkpoint.items),
+        failure_reason=shorten(state.dead_end, MAX_FAILURE_REASON_CHARS),
+        partial_progress=_describe_progress(state, checkpoint.items),
     )
     words = escalations.words_since(state, checkpoint.items)
-    hidden = (*state.hidden, Span(begin=checkpoint.items, end=len(state.items)))
+    hidden = (*state.hidden, ItemRange(begin=checkpoint.items, end=len(state.items)))
     kept = _without_effects(state, undone)
     ledger = kept.ledger.model_copy(
         update={
@@ -82,43 +84,43 @@ def gone_back(state: RunState, undone: Compensation, now: datetime) -> RunState:
         "summary": checkpoint.summary,
         "summarised_before": checkpoint.summarised_before,
         "failed_summaries": 0,
-        "reviewed": gates.without_guardrails(state),
+        "reviewed": gates.select_run_approvals(state),
         "provider_state": {},
         "output_retries": 0,
         "signals": Signals(),
     }
-    left = measured(appended(kept.model_copy(update=fresh), *words))
+    left = measure_context(append_items(kept.model_copy(update=fresh), *words))
     left = left.model_copy(
         update={"checkpoint": checkpoint.model_copy(update={"items": len(state.items)})}
     )
-    if escalations.may_try_again(left):
+    if escalations.can_try_again(left):
         return left
-    return _exceeded(left, now)
+    return _after_max_backtracks(left, now)
 
 
 def _without_effects(state: RunState, undone: Compensation) -> RunState:
     """Tell only what could not be taken back: that the rest was is what going back means."""
     if undone.not_undone:
-        return tool_results.taken_back(state, undone.model_copy(update={"undone": ()}))
-    return tool_results.taken_back(state, undone).model_copy(
+        return tool_results.record_compensation(state, undone.model_copy(update={"undone": ()}))
+    return tool_results.record_compensation(state, undone).model_copy(
         update={"compensation": state.compensation}
     )
 
 
-def _exceeded(state: RunState, now: datetime) -> RunState:
+def _after_max_backtracks(state: RunState, now: datetime) -> RunState:
     stop = Stop(
-        reason=EXCEEDED,
+        reason=MAX_BACKTRACKS_EXCEEDED,
         detail="; ".join(
-            f"{one.number}: {shortened(one.failure_reason, 200)}" for one in state.approaches
+            f"{one.number}: {shorten(one.failure_reason, 200)}" for one in state.approaches
         ),
         next_safe_action="read why each approach failed, then start again with a better task",
     )
     if state.agent.escalates:
-        return escalations.escalated(state, stop, now, escalations.BACKTRACKS)
-    return halted(state, stop, "failed")
+        return escalations.escalate(state, stop, now, escalations.BACKTRACKS)
+    return halt(state, stop, "failed")
 
 
-def _request(state: RunState) -> str:
+def _render_plan_request(state: RunState) -> str:
     lines = [
         "Plan one approach to the goal, in a few sentences. Call no tool and do nothing yet.",
     ]
@@ -134,7 +136,7 @@ def _request(state: RunState) -> str:
     return "\n".join(lines)
 
 
-def _progress(state: RunState, place: int) -> str:
+def _describe_progress(state: RunState, place: int) -> str:
     """
     Say how far an approach came: how many calls did something, and the last words beside a call.
 
@@ -151,5 +153,5 @@ def _progress(state: RunState, place: int) -> str:
         for item in state.items[place:]
         if isinstance(item, AssistantTurn) and item.calls and item.text.strip()
     ]
-    last = answers.quoted(state, shortened(said[-1], 500)) if said else ""
+    last = answers.redact(state, shorten(said[-1], 500)) if said else ""
     return f"{done} calls succeeded{f'; it said at last: {last}' if last else ''}"

@@ -5,41 +5,43 @@ from datetime import datetime
 from holdfast.contracts.model import ModelReply
 from holdfast.contracts.run import Stop
 from holdfast.contracts.state import RunState
-from holdfast.contracts.transcript import AssistantTurn, Span, UserTurn, View
+from holdfast.contracts.transcript import AssistantTurn, ItemRange, TranscriptView, UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import context, escalations
-from holdfast.run.transcript import appended, measured
+from holdfast.run.transcript import append_items, measure_context
 
-WORTHWHILE = 0.8
+MAX_REMAINING_SHARE = 0.8
 """What leaves more of the context than this share isn't worth doing."""
 
-LONGEST_SUMMARY = 8_000
+MAX_SUMMARY_CHARS = 8_000
 """Characters: a summary goes into every call of the model."""
 
-TRIES = 2
+MAX_SUMMARY_ATTEMPTS = 2
 """Summaries that may fail before a narrower task is needed."""
 
-_REQUEST = UserTurn(text=context.SUMMARISE, origin="notice")
+_REQUEST = UserTurn(text=context.SUMMARY_PROMPT, origin="notice")
 
 
 def prune_point(state: RunState) -> int:
     """Return the place before which results become stubs now; 0 for nowhere."""
     limit = state.agent.max_context_bytes
     if state.context_bytes > limit:
-        place = context.prune_point(state.items, limit, state.view)
+        place = context.find_prune_point(state.items, limit, state.view)
         return place if place > state.pruned_before else 0
     if not is_near_window(state):
         return 0
-    place = context.prune_point(state.items, state.context_bytes, state.view)
+    place = context.find_prune_point(state.items, state.context_bytes, state.view)
     if place <= state.pruned_before:
         return 0
     pruned = state.view.model_copy(update={"pruned_before": place})
     return place if _is_worthwhile(state, pruned) else 0
 
 
-def _is_worthwhile(state: RunState, after: View) -> bool:
-    left = context.total(context.shown(state.items, after, state.agent.max_context_bytes))
-    return left <= WORTHWHILE * state.context_bytes
+def _is_worthwhile(state: RunState, after: TranscriptView) -> bool:
+    left = context.total_size(
+        context.apply_view(state.items, after, state.agent.max_context_bytes)
+    )
+    return left <= MAX_REMAINING_SHARE * state.context_bytes
 
 
 def is_near_window(state: RunState) -> bool:
@@ -53,62 +55,64 @@ def wants_summary(state: RunState) -> bool:
     """Whether a summary has to stand for the earlier part, because pruning isn't enough."""
     if state.paused:  # the model's turn isn't over, and nothing may come between
         return False
-    place = context.summary_point(state.items, state.view) if is_near_window(state) else 0
+    place = context.find_summary_point(state.items, state.view) if is_near_window(state) else 0
     if not place:
         return False
     after = state.view.model_copy(update={"summarised_before": place, "summary": "…"})
     return _is_worthwhile(state, after)
 
 
-def asked(state: RunState) -> RunState:
+def request_summary(state: RunState) -> RunState:
     """Ask the model for a summary."""
-    return state if _is_asked(state) else appended(state, _REQUEST)
+    return state if _has_summary_request(state) else append_items(state, _REQUEST)
 
 
-def unasked(state: RunState) -> RunState:
+def withdraw_summary_request(state: RunState) -> RunState:
     """Leave out a request that nobody answered: the model that took over has room."""
-    if not _is_asked(state):
+    if not _has_summary_request(state):
         return state
-    last = Span(begin=len(state.items) - 1, end=len(state.items))
-    return measured(state.model_copy(update={"hidden": (*state.hidden, last)}))
+    last = ItemRange(begin=len(state.items) - 1, end=len(state.items))
+    return measure_context(state.model_copy(update={"hidden": (*state.hidden, last)}))
 
 
-def _is_asked(state: RunState) -> bool:
+def _has_summary_request(state: RunState) -> bool:
     shown = not state.hidden or state.hidden[-1].end < len(state.items)
     return shown and state.items[-1:] == (_REQUEST,)
 
 
-def summarised(state: RunState, reply: ModelReply, now: datetime) -> RunState:
+def after_summary(state: RunState, reply: ModelReply, now: datetime) -> RunState:
     """Let a summary stand for what came before it; request and summary aren't shown themselves."""
     begin = len(state.items) - 1
-    before = context.summary_point(state.items[:begin], state.view)
-    state = appended(state, AssistantTurn(model=reply.model, text=reply.text, parts=reply.parts))
-    hidden = (*state.hidden, Span(begin=begin, end=len(state.items)))
+    before = context.find_summary_point(state.items[:begin], state.view)
+    state = append_items(
+        state, AssistantTurn(model=reply.model, text=reply.text, parts=reply.parts)
+    )
+    hidden = (*state.hidden, ItemRange(begin=begin, end=len(state.items)))
     if reply.stop != "end_turn" or not reply.text.strip() or not before:
-        return _without_summary(state.model_copy(update={"hidden": hidden}), now)
+        return _after_failed_summary(state.model_copy(update={"hidden": hidden}), now)
     fresh = {
         "hidden": hidden,
-        "summary": reply.text[:LONGEST_SUMMARY],
+        "summary": reply.text[:MAX_SUMMARY_CHARS],
         "summarised_before": before,
         "failed_summaries": 0,
     }
-    return measured_anew(measured(state.model_copy(update=fresh)))
+    return reset_last_call_usage(measure_context(state.model_copy(update=fresh)))
 
 
-def measured_anew(state: RunState) -> RunState:
+def reset_last_call_usage(state: RunState) -> RunState:
     """Forget what the latest call used: the next one is shown less."""
     ledger = state.ledger.model_copy(update={"last_call": CallUsage()})
     return state.model_copy(update={"ledger": ledger})
 
 
-def _without_summary(state: RunState, now: datetime) -> RunState:
+def _after_failed_summary(state: RunState, now: datetime) -> RunState:
     failed = state.failed_summaries + 1
-    state = measured(state.model_copy(update={"failed_summaries": failed}))
-    if failed < TRIES:
+    state = measure_context(state.model_copy(update={"failed_summaries": failed}))
+    if failed < MAX_SUMMARY_ATTEMPTS:
         return state
     stop = Stop(
         reason="the context can't be made smaller",
         detail=f"the model was asked {failed} times for a summary, and wrote none",
         next_safe_action="start again with a narrower task, or a model with a larger window",
     )
-    return escalations.given_up(state, stop, now)
+    return escalations.give_up(state, stop, now)

@@ -7,20 +7,20 @@ from typing import TypeGuard
 from holdfast.contracts import bounds
 from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult, ToolSuccess
 from holdfast.contracts.transcript import (
-    ITEM,
+    ITEM_ADAPTER,
     AssistantTurn,
-    Span,
+    ItemRange,
     ToolTurn,
     TranscriptItem,
+    TranscriptView,
     UserTurn,
-    View,
 )
 
-NEAR = 0.8
+NEAR_WINDOW_RATIO = 0.8
 """The share of a model's window from which on it is time to make room."""
 
 
-SUMMARISE = (
+SUMMARY_PROMPT = (
     "The earlier part of this conversation will be left out, and your summary will stand in its "
     "place. Write the summary now, in words alone, and call no tool. Say what the goal is, which "
     "constraints hold, what was decided and why, which errors there were and what they taught, "
@@ -31,18 +31,18 @@ SUMMARISE = (
 """What a model is asked before the earlier part of a transcript is left out."""
 
 
-SUMMARISED = (
+SUMMARY_NOTICE = (
     "Summary of the earlier part, which is left out: {summary}\n"
     "(A model wrote it. Nothing in it grants or approves anything.)"
 )
 """What stands in place of the earlier part."""
 
 
-SHORTEST = 500
+MIN_STUB_BYTES = 500
 """Bytes of what a result says where there is no room for more."""
 
 
-LONGEST_QUESTION = 1_000
+MAX_QUESTION_CHARS = 1_000
 """Characters of a question that stand beside its answer when the turn itself is gone."""
 
 
@@ -51,16 +51,16 @@ _LEFT_OUT = "(Earlier turns are left out here.)"
 
 def size(item: TranscriptItem) -> int:
     """Return the size of an item, in bytes of JSON."""
-    return len(ITEM.dump_json(item))
+    return len(ITEM_ADAPTER.dump_json(item))
 
 
-def total(items: tuple[TranscriptItem, ...]) -> int:
+def total_size(items: tuple[TranscriptItem, ...]) -> int:
     """Return the size of items together, in bytes."""
     return sum(size(item) for item in items)
 
 
-def shown(
-    items: tuple[TranscriptItem, ...], seen: View, max_bytes: int
+def apply_view(
+    items: tuple[TranscriptItem, ...], seen: TranscriptView, max_bytes: int
 ) -> tuple[TranscriptItem, ...]:
     """
     Return the transcript as a model sees it.
@@ -70,44 +70,48 @@ def shown(
     are stubs, and turns that don't fit into a quarter of *max_bytes* are left out. The goal always
     stays, and neither summary nor pruning takes away what else people said, or a constraint.
     """
-    place = settled_before(items, seen)
-    return remains(items[:place], seen, max_bytes) + items[place:]
+    place = find_settled_end(items, seen)
+    return reduce_settled_items(items[:place], seen, max_bytes) + items[place:]
 
 
-def settled_before(items: tuple[TranscriptItem, ...], seen: View) -> int:
+def find_settled_end(items: tuple[TranscriptItem, ...], seen: TranscriptView) -> int:
     """Return the place from which on the transcript is shown as it is."""
-    ends = (_whole(items, span.end) for span in seen.hidden)
-    return max(seen.pruned_before, _whole(items, seen.summarised_before), *ends)
+    ends = (_align_to_turn(items, span.end) for span in seen.hidden)
+    return max(seen.pruned_before, _align_to_turn(items, seen.summarised_before), *ends)
 
 
-def remains(
-    old: tuple[TranscriptItem, ...], seen: View, max_bytes: int
+def reduce_settled_items(
+    old: tuple[TranscriptItem, ...], seen: TranscriptView, max_bytes: int
 ) -> tuple[TranscriptItem, ...]:
     """Return what is shown of the part of a transcript that is *settled_before*."""
-    hidden = _hidden(old, seen.hidden)
-    summarised = _whole(old, seen.summarised_before)
+    hidden = _find_hidden_places(old, seen.hidden)
+    summarised = _align_to_turn(old, seen.summarised_before)
     pruned = max(seen.pruned_before, summarised)
-    stubs = tuple(map(_stubbed, _kept(old, hidden, summarised, pruned)))
+    stubs = tuple(map(_stub_results, _without_hidden(old, hidden, summarised, pruned)))
     return (
-        _summarised(_kept(old, hidden, 0, summarised), seen.summary)
-        + _latest(stubs, max_bytes // 4)
-        + _kept(old, hidden, pruned, len(old))
+        _replace_with_summary(_without_hidden(old, hidden, 0, summarised), seen.summary)
+        + _fit_latest(stubs, max_bytes // 4)
+        + _without_hidden(old, hidden, pruned, len(old))
     )
 
 
-def carried(
-    items: tuple[TranscriptItem, ...], seen: View, max_bytes: int
-) -> tuple[tuple[TranscriptItem, ...], View]:
+def carry_over(
+    items: tuple[TranscriptItem, ...], seen: TranscriptView, max_bytes: int
+) -> tuple[tuple[TranscriptItem, ...], TranscriptView]:
     """Return what a new execution begins with, and how it is seen: a summary isn't pruned away."""
-    left = shown(items, seen, max_bytes)
+    left = apply_view(items, seen, max_bytes)
     if not seen.summary or not seen.summarised_before:
-        return left, View()
-    end = _whole(items, seen.summarised_before)
-    said = len(lasting(_kept(items, _hidden(items, seen.hidden), 0, end)))
-    return left[:said] + left[said + 1 :], View(summary=seen.summary, summarised_before=said)
+        return left, TranscriptView()
+    end = _align_to_turn(items, seen.summarised_before)
+    said = len(
+        select_lasting(_without_hidden(items, _find_hidden_places(items, seen.hidden), 0, end))
+    )
+    return left[:said] + left[said + 1 :], TranscriptView(
+        summary=seen.summary, summarised_before=said
+    )
 
 
-def lasting(items: tuple[TranscriptItem, ...]) -> tuple[UserTurn, ...]:
+def select_lasting(items: tuple[TranscriptItem, ...]) -> tuple[UserTurn, ...]:
     """
     Return what outlives summary and pruning: words of people, constraints, plans.
 
@@ -120,20 +124,20 @@ def lasting(items: tuple[TranscriptItem, ...]) -> tuple[UserTurn, ...]:
         if isinstance(item, AssistantTurn):
             calls = item.calls
         elif isinstance(item, ToolTurn):
-            said += _answers(calls, item.results)
-        elif _said(item):
+            said += _restate_answers(calls, item.results)
+        elif _is_lasting(item):
             said.append(item)
     return tuple(said)
 
 
-def extent(seen: View) -> int:
+def measure_reduction(seen: TranscriptView) -> int:
     """Return a number that grows whenever less of a transcript is shown than before."""
     hidden = sum(max(span.end - span.begin, 0) for span in seen.hidden)
     return seen.pruned_before + seen.summarised_before + hidden
 
 
-def prune_point(
-    items: tuple[TranscriptItem, ...], max_bytes: int, seen: View | None = None
+def find_prune_point(
+    items: tuple[TranscriptItem, ...], max_bytes: int, seen: TranscriptView | None = None
 ) -> int:
     """
     Return the place behind which the latest turns fit into half of *max_bytes*.
@@ -141,39 +145,39 @@ def prune_point(
     The latest turn with its results always stays whole: the model has just asked for them. What
     isn't shown takes no room. 0 means that there is nothing to prune.
     """
-    seen = seen or View()
-    hidden = _hidden(items, seen.hidden)
-    latest = _latest_turn(items, hidden)
+    seen = seen or TranscriptView()
+    hidden = _find_hidden_places(items, seen.hidden)
+    latest = _find_latest_turn(items, hidden)
     kept = 0
     for place in range(len(items) - 1, max(seen.summarised_before - 1, 0), -1):
         kept += 0 if place in hidden else size(items[place])
         if kept > max_bytes // 2:
-            found = min(_turn_after(items, place), latest)
+            found = min(_find_turn_end(items, place), latest)
             return found if found > seen.summarised_before else 0
     return 0
 
 
-def summary_point(items: tuple[TranscriptItem, ...], seen: View) -> int:
+def find_summary_point(items: tuple[TranscriptItem, ...], seen: TranscriptView) -> int:
     """
     Return the place before which a summary may stand for all turns: the latest one stays.
 
     0 means that no turn would give way.
     """
-    hidden = _hidden(items, seen.hidden)
-    latest = _latest_turn(items, hidden)
-    turns = range(_whole(items, seen.summarised_before), latest)
-    gives_way = any(place not in hidden and not _said(items[place]) for place in turns)
+    hidden = _find_hidden_places(items, seen.hidden)
+    latest = _find_latest_turn(items, hidden)
+    turns = range(_align_to_turn(items, seen.summarised_before), latest)
+    gives_way = any(place not in hidden and not _is_lasting(items[place]) for place in turns)
     return latest if gives_way else 0
 
 
 def nears_window(tokens: int, window: int | None) -> bool:
     """Whether so many tokens of input come near a model's window, if it is known."""
-    return window is not None and window > 0 and tokens / window >= NEAR
+    return window is not None and window > 0 and tokens / window >= NEAR_WINDOW_RATIO
 
 
-def bounded(results: tuple[ToolResult, ...], max_bytes: int) -> tuple[ToolResult, ...]:
+def fit_results(results: tuple[ToolResult, ...], max_bytes: int) -> tuple[ToolResult, ...]:
     """Return the results of a turn, those beyond *max_bytes* cut: a turn is one payload."""
-    kept = [_smallest(result) for result in results]
+    kept = [_minimize(result) for result in results]
     left = max_bytes - sum(map(bounds.size, kept))
     for place, result in enumerate(results):
         if (more := bounds.size(result) - bounds.size(kept[place])) <= left:
@@ -182,13 +186,16 @@ def bounded(results: tuple[ToolResult, ...], max_bytes: int) -> tuple[ToolResult
     return tuple(kept)
 
 
-def _smallest(result: ToolResult) -> ToolResult:
+def _minimize(result: ToolResult) -> ToolResult:
     """Return what is left of a result for which there is no room."""
     small = stub(result)
     less: dict[str, object] = (
-        {"summary": bounds.cut(small.summary, SHORTEST)}
+        {"summary": bounds.cut_with_note(small.summary, MIN_STUB_BYTES)}
         if isinstance(small, ToolSuccess)
-        else {"reason": bounds.cut(small.reason, SHORTEST), "next_valid_actions": ()}
+        else {
+            "reason": bounds.cut_with_note(small.reason, MIN_STUB_BYTES),
+            "next_valid_actions": (),
+        }
     )
     small = small.model_copy(update=less)
     return result if small == result else small.model_copy(update={"crowded_out": True})
@@ -202,59 +209,63 @@ def stub(result: ToolResult) -> ToolResult:
     return result.model_copy(update={"data": None, "summary": note})
 
 
-def _stubbed(item: TranscriptItem) -> TranscriptItem:
+def _stub_results(item: TranscriptItem) -> TranscriptItem:
     if not isinstance(item, ToolTurn):
         return item
-    results = (stub(one) if _answer(one) is None else one for one in item.results)
+    results = (stub(one) if _find_answer(one) is None else one for one in item.results)
     return item.model_copy(update={"results": tuple(results)})
 
 
-def _latest(items: tuple[TranscriptItem, ...], max_bytes: int) -> tuple[TranscriptItem, ...]:
-    left, begin = total(items), 0
+def _fit_latest(items: tuple[TranscriptItem, ...], max_bytes: int) -> tuple[TranscriptItem, ...]:
+    left, begin = total_size(items), 0
     while left > max_bytes and begin < len(items):
-        following = _turn_after(items, begin)
-        left -= total(items[begin:following])
+        following = _find_turn_end(items, begin)
+        left -= total_size(items[begin:following])
         begin = following
-    said = lasting(items[:begin])
+    said = select_lasting(items[:begin])
     if said == items[:begin]:
         return items
     return (*said, UserTurn(text=_LEFT_OUT, origin="notice"), *items[begin:])
 
 
-def _summarised(items: tuple[TranscriptItem, ...], summary: str) -> tuple[TranscriptItem, ...]:
-    said = lasting(items)
+def _replace_with_summary(
+    items: tuple[TranscriptItem, ...], summary: str
+) -> tuple[TranscriptItem, ...]:
+    said = select_lasting(items)
     if not items or (said == items and not summary):
         return items
-    text = SUMMARISED.format(summary=summary) if summary else _LEFT_OUT
+    text = SUMMARY_NOTICE.format(summary=summary) if summary else _LEFT_OUT
     return (*said, UserTurn(text=text, origin="notice"))
 
 
-def _said(item: TranscriptItem) -> TypeGuard[UserTurn]:
+def _is_lasting(item: TranscriptItem) -> TypeGuard[UserTurn]:
     """Whether an item outlives summary and pruning as it is."""
     return isinstance(item, UserTurn) and item.origin not in {"notice", "findings"}
 
 
-def _answers(calls: tuple[AnyCall, ...], results: tuple[ToolResult, ...]) -> Iterable[UserTurn]:
+def _restate_answers(
+    calls: tuple[AnyCall, ...], results: tuple[ToolResult, ...]
+) -> Iterable[UserTurn]:
     """Say again what people answered; quoted, a question can't pass for their words."""
     asked = {call.call_id: call for call in calls if isinstance(call, ToolCall)}
     for result in results:
-        answer = _answer(result)
+        answer = _find_answer(result)
         if answer is not None and result.call_id in asked:
-            question = _question(asked[result.call_id])
+            question = _quote_question(asked[result.call_id])
             text = f"Asked {question}, a person answered: {answer}"
             yield UserTurn(text=text, origin="guidance")
 
 
-def _question(call: ToolCall) -> str:
+def _quote_question(call: ToolCall) -> str:
     """Quote a question on one line; a long one loses its middle."""
     line = " ".join(str(call.arguments.get("question", "")).split())
-    if len(line) > LONGEST_QUESTION:
-        half = LONGEST_QUESTION // 2
+    if len(line) > MAX_QUESTION_CHARS:
+        half = MAX_QUESTION_CHARS // 2
         line = f"{line[:half]} … {line[-half:]}"
     return json.dumps(line, ensure_ascii=False)
 
 
-def _answer(result: ToolResult) -> str | None:
+def _find_answer(result: ToolResult) -> str | None:
     """Return what a person answered to `ask_user`, of a stub how it began; null if nothing."""
     if not isinstance(result, ToolSuccess) or result.name != "ask_user":
         return None
@@ -267,36 +278,40 @@ def _answer(result: ToolResult) -> str | None:
             return None
 
 
-def _hidden(items: tuple[TranscriptItem, ...], spans: Iterable[Span]) -> frozenset[int]:
+def _find_hidden_places(
+    items: tuple[TranscriptItem, ...], spans: Iterable[ItemRange]
+) -> frozenset[int]:
     """Return the places that hidden parts take away; results go with what asked for them."""
-    places = (range(_whole(items, span.begin), _whole(items, span.end)) for span in spans)
-    return frozenset(place for part in places for place in part if not _pinned(items[place]))
+    places = (
+        range(_align_to_turn(items, span.begin), _align_to_turn(items, span.end)) for span in spans
+    )
+    return frozenset(place for part in places for place in part if not _is_permanent(items[place]))
 
 
-def _pinned(item: TranscriptItem) -> bool:
+def _is_permanent(item: TranscriptItem) -> bool:
     """Whether an item stays whatever happens: what the run is for, and where it works."""
     return isinstance(item, UserTurn) and item.origin in ("goal", "project")
 
 
-def _kept(
+def _without_hidden(
     items: tuple[TranscriptItem, ...], hidden: frozenset[int], begin: int, end: int
 ) -> tuple[TranscriptItem, ...]:
     return tuple(item for place, item in enumerate(items[begin:end], begin) if place not in hidden)
 
 
-def _latest_turn(items: tuple[TranscriptItem, ...], hidden: frozenset[int]) -> int:
+def _find_latest_turn(items: tuple[TranscriptItem, ...], hidden: frozenset[int]) -> int:
     """Return the place of the last turn of a model that is shown; 0 when there is none."""
     places = range(len(items) - 1, -1, -1)
     turns = (place for place in places if isinstance(items[place], AssistantTurn))
     return next((place for place in turns if place not in hidden), 0)
 
 
-def _turn_after(items: tuple[TranscriptItem, ...], place: int) -> int:
+def _find_turn_end(items: tuple[TranscriptItem, ...], place: int) -> int:
     """Results stay with the turn that asked for them, so no part begins with results."""
-    return _whole(items, place + 1)
+    return _align_to_turn(items, place + 1)
 
 
-def _whole(items: tuple[TranscriptItem, ...], place: int) -> int:
+def _align_to_turn(items: tuple[TranscriptItem, ...], place: int) -> int:
     """Return the first place from here on where a part may begin or end."""
     while place < len(items) and isinstance(items[place], ToolTurn):
         place += 1

@@ -8,14 +8,14 @@ from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.tools import AnyCall, ToolFailure
 from holdfast.run import tool_results, turns
 
-PAUSES = (0, 1, 2, 4, 8, 16, 30, 30, 30)
+RETRY_DELAYS_SECONDS = (0, 1, 2, 4, 8, 16, 30, 30, 30)
 """
 Seconds before a call is decided anew. While a deployment rolls, the worker that decides and the
 one that runs the call may be of two releases again and again; whoever decides and runs by turns
 agrees with itself soon.
 """
 
-WHY = "until a worker runs what it decides itself"
+RETRY_TIMER_SUMMARY = "until a worker runs what it decides itself"
 """What history says of a pause."""
 
 
@@ -25,36 +25,36 @@ class NotBegun(NamedTuple):
     reason: str
 
 
-def sent_back(state: RunState, refused: Mapping[str, NotBegun], now: datetime) -> RunState:
+def send_back(state: RunState, refused: Mapping[str, NotBegun], now: datetime) -> RunState:
     """Have calls decided anew that have not begun; what no worker begins in the end is denied."""
     calls = tuple(
-        _sent_back(call, refused[call.call.call_id])
+        _send_back(call, refused[call.call.call_id])
         if call.result is None and call.call.call_id in refused
         else call
         for call in state.calls
     )
-    return turns.settled(state.model_copy(update={"calls": calls}), now)
+    return turns.close_turn_if_complete(state.model_copy(update={"calls": calls}), now)
 
 
-def pause(state: RunState, refused: Mapping[str, NotBegun]) -> int:
+def retry_delay_seconds(state: RunState, refused: Mapping[str, NotBegun]) -> int:
     """Return how many seconds to wait before the calls are decided anew."""
     again = (call for call in state.calls if call.result is None and call.call.call_id in refused)
-    return max((PAUSES[call.sent_back - 1] for call in again), default=0)
+    return max((RETRY_DELAYS_SECONDS[call.sent_back - 1] for call in again), default=0)
 
 
-def denied(call: AnyCall, refused: NotBegun) -> ToolFailure:
+def build_denial(call: AnyCall, refused: NotBegun) -> ToolFailure:
     """Build the result of a call that no worker has begun."""
-    return tool_results.denied(
+    return tool_results.build_denial(
         call,
         "permission_denied",
-        f"{refused.reason}, {len(PAUSES) + 1} times",
+        f"{refused.reason}, {len(RETRY_DELAYS_SECONDS) + 1} times",
         "ask for it again later",
         "go on without it",
     )
 
 
-def _sent_back(call: CallState, refused: NotBegun) -> CallState:
-    if call.sent_back == len(PAUSES):
-        return call.model_copy(update={"result": denied(call.call, refused)})
+def _send_back(call: CallState, refused: NotBegun) -> CallState:
+    if call.sent_back == len(RETRY_DELAYS_SECONDS):
+        return call.model_copy(update={"result": build_denial(call.call, refused)})
     # What another release decides anew, its guardrails look at anew.
     return call.model_copy(update={"sent_back": call.sent_back + 1, "guarded": False})

@@ -11,18 +11,18 @@ from holdfast.contracts.transcript import UserTurn
 from holdfast.run import answers, context, gates, requests, tool_results
 from holdfast.run.limits import budget_extension, loop_detection
 from holdfast.run.limits.triggers import Trigger
-from holdfast.run.transcript import aborted, halted
+from holdfast.run.transcript import abort_open_calls, halt
 
 MODELS = "models"
 TIERS = "tiers"
 FAILURES = "failures"
 BACKTRACKS = "backtracks"
 
-KEPT_ATTEMPTS = 50
+KEEP_LAST_ATTEMPTS = 50
 """How many failed calls of models the state keeps; history has them all."""
 
 
-def given_up(state: RunState, stop: Stop, now: datetime, trigger: str = FAILURES) -> RunState:
+def give_up(state: RunState, stop: Stop, now: datetime, trigger: str = FAILURES) -> RunState:
     """
     Leave what leads nowhere: for another approach, else to a person, else for good.
 
@@ -30,13 +30,13 @@ def given_up(state: RunState, stop: Stop, now: datetime, trigger: str = FAILURES
     where somebody is there to be asked.
     """
     if state.checkpoint is not None:
-        return dead_end(state, f"{stop.reason}: {stop.detail}")
+        return end_approach(state, f"{stop.reason}: {stop.detail}")
     if state.agent.escalates:
-        return escalated(state, stop, now, trigger)
-    return halted(state, stop)
+        return escalate(state, stop, now, trigger)
+    return halt(state, stop)
 
 
-def may_try_again(state: RunState) -> bool:
+def can_try_again(state: RunState) -> bool:
     """Whether another approach is left: the first, and one for each time that it may go back."""
     if state.agent.backtracking is None:
         return False
@@ -44,13 +44,13 @@ def may_try_again(state: RunState) -> bool:
     return len(state.approaches) <= state.agent.backtracking.max_backtracks + granted
 
 
-def dead_end(state: RunState, reason: str) -> RunState:
+def end_approach(state: RunState, reason: str) -> RunState:
     """End the approach under way; its open calls are aborted."""
     stop = Stop(reason="the approach was given up", detail=reason, next_safe_action="")
-    return aborted(state, stop).model_copy(update={"dead_end": reason, "candidate": None})
+    return abort_open_calls(state, stop).model_copy(update={"dead_end": reason, "candidate": None})
 
 
-def escalated(state: RunState, stop: Stop, now: datetime, trigger: str) -> RunState:
+def escalate(state: RunState, stop: Stop, now: datetime, trigger: str) -> RunState:
     """Ask a person how the run goes on, instead of stopping it, if they can be shown why."""
     request = Escalation(
         request_id=state.next_request_id,
@@ -60,17 +60,17 @@ def escalated(state: RunState, stop: Stop, now: datetime, trigger: str) -> RunSt
         expires_at=requests.expiry(state, now),
         trigger=trigger,
         attempts=state.attempts,
-        approaches=answers.approaches(state),
+        approaches=answers.redact_approaches(state),
         usage=state.ledger.usage.summary,
         confidence=_confidence(state),
-        answer=answers.answer(state),
+        answer=answers.find_disclosable_answer(state),
         next_safe_action=stop.next_safe_action,
     )
-    if requests.is_unseeable(request):
-        return halted(
-            state, unresolved(request, f"what there is to decide {tool_results.UNSEEABLE}")
+    if requests.is_too_large_to_show(request):
+        return halt(
+            state, build_stop(request, f"what there is to decide {tool_results.TOO_LARGE_TO_SHOW}")
         )
-    return requests.asked(state, request)
+    return requests.open_request(state, request)
 
 
 def _confidence(state: RunState) -> float | None:
@@ -78,44 +78,46 @@ def _confidence(state: RunState) -> float | None:
     return None if state.candidate is None else gates.score(state).value
 
 
-def paused(state: RunState, trigger: Trigger, now: datetime) -> RunState:
+def pause(state: RunState, trigger: Trigger, now: datetime) -> RunState:
     """Ask a person because of what was counted or measured, without anything having failed."""
     stop = Stop(
         reason=trigger.reason,
         detail=trigger.detail,
         next_safe_action="look at the trace, then start again with a clearer or smaller task",
     )
-    return escalated(state, stop, now, trigger.name)
+    return escalate(state, stop, now, trigger.name)
 
 
-def attempted(state: RunState, *attempts: ModelAttempt) -> RunState:
+def record_attempts(state: RunState, *attempts: ModelAttempt) -> RunState:
     """Keep calls of models that brought no answer."""
-    kept = (*state.attempts, *attempts)[-KEPT_ATTEMPTS:]
-    return state.model_copy(update={"attempts": bounds.latest(kept, bounds.ATTEMPTS)})
+    kept = (*state.attempts, *attempts)[-KEEP_LAST_ATTEMPTS:]
+    return state.model_copy(
+        update={"attempts": bounds.select_latest(kept, bounds.MAX_ATTEMPTS_BYTES)}
+    )
 
 
-def resolved(
+def after_resolution(
     state: RunState, message: ResolutionSignal, request: Escalation, now: datetime
 ) -> RunState:
     """Go on as a person says."""
-    state = requests.closed(state, request, "resolved", now)
+    state = requests.close_request(state, request, "resolved", now)
     if message.action == "abort":
         detail = message.guidance or "aborted by a person"
-        return halted(state, unresolved(request, detail, ended_by="a person"))
+        return halt(state, build_stop(request, detail, ended_by="a person"))
     if message.guidance is not None:
         words = UserTurn(text=message.guidance, origin="guidance")
-        state = requests.said(state, words, now)
+        state = requests.queue_steering(state, words, now)
     if message.action == "extend" and message.budget is not None:
-        budget = budget_extension.extended(state.agent.budget, message.budget, state.ceiling)
+        budget = budget_extension.extend(state.agent.budget, message.budget, state.ceiling)
         agent = state.agent.model_copy(update={"budget": budget})
         state = state.model_copy(update={"agent": agent})
-    ledger = loop_detection.begun_again(state.ledger).model_copy(update={"failures_in_a_row": 0})
+    ledger = loop_detection.reset_calls(state.ledger).model_copy(update={"failures_in_a_row": 0})
     acknowledged = (*state.acknowledged, *filter(None, [request.trigger]))
     state = state.model_copy(update={"ledger": ledger, "acknowledged": acknowledged})
-    return answers.advanced(_begun_again(state, request))
+    return answers.release_if_clear(_reset_for_trigger(state, request))
 
 
-def unresolved(request: Escalation, detail: str, *, ended_by: str = "") -> Stop:
+def build_stop(request: Escalation, detail: str, *, ended_by: str = "") -> Stop:
     """Build the stop of a run that nobody let go on, and which somebody may have ended."""
     return Stop(
         reason=request.reason,
@@ -125,7 +127,7 @@ def unresolved(request: Escalation, detail: str, *, ended_by: str = "") -> Stop:
     )
 
 
-def _begun_again(state: RunState, request: Escalation) -> RunState:
+def _reset_for_trigger(state: RunState, request: Escalation) -> RunState:
     """Begin again with what had come to its end: the chain of models, the last tier."""
     if request.trigger == MODELS:
         return state.model_copy(update={"model_index": 0, "provider_state": {}})
@@ -141,4 +143,6 @@ def _begun_again(state: RunState, request: Escalation) -> RunState:
 def words_since(state: RunState, place: int) -> tuple[UserTurn, ...]:
     """Return what people said behind a place in the transcript, and what binds the model."""
     said = {"steer", "guidance", "constraint"}
-    return tuple(turn for turn in context.lasting(state.items[place:]) if turn.origin in said)
+    return tuple(
+        turn for turn in context.select_lasting(state.items[place:]) if turn.origin in said
+    )

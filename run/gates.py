@@ -12,59 +12,59 @@ from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult, ToolSuccess
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 from holdfast.guardrails.detectors import resource_claims
 from holdfast.run.limits import confidence, triggers
-from holdfast.run.summaries import call_line, spelled
-from holdfast.run.tool_results import HAPPENED
+from holdfast.run.summaries import call_line, render_call
+from holdfast.run.tool_results import MAY_HAVE_RUN_STATUSES
 
-GUARDRAIL = "guardrail:"
+GUARDRAIL_PREFIX = "guardrail:"
 """What the subject of a guardrail's review begins with."""
 
 LAYERS: tuple[Layer, ...] = ("input", "pre_execution", "output", "post_action")
 
 
-class Look(NamedTuple):
+class GuardrailCheck(NamedTuple):
     """One guardrail, and what it looks at."""
 
     spec: GuardrailSpec
     subjects: tuple[Subject, ...]
 
 
-def spec(state: RunState, name: str) -> GuardrailSpec:
+def find_spec(state: RunState, name: str) -> GuardrailSpec:
     """Return the guardrail of this name."""
     known = (*state.agent.guardrails, *state.agent.acceptance)
     return next(one for one in known if one.name == name)
 
 
-def before_turn(state: RunState) -> tuple[Look, ...]:
+def select_blocking_checks(state: RunState) -> tuple[GuardrailCheck, ...]:
     """Say who looks at what is new in the transcript before the model reads it."""
-    return _at_items(state, state.guarded, "blocking")
+    return _select_item_checks(state, state.guarded, "blocking")
 
 
-def beside_turn(state: RunState) -> tuple[Look, ...]:
+def select_parallel_checks(state: RunState) -> tuple[GuardrailCheck, ...]:
     """Say who looks while the model reads: no tool runs before they have."""
-    return _at_items(state, state.watched, "parallel")
+    return _select_item_checks(state, state.watched, "parallel")
 
 
-def looked(state: RunState) -> RunState:
+def skip_items_without_checks(state: RunState) -> RunState:
     """Move on behind what nobody has to look at: each item is looked at once."""
     if not state.agent.guardrails:
         return state
     end = len(state.items)
-    guarded = state.guarded if before_turn(state) else end
-    watched = state.watched if beside_turn(state) else end
+    guarded = state.guarded if select_blocking_checks(state) else end
+    watched = state.watched if select_parallel_checks(state) else end
     return state.model_copy(update={"guarded": guarded, "watched": watched})
 
 
 def unlooked(state: RunState) -> int:
     """Count the items at the end, their turn with them, of which guardrails look after calls."""
-    if all(look.spec.layer != "post_action" for look in before_turn(state)):
+    if all(look.spec.layer != "post_action" for look in select_blocking_checks(state)):
         return 0
     return len(state.items) - max(state.guarded - 1, 0)
 
 
 def text_of(state: RunState, what: str) -> str:
     """Return the text that an input guardrail looked at, by the digest of its subject."""
-    read = filter(None, map(_read, reversed(state.items)))
-    return next(one.text for one in read if named(one) == what)
+    read = filter(None, map(_find_input_subject, reversed(state.items)))
+    return next(one.text for one in read if digest_subject(one) == what)
 
 
 def text_of_call(state: RunState, call_id: str) -> str:
@@ -75,21 +75,21 @@ def text_of_call(state: RunState, call_id: str) -> str:
     turn, result = next(
         (turn, one) for turn in closed for one in turn.results if one.call_id == call_id
     )
-    call = result.name if asked is None else spelled(turn.ran(asked))
-    return f"{call}\n{_text(result)}"
+    call = result.name if asked is None else render_call(turn.restore_arguments(asked))
+    return f"{call}\n{_render_result(result)}"
 
 
-def before_calls(state: RunState, batch: Iterable[CallState]) -> tuple[Look, ...]:
+def select_call_checks(state: RunState, batch: Iterable[CallState]) -> tuple[GuardrailCheck, ...]:
     """Say who looks at calls that were allowed, right before they run."""
-    calls = tuple((_call(one.call), _tools(one)) for one in batch if not one.guarded)
-    return _looks(
+    calls = tuple((_build_call_subject(one.call), _tools(one)) for one in batch if not one.guarded)
+    return _build_checks(
         (spec for spec in state.agent.guardrails if spec.layer == "pre_execution"),
         lambda spec: tuple(
             one
             for one, tools in calls
             if not spec.tools or tools.intersection(spec.tools)
             # A judge says the same in other words each time: it is heard once about a call.
-            if spec.agent is None or not _is_approved(state, spec, named(one))
+            if spec.agent is None or not _has_approval(state, spec, digest_subject(one))
         ),
     )
 
@@ -100,7 +100,7 @@ def _tools(call: CallState) -> frozenset[str]:
     return frozenset({call.call.name} if drafting is None else {call.call.name, drafting.draft})
 
 
-def reopened(state: RunState) -> RunState:
+def invalidate_call_checks(state: RunState) -> RunState:
     """Have guardrails look again at calls that they let pass before a wait."""
     calls = tuple(
         call.model_copy(update={"guarded": False}) if call.result is None else call
@@ -109,20 +109,22 @@ def reopened(state: RunState) -> RunState:
     return state.model_copy(update={"calls": calls})
 
 
-def take_time(looks: Iterable[Look]) -> bool:
+def has_remote_check(looks: Iterable[GuardrailCheck]) -> bool:
     """Whether time passes while they look: all but those that run inside the workflow task."""
     return not all(look.spec.local for look in looks)
 
 
-def taken(state: RunState, looks: Iterable[Look], now: datetime) -> tuple[str, ...]:
+def build_new_claims(
+    state: RunState, looks: Iterable[GuardrailCheck], now: datetime
+) -> tuple[str, ...]:
     """Return what the run is about to say of resources that it hasn't held so far."""
     named = (
-        resource_claims.resource(look.spec.holds, subject.data)
+        resource_claims.name_resource(look.spec.holds, subject.data)
         for look in looks
         if look.spec.holds is not None
         for subject in look.subjects
     )
-    return resource_claims.entries(
+    return resource_claims.build_entries(
         dict.fromkeys(name for name in named if name is not None and name not in state.held), now
     )
 
@@ -134,43 +136,43 @@ def next_gate(state: RunState) -> Gate | None:
         return None
     gates: tuple[tuple[Gate, bool], ...] = (
         ("acceptance", bool(state.agent.acceptance)),
-        ("output", bool(_releasing(state, "output"))),
-        ("post_action", bool(_releasing(state, "post_action"))),
-        ("review", unreviewed(state) is not None),
-        ("confidence", doubt(state) is not None),
+        ("output", bool(_select_answer_specs(state, "output"))),
+        ("post_action", bool(_select_answer_specs(state, "post_action"))),
+        ("review", find_missing_review(state) is not None),
+        ("confidence", find_confidence_trigger(state) is not None),
     )
     return next((gate for gate, held in gates if held and gate not in candidate.cleared), None)
 
 
-def at_gate(state: RunState, gate: Gate) -> tuple[Look, ...]:
+def select_gate_checks(state: RunState, gate: Gate) -> tuple[GuardrailCheck, ...]:
     """Say who looks at an answer at a gate where guardrails stand."""
-    specs = state.agent.acceptance if gate == "acceptance" else _releasing(state, gate)
-    subject = answer(state)
-    return _looks(specs, lambda _: (subject,))
+    specs = state.agent.acceptance if gate == "acceptance" else _select_answer_specs(state, gate)
+    subject = build_candidate_subject(state)
+    return _build_checks(specs, lambda _: (subject,))
 
 
-def answer(state: RunState) -> Subject:
+def build_candidate_subject(state: RunState) -> Subject:
     """Return the answer that has yet to pass."""
     if state.candidate is None:
         raise ValueError("no answer waits")
     return Subject(kind="answer", text=state.candidate.text, data=state.candidate.output)
 
 
-def unreviewed(state: RunState) -> tuple[GuardrailSpec, str] | None:
+def find_missing_review(state: RunState) -> tuple[GuardrailSpec, str] | None:
     """Return the first review that an answer still lacks, with the digest of what is reviewed."""
     specs = tuple(spec for spec in state.agent.guardrails if spec.review is not None)
     if state.candidate is None or not specs:
         return None
-    what = named(answer(state))
-    return next(((spec, what) for spec in specs if not _is_approved(state, spec, what)), None)
+    what = digest_subject(build_candidate_subject(state))
+    return next(((spec, what) for spec in specs if not _has_approval(state, spec, what)), None)
 
 
 def subject_of(spec: GuardrailSpec, what: str) -> str:
     """Name what people review because of a guardrail; *what* is the digest of it."""
-    return f"{GUARDRAIL}{spec.name}:{what}"
+    return f"{GUARDRAIL_PREFIX}{spec.name}:{what}"
 
 
-def named(subject: Subject) -> str:
+def digest_subject(subject: Subject) -> str:
     """Name what a guardrail looks at, by its digest."""
     return digest(subject.model_dump(mode="json"))
 
@@ -180,21 +182,21 @@ def objection(spec: GuardrailSpec, what: str, reason: str) -> str:
     return f"{subject_of(spec, what)}:{digest(reason)}"
 
 
-def _is_approved(state: RunState, spec: GuardrailSpec, what: str) -> bool:
+def _has_approval(state: RunState, spec: GuardrailSpec, what: str) -> bool:
     """Whether people approved what a guardrail had against a subject, whatever it was."""
     return any(one.startswith(f"{subject_of(spec, what)}:") for one in state.reviewed)
 
 
-def without_guardrails(state: RunState) -> tuple[str, ...]:
+def select_run_approvals(state: RunState) -> tuple[str, ...]:
     """Return what people approved of the run as such: approvals of taken back work are gone."""
-    return tuple(one for one in state.reviewed if not one.startswith(GUARDRAIL))
+    return tuple(one for one in state.reviewed if not one.startswith(GUARDRAIL_PREFIX))
 
 
-def doubt(state: RunState) -> triggers.Trigger | None:
+def find_confidence_trigger(state: RunState) -> triggers.Trigger | None:
     """Say why somebody must look at an answer before it counts."""
     if not state.agent.escalates:
         return None
-    return triggers.unsure(state.agent.triggers, score(state), state.acknowledged)
+    return triggers.check_confidence(state.agent.triggers, score(state), state.acknowledged)
 
 
 def score(state: RunState) -> confidence.Score:
@@ -202,7 +204,7 @@ def score(state: RunState) -> confidence.Score:
     return confidence.score(state.signals, state.ledger.retries)
 
 
-def _releasing(state: RunState, layer: str) -> tuple[GuardrailSpec, ...]:
+def _select_answer_specs(state: RunState, layer: str) -> tuple[GuardrailSpec, ...]:
     return tuple(
         spec
         for spec in state.agent.guardrails
@@ -210,31 +212,33 @@ def _releasing(state: RunState, layer: str) -> tuple[GuardrailSpec, ...]:
     )
 
 
-def _at_items(state: RunState, place: int, mode: Mode) -> tuple[Look, ...]:
+def _select_item_checks(state: RunState, place: int, mode: Mode) -> tuple[GuardrailCheck, ...]:
     fresh = state.items[place:]
     if not fresh or not state.agent.guardrails:
         return ()
     specs = [one for one in state.agent.guardrails if (one.layer, one.mode) == ("input", mode)]
-    read = tuple(filter(None, map(_read, fresh))) if specs else ()
-    inputs = _looks(specs, lambda spec: tuple(one for one in read if one.kind in spec.watches))
+    read = tuple(filter(None, map(_find_input_subject, fresh))) if specs else ()
+    inputs = _build_checks(
+        specs, lambda spec: tuple(one for one in read if one.kind in spec.watches)
+    )
     if mode == "parallel":
         return inputs
-    done = _done(state, place)
-    after = _looks(
+    done = _build_done_subjects(state, place)
+    after = _build_checks(
         (one for one in state.agent.guardrails if one.layer == "post_action" and one.tools),
         lambda spec: tuple(one for one in done if one.tool in spec.tools),
     )
     return inputs + after
 
 
-def _looks(
+def _build_checks(
     specs: Iterable[GuardrailSpec], subjects: Callable[[GuardrailSpec], tuple[Subject, ...]]
-) -> tuple[Look, ...]:
-    found = (Look(spec, subjects(spec)) for spec in specs if spec.review is None)
+) -> tuple[GuardrailCheck, ...]:
+    found = (GuardrailCheck(spec, subjects(spec)) for spec in specs if spec.review is None)
     return tuple(look for look in found if look.subjects)
 
 
-def _read(item: TranscriptItem) -> Subject | None:
+def _find_input_subject(item: TranscriptItem) -> Subject | None:
     """Return what goes into the model with an item that didn't come out of it."""
     match item:
         case UserTurn(origin="goal", text=text):
@@ -244,12 +248,12 @@ def _read(item: TranscriptItem) -> Subject | None:
         case UserTurn(origin="project" | "findings" | "constraint" | "plan", text=text):
             return Subject(kind="results", text=text)
         case ToolTurn(results=results):
-            return Subject(kind="results", text="\n".join(map(_text, results)))
+            return Subject(kind="results", text="\n".join(map(_render_result, results)))
         case UserTurn() | AssistantTurn():
             return None
 
 
-def _done(state: RunState, place: int) -> tuple[Subject, ...]:
+def _build_done_subjects(state: RunState, place: int) -> tuple[Subject, ...]:
     """Return the calls that ran, or may have, of the turns that were closed behind a place."""
     asked: dict[str, AnyCall] = {}
     done: list[Subject] = []
@@ -260,7 +264,7 @@ def _done(state: RunState, place: int) -> tuple[Subject, ...]:
             done += [
                 _outcome(item, asked.get(result.call_id), result)
                 for result in item.results
-                if result.status in HAPPENED
+                if result.status in MAY_HAVE_RUN_STATUSES
             ]
     return tuple(done)
 
@@ -269,19 +273,21 @@ def _outcome(turn: ToolTurn, asked: AnyCall | None, result: ToolResult) -> Subje
     """Return a call that ran with its result: not whole without what was asked for."""
     call = Subject(kind="done", tool=result.name, call_id=result.call_id)
     if asked is not None:
-        call = _call(turn.ran(asked)).model_copy(update={"kind": "done"})
+        call = _build_call_subject(turn.restore_arguments(asked)).model_copy(
+            update={"kind": "done"}
+        )
     whole = asked is not None and not result.crowded_out
-    return call.model_copy(update={"text": _text(result), "whole": whole})
+    return call.model_copy(update={"text": _render_result(result), "whole": whole})
 
 
-def _call(call: AnyCall) -> Subject:
+def _build_call_subject(call: AnyCall) -> Subject:
     data = call.arguments if isinstance(call, ToolCall) else None
     return Subject(
         kind="call", text=call_line(call), data=data, tool=call.name, call_id=call.call_id
     )
 
 
-def _text(result: ToolResult) -> str:
+def _render_result(result: ToolResult) -> str:
     """Return what a model reads of a result."""
     if isinstance(result, ToolSuccess):
         return result.model_dump_json(include={"summary", "data"})

@@ -13,76 +13,80 @@ from holdfast.contracts.tools import AnyCall
 from holdfast.contracts.transcript import AssistantTurn, UserTurn
 from holdfast.run import answers, backtracking, escalations, fallbacks, requests, turns
 from holdfast.run.limits import budgets, loop_detection
-from holdfast.run.summaries import LIMIT, shortened
-from holdfast.run.transcript import appended, halted
+from holdfast.run.summaries import MAX_LINE_CHARS, shorten
+from holdfast.run.transcript import append_items, halt
 
-KEPT_NOTES = 50
+MAX_NOTES = 50
 """How many different notes of adapters the state keeps."""
 
-LONGEST_NOTE = 500
+MAX_NOTE_CHARS = 500
 
 PLAIN_ID = Pattern(r"[\w.:|=+-]{1,200}")
 """Ids of calls become parts of keys and paths, where a slash would mean something."""
 
-SHOWN_HOSTED = 20
+MAX_HOSTED_LINES = 20
 """How many hosted calls of a reply get a line of their own: each line is an event of history."""
 
 
-class Line(NamedTuple):
+class AuditLine(NamedTuple):
     """What a person should find in history at a glance."""
 
     event: str
     text: str
 
 
-def audited(state: RunState, reply: ModelReply) -> tuple[Line, ...]:
+def build_audit_lines(state: RunState, reply: ModelReply) -> tuple[AuditLine, ...]:
     """Return what of a reply deserves a line: what ran elsewhere, what is missing or wrong."""
     ran = [part for part in reply.parts if part.kind == "hosted_call"]
     hosted = [
-        Line("hosted tool", shortened(f"{part.name}: {part.text}", LIMIT))
-        for part in ran[:SHOWN_HOSTED]
+        AuditLine("hosted tool", shorten(f"{part.name}: {part.text}", MAX_LINE_CHARS))
+        for part in ran[:MAX_HOSTED_LINES]
     ]
-    if len(ran) > SHOWN_HOSTED:
-        hosted.append(Line("hosted tool", f"{len(ran) - SHOWN_HOSTED} more calls of that kind"))
-    back = answers.quoted(state, "; ".join(reply.objections))
+    if len(ran) > MAX_HOSTED_LINES:
+        hosted.append(
+            AuditLine("hosted tool", f"{len(ran) - MAX_HOSTED_LINES} more calls of that kind")
+        )
+    back = answers.redact(state, "; ".join(reply.objections))
     return (
         *hosted,
-        *(Line("noted", note) for note in _fresh_notes(state, reply)),
-        *([Line("answer sent back", shortened(back, LIMIT))] if back else []),
+        *(AuditLine("noted", note) for note in _fresh_notes(state, reply)),
+        *([AuditLine("answer sent back", shorten(back, MAX_LINE_CHARS))] if back else []),
     )
 
 
 def after_model(state: RunState, reply: ModelReply, now: datetime) -> RunState:
     """Bill the reply, keep it, and take its calls or its answer."""
-    asked, marks = _told_apart(state, reply.calls)
+    asked, marks = _assign_unique_ids(state, reply.calls)
     turn = AssistantTurn(model=reply.model, text=reply.text, calls=asked, parts=reply.parts)
-    kept = taken(state, reply).model_copy(
+    kept = record_reply(state, reply).model_copy(
         update={"call_marks": marks, "paused": not asked and reply.stop == "pause"}
     )
-    state = appended(kept, turn)
+    state = append_items(kept, turn)
     if asked:
         return _take_calls(state, asked)
     if state.paused:
         return state
     if reply.objections and reply.stop == "end_turn":
-        return _sent_back(state, reply, now)
+        return _reject_answer(state, reply, now)
     if reply.stop == "end_turn" and reply.text.strip():
-        return answers.proposed(state, reply.text, reply.output)
-    return _unanswered(kept, state, reply, now)
+        return answers.propose(state, reply.text, reply.output)
+    return _after_no_answer(kept, state, reply, now)
 
 
 def after_plan(state: RunState, reply: ModelReply, now: datetime) -> RunState:
     """Take an approach; a reply that is none, as one that declines, leads where no answer does."""
-    kept = taken(state, reply)
+    kept = record_reply(state, reply)
     if reply.text.strip() and reply.stop in {"end_turn", "tool_use", "pause"}:
-        return backtracking.planned(kept, reply)
+        return backtracking.start_approach(kept, reply)
     turn = AssistantTurn(model=reply.model, text=reply.text, parts=reply.parts)
-    return _unanswered(kept, appended(kept, turn), reply, now)
+    return _after_no_answer(kept, append_items(kept, turn), reply, now)
 
 
-def _unanswered(kept: RunState, state: RunState, reply: ModelReply, now: datetime) -> RunState:
+def _after_no_answer(
+    kept: RunState, state: RunState, reply: ModelReply, now: datetime
+) -> RunState:
     """Go on without an answer: from *kept*, or to the end of *state*, which has what was said."""
-    stop = _no_answer(state, reply)
+    stop = _build_no_answer_stop(state, reply)
     attempt = ModelAttempt(
         turn=state.ledger.steps,
         model=reply.model,
@@ -92,12 +96,12 @@ def _unanswered(kept: RunState, state: RunState, reply: ModelReply, now: datetim
         cost=reply.usage.estimated_cost,
     )
     # Another model takes over without a turn that says nothing.
-    return fallbacks.after_no_answer(kept, attempt, now) or halted(state, stop)
+    return fallbacks.after_no_answer(kept, attempt, now) or halt(state, stop)
 
 
-def taken(state: RunState, reply: ModelReply) -> RunState:
+def record_reply(state: RunState, reply: ModelReply) -> RunState:
     """Bill a reply, and keep what it brought beside words and calls."""
-    return requests.read(turns.billed(state, reply)).model_copy(
+    return requests.recount_unread_bytes(turns.charge(state, reply)).model_copy(
         update={
             "sent": state.head,
             "provider_state": _provider_state(state, reply),
@@ -115,12 +119,12 @@ def _provider_state(state: RunState, reply: ModelReply) -> JsonObject:
 
 
 def _fresh_notes(state: RunState, reply: ModelReply) -> tuple[str, ...]:
-    notes = dict.fromkeys(shortened(note, LONGEST_NOTE) for note in reply.notes)
+    notes = dict.fromkeys(shorten(note, MAX_NOTE_CHARS) for note in reply.notes)
     fresh = [note for note in notes if note not in state.notes]
-    return tuple(fresh[: KEPT_NOTES - len(state.notes)])
+    return tuple(fresh[: MAX_NOTES - len(state.notes)])
 
 
-def _told_apart(
+def _assign_unique_ids(
     state: RunState, calls: tuple[AnyCall, ...]
 ) -> tuple[tuple[AnyCall, ...], tuple[str, ...]]:
     """
@@ -145,27 +149,27 @@ def _take_calls(state: RunState, calls: tuple[AnyCall, ...]) -> RunState:
     state = state.model_copy(update={"calls": tuple(CallState(call=call) for call in calls)})
     ledger = state.ledger
     for call in calls:
-        tool = state.agent.tool(call.name)
+        tool = state.agent.find_tool(call.name)
         ledger = loop_detection.count_call(
             ledger, call, pollable=tool is not None and tool.pollable
         )
-        if stop := loop_detection.looping(state.agent.budget, ledger, call):
-            return _ended(state.model_copy(update={"ledger": ledger}), stop)
+        if stop := loop_detection.check_loop(state.agent.budget, ledger, call):
+            return _end_approach_or_run(state.model_copy(update={"ledger": ledger}), stop)
     state = state.model_copy(update={"ledger": ledger})
-    drafts = sum(1 for call in calls if (tool := state.agent.tool(call.name)) and tool.draft)
+    drafts = sum(1 for call in calls if (tool := state.agent.find_tool(call.name)) and tool.draft)
     if stop := budgets.too_many_calls(state.agent.budget, ledger, len(calls), drafts):
-        return halted(state, stop)
+        return halt(state, stop)
     return state
 
 
-def _ended(state: RunState, stop: Stop) -> RunState:
+def _end_approach_or_run(state: RunState, stop: Stop) -> RunState:
     """End the run, or the approach under way where it can go back."""
     if state.checkpoint is not None:
-        return escalations.dead_end(state, f"{stop.reason}: {stop.detail}")
-    return halted(state, stop)
+        return escalations.end_approach(state, f"{stop.reason}: {stop.detail}")
+    return halt(state, stop)
 
 
-def _sent_back(state: RunState, reply: ModelReply, now: datetime) -> RunState:
+def _reject_answer(state: RunState, reply: ModelReply, now: datetime) -> RunState:
     """Tell the model why its answer doesn't fit; too many such answers end the run."""
     ledger = state.ledger.model_copy(
         update={
@@ -173,22 +177,22 @@ def _sent_back(state: RunState, reply: ModelReply, now: datetime) -> RunState:
             "retries": state.ledger.retries + 1,
         }
     )
-    objections = shortened("; ".join(reply.objections), 2000)
+    objections = shorten("; ".join(reply.objections), 2000)
     notice = UserTurn(
         text=f"This answer doesn't fit its JSON Schema: {objections}. "
         "Answer again, with nothing but JSON that fits.",
         origin="notice",
     )
-    state = appended(state.model_copy(update={"ledger": ledger}), notice)
-    stop = loop_detection.failing(state.agent.budget, ledger)
+    state = append_items(state.model_copy(update={"ledger": ledger}), notice)
+    stop = loop_detection.check_failures(state.agent.budget, ledger)
     if stop is None:
         return state
-    told = answers.quoted(state, objections)  # they quote the answer
+    told = answers.redact(state, objections)  # they quote the answer
     stop = stop.model_copy(update={"detail": f"the answer doesn't fit its schema: {told}"})
-    return escalations.given_up(state, stop, now)
+    return escalations.give_up(state, stop, now)
 
 
-_NEXT: dict[StopCause, str] = {
+_NEXT_SAFE_ACTIONS: dict[StopCause, str] = {
     "max_tokens": "raise max_output_tokens in the agent's settings, or ask for less at once",
     "refusal": "read the detail; rephrase the task, or use another model",
     "content_filter": "read the detail; rephrase the task, or use another model",
@@ -196,7 +200,7 @@ _NEXT: dict[StopCause, str] = {
 }
 
 
-def _no_answer(state: RunState, reply: ModelReply) -> Stop:
+def _build_no_answer_stop(state: RunState, reply: ModelReply) -> Stop:
     if reply.stop in ("end_turn", "tool_use"):
         return Stop(
             reason="no_final_answer_or_tool_call",
@@ -206,6 +210,8 @@ def _no_answer(state: RunState, reply: ModelReply) -> Stop:
     said = ": ".join(filter(None, (reply.stop_detail, reply.words)))  # a refusal is both
     return Stop(
         reason=f"model stopped: {reply.stop}",
-        detail=shortened(answers.quoted(state, said), 500),
-        next_safe_action=_NEXT.get(reply.stop, "read the detail, then start the run again"),
+        detail=shorten(answers.redact(state, said), 500),
+        next_safe_action=_NEXT_SAFE_ACTIONS.get(
+            reply.stop, "read the detail, then start the run again"
+        ),
     )

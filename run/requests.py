@@ -2,12 +2,18 @@
 
 from datetime import datetime, timedelta
 
-from holdfast.contracts.approvals import ApprovalRequest, ClosedRequest, Code, Request, Review
-from holdfast.contracts.bounds import MOST_STEERS, REQUEST, WORDS, size
+from holdfast.contracts.approvals import (
+    ApprovalRequest,
+    ClosedRequest,
+    OutcomeCode,
+    Request,
+    Review,
+)
+from holdfast.contracts.bounds import MAX_PENDING_STEERS, MAX_REQUEST_BYTES, MAX_UNREAD_BYTES, size
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.transcript import UserTurn
 
-KEPT_CLOSED = 100
+KEEP_LAST_CLOSED = 100
 """How many closed requests the state keeps, to tell a late message what it missed."""
 
 
@@ -16,12 +22,12 @@ def find(state: RunState, request_id: str) -> Request | None:
     return next((open_ for open_ in state.requests if open_.request_id == request_id), None)
 
 
-def is_unseeable(request: Request) -> bool:
+def is_too_large_to_show(request: Request) -> bool:
     """Whether nobody could be shown a request whole: then nobody is asked, and it isn't done."""
-    return size(request) > REQUEST
+    return size(request) > MAX_REQUEST_BYTES
 
 
-def asked(state: RunState, request: Request) -> RunState:
+def open_request(state: RunState, request: Request) -> RunState:
     """Open a request."""
     return state.model_copy(
         update={
@@ -31,7 +37,7 @@ def asked(state: RunState, request: Request) -> RunState:
     )
 
 
-def changed(state: RunState, fresh: ApprovalRequest | Review) -> RunState:
+def replace_request(state: RunState, fresh: ApprovalRequest | Review) -> RunState:
     """Put a request in the place of what it was before."""
     requests = tuple(
         fresh if request.request_id == fresh.request_id else request for request in state.requests
@@ -39,7 +45,7 @@ def changed(state: RunState, fresh: ApprovalRequest | Review) -> RunState:
     return state.model_copy(update={"requests": requests})
 
 
-def closed(state: RunState, request: Request, outcome: str, now: datetime) -> RunState:
+def close_request(state: RunState, request: Request, outcome: str, now: datetime) -> RunState:
     """Close a request."""
     done = ClosedRequest.model_validate(
         {"request_id": request.request_id, "outcome": outcome, "at": now}
@@ -49,17 +55,17 @@ def closed(state: RunState, request: Request, outcome: str, now: datetime) -> Ru
             "requests": tuple(
                 other for other in state.requests if other.request_id != request.request_id
             ),
-            "closed": (*state.closed, done)[-KEPT_CLOSED:],
+            "closed": (*state.closed, done)[-KEEP_LAST_CLOSED:],
         }
     )
 
 
-def call(state: RunState, call_id: str) -> CallState:
+def find_call(state: RunState, call_id: str) -> CallState:
     """Return the call of the current turn with this id."""
     return next(call for call in state.calls if call.call.call_id == call_id)
 
 
-def replaced(state: RunState, fresh: CallState) -> RunState:
+def replace_call(state: RunState, fresh: CallState) -> RunState:
     """Put a call in the place of what it was before."""
     return state.model_copy(
         update={
@@ -75,25 +81,25 @@ def expiry(state: RunState, now: datetime) -> datetime:
     return now + timedelta(seconds=state.agent.approval_timeout)
 
 
-def deaf(state: RunState, text: str) -> tuple[str, Code] | None:
+def find_steering_refusal(state: RunState, text: str) -> tuple[str, OutcomeCode] | None:
     """Say why words for the model have no place, or no effect any more, if so."""
     if state.outcome is not None:
         return "the run is over", "over"
-    if len(state.steers) < MOST_STEERS and state.unread + size(text) <= WORDS:
+    if len(state.steers) < MAX_PENDING_STEERS and state.unread + size(text) <= MAX_UNREAD_BYTES:
         return None
     return (
         f"{len(state.steers)} messages with {state.unread:,} bytes wait for the model, and "
-        f"{MOST_STEERS} with {WORDS:,} may: say it again after its next turn"
+        f"{MAX_PENDING_STEERS} with {MAX_UNREAD_BYTES:,} may: say it again after its next turn"
     ), "full"
 
 
-def read(state: RunState) -> RunState:
+def recount_unread_bytes(state: RunState) -> RunState:
     """Count what of people's words a model has yet to read, when it has read all the others."""
     unread = sum(size(words.text) for words in state.steers)
     return state.model_copy(update={"unread": unread})
 
 
-def said(state: RunState, words: UserTurn, now: datetime) -> RunState:
+def queue_steering(state: RunState, words: UserTurn, now: datetime) -> RunState:
     """
     Keep words of a person until the next model call.
 
@@ -102,7 +108,7 @@ def said(state: RunState, words: UserTurn, now: datetime) -> RunState:
     if state.candidate is not None:
         for request in state.requests:
             if isinstance(request, Review) and not request.call_id:
-                state = closed(state, request, "withdrawn", now)
+                state = close_request(state, request, "withdrawn", now)
     unread = state.unread + size(words.text)
     fresh = {"steers": (*state.steers, words), "unread": unread, "candidate": None}
     return state.model_copy(update=fresh)

@@ -10,10 +10,10 @@ from holdfast.contracts.run import Stop
 from holdfast.contracts.state import CallState, RunState
 from holdfast.run import approvals, compaction, gates, tool_calls, verdicts
 from holdfast.run.approvals import ReviewSubject
-from holdfast.run.gates import Look
+from holdfast.run.gates import GuardrailCheck
 from holdfast.run.limits import budgets, triggers
 from holdfast.run.limits.triggers import Trigger
-from holdfast.run.transcript import carried
+from holdfast.run.transcript import build_continue_as_new_input
 
 
 class CallModel(NamedTuple):
@@ -55,7 +55,7 @@ class Guard(NamedTuple):
     """Have guardrails look: at what the model reads next, at *batch*, or at the answer."""
 
     moment: Literal["turn", "calls"] | Gate
-    looks: tuple[Look, ...]
+    looks: tuple[GuardrailCheck, ...]
     batch: tuple[CallState, ...] = ()
 
 
@@ -88,7 +88,7 @@ class MarkCheckpoint(NamedTuple):
     """Note where to go back to."""
 
 
-class GoBack(NamedTuple):
+class RollBack(NamedTuple):
     """Give up an approach, and go back to the checkpoint."""
 
 
@@ -111,7 +111,7 @@ class Finish(NamedTuple):
 
 
 ControlStep: TypeAlias = (
-    Guard | Pause | AskForReview | Compensate | OpenProject | MarkCheckpoint | GoBack | RunTier
+    Guard | Pause | AskForReview | Compensate | OpenProject | MarkCheckpoint | RollBack | RunTier
 )
 
 
@@ -141,63 +141,66 @@ def next_step(
     if state.outcome is not None:
         return Finish()
     if flooded and (state.suspended or state.requests):
-        return _continued(state)
-    held = _held(state)
+        return _select_continue_step(state)
+    held = _find_blocking_step(state)
     if held is not None:  # a step without fields is an empty tuple
         return held
     elapsed = (now - state.started_at).total_seconds()
     if state.calls:
-        return _with_calls(state, elapsed)
+        return _select_call_step(state, elapsed)
     if state.candidate is not None:
-        return _with_answer(state)
-    if looks := gates.before_turn(state):
+        return _select_answer_step(state)
+    if looks := gates.select_blocking_checks(state):
         return Guard("turn", looks)
-    end = _at_its_end(state, elapsed)
+    end = _find_limit_step(state, elapsed)
     if end is not None:
         return end
     took_a_turn = state.sent.length > 0  # each execution does, or none would get anywhere
     if (history_is_long or flooded) and took_a_turn:
-        return _continued(state)
-    return _towards_an_answer(state)
+        return _select_continue_step(state)
+    return _select_work_step(state)
 
 
-def _continued(state: RunState) -> Step:
+def _select_continue_step(state: RunState) -> Step:
     """Go on in a new execution, unless what it must begin with is too large to be sent."""
-    written = bounds.size(carried(state))
-    if written <= bounds.STATE:
+    written = bounds.size(build_continue_as_new_input(state))
+    if written <= bounds.MAX_STATE_BYTES:
         return ContinueAsNew()
     return Halt(
         Stop(
             reason="too large to go on in a new execution",
-            detail=f"the state of the run has {written:,} bytes, and {bounds.STATE:,} is most",
+            detail=f"the state of the run has {written:,} bytes, "
+            f"and {bounds.MAX_STATE_BYTES:,} is most",
             next_safe_action="start a run with a smaller task, or ask for less at once",
         )
     )
 
 
-def _held(state: RunState) -> Step | None:
+def _find_blocking_step(state: RunState) -> Step | None:
     """Say what has to be over before anything else may happen."""
     if state.suspended:
         return AwaitResume()
     if state.requests:
-        return AwaitPeople(min(map(verdicts.due, state.requests)))
+        return AwaitPeople(min(map(verdicts.next_deadline, state.requests)))
     if state.tripped is not None:
         return Compensate()
-    return GoBack() if state.dead_end else None
+    return RollBack() if state.dead_end else None
 
 
-def _with_calls(state: RunState, elapsed: float) -> Step:
-    undecided = tool_calls.undecided(state)
-    if undecided and not tool_calls.drafting(state):
+def _select_call_step(state: RunState, elapsed: float) -> Step:
+    undecided = tool_calls.select_for_authorization(state)
+    if undecided and not tool_calls.select_drafts(state):
         return Authorize(undecided)
     if stop := budgets.out_of_time(state.agent.budget, state.ledger, elapsed):
         return Halt(stop)
-    batch = tool_calls.following(state)
+    batch = tool_calls.select_next(state)
     if not all(tool_calls.changes_nothing(state, call) for call in batch):
         domain, reviewed = state.brief.domain, approvals.approved_for(state, batch)
-        if sensitive := triggers.sensitive(state.agent.triggers, domain, reviewed):
-            return AskForReview(approvals.of_domain(state, sensitive, batch), state.agent.review)
-    if looks := gates.before_calls(state, batch):
+        if sensitive := triggers.check_domain(state.agent.triggers, domain, reviewed):
+            return AskForReview(
+                approvals.build_domain_subject(state, sensitive, batch), state.agent.review
+            )
+    if looks := gates.select_call_checks(state, batch):
         return Guard("calls", looks, batch)
     # Who judged them may have used what was left when they were counted.
     if stop := budgets.too_many_calls(state.agent.budget, state.ledger, len(batch)):
@@ -205,37 +208,37 @@ def _with_calls(state: RunState, elapsed: float) -> Step:
     return RunTools(batch)
 
 
-def _with_answer(state: RunState) -> Step:
+def _select_answer_step(state: RunState) -> Step:
     gate = gates.next_gate(state)
-    if gate == "review" and (lacking := gates.unreviewed(state)):
+    if gate == "review" and (lacking := gates.find_missing_review(state)):
         spec, what = lacking
         return AskForReview(
-            approvals.of_answer(state, spec, what), spec.review or state.agent.review
+            approvals.build_answer_subject(state, spec, what), spec.review or state.agent.review
         )
-    if gate == "confidence" and (doubt := gates.doubt(state)):
+    if gate == "confidence" and (doubt := gates.find_confidence_trigger(state)):
         return Pause(doubt)
     if gate is None:
         return Release()
-    return Guard(gate, gates.at_gate(state, gate))
+    return Guard(gate, gates.select_gate_checks(state, gate))
 
 
-def _at_its_end(state: RunState, elapsed: float) -> Step | None:
+def _find_limit_step(state: RunState, elapsed: float) -> Step | None:
     """Say what keeps the run from going on: a person is asked before a limit is met."""
     agent, budget, ledger = state.agent, state.agent.budget, state.ledger
     if state.agent.escalates:
         worked = budgets.worked_seconds(ledger, elapsed)
-        if paused := triggers.paused_by(
+        if paused := triggers.find_trigger(
             agent.triggers, budget, ledger, worked, state.acknowledged
         ):
             return Pause(paused)
-    if stop := budgets.exhausted(budget, ledger, elapsed):
+    if stop := budgets.check_limits(budget, ledger, elapsed):
         return Halt(stop)
-    if stop := budgets.would_exceed(budget, ledger):
-        return _ahead_of_a_limit(state, stop)
+    if stop := budgets.check_next_call(budget, ledger):
+        return _find_step_before_limit(state, stop)
     return None
 
 
-def _ahead_of_a_limit(state: RunState, stop: Stop) -> Step | None:
+def _find_step_before_limit(state: RunState, stop: Stop) -> Step | None:
     """Stop before a call that would go too far; who hasn't been asked about it is asked first."""
     about_tokens = stop.reason.startswith("max_tokens")
     was_asked = f"tokens:{state.agent.budget.max_tokens}" in state.acknowledged
@@ -247,7 +250,7 @@ def _ahead_of_a_limit(state: RunState, stop: Stop) -> Step | None:
     return Pause(triggers.Trigger(name, "pause_and_escalate", stop.reason, stop.detail))
 
 
-def _towards_an_answer(state: RunState) -> Step:
+def _select_work_step(state: RunState) -> Step:
     if state.agent.project is not None and state.project is None:
         return OpenProject()
     if state.agent.tiers is not None:

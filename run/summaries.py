@@ -18,28 +18,28 @@ from holdfast.contracts.approvals import (
     ResolutionSignal,
     Review,
 )
-from holdfast.contracts.bounds import clipped
+from holdfast.contracts.bounds import clip_chars
 from holdfast.contracts.decisions import Decided, Ruling
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.tools import AnyCall, ToolCall
-from holdfast.contracts.visible import visible
+from holdfast.contracts.visible import escape_invisible
 
-LIMIT = 160
+MAX_LINE_CHARS = 160
 """The server keeps 400 bytes of a summary; a line of the UI shows about this many characters."""
 
-LONGEST_OBJECTION = 500
+MAX_VALIDATION_ERROR_CHARS = 500
 """Characters; names of fields come from strangers."""
 
-_SHOWN_DIGEST = 16
+_DIGEST_PREFIX_CHARS = 16
 _DIGEST = Pattern(":[0-9a-f]{64}$")
 
 
-def call_line(call: AnyCall, limit: int = LIMIT) -> str:
+def call_line(call: AnyCall, limit: int = MAX_LINE_CHARS) -> str:
     """Write a call on one short line."""
-    return shortened(spelled(call), limit)
+    return shorten(render_call(call), limit)
 
 
-def spelled(call: AnyCall) -> str:
+def render_call(call: AnyCall) -> str:
     """Write a call whole, as a person would: `issue_refund(order_id=1044, amount=29.0)`."""
     if not isinstance(call, ToolCall):
         return f"{call.name}({call.raw_arguments})"
@@ -51,12 +51,12 @@ def spelled(call: AnyCall) -> str:
 
 def calls_line(calls: tuple[AnyCall, ...]) -> str:
     """Write the calls of a turn on one line."""
-    return shortened("authorize " + ", ".join(call_line(call, 80) for call in calls), LIMIT)
+    return shorten("authorize " + ", ".join(call_line(call, 80) for call in calls), MAX_LINE_CHARS)
 
 
 def command_line(guardrail: str, command: Sequence[str]) -> str:
     """Write a command that a guardrail runs: `tests_pass: pytest -q`."""
-    return shortened(f"{guardrail}: {shlex.join(command)}", LIMIT)
+    return shorten(f"{guardrail}: {shlex.join(command)}", MAX_LINE_CHARS)
 
 
 def ruling_line(ruling: Ruling) -> str:
@@ -64,33 +64,36 @@ def ruling_line(ruling: Ruling) -> str:
     if isinstance(ruling, Decided):
         undo = ruling.undo
         way_back = f"; undo {undo.tool}: {undo.verdict} ({undo.rule})" if undo else ""
-        return shortened(
-            f"{ruling.tool}: {ruling.decision.verdict} ({ruling.risk}){way_back}", LIMIT
+        return shorten(
+            f"{ruling.tool}: {ruling.decision.verdict} ({ruling.risk}){way_back}", MAX_LINE_CHARS
         )
-    return shortened(f"{ruling.tool}: {ruling.type} ({ruling.reason})", LIMIT)
+    return shorten(f"{ruling.tool}: {ruling.type} ({ruling.reason})", MAX_LINE_CHARS)
 
 
 def request_line(request: Request) -> str:
     """Write what a request waits for."""
     match request:
         case ApprovalRequest():
-            return shortened(
-                f"{request.request_id} · {request.tool}: approval_required ({request.risk})", LIMIT
+            return shorten(
+                f"{request.request_id} · {request.tool}: approval_required ({request.risk})",
+                MAX_LINE_CHARS,
             )
         case Review():
             subject = subject_line(request)
-            return shortened(
-                f"{request.request_id} · review of {subject}: {request.reason}", LIMIT
+            return shorten(
+                f"{request.request_id} · review of {subject}: {request.reason}", MAX_LINE_CHARS
             )
         case Question():
-            return shortened(f"{request.request_id} · question: {request.question}", LIMIT)
+            return shorten(f"{request.request_id} · question: {request.question}", MAX_LINE_CHARS)
         case Escalation():
-            return shortened(f"{request.request_id} · escalated: {request.reason}", LIMIT)
+            return shorten(f"{request.request_id} · escalated: {request.reason}", MAX_LINE_CHARS)
 
 
 def subject_line(review: Review) -> str:
     """Write what is reviewed: `domain:payments`, or a guardrail with the beginning of a digest."""
-    shown = _DIGEST.sub(lambda found: found.groups[0][: len(":") + _SHOWN_DIGEST], review.subject)
+    shown = _DIGEST.sub(
+        lambda found: found.groups[0][: len(":") + _DIGEST_PREFIX_CHARS], review.subject
+    )
     return " ".join(shown.split())
 
 
@@ -102,7 +105,7 @@ def requests_line(requests: tuple[Request, ...]) -> str:
     model asks or a tool says for another request.
     """
     parts = (request_line(request).replace(";", ",") for request in requests)
-    return shortened("; ".join(parts), LIMIT)
+    return shorten("; ".join(parts), MAX_LINE_CHARS)
 
 
 def message_line(message: Message) -> str:
@@ -114,7 +117,7 @@ def message_line(message: Message) -> str:
             said = f"answer {message.request_id}: {message.text}"
         case ResolutionSignal():
             said = f"{message.action} {message.request_id}"
-    return shortened(f"judge {said}", LIMIT)
+    return shorten(f"judge {said}", MAX_LINE_CHARS)
 
 
 def messages_line(said: tuple[Message, ...]) -> str:
@@ -127,73 +130,74 @@ def messages_line(said: tuple[Message, ...]) -> str:
 def refusals_line(reasons: Sequence[str]) -> str:
     """Write why messages were refused that nobody can read."""
     if len(reasons) == 1:
-        return shortened(reasons[0], LIMIT)
-    return shortened(f"{len(reasons)} at once, the first: {reasons[0]}", LIMIT)
+        return shorten(reasons[0], MAX_LINE_CHARS)
+    return shorten(f"{len(reasons)} at once, the first: {reasons[0]}", MAX_LINE_CHARS)
 
 
 def escalation_line(request: Approvable) -> str:
     """Write to whom a request goes that nobody decided in time."""
     groups = " or ".join(request.escalate_to)
     name = subject_line(request) if isinstance(request, Review) else request.tool
-    return shortened(f"{request.request_id} · {name}: now {groups} may decide too", LIMIT)
+    return shorten(f"{request.request_id} · {name}: now {groups} may decide too", MAX_LINE_CHARS)
 
 
 def waiting_details(requests: tuple[Request, ...]) -> str:
     """Write what the run waits for, as the Markdown that the UI shows as current details."""
     if not requests:
         return ""
-    lines = [visible(_waiting(request)) for request in requests]
+    lines = [escape_invisible(_describe_request(request)) for request in requests]
     return "**Waits for a person**\n\n" + "\n".join(lines)
 
 
-def shortened(text: str, limit: int) -> str:
+def shorten(text: str, limit: int) -> str:
     """Cut a text to one line of at most *limit* characters, of which each shows."""
     line = " ".join(text.split())
-    return clipped(visible(line[: limit + 1]), limit)
+    return clip_chars(escape_invisible(line[: limit + 1]), limit)
 
 
 def one_line(text: str) -> str:
     """Return a whole text as one line, of which each character shows."""
-    return visible(" ".join(text.split()))
+    return escape_invisible(" ".join(text.split()))
 
 
-def code(text: str) -> str:
+def render_code(text: str) -> str:
     """Write a text as code in Markdown, out of which it doesn't come."""
     inside = text.replace("`", "'")
     return f"`{inside}`"
 
 
-def marked(text: str, limit: int = 500) -> str:
+def escape_markdown(text: str, limit: int = 500) -> str:
     """Write a text on one line of Markdown, in which nothing of it is markup."""
-    return "".join(f"\\{one}" if one in "\\`*[]<>" else one for one in shortened(text, limit))
+    return "".join(f"\\{one}" if one in "\\`*[]<>" else one for one in shorten(text, limit))
 
 
-def _waiting(request: Request) -> str:
+def _describe_request(request: Request) -> str:
     until = f"{request.expires_at:%Y-%m-%d %H:%M} UTC"
     match request:
         case ApprovalRequest():
             return (
-                f"- `{request.request_id}`: approve {code(request.action)}? "
-                f"{marked(request.reason)} ({request.risk}). Until {until}."
+                f"- `{request.request_id}`: approve {render_code(request.action)}? "
+                f"{escape_markdown(request.reason)} ({request.risk}). Until {until}."
             )
         case Review():
             return (
-                f"- `{request.request_id}`: approve {marked(subject_line(request))}? "
-                f"{marked(request.reason)}: {marked(request.text)}. Until {until}."
+                f"- `{request.request_id}`: approve {escape_markdown(subject_line(request))}? "
+                f"{escape_markdown(request.reason)}: {escape_markdown(request.text)}. "
+                f"Until {until}."
             )
         case Question():
-            return f"- `{request.request_id}`: {marked(request.question)} Until {until}."
+            return f"- `{request.request_id}`: {escape_markdown(request.question)} Until {until}."
         case Escalation():
-            why = marked(f"{request.reason}; {request.detail}", 1_000)
+            why = escape_markdown(f"{request.reason}; {request.detail}", 1_000)
             return f"- `{request.request_id}`: {why}. Until {until}."
 
 
-def objections(error: ValidationError) -> str:
+def describe_validation_error(error: ValidationError) -> str:
     """Say on one short line what is wrong with an input, field by field."""
-    return shortened(
+    return shorten(
         "; ".join(
             f"{'.'.join(str(part) for part in entry['loc']) or 'the argument'}: {entry['msg']}"
             for entry in error.errors(include_url=False, include_input=False)[:5]
         ),
-        LONGEST_OBJECTION,
+        MAX_VALIDATION_ERROR_CHARS,
     )

@@ -8,36 +8,36 @@ from pydantic import Field, StringConstraints, ValidationError
 from holdfast.contracts import bounds
 from holdfast.contracts.base import Contract
 from holdfast.contracts.budget import Budget
-from holdfast.contracts.content import unfenced
+from holdfast.contracts.content import strip_fence
 from holdfast.contracts.control import Approach, Candidate, Subtask, Tiers
 from holdfast.contracts.run import RunResult, RunStatus, Stop
 from holdfast.contracts.state import RunState
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from holdfast.run import answers, parts
 from holdfast.run.limits import budgets, fallback
-from holdfast.run.parts import AT_ONCE
-from holdfast.run.summaries import objections, shortened
-from holdfast.run.transcript import appended
+from holdfast.run.parts import MAX_PARALLEL_CHILDREN
+from holdfast.run.summaries import describe_validation_error, shorten
+from holdfast.run.transcript import append_items
 
-NAMES = ("full", "simplified", "decomposed")
+TIER_NAMES = ("full", "simplified", "decomposed")
 """The tiers by their number in the state of a run."""
 
 
-LONGEST_FAILURE = 500
+MAX_FAILURE_CHARS = 500
 
 
-LONGEST_ANSWER = 20_000
+MAX_ANSWER_CHARS = 20_000
 """Characters of an earlier answer in the goal of the next attempt."""
 
 
-class Failed(NamedTuple):
+class TierFailure(NamedTuple):
     """Why a tier has no answer, and how far it came."""
 
     reason: str
     progress: str = ""
 
 
-class Ended(NamedTuple):
+class TierStop(NamedTuple):
     """
     A guardrail or a person ended what was begun: no other tier may try it.
 
@@ -49,17 +49,17 @@ class Ended(NamedTuple):
     taken_back: bool = False
 
 
-End: TypeAlias = Candidate | Failed | Ended
+TierOutcome: TypeAlias = Candidate | TierFailure | TierStop
 """What became of a tier, or of a subtask."""
 
 
-def following(tiers: Tiers, tier: int) -> int:
+def find_next_tier(tiers: Tiers, tier: int) -> int:
     """Return the first configured tier from this one on; behind the last there is none."""
     configured = (True, tiers.simplified is not None, tiers.decomposed is not None)
-    return next((at for at in range(tier, len(NAMES)) if configured[at]), len(NAMES))
+    return next((at for at in range(tier, len(TIER_NAMES)) if configured[at]), len(TIER_NAMES))
 
 
-def goal_of(state: RunState) -> str:
+def render_goal(state: RunState) -> str:
     """Return what the agents of a tier are to reach, everything said since, and what was done."""
     said: list[str] = []
     for item in state.items:
@@ -71,27 +71,27 @@ def goal_of(state: RunState) -> str:
             case UserTurn():
                 said.append(f"Said since ({item.origin}):\n{item.text}")
             case AssistantTurn():
-                said.append(f"An earlier answer:\n{item.text[:LONGEST_ANSWER]}")
-    return "\n\n".join(filter(None, (*said, parts.told(state))))
+                said.append(f"An earlier answer:\n{item.text[:MAX_ANSWER_CHARS]}")
+    return "\n\n".join(filter(None, (*said, parts.describe_effects(state))))
 
 
-def answered(state: RunState, agent: str, candidate: Candidate) -> RunState:
+def after_answer(state: RunState, agent: str, candidate: Candidate) -> RunState:
     """
     Keep the answer of a tier; it still has to pass what the agent of this run asks of one.
 
     Where somebody said more meanwhile, the tier begins again and knows both.
     """
     turn = AssistantTurn(model=f"agent:{agent}", text=candidate.text)
-    state = appended(state, turn).model_copy(update={"subtasks": ()})
-    return answers.proposed(state, candidate.text, candidate.output)
+    state = append_items(state, turn).model_copy(update={"subtasks": ()})
+    return answers.propose(state, candidate.text, candidate.output)
 
 
-def after_failure(state: RunState, tier: int, failed: Failed) -> RunState:
+def after_failure(state: RunState, tier: int, failed: TierFailure) -> RunState:
     """Go on to the next tier, and keep what became of this one."""
-    reason = shortened(failed.reason, LONGEST_FAILURE)
+    reason = shorten(failed.reason, MAX_FAILURE_CHARS)
     approach = Approach(
         number=len(state.approaches) + 1,
-        approach=f"{NAMES[tier]}: {agent_names(tiers_of(state), tier)}",
+        approach=f"{TIER_NAMES[tier]}: {agent_names(require_tiers(state), tier)}",
         failure_reason=reason,
         partial_progress=failed.progress,
     )
@@ -104,83 +104,89 @@ def after_failure(state: RunState, tier: int, failed: Failed) -> RunState:
     )
 
 
-def exhausted(state: RunState) -> Stop:
+def build_exhausted_stop(state: RunState) -> Stop:
     """Say that no tier is left, with the error of the last and what became of each."""
-    tiers = tiers_of(state)
-    tried = state.approaches[-sum(following(tiers, at) == at for at in range(len(NAMES))) :]
+    tiers = require_tiers(state)
+    tried = state.approaches[
+        -sum(find_next_tier(tiers, at) == at for at in range(len(TIER_NAMES))) :
+    ]
     return Stop(
-        reason=fallback.workflows_failed(state.tier_failure),
+        reason=fallback.describe_failed_tiers(state.tier_failure),
         detail="; ".join(f"{one.approach}: {one.failure_reason}" for one in tried),
         next_safe_action="mend what the errors name, then start the run again",
     )
 
 
-def outcome(result: RunResult | str) -> End:
+def classify_result(result: RunResult | str) -> TierOutcome:
     """
     Take the answer of an agent; whatever is no answer is a failure.
 
     But what a guardrail blocked or a person ended nobody else is asked to do.
     """
     if isinstance(result, str):
-        return Failed(result)
+        return TierFailure(result)
     if result.status == "completed" and result.answer is not None:
         return Candidate(text=result.answer, output=result.output)
-    stop, progress = result.stop, _progress(result)
+    stop, progress = result.stop, _describe_progress(result)
     if stop is None:
-        return Failed(f"it {result.status} without an answer", progress)
+        return TierFailure(f"it {result.status} without an answer", progress)
     if result.status == "blocked" or stop.ended_by:
         taken_back = result.status == "blocked" and result.compensation is not None
-        return Ended(result.status, stop, taken_back)
-    return Failed(": ".join(filter(None, (stop.reason, stop.detail))), progress)
+        return TierStop(result.status, stop, taken_back)
+    return TierFailure(": ".join(filter(None, (stop.reason, stop.detail))), progress)
 
 
-def _progress(result: RunResult) -> str:
+def _describe_progress(result: RunResult) -> str:
     did = "; ".join(effect.summary for effect in (*result.effects, *result.unresolved))
-    return shortened(f"{result.steps} steps{f'; it did {did}' if did else ''}", LONGEST_FAILURE)
+    return shorten(f"{result.steps} steps{f'; it did {did}' if did else ''}", MAX_FAILURE_CHARS)
 
 
-def together(state: RunState, tasks: Sequence[str], ends: Sequence[End]) -> End:
+def combine_subtasks(
+    state: RunState, tasks: Sequence[str], ends: Sequence[TierOutcome]
+) -> TierOutcome:
     """
     Combine the answers of all subtasks; one that failed fails them together, and is named.
 
     The first that a guardrail or a person ended is the end of all, whatever became of the others.
     """
-    if ended := next((end for end in ends if isinstance(end, Ended)), None):
+    if ended := next((end for end in ends if isinstance(end, TierStop)), None):
         return ended
     candidates = [end for end in ends if isinstance(end, Candidate)]
     if len(candidates) == len(tasks):
-        return _fitting(combined(tasks, candidates))
+        return _check_answer_size(combine(tasks, candidates))
     failed = (
-        f"subtask {place} ({answers.quoted(state, shortened(task, 60))}): {end.reason}"
+        f"subtask {place} ({answers.redact(state, shorten(task, 60))}): {end.reason}"
         for place, (task, end) in enumerate(zip(tasks, ends, strict=True), start=1)
-        if isinstance(end, Failed)
+        if isinstance(end, TierFailure)
     )
-    return Failed("; ".join(failed), f"{len(candidates)} of {len(tasks)} subtasks done")
+    return TierFailure("; ".join(failed), f"{len(candidates)} of {len(tasks)} subtasks done")
 
 
-def _fitting(answer: Candidate) -> Candidate | Failed:
+def _check_answer_size(answer: Candidate) -> Candidate | TierFailure:
     """Return an answer as it is; it failed where no result can hold it."""
-    if (written := bounds.size(answer)) <= bounds.ANSWERS:
+    if (written := bounds.size(answer)) <= bounds.MAX_ANSWERS_BYTES:
         return answer
-    reason = f"the answers have {written:,} bytes together, and {bounds.ANSWERS:,} is most"
-    return Failed(reason, "all subtasks done")
+    reason = (
+        f"the answers have {written:,} bytes together, and {bounds.MAX_ANSWERS_BYTES:,} is most"
+    )
+    return TierFailure(reason, "all subtasks done")
 
 
-def share_for(left: Budget | Stop, errands: int) -> Budget | Stop:
+def split_budget(left: Budget | Stop, errands: int) -> Budget | Stop:
     """
     Return what each subtask may use.
 
     More of them than work beside each other divide the time, too: if none takes longer than this,
     all are done when it is over, in whatever order they end (Graham, 1966).
     """
-    share = left if isinstance(left, Stop) else budgets.shared(left, errands)
-    if isinstance(share, Stop) or share.max_wall_time is None or errands <= AT_ONCE:
+    share = left if isinstance(left, Stop) else budgets.split(left, errands)
+    if isinstance(share, Stop) or share.max_wall_time is None or errands <= MAX_PARALLEL_CHILDREN:
         return share
-    rounds = 1 + (errands - 1) / AT_ONCE
+    rounds = 1 + (errands - 1) / MAX_PARALLEL_CHILDREN
     return share.model_copy(update={"max_wall_time": share.max_wall_time / rounds})
 
 
-def tiers_of(state: RunState) -> Tiers:
+def require_tiers(state: RunState) -> Tiers:
     """Return the tiers of a run that has some."""
     if state.agent.tiers is None:
         raise AssertionError("a run without tiers tries none")
@@ -211,7 +217,7 @@ class Plan(Contract):
     subtasks: tuple[_Subtask, ...] = Field(min_length=1)
 
 
-def planning(goal: str, most: int) -> str:
+def render_plan_prompt(goal: str, most: int) -> str:
     """Ask for a plan."""
     return (
         f"Split the task below into subtasks, {most} at most. Each is done by somebody who does "
@@ -221,21 +227,21 @@ def planning(goal: str, most: int) -> str:
     )
 
 
-def plan(answer: Candidate, most: int) -> tuple[str, ...] | str:
+def parse_plan(answer: Candidate, most: int) -> tuple[str, ...] | str:
     """Read the subtasks out of a planner's answer, or say on one line why they can't be used."""
     try:
         if answer.output is not None:
             read = Plan.model_validate(answer.output)
         else:
-            read = Plan.model_validate_json(unfenced(answer.text))
+            read = Plan.model_validate_json(strip_fence(answer.text))
     except ValidationError as error:
-        return f"it is no plan: {objections(error)}"
+        return f"it is no plan: {describe_validation_error(error)}"
     if len(read.subtasks) > most:
         return f"it has {len(read.subtasks)} subtasks, and may have {most}"
     return read.subtasks
 
 
-def subtask(part: str, goal: str) -> str:
+def render_subtask_prompt(part: str, goal: str) -> str:
     """Ask for one part of a goal."""
     return (
         f"Do this part of a task, and nothing else of it:\n{part}\n\n"
@@ -249,10 +255,10 @@ def with_answers(subtasks: Sequence[Subtask], ends: Sequence[object]) -> tuple[S
         Subtask(task=one.task, answer=end if isinstance(end, Candidate) else None)
         for one, end in zip(subtasks, ends, strict=True)
     )
-    return every if sum(map(bounds.size, every)) <= bounds.PLAN else ()
+    return every if sum(map(bounds.size, every)) <= bounds.MAX_PLAN_BYTES else ()
 
 
-def combined(parts: Sequence[str], answers: Sequence[Candidate]) -> Candidate:
+def combine(parts: Sequence[str], answers: Sequence[Candidate]) -> Candidate:
     """Put the answers of all parts together, in the order of the plan."""
     texts = (
         f"{number}. {part}\n\n{answer.text}"

@@ -16,8 +16,8 @@ from holdfast.contracts.decisions import (
     Rulings,
     RunAsDraftOnly,
     RunInSandbox,
-    as_ruled,
     decision_of,
+    fill_arguments,
 )
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.tools import ToolFailure
@@ -25,11 +25,11 @@ from holdfast.policy import standing
 from holdfast.run import approvals, parts, requests, tool_results
 
 
-def asked(
+def build_authorize_input(
     state: RunState, calls: tuple[CallState, ...], visible: tuple[str, ...], now: datetime
 ) -> AuthorizeCalls:
     """Ask the permission engine about calls, of which the *visible* tools are known."""
-    known = parts.known_to_itself(state)
+    known = parts.build_own_known_effects(state)
     return AuthorizeCalls(
         run_id=state.run_id,
         execution=state.execution,
@@ -43,7 +43,7 @@ def asked(
         reviews=state.releases,
         unresolved=tuple(dict.fromkeys((*state.unresolved, *_digests(known, "unknown")))),
         done=_digests(known, "done"),
-        lost=parts.UNKNOWN in known,
+        lost=parts.UNKNOWN_EFFECT in known,
         visible_tools=visible,
         now=now,
     )
@@ -67,7 +67,7 @@ def is_notable(ruling: Ruling) -> bool:
 
 def after_rulings(state: RunState, answer: Rulings, now: datetime) -> RunState:
     """Take the rulings: what may not run gets its result, what people decide gets a request."""
-    state = _unreleased(state, answer.lapsed)
+    state = _withdraw_releases(state, answer.lapsed)
     ruled = {ruling.call_id: ruling for ruling in answer.rulings}
     decisions = tuple(map(decision_of, answer.rulings))
     drafting = any(isinstance(decision, RunAsDraftOnly) for decision in decisions)
@@ -78,24 +78,24 @@ def after_rulings(state: RunState, answer: Rulings, now: datetime) -> RunState:
         if drafting and isinstance(decision_of(ruling), ApprovalRequired | AskUser):
             # Asked again when the drafts are there, so that people see the whole turn at once.
             continue
-        asked, refusal = as_ruled(call.call, ruling), _refusal(state, call, ruling)
+        asked, refusal = fill_arguments(call.call, ruling), _build_refusal(state, call, ruling)
         known = {"call": asked, "ruling": ruling, "result": refusal}
         # Guardrails looked at the arguments that it had then, if at any.
         fresh = call.model_copy(update={**known, "guarded": call.guarded and asked == call.call})
         if wants_approval(ruling):
             # Whatever was approved before, it was not enough for this decision.
             fresh = fresh.model_copy(update={"approvals": ()})
-        state = requests.replaced(state, fresh)
-        request = None if refusal else _request(state, fresh, ruling, answer.policy, now)
-        if request is not None and requests.is_unseeable(request):
-            failure = tool_results.too_large_to_show(fresh.call, "what it would do")
-            state = requests.replaced(state, fresh.model_copy(update={"result": failure}))
+        state = requests.replace_call(state, fresh)
+        request = None if refusal else _build_request(state, fresh, ruling, answer.policy, now)
+        if request is not None and requests.is_too_large_to_show(request):
+            failure = tool_results.build_too_large_denial(fresh.call, "what it would do")
+            state = requests.replace_call(state, fresh.model_copy(update={"result": failure}))
         elif request is not None:
-            state = requests.asked(state, request)
+            state = requests.open_request(state, request)
     return state
 
 
-def _unreleased(state: RunState, lapsed: tuple[str, ...]) -> RunState:
+def _withdraw_releases(state: RunState, lapsed: tuple[str, ...]) -> RunState:
     """Have people asked anew where the approvals of a review count no more."""
     gone = tuple(one for one in state.releases if one.request_id in lapsed)
     if not gone:
@@ -114,7 +114,7 @@ def _unreleased(state: RunState, lapsed: tuple[str, ...]) -> RunState:
     return state.model_copy(update=fresh)
 
 
-def reopened(state: RunState) -> RunState:
+def invalidate(state: RunState) -> RunState:
     """
     Have calls decided again that were allowed before a wait, or before another call ran.
 
@@ -129,24 +129,26 @@ def reopened(state: RunState) -> RunState:
     return state.model_copy(update={"calls": calls})
 
 
-def lapsed(state: RunState, batch: tuple[CallState, ...], now: datetime) -> RunState:
+def drop_lapsed_approvals(
+    state: RunState, batch: tuple[CallState, ...], now: datetime
+) -> RunState:
     """Have those calls decided again of which an approval has lapsed since they were."""
     for call in batch:
-        good = tuple(one for one in call.approvals if not standing.has_lapsed(one, now))
+        good = tuple(one for one in call.approvals if not standing.is_past_expiry(one, now))
         if good != call.approvals:
             fresh = call.model_copy(update={"approvals": good, "ruling": None})
-            state = requests.replaced(state, fresh)
+            state = requests.replace_call(state, fresh)
     return state
 
 
-def _refusal(state: RunState, call: CallState, ruling: Ruling) -> ToolFailure | None:
+def _build_refusal(state: RunState, call: CallState, ruling: Ruling) -> ToolFailure | None:
     """Return the result of a call that doesn't run, or asks where no words are taken."""
     if state.brief.words_watched and isinstance(decision_of(ruling), AskUser):
-        return tool_results.unasked(call.call)
-    return tool_results.refusal(ruling)
+        return tool_results.build_question_denial(call.call)
+    return tool_results.build_refusal(ruling)
 
 
-def _request(
+def _build_request(
     state: RunState, call: CallState, ruling: Ruling, policy: str, now: datetime
 ) -> ApprovalRequest | Question | None:
     """Build the request that a ruling asks for."""
@@ -161,12 +163,12 @@ def _request(
                 question=decision.question,
             )
         case Decided(decision=ApprovalRequired()):
-            return approvals.request(state, call, ruling, policy, now)
+            return approvals.build_request(state, call, ruling, policy, now)
         case _:
             return None
 
 
-def undecided(state: RunState) -> tuple[CallState, ...]:
+def select_for_authorization(state: RunState) -> tuple[CallState, ...]:
     """Return the calls to rule upon: never ruled upon, or approved since."""
     return tuple(call for call in state.calls if _needs_ruling(call))
 
@@ -178,51 +180,51 @@ def _needs_ruling(call: CallState) -> bool:
     return call.ruling is None or bool(call.approvals and wants_approval(call.ruling))
 
 
-def following(state: RunState) -> tuple[CallState, ...]:
+def select_next(state: RunState) -> tuple[CallState, ...]:
     """Open calls that change nothing, together; then drafts, then the others, one by one."""
     waiting = tuple(call for call in state.calls if call.result is None)
     harmless = tuple(call for call in waiting if changes_nothing(state, call))
-    return _together(state, harmless) or drafting(state)[:1] or waiting[:1]
+    return _select_parallel(state, harmless) or select_drafts(state)[:1] or waiting[:1]
 
 
-def drafting(state: RunState) -> tuple[CallState, ...]:
+def select_drafts(state: RunState) -> tuple[CallState, ...]:
     """Return the calls that are drafted next: people are asked when all drafts are there."""
     return tuple(call for call in state.calls if call.result is None and call.drafting is not None)
 
 
 def changes_nothing(state: RunState, call: CallState) -> bool:
     """Whether a call may run beside others, by its contract then and now."""
-    tool = state.agent.tool(call.call.name)
+    tool = state.agent.find_tool(call.call.name)
     ruled = isinstance(call.ruling, Decided) and call.ruling.risk.changes_nothing
     return tool is not None and tool.risk.changes_nothing and ruled
 
 
-def overfull(state: RunState) -> bool:
+def is_over_result_limit(state: RunState) -> bool:
     """Whether the calls of a turn have brought so much that no other may bring more."""
     brought = (bounds.size(call.result) for call in state.calls if call.result is not None)
-    return sum(brought) > bounds.READ
+    return sum(brought) > bounds.MAX_RAW_RESULTS_BYTES
 
 
 def has_more(state: RunState, batch: tuple[CallState, ...]) -> bool:
     """Whether calls ran inside the workflow task, and more of them are left than fit into it."""
     ran = any(_is_local(state, call) for call in batch)
-    return ran and any(_is_local(state, call) for call in following(state))
+    return ran and any(_is_local(state, call) for call in select_next(state))
 
 
 def _is_local(state: RunState, call: CallState) -> bool:
-    tool = state.agent.tool(call.call.name)
+    tool = state.agent.find_tool(call.call.name)
     return tool is not None and tool.local
 
 
-def _together(state: RunState, calls: tuple[CallState, ...]) -> tuple[CallState, ...]:
+def _select_parallel(state: RunState, calls: tuple[CallState, ...]) -> tuple[CallState, ...]:
     """
     Return the first of the calls, as many as may run beside each other whatever they answer.
 
     What runs inside the workflow task is sent with its end, in one message; history has all.
     """
-    room, local = bounds.AT_ONCE, bounds.LOCAL_RESULTS
+    room, local = bounds.MAX_CONCURRENT_RESULTS_BYTES, bounds.MAX_LOCAL_RESULTS_BYTES
     for count, call in enumerate(calls):
-        most = _most(state, call)
+        most = _max_result_bytes(state, call)
         room -= most
         local -= most if _is_local(state, call) else 0
         if count and min(room, local) < 0:
@@ -230,8 +232,12 @@ def _together(state: RunState, calls: tuple[CallState, ...]) -> tuple[CallState,
     return calls
 
 
-def _most(state: RunState, call: CallState) -> int:
+def _max_result_bytes(state: RunState, call: CallState) -> int:
     """Return how many bytes the result of a call may have; a character has four at most."""
-    tool = state.agent.tool(call.call.name)
-    most = bounds.RESULT if tool is None else min(4 * tool.max_result_chars, bounds.RESULT)
-    return most + bounds.FAILURE
+    tool = state.agent.find_tool(call.call.name)
+    most = (
+        bounds.MAX_RESULT_BYTES
+        if tool is None
+        else min(4 * tool.max_result_chars, bounds.MAX_RESULT_BYTES)
+    )
+    return most + bounds.MAX_FAILURE_BYTES

@@ -19,17 +19,17 @@ from holdfast.contracts.tools import (
     ToolSuccess,
 )
 from holdfast.run.limits import loop_detection
-from holdfast.run.summaries import call_line, shortened
+from holdfast.run.summaries import call_line, shorten
 
-HAPPENED = {"ok", "outcome_unknown"}
+MAY_HAVE_RUN_STATUSES = {"ok", "outcome_unknown"}
 """The results of calls that ran, or may have."""
 
 
-LONGEST_REDUCED = 80
+MAX_REDUCED_SUMMARY_CHARS = 80
 """Characters of the line about an effect of which nothing else fits."""
 
 
-def remembered(
+def record(
     state: RunState, calls: tuple[CallState, ...], results: tuple[ToolResult, ...]
 ) -> RunState:
     """Keep what calls changed, or may have."""
@@ -38,14 +38,18 @@ def remembered(
         effect
         for call in calls
         if (result := found.get(call.call.call_id)) is not None
-        and (effect := _effect(state, call, result)) is not None
+        and (effect := _build_effect(state, call, result)) is not None
     )
-    return kept(state, (*_uncommitted(state, calls, found), *fresh)) if fresh else state
+    return (
+        with_effects(state, (*_without_committed_drafts(state, calls, found), *fresh))
+        if fresh
+        else state
+    )
 
 
-def kept(state: RunState, every: tuple[Effect, ...]) -> RunState:
+def with_effects(state: RunState, every: tuple[Effect, ...]) -> RunState:
     """Keep the latest effects, with what undoes them as far as there is room."""
-    latest = _bounded(every)
+    latest = _limit_effects(every)
     dropped = every[: len(every) - len(latest)]
     fresh = {
         "effects": latest,
@@ -55,13 +59,15 @@ def kept(state: RunState, every: tuple[Effect, ...]) -> RunState:
     return state.model_copy(update=fresh)
 
 
-def standing(state: RunState, *, whole: bool) -> tuple[tuple[Effect, ...], tuple[Effect, ...]]:
+def split_by_outcome(
+    state: RunState, *, whole: bool
+) -> tuple[tuple[Effect, ...], tuple[Effect, ...]]:
     """
     Return what a run did and what stands, and what may have happened.
 
     The *whole* is for who may have to take it back.
     """
-    every = (*_forgotten(state), *state.effects)
+    every = (*_build_forgotten_effects(state), *state.effects)
     if not whole:
         public = {"undo": None, "call": None, "result": None}
         every = tuple(effect.model_copy(update=public) for effect in every)
@@ -71,14 +77,14 @@ def standing(state: RunState, *, whole: bool) -> tuple[tuple[Effect, ...], tuple
     )
 
 
-def taken_back(state: RunState, undone: Compensation) -> RunState:
+def record_compensation(state: RunState, undone: Compensation) -> RunState:
     """
     Keep what became of the run's effects; none of them is taken back a second time.
 
     What was done before may be done again: the same calls are no loop then.
     """
-    together = summed(state.compensation, undone)
-    ledger = loop_detection.begun_again(state.ledger)
+    together = merge_compensations(state.compensation, undone)
+    ledger = loop_detection.reset_calls(state.ledger)
     fresh = {
         "effects": tuple(effect for effect in state.effects if effect.reported),
         "forgotten_effects": 0,
@@ -89,7 +95,7 @@ def taken_back(state: RunState, undone: Compensation) -> RunState:
     return state.model_copy(update=fresh)
 
 
-def summed(before: Compensation | None, more: Compensation) -> Compensation:
+def merge_compensations(before: Compensation | None, more: Compensation) -> Compensation:
     """Add to what is told of effects that were taken back."""
     before = before or Compensation()
     return Compensation(
@@ -99,26 +105,26 @@ def summed(before: Compensation | None, more: Compensation) -> Compensation:
 
 
 def _latest(lines: tuple[str, ...]) -> tuple[str, ...]:
-    told = bounds.latest(lines, bounds.COMPENSATION)
+    told = bounds.select_latest(lines, bounds.MAX_COMPENSATION_BYTES)
     left = len(lines) - len(told)
     return (f"{left} more, which history knows", *told) if left else told
 
 
-def _effect(state: RunState, call: CallState, result: ToolResult) -> Effect | None:
+def _build_effect(state: RunState, call: CallState, result: ToolResult) -> Effect | None:
     """Return what a call changed; a draft is an effect where it can be taken back."""
-    asked, tool = call.call, state.agent.tool(call.call.name)
+    asked, tool = call.call, state.agent.find_tool(call.call.name)
     ruled = call.ruling if isinstance(call.ruling, Decided) else None
     undo = ruled.undo if ruled else None
     if call.drafting is not None:
-        tool = state.agent.companion(call.drafting.draft)
+        tool = state.agent.find_any_tool(call.drafting.draft)
         asked = asked.model_copy(update={"name": call.drafting.draft})
     if tool is None or not isinstance(asked, ToolCall):
         return None
-    tool = tool.ruled(ruled.runs_as, reaches_out=ruled.reaches_out) if ruled else tool
+    tool = tool.with_risk(ruled.runs_as, reaches_out=ruled.reaches_out) if ruled else tool
     unknown = result.status == "outcome_unknown"
     changes = unknown or not tool.risk.changes_nothing
     harmless = not changes or (tool.risk is Risk.DRAFT_ONLY and undo is None)
-    if harmless or result.status not in HAPPENED:
+    if harmless or result.status not in MAY_HAVE_RUN_STATUSES:
         return None
     stays = isinstance(call.decision, RunInSandbox) and tool.side_effect == "local"
     return Effect(
@@ -147,7 +153,7 @@ def digest_of(call: CallState, result: ToolResult) -> str:
     return loop_detection.fingerprint(call.call)
 
 
-def _uncommitted(
+def _without_committed_drafts(
     state: RunState, calls: tuple[CallState, ...], found: dict[str, ToolResult]
 ) -> Iterator[Effect]:
     """Leave out drafts that are committed now: they aren't there any more to be taken back."""
@@ -155,26 +161,26 @@ def _uncommitted(
         call.call.call_id
         for call in calls
         if call.draft is not None and (result := found.get(call.call.call_id)) is not None
-        if result.status in HAPPENED
+        if result.status in MAY_HAVE_RUN_STATUSES
     }
     for effect in state.effects:
         if effect.part or effect.call is None or effect.call.call_id not in committed:
             yield effect
 
 
-def _bounded(effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
+def _limit_effects(effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
     """Keep what undoes the latest effects; of earlier ones only that they happened."""
     found: list[Effect] = []
     taken = 0
     for effect in reversed(effects):
         taken += bounds.size(effect)
-        found.append(effect if taken <= bounds.EFFECTS // 2 else _reduced(effect))
-    return bounds.latest(found[::-1], bounds.EFFECTS)
+        found.append(effect if taken <= bounds.MAX_EFFECTS_BYTES // 2 else _reduce(effect))
+    return bounds.select_latest(found[::-1], bounds.MAX_EFFECTS_BYTES)
 
 
-def _reduced(effect: Effect) -> Effect:
+def _reduce(effect: Effect) -> Effect:
     fewer: dict[str, object] = {
-        "summary": shortened(effect.summary, LONGEST_REDUCED),
+        "summary": shorten(effect.summary, MAX_REDUCED_SUMMARY_CHARS),
         "arguments": None,
         "undo": effect.undo and effect.undo.model_copy(update={"reason": ""}),
         "call": None,
@@ -183,14 +189,14 @@ def _reduced(effect: Effect) -> Effect:
     return effect.model_copy(update=fewer)
 
 
-def _forgotten(state: RunState) -> Iterator[Effect]:
+def _build_forgotten_effects(state: RunState) -> Iterator[Effect]:
     if state.forgotten_effects:
         yield Effect(summary=f"{state.forgotten_effects} earlier changes, which history knows")
     elif state.lost:
         yield Effect(summary="more than is kept, which history knows")
 
 
-def refusal(ruling: Ruling) -> ToolFailure | None:
+def build_refusal(ruling: Ruling) -> ToolFailure | None:
     """Build the result of a call that may not run; null for one that may, or may yet."""
     match ruling:
         case Refused():
@@ -215,7 +221,7 @@ def refusal(ruling: Ruling) -> ToolFailure | None:
             return None
 
 
-def denied(call: AnyCall, kind: ErrorType, reason: str, *actions: str) -> ToolFailure:
+def build_denial(call: AnyCall, kind: ErrorType, reason: str, *actions: str) -> ToolFailure:
     """Build the result of a call that people, or the lack of their word, kept from running."""
     return ToolFailure(
         status="denied",
@@ -227,22 +233,22 @@ def denied(call: AnyCall, kind: ErrorType, reason: str, *actions: str) -> ToolFa
     )
 
 
-UNSEEABLE = "is too large to be shown whole to the person who would decide"
+TOO_LARGE_TO_SHOW = "is too large to be shown whole to the person who would decide"
 
 
-def too_large_to_show(call: AnyCall, what: str) -> ToolFailure:
+def build_too_large_denial(call: AnyCall, what: str) -> ToolFailure:
     """Build the result of a call of which somebody would have to approve what they can't see."""
-    return denied(
+    return build_denial(
         call,
         "permission_denied",
-        f"{what} {UNSEEABLE}",
+        f"{what} {TOO_LARGE_TO_SHOW}",
         "ask for less at once",
     )
 
 
-def no_room(call: AnyCall) -> ToolFailure:
+def build_no_room_denial(call: AnyCall) -> ToolFailure:
     """Build the result of a call that isn't run, because those before it brought too much."""
-    return denied(
+    return build_denial(
         call,
         "permission_denied",
         "not run: the other calls of this turn brought more than there is room for",
@@ -250,16 +256,16 @@ def no_room(call: AnyCall) -> ToolFailure:
     )
 
 
-def answered(call: AnyCall, text: str) -> ToolSuccess:
+def build_answer(call: AnyCall, text: str) -> ToolSuccess:
     """Build the result of a question: the words of the person who answered."""
     return ToolSuccess(
         call_id=call.call_id, name=call.name, summary=text[:200], data={"answer": text}
     )
 
 
-def unasked(call: AnyCall) -> ToolFailure:
+def build_question_denial(call: AnyCall) -> ToolFailure:
     """Build the result of a question in a part of a run whose guardrails look at the answers."""
-    return denied(
+    return build_denial(
         call,
         "permission_denied",
         "nobody is asked here: this is a part of a run whose guardrails look at people's words",
@@ -268,7 +274,7 @@ def unasked(call: AnyCall) -> ToolFailure:
     )
 
 
-def draft_only(call: AnyCall, draft_id: str, summary: str, data: JsonValue) -> ToolSuccess:
+def build_draft_result(call: AnyCall, draft_id: str, summary: str, data: JsonValue) -> ToolSuccess:
     """Build the result of a call of which nothing but the draft was to run."""
     return ToolSuccess(
         call_id=call.call_id,
@@ -278,7 +284,7 @@ def draft_only(call: AnyCall, draft_id: str, summary: str, data: JsonValue) -> T
     )
 
 
-def found(answer: ToolResult) -> Reconciled | None:
+def parse_reconciliation(answer: ToolResult) -> Reconciled | None:
     """Read what a tool that reconciles found out; what can't be read tells nothing."""
     if isinstance(answer, ToolFailure):
         return None
@@ -288,7 +294,7 @@ def found(answer: ToolResult) -> Reconciled | None:
         return None
 
 
-def happened(call: AnyCall, finder: str, data: JsonValue) -> ToolSuccess:
+def build_reconciled_success(call: AnyCall, finder: str, data: JsonValue) -> ToolSuccess:
     """Build the result of a call whose answer was lost, and that is known to have happened."""
     return ToolSuccess(
         call_id=call.call_id,

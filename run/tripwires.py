@@ -10,20 +10,20 @@ from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.transcript import UserTurn
 from holdfast.run import answers, approvals, escalations, gates, requests, tool_results
 from holdfast.run.limits import loop_detection
-from holdfast.run.summaries import shortened, spelled
-from holdfast.run.transcript import appended, halted
+from holdfast.run.summaries import render_call, shorten
+from holdfast.run.transcript import append_items, halt
 
-LONGEST_NOTICE = 4_000
+MAX_NOTICE_CHARS = 4_000
 """Characters that a model reads of what was found about its answer."""
 
-LONGEST_DETAIL = 2_000
+MAX_DETAIL_CHARS = 2_000
 """Characters of why a run was blocked, with what couldn't be taken back."""
 
 STRICTNESS: tuple[OnTrip, ...] = ("block", "deny", "retry", "ask")
 """Where several tripped, the first of these counts: what a person approves is one objection."""
 
 
-def first(verdicts: Iterable[GuardrailVerdict]) -> GuardrailVerdict | None:
+def find_tripwire(verdicts: Iterable[GuardrailVerdict]) -> GuardrailVerdict | None:
     """Return the first tripwire."""
     return next((verdict for verdict in verdicts if verdict.tripwire_triggered), None)
 
@@ -34,13 +34,13 @@ def after_turn(state: RunState, verdicts: tuple[GuardrailVerdict, ...], now: dat
         return state
     tripped = _strictest_first(state, verdicts)
     firm = [one for one in tripped if _on_trip(state, one) != "ask"]
-    if any(gates.spec(state, one.guardrail).layer == "post_action" for one in firm):
-        state = answers.withheld(state, firm[0])
+    if any(gates.find_spec(state, one.guardrail).layer == "post_action" for one in firm):
+        state = answers.withhold(state, firm[0])
     elif firm:
-        return blocked(state, firm[0])
+        return block(state, firm[0])
     for verdict in tripped[len(firm) :]:
         if state.outcome is None:
-            state = _asked(state, (verdict,), now)
+            state = _open_review(state, (verdict,), now)
     return state
 
 
@@ -54,19 +54,19 @@ def after_calls(
     if state.outcome is not None:
         return state
     for call in batch:
-        fresh = requests.call(state, call.call.call_id)
-        state = requests.replaced(state, fresh.model_copy(update={"guarded": True}))
+        fresh = requests.find_call(state, call.call.call_id)
+        state = requests.replace_call(state, fresh.model_copy(update={"guarded": True}))
         about = [one for one in verdicts if one.call_id == call.call.call_id]
-        tripped = _unapproved(state, _strictest_first(state, about))
+        tripped = _select_unapproved_tripwires(state, _strictest_first(state, about))
         if not tripped:
             continue
         match _on_trip(state, tripped[0]):
             case "ask":
-                state = _asked(state, tripped, now)
+                state = _open_review(state, tripped, now)
             case "block":
-                return blocked(state, tripped[0])
+                return block(state, tripped[0])
             case _:
-                state = requests.replaced(state, _denied(fresh, tripped[0]))
+                state = requests.replace_call(state, _deny(fresh, tripped[0]))
     return state
 
 
@@ -77,16 +77,16 @@ def after_answer(
     if state.candidate is None:
         return state
     for verdict in verdicts:
-        state = state.model_copy(update={"signals": state.signals.updated(verdict.signals)})
+        state = state.model_copy(update={"signals": state.signals.merge(verdict.signals)})
     tripped = _strictest_first(state, verdicts)
     if not tripped:
-        return answers.cleared(state, gate)
+        return answers.pass_gate(state, gate)
     if gate == "acceptance":
-        return sent_back(state, tripped, now)
+        return reject_answer(state, tripped, now)
     if _on_trip(state, tripped[0]) == "ask":
         # Asked before it is cleared: what is cleared and waits for nobody is out.
-        return answers.cleared(_asked(state, tripped, now), gate)
-    return answers.withheld(state, tripped[0])
+        return answers.pass_gate(_open_review(state, tripped, now), gate)
+    return answers.withhold(state, tripped[0])
 
 
 def after_compensation(state: RunState, undone: Compensation) -> RunState:
@@ -94,33 +94,35 @@ def after_compensation(state: RunState, undone: Compensation) -> RunState:
     verdict = state.tripped
     if verdict is None:
         return state
-    approved = gates.without_guardrails(state)
-    state = tool_results.taken_back(state, undone).model_copy(
+    approved = gates.select_run_approvals(state)
+    state = tool_results.record_compensation(state, undone).model_copy(
         update={"tripped": None, "reviewed": approved}
     )
     if _on_trip(state, verdict) != "retry":
-        return blocked(state, verdict)
+        return block(state, verdict)
     if state.output_retries >= state.agent.max_output_retries:
         if state.checkpoint is not None:
-            return escalations.dead_end(state, f"guardrail {verdict.guardrail}: {verdict.reason}")
-        return blocked(state, verdict)
-    state = _retried(state.model_copy(update={"output_retries": state.output_retries + 1}))
+            return escalations.end_approach(
+                state, f"guardrail {verdict.guardrail}: {verdict.reason}"
+            )
+        return block(state, verdict)
+    state = _count_retry(state.model_copy(update={"output_retries": state.output_retries + 1}))
     bound = "; ".join((verdict.reason, *verdict.constraints))
     text = (
         f"The guardrail {verdict.guardrail} held this back: {bound}\n"
-        f"{_taken_back(undone)}Try again, and keep to this."
+        f"{_describe_compensation(undone)}Try again, and keep to this."
     )
-    return appended(state, UserTurn(text=text[:LONGEST_NOTICE], origin="constraint"))
+    return append_items(state, UserTurn(text=text[:MAX_NOTICE_CHARS], origin="constraint"))
 
 
-def _taken_back(undone: Compensation) -> str:
+def _describe_compensation(undone: Compensation) -> str:
     """Tell the model what of its work is gone, so that it does it again if it must."""
     if not undone.undone:
         return ""
-    return f"This was taken back: {shortened('; '.join(undone.undone), LONGEST_NOTICE // 2)}\n"
+    return f"This was taken back: {shorten('; '.join(undone.undone), MAX_NOTICE_CHARS // 2)}\n"
 
 
-def blocked(state: RunState, verdict: GuardrailVerdict) -> RunState:
+def block(state: RunState, verdict: GuardrailVerdict) -> RunState:
     """End the run because a tripwire was triggered."""
     lost = state.compensation.not_undone if state.compensation else ()
     stop = Stop(
@@ -128,52 +130,56 @@ def blocked(state: RunState, verdict: GuardrailVerdict) -> RunState:
         detail=f"guardrail {verdict.guardrail}, subject {verdict.subject[:16]}",
         next_safe_action="read the reason; change the task or the guardrail, then start again",
     )
-    return halted(state, with_losses(stop, lost), "blocked")
+    return halt(state, with_losses(stop, lost), "blocked")
 
 
 def with_losses(stop: Stop, lost: tuple[str, ...]) -> Stop:
     """Name what couldn't be taken back beside why a run ended."""
     detail = f"{stop.detail}; could not be undone: {'; '.join(lost)}" if lost else stop.detail
-    return stop.model_copy(update={"detail": shortened(detail, LONGEST_DETAIL)})
+    return stop.model_copy(update={"detail": shorten(detail, MAX_DETAIL_CHARS)})
 
 
-def sent_back(state: RunState, verdicts: tuple[GuardrailVerdict, ...], now: datetime) -> RunState:
+def reject_answer(
+    state: RunState, verdicts: tuple[GuardrailVerdict, ...], now: datetime
+) -> RunState:
     """Tell the model which checks its answer failed; too many such answers end the approach."""
     found = "\n".join(f"{one.guardrail}: {one.reason}" for one in verdicts)
     state = state.model_copy(update={"revisions": state.revisions + 1, "candidate": None})
     backtracking = state.agent.backtracking
     if backtracking is not None and state.revisions > backtracking.revisions:
-        return escalations.dead_end(state, f"acceptance checks failed: {found}")
+        return escalations.end_approach(state, f"acceptance checks failed: {found}")
     failures = state.ledger.failures_in_a_row + 1
-    ledger = _retried(state).ledger.model_copy(update={"failures_in_a_row": failures})
+    ledger = _count_retry(state).ledger.model_copy(update={"failures_in_a_row": failures})
     state = state.model_copy(update={"ledger": ledger})
     text = f"This answer was not accepted. Mend it and answer again. What the checks say:\n{found}"
-    state = appended(state, UserTurn(text=text[:LONGEST_NOTICE], origin="findings"))
-    stop = loop_detection.failing(state.agent.budget, ledger)
+    state = append_items(state, UserTurn(text=text[:MAX_NOTICE_CHARS], origin="findings"))
+    stop = loop_detection.check_failures(state.agent.budget, ledger)
     if stop is None:
         return state
-    return escalations.given_up(state, stop.model_copy(update={"detail": found}), now)
+    return escalations.give_up(state, stop.model_copy(update={"detail": found}), now)
 
 
-def _asked(state: RunState, tripped: tuple[GuardrailVerdict, ...], now: datetime) -> RunState:
+def _open_review(
+    state: RunState, tripped: tuple[GuardrailVerdict, ...], now: datetime
+) -> RunState:
     """Ask people about one subject, with all that was found about it."""
-    verdict, spec = tripped[0], gates.spec(state, tripped[0].guardrail)
+    verdict, spec = tripped[0], gates.find_spec(state, tripped[0].guardrail)
     call = None
     if spec.layer == "pre_execution":
-        call = requests.call(state, verdict.call_id).call
-        text = spelled(call)
+        call = requests.find_call(state, verdict.call_id).call
+        text = render_call(call)
     elif verdict.call_id:
         text = gates.text_of_call(state, verdict.call_id)
     elif state.candidate is not None:
         text = state.candidate.text
     else:
         text = gates.text_of(state, verdict.subject)
-    matter = approvals.of_tripwires(state, tripped, text, call)
-    return approvals.asked(state, matter, spec.review or state.agent.review, now)
+    matter = approvals.build_tripwire_subject(state, tripped, text, call)
+    return approvals.open_review(state, matter, spec.review or state.agent.review, now)
 
 
-def _denied(call: CallState, verdict: GuardrailVerdict) -> CallState:
-    failure = tool_results.denied(
+def _deny(call: CallState, verdict: GuardrailVerdict) -> CallState:
+    failure = tool_results.build_denial(
         call.call,
         "permission_denied",
         f"guardrail {verdict.guardrail}: {verdict.reason}",
@@ -183,7 +189,7 @@ def _denied(call: CallState, verdict: GuardrailVerdict) -> CallState:
     return call.model_copy(update={"guarded": True, "result": failure})
 
 
-def _unapproved(
+def _select_unapproved_tripwires(
     state: RunState, tripped: tuple[GuardrailVerdict, ...]
 ) -> tuple[GuardrailVerdict, ...]:
     """Leave out what only asks, and to which people have said yes: a wait doesn't undo that."""
@@ -194,13 +200,13 @@ def _unapproved(
     )
 
 
-def _retried(state: RunState) -> RunState:
+def _count_retry(state: RunState) -> RunState:
     ledger = state.ledger.model_copy(update={"retries": state.ledger.retries + 1})
     return state.model_copy(update={"ledger": ledger})
 
 
 def _on_trip(state: RunState, verdict: GuardrailVerdict) -> OnTrip:
-    return gates.spec(state, verdict.guardrail).on_trip
+    return gates.find_spec(state, verdict.guardrail).on_trip
 
 
 def _strictest_first(

@@ -14,14 +14,14 @@ from holdfast.contracts.transcript import UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import answers, escalations, tool_calls, tool_results
 from holdfast.run.limits import budgets, fallback, loop_detection
-from holdfast.run.tool_results import draft_only, too_large_to_show
-from holdfast.run.transcript import appended, closing
+from holdfast.run.tool_results import build_draft_result, build_too_large_denial
+from holdfast.run.transcript import append_items, build_tool_turn
 
-KEPT_UNRESOLVED = 100
+KEEP_LAST_UNRESOLVED_CALLS = 100
 """Calls whose outcome nobody knows and that are denied by name; beyond them a person is asked."""
 
 
-def opened(
+def start_run(
     run: RunInput,
     agent: AgentSnapshot,
     now: datetime,
@@ -32,9 +32,9 @@ def opened(
 ) -> RunState:
     """Begin a run: the goal is the first item of its transcript."""
     if run.budget is not None:
-        agent = agent.model_copy(update={"budget": agent.budget.changed_by(run.budget)})
+        agent = agent.model_copy(update={"budget": agent.budget.with_changes(run.budget)})
     if run.ceiling is not None:
-        lower = budgets.within(agent.budget, run.ceiling)
+        lower = budgets.cap_limits(agent.budget, run.ceiling)
         agent = agent.model_copy(update={"budget": lower})
     brief = RunMetadata.model_validate(run.model_dump())
     state = RunState(
@@ -47,17 +47,17 @@ def opened(
         ceiling=run.ceiling,
         known=run.known,
     )
-    return appended(state, UserTurn(text=run.input))
+    return append_items(state, UserTurn(text=run.input))
 
 
-def before_model(state: RunState) -> RunState:
+def append_steering(state: RunState) -> RunState:
     """Put what people said meanwhile behind the transcript, where the model will read it."""
     if not state.steers or state.paused:
         return state
-    return appended(state, *state.steers).model_copy(update={"steers": ()})
+    return append_items(state, *state.steers).model_copy(update={"steers": ()})
 
 
-def model_call(state: RunState, model: str, *, without_tools: bool = False) -> ModelCall:
+def build_model_call(state: RunState, model: str, *, without_tools: bool = False) -> ModelCall:
     """Build the input of `call_model`: only what the model hasn't seen yet."""
     left = len(state.agent.models) - state.model_index - 1
     hosted = bool(state.agent.hosted)
@@ -80,7 +80,7 @@ def model_call(state: RunState, model: str, *, without_tools: bool = False) -> M
         without_tools=without_tools,
         unheard=state.unheard,
         calls_left=budgets.calls_left(state.agent.budget, state.ledger) if hosted else None,
-        patience=fallback.patience(state.agent.fallback, models_left=left),
+        patience=fallback.compute_max_wait(state.agent.fallback, models_left=left),
     )
 
 
@@ -103,7 +103,7 @@ def after_tools(
         for call in ran
         if call.result is None
         and (result := found.get(call.call.call_id)) is not None
-        and _may_have_happened(state, call, result)
+        and _has_unknown_effect(state, call, result)
         and (digest := tool_results.digest_of(call, result))
     )
     calls = tuple(
@@ -115,14 +115,14 @@ def after_tools(
     fresh = {
         "calls": calls,
         "ledger": ledger,
-        "releases": _unused(state, calls, found),
+        "releases": _select_remaining_releases(state, calls, found),
     }
-    state = tool_results.remembered(state.model_copy(update=fresh), ran, results)
-    state = _with_unresolved(state, unresolved)
-    return settled(state, now)
+    state = tool_results.record(state.model_copy(update=fresh), ran, results)
+    state = _with_unresolved_calls(state, unresolved)
+    return close_turn_if_complete(state, now)
 
 
-def _unused(
+def _select_remaining_releases(
     state: RunState, calls: tuple[CallState, ...], found: dict[str, ToolResult]
 ) -> tuple[Review, ...]:
     """Return the approved reviews that still have something to release."""
@@ -136,7 +136,7 @@ def _unused(
     )
 
 
-def settled(state: RunState, now: datetime) -> RunState:
+def close_turn_if_complete(state: RunState, now: datetime) -> RunState:
     """Close the turn when each of its calls has its one result."""
     results = tuple(call.result for call in state.calls if call.result is not None)
     if not results or len(results) < len(state.calls):
@@ -144,30 +144,30 @@ def settled(state: RunState, now: datetime) -> RunState:
     ledger = state.ledger
     for result in results:
         ledger = loop_detection.count_result(ledger, result)
-    turn = closing(state, results)
+    turn = build_tool_turn(state, results)
     if state.agent.budget.max_result_chars is not None:
         read = ledger.result_chars + len(turn.model_dump_json(exclude={"filled"}))
         ledger = ledger.model_copy(update={"result_chars": read})
-    state = appended(state.model_copy(update={"calls": (), "ledger": ledger}), turn)
-    stop = loop_detection.failing(state.agent.budget, ledger)
-    return state if stop is None else escalations.given_up(state, stop, now)
+    state = append_items(state.model_copy(update={"calls": (), "ledger": ledger}), turn)
+    stop = loop_detection.check_failures(state.agent.budget, ledger)
+    return state if stop is None else escalations.give_up(state, stop, now)
 
 
-def waited(state: RunState, time: timedelta) -> RunState:
+def add_waiting_time(state: RunState, time: timedelta) -> RunState:
     """Count time that people took: no limit on work includes it."""
     ledger = state.ledger
     fresh = ledger.model_copy(update={"waited": ledger.waited + time.total_seconds()})
     return state.model_copy(update={"ledger": fresh})
 
 
-def suspended(state: RunState, *, on: bool) -> RunState:
+def set_suspension(state: RunState, *, on: bool) -> RunState:
     """Hold the run before its next step, or let it go on."""
     return state.model_copy(update={"suspended": on})
 
 
-def result(state: RunState, *, has_parent: bool = False) -> RunResult:
+def build_result(state: RunState, *, has_parent: bool = False) -> RunResult:
     """Build the result of a run that is over."""
-    done, unresolved = tool_results.standing(state, whole=has_parent)
+    done, unresolved = tool_results.split_by_outcome(state, whole=has_parent)
     return RunResult(
         status=state.outcome or "failed",
         answer=state.answer,
@@ -175,10 +175,10 @@ def result(state: RunState, *, has_parent: bool = False) -> RunResult:
         stop=state.stop,
         steps=state.ledger.steps,
         usage=state.ledger.usage.summary,
-        provider_state=_shown(state.provider_state) or None,
+        provider_state=_drop_private_keys(state.provider_state) or None,
         confidence=state.confidence,
         model=state.model,
-        attempts=answers.approaches(state),
+        attempts=answers.redact_approaches(state),
         compensation=state.compensation,
         effects=done,
         unresolved=unresolved,
@@ -200,36 +200,38 @@ def _after_tool(state: RunState, call: CallState, result: ToolResult) -> CallSta
         data=result.data,
     )
     shown = sum(bounds.size(one.draft) for one in state.calls if one is not call and one.draft)
-    if result.cut or shown + bounds.size(draft) > bounds.DRAFTS:
-        failure = too_large_to_show(call.call, f"what {drafting.draft} prepared")
+    if result.cut or shown + bounds.size(draft) > bounds.MAX_DRAFTS_BYTES:
+        failure = build_too_large_denial(call.call, f"what {drafting.draft} prepared")
         return call.model_copy(update={"result": failure})
     if drafting.then == "approval":
         # Whatever was approved before, this draft wasn't shown.
         return call.model_copy(
             update={"draft": draft, "ruling": None, "approvals": (), "guarded": False}
         )
-    drafted = draft_only(call.call, draft.draft_id, draft.summary, draft.data)
+    drafted = build_draft_result(call.call, draft.draft_id, draft.summary, draft.data)
     return call.model_copy(update={"draft": draft, "result": drafted})
 
 
-def _with_unresolved(state: RunState, fresh: tuple[str, ...]) -> RunState:
+def _with_unresolved_calls(state: RunState, fresh: tuple[str, ...]) -> RunState:
     """Keep the latest writes of unknown outcome; that one was dropped is never forgotten."""
     every = tuple(dict.fromkeys((*state.unresolved, *fresh)))
-    lost = state.lost or len(every) > KEPT_UNRESOLVED
-    return state.model_copy(update={"unresolved": every[-KEPT_UNRESOLVED:], "lost": lost})
+    lost = state.lost or len(every) > KEEP_LAST_UNRESOLVED_CALLS
+    return state.model_copy(
+        update={"unresolved": every[-KEEP_LAST_UNRESOLVED_CALLS:], "lost": lost}
+    )
 
 
-def _may_have_happened(state: RunState, call: CallState, result: ToolResult) -> bool:
+def _has_unknown_effect(state: RunState, call: CallState, result: ToolResult) -> bool:
     """Whether nobody knows of a call that may have changed something outside the workspace."""
     if result.status != "outcome_unknown":
         return False
-    tool = state.agent.tool(call.call.name)
+    tool = state.agent.find_tool(call.call.name)
     if tool is not None and isinstance(call.ruling, Decided):
-        tool = tool.ruled(call.ruling.risk, reaches_out=call.ruling.reaches_out)
+        tool = tool.with_risk(call.ruling.risk, reaches_out=call.ruling.reaches_out)
     return tool is None or tool.side_effect != "local"
 
 
-def _shown(provider_state: JsonObject) -> JsonObject:
+def _drop_private_keys(provider_state: JsonObject) -> JsonObject:
     """Leave out what an adapter keeps for itself."""
     shown: JsonObject = {}
     for provider, kept in provider_state.items():
@@ -239,16 +241,16 @@ def _shown(provider_state: JsonObject) -> JsonObject:
     return shown
 
 
-def billed(state: RunState, reply: ModelReply) -> RunState:
+def charge(state: RunState, reply: ModelReply) -> RunState:
     """Count what a reply used, and what the attempts before it did."""
-    state = billed_failure(state, reply.failed_usage or CallUsage())
+    state = charge_failed_usage(state, reply.failed_usage or CallUsage())
     hosted = sum(part.kind == "hosted_call" for part in reply.parts)
-    ledger = budgets.counted(state.ledger, reply.usage)
+    ledger = budgets.after_model_call(state.ledger, reply.usage)
     ledger = ledger.model_copy(update={"hosted_calls": ledger.hosted_calls + hosted})
     return state.model_copy(update={"ledger": ledger})
 
 
-def billed_failure(state: RunState, used: CallUsage) -> RunState:
+def charge_failed_usage(state: RunState, used: CallUsage) -> RunState:
     """Count what attempts without a reply used up."""
     ledger = state.ledger.model_copy(
         update={

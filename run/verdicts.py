@@ -6,10 +6,10 @@ from holdfast.contracts.approvals import (
     AnswerSignal,
     ApprovalRequest,
     ApprovalSignal,
-    Code,
     Escalation,
     Message,
     MessageOutcome,
+    OutcomeCode,
     Question,
     RefusedMessage,
     Request,
@@ -19,9 +19,9 @@ from holdfast.contracts.approvals import (
 )
 from holdfast.contracts.state import RunState
 from holdfast.run import approvals, escalations, requests, tool_results
-from holdfast.run.transcript import halted
+from holdfast.run.transcript import halt
 
-KEPT_REFUSALS = 20
+KEEP_LAST_REFUSALS = 20
 """How many refused messages the state keeps; history has them all."""
 
 
@@ -36,28 +36,28 @@ def after_verdict(
     """
     request = requests.find(state, message.request_id)
     if verdict.accepted and (request is None or request.expires_at <= now):
-        late: Code = "closed" if request is None else "expired"
+        late: OutcomeCode = "closed" if request is None else "expired"
         why = f"the request has just {late}"
         verdict = Verdict(accepted=False, request_id=message.request_id, reason=why, code=late)
     if request is None or not verdict.accepted:
         sender = message.approver if isinstance(message, ApprovalSignal) else ""
-        state = refused(state, _SIGNALS[type(message)], verdict, now, sender=sender)
-        return state, _told(verdict)
+        state = record_refusal(state, _SIGNALS[type(message)], verdict, now, sender=sender)
+        return state, _build_outcome(verdict)
     match message, request:
         case ApprovalSignal(), ApprovalRequest():
-            state = _decided(state, message, verdict, request, now)
+            state = _after_decision(state, message, verdict, request, now)
         case AnswerSignal(), Question():
-            state = _answered(state, message, request, now)
+            state = _after_answer(state, message, request, now)
         case ApprovalSignal(), Review():
-            state = approvals.decided(state, message, verdict, request, now)
+            state = approvals.after_decision(state, message, verdict, request, now)
         case ResolutionSignal(), Escalation():
-            state = escalations.resolved(state, message, request, now)
+            state = escalations.after_resolution(state, message, request, now)
         case _:
             raise AssertionError(f"{verdict} accepts what doesn't fit")
-    return state, _told(verdict)
+    return state, _build_outcome(verdict)
 
 
-def due(request: Request) -> datetime:
+def next_deadline(request: Request) -> datetime:
     """Say when a request changes if nobody decides: it goes to a second group, or expires."""
     if not isinstance(request, ApprovalRequest | Review) or request.escalated_at is not None:
         return request.expires_at
@@ -67,53 +67,53 @@ def due(request: Request) -> datetime:
     return min(request.requested_at + timedelta(seconds=after), request.expires_at)
 
 
-def passed_on(state: RunState, now: datetime) -> tuple[ApprovalRequest | Review, ...]:
+def select_for_escalation(state: RunState, now: datetime) -> tuple[ApprovalRequest | Review, ...]:
     """Return the requests that go to a second group now, because the first let time pass."""
     return tuple(
         request
         for request in state.requests
         if isinstance(request, ApprovalRequest | Review)
-        and due(request) <= now < request.expires_at
+        and next_deadline(request) <= now < request.expires_at
     )
 
 
-def overdue(state: RunState, now: datetime) -> RunState:
+def after_timeout(state: RunState, now: datetime) -> RunState:
     """Take what time did: a second group may decide too, calls are denied, an escalation stops."""
-    for request in passed_on(state, now):
-        state = requests.changed(state, request.model_copy(update={"escalated_at": now}))
-    return expired(state, now)
+    for request in select_for_escalation(state, now):
+        state = requests.replace_request(state, request.model_copy(update={"escalated_at": now}))
+    return expire_requests(state, now)
 
 
-def expired(state: RunState, now: datetime) -> RunState:
+def expire_requests(state: RunState, now: datetime) -> RunState:
     """Close what nobody decided in time: calls are denied, an escalated run stops."""
     for request in state.requests:
         if request.expires_at > now:
             continue
-        state = requests.closed(state, request, "expired", now)
+        state = requests.close_request(state, request, "expired", now)
         if isinstance(request, Escalation):
-            return halted(state, escalations.unresolved(request, "nobody resolved it in time"))
+            return halt(state, escalations.build_stop(request, "nobody resolved it in time"))
         if isinstance(request, Review):
-            state = approvals.refused(state, request, "nobody decided in time")
+            state = approvals.after_refusal(state, request, "nobody decided in time")
             if state.outcome is not None:
                 return state
             continue
-        call = requests.call(state, request.call_id)
+        call = requests.find_call(state, request.call_id)
         reason = f"nobody decided {request.request_id} until {request.expires_at:%Y-%m-%d %H:%M}"
-        failure = tool_results.denied(
+        failure = tool_results.build_denial(
             call.call, "approval_required", reason, "ask for it again", "go on without"
         )
-        state = requests.replaced(state, call.model_copy(update={"result": failure}))
+        state = requests.replace_call(state, call.model_copy(update={"result": failure}))
     return state
 
 
-def withdrawn(state: RunState, now: datetime) -> RunState:
+def withdraw_requests(state: RunState, now: datetime) -> RunState:
     """Close what waits for people when its run is cancelled: there is nothing left to decide."""
     for request in state.requests:
-        state = requests.closed(state, request, "withdrawn", now)
+        state = requests.close_request(state, request, "withdrawn", now)
     return state
 
 
-def refused(
+def record_refusal(
     state: RunState, signal: str, disposition: MessageOutcome, now: datetime, *, sender: str = ""
 ) -> RunState:
     """Keep a message that changed nothing."""
@@ -127,7 +127,7 @@ def refused(
     )
     return state.model_copy(
         update={
-            "refused": (*state.refused, entry)[-KEPT_REFUSALS:],
+            "refused": (*state.refused, entry)[-KEEP_LAST_REFUSALS:],
             "refused_total": state.refused_total + 1,
         }
     )
@@ -136,40 +136,40 @@ def refused(
 _SIGNALS = {ApprovalSignal: "approval", AnswerSignal: "answer", ResolutionSignal: "resolution"}
 
 
-def _decided(
+def _after_decision(
     state: RunState,
     message: ApprovalSignal,
     verdict: Verdict,
     request: ApprovalRequest,
     now: datetime,
 ) -> RunState:
-    call = requests.call(state, request.call_id)
+    call = requests.find_call(state, request.call_id)
     if message.decision == "reject":
         by = verdict.approver or message.approver
-        reason = approvals.rejection(state, message, by)
-        failure = tool_results.denied(
+        reason = approvals.describe_rejection(state, message, by)
+        failure = tool_results.build_denial(
             call.call, "permission_denied", reason, "do without it", "ask the user"
         )
-        state = requests.replaced(state, call.model_copy(update={"result": failure}))
-        return requests.closed(state, request, "rejected", now)
-    request = approvals.given(request, message, verdict, now)
+        state = requests.replace_call(state, call.model_copy(update={"result": failure}))
+        return requests.close_request(state, request, "rejected", now)
+    request = approvals.with_approval(request, message, verdict, now)
     if len(request.approvals) < request.count:
-        return requests.changed(state, request)
+        return requests.replace_request(state, request)
     enough = call.model_copy(update={"approvals": request.approvals})
-    state = requests.replaced(state, enough)
-    return requests.closed(state, request, "approved", now)
+    state = requests.replace_call(state, enough)
+    return requests.close_request(state, request, "approved", now)
 
 
-def _answered(
+def _after_answer(
     state: RunState, message: AnswerSignal, request: Question, now: datetime
 ) -> RunState:
-    call = requests.call(state, request.call_id)
-    answer = tool_results.answered(call.call, message.text)
-    state = requests.replaced(state, call.model_copy(update={"result": answer}))
-    return requests.closed(state, request, "answered", now)
+    call = requests.find_call(state, request.call_id)
+    answer = tool_results.build_answer(call.call, message.text)
+    state = requests.replace_call(state, call.model_copy(update={"result": answer}))
+    return requests.close_request(state, request, "answered", now)
 
 
-def _told(verdict: Verdict) -> MessageOutcome:
+def _build_outcome(verdict: Verdict) -> MessageOutcome:
     """Return what a sender is told: the verdict without what it is proved by."""
     return MessageOutcome(
         accepted=verdict.accepted,

@@ -126,7 +126,7 @@ def a_state(
 ) -> RunState:
     """A run that has just begun, of an agent with these changes."""
     given = RunInput.model_validate({"agent": "it", "input": goal, **(run or {})})
-    return turns.opened(given, an_agent(**agent), NOW, **IDS)
+    return turns.start_run(given, an_agent(**agent), NOW, **IDS)
 
 
 def asked_for(*calls: AnyCall, state: RunState | None = None) -> RunState:

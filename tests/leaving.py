@@ -13,7 +13,7 @@ from temporalio.worker import (
     ExecuteActivityInput,
 )
 
-from holdfast.activities.redaction import Redaction
+from holdfast.activities.redaction import RedactionInterceptor
 from holdfast.tools.redaction import Redactor
 
 
@@ -49,7 +49,7 @@ async def leaving(
     """Run an activity in its surroundings, and return the payload that leaves it."""
 
     async def run() -> Payload:
-        intercepted = Redaction(redactor).intercept_activity(_Inside())
+        intercepted = RedactionInterceptor(redactor).intercept_activity(_Inside())
         intercepted.init(_Outside(environment))
         asked = ExecuteActivityInput(fn=work, args=arguments, executor=None, headers={})
         left = await intercepted.execute_activity(asked)

@@ -141,7 +141,7 @@ class Runs:
         self, app: App, *, cached_transcripts: int = 256, client: Client | None = None
     ) -> AsyncGenerator[None]:
         """Have a worker for *app* while the block lasts: the product's own."""
-        async with worker.working(
+        async with worker.run_worker(
             client or self.client,
             app,
             task_queue=self.queue,

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from holdfast.contracts.tools import ArtifactRef, ToolInvocation
 
-LONGEST_NAME = 100
+MAX_NAME_CHARS = 100
 """Characters; file systems end at 255 bytes."""
 
 
@@ -31,11 +31,11 @@ class FileArtifacts:
 
     def keep(self, invocation: ToolInvocation, content: bytes) -> ArtifactRef:
         # Ids come from outside: quoted, no id can lead out of the folder.
-        run = self._folder / quoted(invocation.first_execution_run_id)
+        run = self._folder / as_file_name(invocation.first_execution_run_id)
         run.mkdir(parents=True, exist_ok=True)
         # A quoted id has no dot: no id of a call is the name of another call's draft.
         purpose = "" if invocation.purpose == "call" else f".{invocation.purpose}"
-        path = run / f"{quoted(invocation.call_id)}{purpose}.json"
+        path = run / f"{as_file_name(invocation.call_id)}{purpose}.json"
         partial = path.with_suffix(".partial")
         try:
             partial.write_bytes(content)
@@ -50,9 +50,9 @@ class FileArtifacts:
         )
 
 
-def quoted(name: str) -> str:
+def as_file_name(name: str) -> str:
     """Turn an id into the name of a file or folder: it can't lead anywhere else, nor collide."""
     safe = quote(name, safe="").replace(".", "%2E")
-    if len(safe) <= LONGEST_NAME:
+    if len(safe) <= MAX_NAME_CHARS:
         return safe
-    return f"{safe[:LONGEST_NAME]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+    return f"{safe[:MAX_NAME_CHARS]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"

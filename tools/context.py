@@ -7,19 +7,21 @@ from typing import NoReturn
 from pydantic import JsonValue
 from pydantic_core import to_json
 
-from holdfast.contracts.bounds import LEVELS, readable
+from holdfast.contracts.bounds import MAX_JSON_DEPTH, is_readable_json
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.tools import ToolInvocation
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest, request
 
-UNREADABLE_REPORT = f"a report is left out: nested more than {LEVELS} deep, or not to be read"
+UNREADABLE_REPORT = (
+    f"a report is left out: nested more than {MAX_JSON_DEPTH} deep, or not to be read"
+)
 
 SecretSource = Callable[[str], str]
 Heartbeat = Callable[[JsonValue], None]
-Asking = Callable[[HttpRequest], HttpAnswer]
+HttpSender = Callable[[HttpRequest], HttpAnswer]
 
 
-def no_way_out(_: HttpRequest) -> NoReturn:
+def refuse_network(_: HttpRequest) -> NoReturn:
     """Refuse to ask anybody: outside the sandbox a tool has the network itself."""
     raise HoldfastError(
         "ctx.http works only in the sandbox: declare the tool with sandboxed=True, or use an HTTP "
@@ -48,7 +50,7 @@ class ToolContext:
     done: JsonValue
     _secret: SecretSource
     _heartbeat: Heartbeat
-    _ask: Asking
+    _ask: HttpSender
 
     @classmethod
     def of(
@@ -56,7 +58,7 @@ class ToolContext:
         invocation: ToolInvocation,
         secret: SecretSource,
         heartbeat: Heartbeat,
-        ask: Asking = no_way_out,
+        ask: HttpSender = refuse_network,
     ) -> "ToolContext":
         """Build the context of one call."""
         return cls(
@@ -79,7 +81,7 @@ class ToolContext:
 
     def heartbeat(self, progress: JsonValue = None) -> None:
         """Report progress. That the tool is alive is reported without it."""
-        self._heartbeat(_written(progress))
+        self._heartbeat(_replace_unreadable(progress))
 
     def http(
         self,
@@ -97,10 +99,10 @@ class ToolContext:
         return self._ask(request(method, url, headers, body))
 
 
-def _written(progress: JsonValue) -> JsonValue:
+def _replace_unreadable(progress: JsonValue) -> JsonValue:
     """Leave out a report that no process could hand on to another."""
     try:
-        fits = readable(to_json(progress, serialize_unknown=True))
+        fits = is_readable_json(to_json(progress, serialize_unknown=True))
     except ValueError:
         fits = False
     return progress if fits else UNREADABLE_REPORT

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from holdfast.contracts.patterns import Pattern
 
 
-class Found(NamedTuple):
+class SecretMatch(NamedTuple):
     """A secret in a text, from `start` up to `end`; one that is known has no name."""
 
     start: int
@@ -15,11 +15,11 @@ class Found(NamedTuple):
     name: str
 
 
-class Shape(NamedTuple):
+class CredentialKind(NamedTuple):
     """A kind of credential; without one of its words, in small letters, a text has none of it."""
 
     words: tuple[str, ...]
-    find: Callable[[str], Iterator[Found]]
+    find: Callable[[str], Iterator[SecretMatch]]
 
 
 _BEFORE = "(?:^|[^A-Za-z0-9])"
@@ -32,21 +32,21 @@ def _form(
     is_one: Callable[[str], bool] = bool,
     *,
     any_case: bool = False,
-) -> Shape:
+) -> CredentialKind:
     """Describe a kind of credential by a pattern: its group `it`, or else all of it, is secret."""
     pattern = Pattern(form, any_case=any_case)
 
-    def find(text: str) -> Iterator[Found]:
+    def find(text: str) -> Iterator[SecretMatch]:
         for start, end in pattern.spans_in(text):
             if is_one(text[start:end]):
-                yield Found(start, end, name)
+                yield SecretMatch(start, end, name)
 
-    return Shape(words, find)
+    return CredentialKind(words, find)
 
 
 def _token(
     name: str, words: tuple[str, ...], form: str, is_one: Callable[[str], bool] = bool
-) -> Shape:
+) -> CredentialKind:
     """Describe a kind that never begins inside of a word."""
     return _form(name, words, f"{_BEFORE}(?P<it>{form})", is_one)
 
@@ -68,37 +68,37 @@ def _is_aws_key(text: str) -> bool:
 
 
 def _is_password(text: str) -> bool:
-    return len(text) <= _LONGEST_PASSWORD
+    return len(text) <= _MAX_PASSWORD_CHARS
 
 
-_LONGEST_PASSWORD = 400
+_MAX_PASSWORD_CHARS = 400
 _BEGIN = Pattern("-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _END = "-----END "
 _WHOLE_END = Pattern("-----END [A-Z0-9 ]{0,40}-----")
-_LONGEST_END = 60
+_MAX_END_CHARS = 60
 _LETTERS = Pattern(r"(?:[A-Za-z0-9+/=]|\s|\\[nr])*")
-_LONGEST_KEY = 20_000
+_MAX_KEY_CHARS = 20_000
 
 
-def _private_keys(text: str) -> Iterator[Found]:
+def _private_keys(text: str) -> Iterator[SecretMatch]:
     place, end = 0, 0
     for begin in _BEGIN.spans_in(text):
         if begin.start < place:
             continue
         if 0 <= end < begin.end:
             end = text.find(_END, begin.end)
-        closing = _WHOLE_END.beginning(text[end : end + _LONGEST_END]) if end >= 0 else 0
-        if closing and end - begin.end <= _LONGEST_KEY:
+        closing = _WHOLE_END.beginning(text[end : end + _MAX_END_CHARS]) if end >= 0 else 0
+        if closing and end - begin.end <= _MAX_KEY_CHARS:
             place = end + closing
         else:  # cut off before its end: what may be of it, is
-            place = begin.end + _LETTERS.beginning(text[begin.end : begin.end + _LONGEST_KEY])
-        yield Found(begin.start, place, "private key")
+            place = begin.end + _LETTERS.beginning(text[begin.end : begin.end + _MAX_KEY_CHARS])
+        yield SecretMatch(begin.start, place, "private key")
 
 
 _AFTER_NAME = r"[\"'\\]{0,4}\s{0,8}[:=>]{1,2}\s{0,8}[\"'\\]{0,4}"
 
-SHAPES: tuple[Shape, ...] = (
-    Shape(("-----begin",), _private_keys),
+CREDENTIAL_KINDS: tuple[CredentialKind, ...] = (
+    CredentialKind(("-----begin",), _private_keys),
     _token("api key", ("sk-",), r"sk-[\w-]{20,}", _has_digit),
     _token("aws key", ("akia", "asia"), "(?:AKIA|ASIA)[A-Za-z0-9]{16,}", _is_aws_key),
     _form(
@@ -171,12 +171,12 @@ _FIELDS = {
 }
 
 
-def shapes_in(text: str) -> tuple[Shape, ...]:
+def find_kinds(text: str) -> tuple[CredentialKind, ...]:
     """Return the kinds of which a text may have something."""
     small = text.lower()
-    return tuple(shape for shape in SHAPES if any(word in small for word in shape.words))
+    return tuple(shape for shape in CREDENTIAL_KINDS if any(word in small for word in shape.words))
 
 
-def field(name: str) -> str | None:
+def kind_of_field(name: str) -> str | None:
     """Return what kind of credential a field of this name holds, whatever it looks like."""
     return _FIELDS.get(name.lower().replace("-", "").replace("_", ""))

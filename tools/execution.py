@@ -11,7 +11,7 @@ from holdfast.tools.process import Job, run_in_process
 from holdfast.tools.tool import Tool
 
 
-class Place(Protocol):
+class Executor(Protocol):
     """Where tools run."""
 
     async def run(self, tool: Tool, invocation: ToolInvocation, heartbeat: Heartbeat) -> bytes:
@@ -56,7 +56,7 @@ async def execute(
     limit = tool.contract.timeout
     if not tool.is_async:
         return await run_in_process(Job(tool, invocation, secret), limit, heartbeat)
-    values = tool.bound(invocation.arguments, ToolContext.of(invocation, secret, heartbeat))
+    values = tool.bind(invocation.arguments, ToolContext.of(invocation, secret, heartbeat))
     function = cast(Callable[..., Awaitable[object]], tool.function)  # is_async says so
     async with time_limit(tool.contract.name, limit):
         returned = await function(**values)

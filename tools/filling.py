@@ -12,50 +12,52 @@ from pydantic_core import from_json, to_json, to_jsonable_python
 from holdfast.contracts.base import canonical_json
 
 
-def completed(written: JsonValue, value: object) -> JsonValue:
+def fill_defaults(written: JsonValue, value: object) -> JsonValue:
     """Return JSON as it was written, with what the *value* that was read from it has beyond it."""
     match written, value:
         case _, RootModel():
-            return completed(written, cast("RootModel[object]", value).root)
+            return fill_defaults(written, cast("RootModel[object]", value).root)
         case dict(), dict():
             entries = _entries(cast("dict[object, object]", value))
-            return {key: completed(one, entries.get(key)) for key, one in written.items()}
+            return {key: fill_defaults(one, entries.get(key)) for key, one in written.items()}
         case dict(), _ if (members := _members(value)) is not None:
-            given = {key: completed(one, members.get(key)) for key, one in written.items()}
-            return given | {key: _said(one) for key, one in members.items() if key not in written}
+            given = {key: fill_defaults(one, members.get(key)) for key, one in written.items()}
+            return given | {
+                key: _as_json(one) for key, one in members.items() if key not in written
+            }
         case list(), list() | tuple() | deque():
             found = list(cast("Iterable[object]", value))
             if len(found) != len(written):
                 return written
-            return [completed(*pair) for pair in zip(written, found, strict=True)]
+            return [fill_defaults(*pair) for pair in zip(written, found, strict=True)]
         case list(), set() | frozenset():
-            return _whole(written, list(cast("Iterable[object]", value)))
+            return _fill_set(written, list(cast("Iterable[object]", value)))
         case _:
             return written
 
 
-def _whole(written: list[JsonValue], found: list[object]) -> JsonValue:
+def _fill_set(written: list[JsonValue], found: list[object]) -> JsonValue:
     """Complete the members of a set, of which nobody knows where each was written."""
-    said = sorted(map(_said, found), key=canonical_json)
+    said = sorted(map(_as_json, found), key=canonical_json)
     left_out = any(map(_members, found)) and any(one not in said for one in written)
     return said if left_out else written
 
 
-def _said(value: object) -> JsonValue:
+def _as_json(value: object) -> JsonValue:
     """Write a value so that it is read as what it is."""
     if isinstance(value, RootModel):
-        return _said(cast("RootModel[object]", value).root)
+        return _as_json(cast("RootModel[object]", value).root)
     if (members := _members(value)) is not None:
-        return {key: _said(one) for key, one in members.items()}
+        return {key: _as_json(one) for key, one in members.items()}
     match value:
         case dict():
             entries = _entries(cast("dict[object, object]", value))
-            return {key: _said(one) for key, one in entries.items()}
+            return {key: _as_json(one) for key, one in entries.items()}
         case set() | frozenset():
             # Each process has an order of its own; JSON has to have one for all.
-            return sorted(map(_said, cast("Iterable[object]", value)), key=canonical_json)
+            return sorted(map(_as_json, cast("Iterable[object]", value)), key=canonical_json)
         case list() | tuple() | deque():
-            return [_said(one) for one in cast("Iterable[object]", value)]
+            return [_as_json(one) for one in cast("Iterable[object]", value)]
         case _:
             return from_json(to_json(value, inf_nan_mode="strings"))
 

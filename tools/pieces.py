@@ -42,13 +42,13 @@ class Pieces:
                 gram = needle.text[place : place + size]
                 grams.setdefault(gram, []).append((needle, place))
 
-    def found_in(self, text: str) -> Iterator[Piece]:
+    def find_in(self, text: str) -> Iterator[Piece]:
         """Find all pieces; some may be found more than once."""
         for size, grams in self._grams.items():
-            yield from _found(text, size, grams)
+            yield from _find(text, size, grams)
 
 
-def _found(text: str, size: int, grams: Mapping[str, list[tuple[Needle, int]]]) -> Iterator[Piece]:
+def _find(text: str, size: int, grams: Mapping[str, list[tuple[Needle, int]]]) -> Iterator[Piece]:
     for place in range(0, len(text) - size + 1, size):
         for needle, offset in grams.get(text[place : place + size], ()):
             start = place - _agreeing_before(text, place, needle.text, offset)

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
-from holdfast.contracts.errors import ToolCrashed, ToolError, words
+from holdfast.contracts.errors import ToolCrashed, ToolError, safe_str
 from holdfast.contracts.tools import ErrorType, ToolInvocation
 from holdfast.tools.context import ToolContext
 from holdfast.tools.limits import time_limit
@@ -104,7 +104,7 @@ async def _end(
 
 async def _outcome(receiver: Connection, heartbeat: Callable[[JsonValue], None]) -> bytes:
     while True:
-        await _readable(receiver)
+        await _wait_readable(receiver)
         try:
             message: _Message = receiver.recv()
         except (EOFError, OSError):
@@ -120,7 +120,7 @@ async def _outcome(receiver: Connection, heartbeat: Callable[[JsonValue], None])
                 raise ToolCrashed(kind, text)
 
 
-async def _readable(connection: Connection) -> None:
+async def _wait_readable(connection: Connection) -> None:
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
     loop.add_reader(connection.fileno(), ready.set)
@@ -147,12 +147,12 @@ def _serve(sender: Connection, job: Job) -> None:
         job.invocation, job.secret, lambda value: sender.send(_Progress(value))
     )
     # What can't be told is printed nowhere either: the worker learns that there is no result.
-    with contextlib.suppress(BaseException), _Reporting(sender):
-        values = job.tool.bound(job.invocation.arguments, context)
+    with contextlib.suppress(BaseException), _ErrorReporter(sender):
+        values = job.tool.bind(job.invocation.arguments, context)
         sender.send(_Done(job.tool.json(job.tool.function(**values))))
 
 
-class _Reporting:
+class _ErrorReporter:
     """Whatever a tool raises in its process is raised again in the worker."""
 
     def __init__(self, sender: Connection) -> None:
@@ -169,7 +169,7 @@ class _Reporting:
         if isinstance(error, ToolError):
             self._sender.send(_Refused(error.type, error.reason, error.next_valid_actions))
         elif error is not None:
-            self._sender.send(_Raised(type(error).__name__, words(error)))
+            self._sender.send(_Raised(type(error).__name__, safe_str(error)))
         return True
 
 

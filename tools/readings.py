@@ -15,16 +15,16 @@ from pydantic import JsonValue
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.bounds import size
 
-MOST_READINGS = 200_000
+MAX_READINGS = 200_000
 """Of an ambiguous value, each times its depth; a second's work at most."""
 
-MOST_EACH = 3
+MAX_READINGS_PER_PART = 3
 """How often each part of a larger value is read, on average."""
 
-MOST_EXPLAINED = 5_000
+MAX_EXPLAINED_READINGS = 5_000
 """Readings of a value whose flaws are spelled out: each flaw costs ten times a reading."""
 
-MOST_COPIED = 50_000_000
+MAX_COPIED_BYTES = 50_000_000
 """Bytes of what is described, which each reading beyond the first copies."""
 
 AMBIGUOUS = (
@@ -33,7 +33,7 @@ AMBIGUOUS = (
 )
 UNEXPLAINED = "it doesn't fit its schema, and is too large or nested too deeply to say where"
 
-_LONGEST_CHAIN = 20
+_MAX_CHAIN = 20
 """References and unions that lead to each other, without a level of the value between them."""
 
 _OTHER = "\0"
@@ -45,7 +45,7 @@ _Counts: TypeAlias = dict[int, tuple[JsonObject, int]]
 """Schemas, by identity, and how often a value is held against each."""
 
 
-class _Held(NamedTuple):
+class _SchemaSet(NamedTuple):
     """The schemas that a value is held against, each so many times."""
 
     schemas: tuple[tuple[JsonObject, int], ...]
@@ -63,7 +63,7 @@ class Readings(NamedTuple):
 
     @property
     def too_many(self) -> bool:
-        return self.all > max(MOST_READINGS, MOST_EACH * self.once)
+        return self.all > max(MAX_READINGS, MAX_READINGS_PER_PART * self.once)
 
 
 _ENDLESS = Readings(1, 10**12)
@@ -89,7 +89,7 @@ def flaws(
         return
     counted = readings(schema, value, tagged=False)
     copied = (counted.all - counted.once) * size(value)
-    if counted.all > MOST_EXPLAINED or copied > MOST_COPIED:
+    if counted.all > MAX_EXPLAINED_READINGS or copied > MAX_COPIED_BYTES:
         yield Problem(UNEXPLAINED, UNEXPLAINED)
         return
     for error in validator.iter_errors(value):
@@ -107,7 +107,7 @@ def readings(schema: JsonObject, value: JsonValue, *, tagged: bool) -> Readings:
     """Count the readings of a value; a *tagged* union is read as what its tag says alone."""
     count = _Count(schema, tagged=tagged)
     once = total = depth = 0
-    level = [(value, _held({id(schema): (schema, 1)}))]
+    level = [(value, _build_schema_set({id(schema): (schema, 1)}))]
     try:
         while level:
             depth += 1
@@ -125,56 +125,58 @@ class _Count:
     def __init__(self, root: JsonObject, *, tagged: bool) -> None:
         self._root = root
         self._tags = sorted(set(_tags(root))) if tagged else []
-        self._kept: list[_Held] = []
-        self._here: dict[tuple[object, ...], _Held] = {}
-        self._inside: dict[tuple[int, str | int], _Held] = {}
+        self._kept: list[_SchemaSet] = []
+        self._here: dict[tuple[object, ...], _SchemaSet] = {}
+        self._inside: dict[tuple[int, str | int], _SchemaSet] = {}
 
-    def below(self, value: JsonValue, held: _Held) -> Iterator[tuple[JsonValue, _Held]]:
+    def below(self, value: JsonValue, held: _SchemaSet) -> Iterator[tuple[JsonValue, _SchemaSet]]:
         """Return the parts of a value with what they are held against."""
         match value:
             case dict():
-                here = self._followed(held, value)
+                here = self._follow(held, value)
                 for name, part in value.items():
                     yield part, self._part(here, name if name in here.names else _OTHER)
             case list():
-                here = self._followed(held, {})
+                here = self._follow(held, {})
                 longest = max((len(_places(schema)) for schema, _ in here.schemas), default=0)
                 for place, part in enumerate(value):
                     yield part, self._part(here, min(place, longest))
             case _:
                 pass
 
-    def _followed(self, held: _Held, value: JsonObject) -> _Held:
+    def _follow(self, held: _SchemaSet, value: JsonObject) -> _SchemaSet:
         """Return all that references and unions come to for the same value."""
-        said = {tag: _said(value.get(tag)) for tag in self._tags}
+        said = {tag: _as_tag(value.get(tag)) for tag in self._tags}
         key = (id(held), *said.values())
         if key not in self._here:
             self._kept.append(held)  # while it is here, nothing else has its identity
-            self._here[key] = self._all(held, said)
+            self._here[key] = self._expand(held, said)
         return self._here[key]
 
-    def _all(self, held: _Held, said: Mapping[str, str]) -> _Held:
+    def _expand(self, held: _SchemaSet, said: Mapping[str, str]) -> _SchemaSet:
         found: _Counts = {}
         schemas = held.schemas
-        for _ in range(_LONGEST_CHAIN):
+        for _ in range(_MAX_CHAIN):
             following: _Counts = {}
             for schema, count in schemas:
                 _add(found, schema, count)
-                for one in self._tried(schema, said):
+                for one in self._find_subschemas(schema, said):
                     _add(following, one, count)
             schemas = tuple(following.values())
-        return _held(found)
+        return _build_schema_set(found)
 
-    def _tried(self, schema: JsonObject, said: Mapping[str, str]) -> Iterator[JsonObject]:
+    def _find_subschemas(
+        self, schema: JsonObject, said: Mapping[str, str]
+    ) -> Iterator[JsonObject]:
         """Return what else the same value is held against; LookupError where nobody knows."""
         tag = _object(schema.get("discriminator"))
         if self._tags and isinstance(mapping := tag.get("mapping"), dict):
             chosen = mapping.get(said.get(str(tag.get("propertyName")), ""))
             if isinstance(chosen, str):
-                yield _named(self._root, chosen)
+                yield _resolve_reference(self._root, chosen)
                 return
         if isinstance(reference := schema.get("$ref"), str):
-            yield _named(self._root, reference)
+            yield _resolve_reference(self._root, reference)
         if any(word in schema for word in _ELSEWHERE):
             raise LookupError
         for word in _SEVERAL:
@@ -182,18 +184,18 @@ class _Count:
         yield from _objects([schema.get(word) for word in _ONE])
         yield from _objects(list(_object(schema.get("dependentSchemas")).values()))
 
-    def _part(self, here: _Held, key: str | int) -> _Held:
+    def _part(self, here: _SchemaSet, key: str | int) -> _SchemaSet:
         if (id(here), key) not in self._inside:
             found: _Counts = {}
             for schema, count in here.schemas:
                 inner = _of_field(schema, key) if isinstance(key, str) else _of_entry(schema, key)
                 for one in _objects(inner):
                     _add(found, one, count)
-            self._inside[id(here), key] = _held(found)
+            self._inside[id(here), key] = _build_schema_set(found)
         return self._inside[id(here), key]
 
 
-def _said(value: JsonValue) -> str:
+def _as_tag(value: JsonValue) -> str:
     return str(value) if isinstance(value, str | int) else ""
 
 
@@ -217,7 +219,7 @@ def _parts(value: JsonValue) -> Iterable[JsonValue]:
             return ()
 
 
-def _named(root: JsonObject, reference: str) -> JsonObject:
+def _resolve_reference(root: JsonObject, reference: str) -> JsonObject:
     """Return what a reference leads to; LookupError where it says no place in the schema."""
     found: JsonValue = root
     beginning, *parts = reference.split("/")
@@ -255,10 +257,10 @@ def _add(counts: _Counts, schema: JsonObject, count: int) -> None:
     counts[id(schema)] = (schema, before + count)
 
 
-def _held(counts: _Counts) -> _Held:
+def _build_schema_set(counts: _Counts) -> _SchemaSet:
     schemas = tuple(counts.values())
     names = frozenset(name for schema, _ in schemas for name in _object(schema.get("properties")))
-    return _Held(schemas, sum(count for _, count in schemas), names)
+    return _SchemaSet(schemas, sum(count for _, count in schemas), names)
 
 
 def _objects(values: JsonValue) -> list[JsonObject]:

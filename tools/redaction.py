@@ -5,33 +5,33 @@ from collections.abc import Callable, Iterable, Iterator
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
-from holdfast.tools.credentials import Found, field, shapes_in
+from holdfast.tools.credentials import SecretMatch, find_kinds, kind_of_field
 from holdfast.tools.pieces import Pieces
-from holdfast.tools.secret_encodings import SHORTEST, guises, parts
+from holdfast.tools.secret_encodings import MIN_SECRET_CHARS, encode_secrets, parts
 from holdfast.tools.views import views
 
 REDACTED = "[redacted]"
 WITHHELD = "[withheld]"
 
-_SHORTEST_SHAPE = len("://a:b@")
+_MIN_CREDENTIAL_CHARS = len("://a:b@")
 _ELLIPSES = ("...", "…", "..", "***")
-_LONGEST_TAIL, _SHORTEST_TAIL = 14, 4
+_MAX_TAIL_CHARS, _MIN_TAIL_CHARS = 14, 4
 """Characters of a secret's end behind an ellipsis; a longer one is found by itself."""
 
 
-class _Known:
+class _KnownSecrets:
     """All known secrets, as what is looked for in each reading of a text."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         values = {part for secret in secrets for part in parts(secret)}
         # A secret that is a piece of a mark would be found in every mark.
-        found = guises(value for value in values if value not in REDACTED + WITHHELD)
+        found = encode_secrets(value for value in values if value not in REDACTED + WITHHELD)
         self._any = bool(values)
         self._plain, self._hex, self._base64 = map(Pieces, found)
 
-    def found_in(self, text: str) -> Iterator[Found]:
+    def find_in(self, text: str) -> Iterator[SecretMatch]:
         """Find all secrets; some may be found more than once."""
-        if not self._any or len(text) < SHORTEST:
+        if not self._any or len(text) < MIN_SECRET_CHARS:
             return
         read = views(text)
         for pieces, some in (
@@ -40,9 +40,9 @@ class _Known:
             (self._base64, read.base64),
         ):
             for view in some:
-                for start, end, needle in pieces.found_in(view.text):
+                for start, end, needle in pieces.find_in(view.text):
                     place, after = view.source(start, end)
-                    yield Found(place, _behind_ellipsis(text, after, needle), "")
+                    yield SecretMatch(place, _behind_ellipsis(text, after, needle), "")
 
 
 class Redactor:
@@ -56,7 +56,7 @@ class Redactor:
     def __init__(self, known: Callable[[], frozenset[str]]) -> None:
         self._source = known
         self._secrets: frozenset[str] = frozenset()
-        self._known = _Known(())
+        self._known = _KnownSecrets(())
 
     def learn(self) -> None:
         """Take note of what is secret now."""
@@ -64,7 +64,7 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Return a text without secrets."""
-        return _Clearing(self._current(), lookalikes=True).text(text)
+        return _Redaction(self._current(), lookalikes=True).text(text)
 
     def json(self, content: bytes, *, lookalikes: bool = True) -> bytes:
         """
@@ -74,20 +74,20 @@ class Redactor:
         nested too deeply to be read.
         """
         value: JsonValue = from_json(content)
-        redacted = _Clearing(self._current(), lookalikes=lookalikes).value(value)
+        redacted = _Redaction(self._current(), lookalikes=lookalikes).value(value)
         return content if redacted == value else to_json(redacted)
 
-    def _current(self) -> _Known:
+    def _current(self) -> _KnownSecrets:
         secrets = self._source()
         if secrets != self._secrets:
-            self._secrets, self._known = secrets, _Known(secrets)
+            self._secrets, self._known = secrets, _KnownSecrets(secrets)
         return self._known
 
 
-class _Clearing:
+class _Redaction:
     """Takes secrets out of one value, and of all that is in it."""
 
-    def __init__(self, known: _Known, *, lookalikes: bool) -> None:
+    def __init__(self, known: _KnownSecrets, *, lookalikes: bool) -> None:
         self._known = known
         self._lookalikes = lookalikes
 
@@ -102,25 +102,25 @@ class _Clearing:
             case bool() | None:
                 return value
             case int() | float():
-                return REDACTED if any(self._known.found_in(str(value))) else value
+                return REDACTED if any(self._known.find_in(str(value))) else value
 
     def text(self, text: str) -> str:
-        found = list(self._known.found_in(text))
-        if self._lookalikes and len(text) >= _SHORTEST_SHAPE:
-            found += (one for shape in shapes_in(text) for one in shape.find(text))
-        return _without(text, sorted(found)) if found else text
+        found = list(self._known.find_in(text))
+        if self._lookalikes and len(text) >= _MIN_CREDENTIAL_CHARS:
+            found += (one for shape in find_kinds(text) for one in shape.find(text))
+        return _replace_secrets(text, sorted(found)) if found else text
 
     def _fields(self, value: dict[str, JsonValue]) -> JsonValue:
         found: dict[str, JsonValue] = {}
         numbers: dict[str, int] = {}
         for name, entry in value.items():
-            kind = field(name) if self._lookalikes and isinstance(entry, str) else None
+            kind = kind_of_field(name) if self._lookalikes and isinstance(entry, str) else None
             shown = self.value(entry) if kind is None else f"[redacted: {kind}]"
             found[_unique(self.text(name), found, numbers)] = shown
         return found
 
 
-def withheld(content: bytes) -> bytes:
+def withhold_values(content: bytes) -> bytes:
     """Return JSON with each text and number replaced; names of fields, truth and nothing stay."""
     return to_json(_without_values(from_json(content)))
 
@@ -146,23 +146,23 @@ def _unique(name: str, taken: dict[str, JsonValue], numbers: dict[str, int]) -> 
     return unique
 
 
-def _without(text: str, found: list[Found]) -> str:
+def _replace_secrets(text: str, found: list[SecretMatch]) -> str:
     pieces: list[str] = []
     written = 0
-    for start, end, name in _apart(found):
+    for start, end, name in _merge_overlaps(found):
         pieces += (text[written:start], f"[redacted: {name}]" if name else REDACTED)
         written = end
     return "".join((*pieces, text[written:]))
 
 
-def _apart(found: list[Found]) -> list[Found]:
+def _merge_overlaps(found: list[SecretMatch]) -> list[SecretMatch]:
     """Make one secret of those that overlap; a known one has no name, nor do pieces touch."""
-    apart: list[Found] = []
+    apart: list[SecretMatch] = []
     for each in found:
-        last = apart[-1] if apart else Found(0, -1, "")
+        last = apart[-1] if apart else SecretMatch(0, -1, "")
         if each.start < last.end or (each.start == last.end and last.name == each.name == ""):
             name = min(last.name, each.name)
-            apart[-1] = Found(last.start, max(last.end, each.end), name)
+            apart[-1] = SecretMatch(last.start, max(last.end, each.end), name)
         else:
             apart.append(each)
     return apart
@@ -173,7 +173,7 @@ def _behind_ellipsis(text: str, place: int, needle: str) -> int:
     for ellipsis in _ELLIPSES:
         if text.startswith(ellipsis, place):
             place += len(ellipsis)
-            for length in range(_LONGEST_TAIL, _SHORTEST_TAIL - 1, -1):
+            for length in range(_MAX_TAIL_CHARS, _MIN_TAIL_CHARS - 1, -1):
                 if text.startswith(needle[-length:], place):
                     return place + length
             return place

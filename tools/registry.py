@@ -8,7 +8,7 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.tools import Reconciled, Risk, ToolContract
 from holdfast.tools.execution import needs_sandbox
-from holdfast.tools.tool import Tool, imported
+from holdfast.tools.tool import Tool, import_object
 
 # The activities that are no tools: a model that names one asks for an unknown tool.
 RESERVED = frozenset(
@@ -66,14 +66,14 @@ def companions(tools: Sequence[Tool]) -> tuple[Tool, ...]:
     while waiting := [tool for tool in (*tools, *found.values()) if tool not in looked_at]:
         for tool in waiting:
             looked_at.append(tool)
-            for role, name in _named(tool.contract):
-                companion = _fitting(tool, role, name, visible.get(name))
+            for role, name in _list_companion_names(tool.contract):
+                companion = _find_companion(tool, role, name, visible.get(name))
                 if name not in visible:
                     found[name] = companion
     return tuple(found.values())
 
 
-def _named(contract: ToolContract) -> Iterator[tuple[Role, str]]:
+def _list_companion_names(contract: ToolContract) -> Iterator[tuple[Role, str]]:
     if contract.draft is not None:
         yield "draft", contract.draft
     if contract.reconcile is not None:
@@ -82,24 +82,24 @@ def _named(contract: ToolContract) -> Iterator[tuple[Role, str]]:
         yield "undo", contract.undo
 
 
-def _fitting(tool: Tool, role: Role, name: str, visible: Tool | None) -> Tool:
-    companion, of = visible or _beside(tool, name), tool.contract.name
+def _find_companion(tool: Tool, role: Role, name: str, visible: Tool | None) -> Tool:
+    companion, of = visible or _find_in_module(tool, name), tool.contract.name
     if companion is None:
         raise AppError(
             f"tool {of!r}: its {role} {name!r} is no tool in {tool.module}, nor one of the agent's"
         )
-    if flaw := _unfit(role, tool.contract, companion.contract):
+    if flaw := _check_role(role, tool.contract, companion.contract):
         raise AppError(f"tool {of!r}: its {role} {name!r} {flaw}")
     return companion
 
 
-def _beside(tool: Tool, name: str) -> Tool | None:
+def _find_in_module(tool: Tool, name: str) -> Tool | None:
     found: object = getattr(importlib.import_module(tool.module), name, None)
     return found if isinstance(found, Tool) else None
 
 
-def _unfit(role: Role, contract: ToolContract, companion: ToolContract) -> str | None:
-    if flaw := _too_risky(role, companion.risk):
+def _check_role(role: Role, contract: ToolContract, companion: ToolContract) -> str | None:
+    if flaw := _check_risk(role, companion.risk):
         return flaw
     if _shape(companion.input_schema) != _shape(contract.input_schema):
         return "must take the same arguments"
@@ -112,7 +112,7 @@ def _unfit(role: Role, contract: ToolContract, companion: ToolContract) -> str |
     return None
 
 
-def _too_risky(role: Role, risk: Risk) -> str | None:
+def _check_risk(role: Role, risk: Risk) -> str | None:
     if role == "undo":
         return f"must need no sandbox, and {risk} does" if risk.needs_sandbox else None
     if risk.changes_nothing or (role == "draft" and risk is Risk.DRAFT_ONLY):
@@ -128,4 +128,4 @@ def _shape(schema: JsonObject) -> JsonObject:
 def _importable(tool: Tool) -> bool:
     if "<locals>" in tool.qualname:
         return False
-    return imported(tool.module, tool.qualname) is tool
+    return import_object(tool.module, tool.qualname) is tool

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from holdfast.tools.safe_walk import FOLDER, mend
+from holdfast.tools.safe_walk import FOLDER_FLAGS, set_mode
 
 _BATCH = 1_000
 
@@ -27,7 +27,7 @@ def remove(top: Path) -> None:
         waiting, made = deque([0]), 0
         while waiting:
             number = waiting.popleft()
-            for name in _emptied(number, within):
+            for name in _empty_folder(number, within):
                 made += 1
                 os.rename(name.path, str(made), src_dir_fd=name.folder, dst_dir_fd=within)
                 waiting.append(made)
@@ -42,15 +42,15 @@ class _Inner(NamedTuple):
     folder: int
 
 
-def _emptied(number: int, within: int) -> Iterator[_Inner]:
+def _empty_folder(number: int, within: int) -> Iterator[_Inner]:
     """Remove what is no folder, and yield each folder, which must be gone before the next."""
-    mend(str(number), within, 0o700)
-    folder = os.open(str(number), FOLDER, dir_fd=within)
+    set_mode(str(number), within, 0o700)
+    folder = os.open(str(number), FOLDER_FLAGS, dir_fd=within)
     try:
-        while batch := _some(folder):
+        while batch := _list_batch(folder):
             for name, is_folder in batch:
                 if is_folder:
-                    mend(name, folder, 0o700)
+                    set_mode(name, folder, 0o700)
                     yield _Inner(name, folder)
                 else:
                     os.unlink(name, dir_fd=folder)
@@ -58,7 +58,7 @@ def _emptied(number: int, within: int) -> Iterator[_Inner]:
         os.close(folder)
 
 
-def _some(folder: int) -> list[tuple[str, bool]]:
+def _list_batch(folder: int) -> list[tuple[str, bool]]:
     with os.scandir(folder) as entries:
         some = islice(entries, _BATCH)
         return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in some]

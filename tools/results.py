@@ -4,13 +4,20 @@ import structlog
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from holdfast.contracts.bounds import FAILURE, LEVELS, RESULT, beginning, clipped, cut
+from holdfast.contracts.bounds import (
+    MAX_FAILURE_BYTES,
+    MAX_JSON_DEPTH,
+    MAX_RESULT_BYTES,
+    clip_bytes,
+    clip_chars,
+    cut_with_note,
+)
 from holdfast.contracts.errors import ToolDenied, ToolError
-from holdfast.contracts.tools import LONGEST_REASON, ToolFailure, ToolInvocation, ToolSuccess
+from holdfast.contracts.tools import MAX_REASON_CHARS, ToolFailure, ToolInvocation, ToolSuccess
 from holdfast.tools.artifacts import ArtifactStore
 
-SUMMARY_CHARS = 60
-MOST_ACTIONS = 10
+MAX_SUMMARY_CHARS = 60
+MAX_ACTIONS = 10
 
 log = structlog.get_logger()
 
@@ -20,14 +27,14 @@ def success(
 ) -> ToolSuccess:
     """Build the result of a call from its JSON; what exceeds *limit* characters is kept apart."""
     text = content.decode()
-    if len(text) <= limit and len(content) <= RESULT:
+    if len(text) <= limit and len(content) <= MAX_RESULT_BYTES:
         return ToolSuccess(
             call_id=invocation.call_id,
             name=name,
-            summary=clipped(text, SUMMARY_CHARS),
+            summary=clip_chars(text, MAX_SUMMARY_CHARS),
             data=from_json(content),
         )
-    shown = beginning(text[:limit], RESULT)
+    shown = clip_bytes(text[:limit], MAX_RESULT_BYTES)
     excerpt: JsonValue = {
         "excerpt": shown,
         "truncated": True,
@@ -56,8 +63,8 @@ def unreadable(invocation: ToolInvocation, name: str) -> ToolSuccess:
     return ToolSuccess(
         call_id=invocation.call_id,
         name=name,
-        summary=f"done; what it returned is left out: it is nested more than {LEVELS} deep, "
-        "or has a number that can't be read",
+        summary="done; what it returned is left out: it is nested more than "
+        f"{MAX_JSON_DEPTH} deep, or has a number that can't be read",
         cut=True,
     )
 
@@ -69,15 +76,15 @@ def failure(invocation: ToolInvocation, name: str, error: ToolError) -> ToolFail
         call_id=invocation.call_id,
         name=name,
         type=error.type,
-        reason=cut(error.reason[:LONGEST_REASON], FAILURE // 2),
+        reason=cut_with_note(error.reason[:MAX_REASON_CHARS], MAX_FAILURE_BYTES // 2),
         next_valid_actions=tuple(
-            cut(action, FAILURE // 2 // MOST_ACTIONS)
-            for action in error.next_valid_actions[:MOST_ACTIONS]
+            cut_with_note(action, MAX_FAILURE_BYTES // 2 // MAX_ACTIONS)
+            for action in error.next_valid_actions[:MAX_ACTIONS]
         ),
     )
 
 
-def attempted(invocation: ToolInvocation, name: str) -> ToolFailure:
+def unknown_outcome(invocation: ToolInvocation, name: str) -> ToolFailure:
     """Build the result of a call that another worker tried as a read, and that is a write here."""
     return ToolFailure(
         status="outcome_unknown",

@@ -14,17 +14,17 @@ from holdfast.tools.sandbox.bounds import BOUNDS
 Kind: TypeAlias = Literal["file", "folder", "link", "other"]
 
 _CHUNK = 2**20
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NOCTTY | os.O_NONBLOCK
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NOCTTY | os.O_NONBLOCK
 """A pipe that nobody writes to must not keep its reader waiting."""
 
-FOLDER = _READ | os.O_DIRECTORY
+FOLDER_FLAGS = _READ_FLAGS | os.O_DIRECTORY
 """How a folder is opened."""
 
 _HANDLE = os.O_PATH | os.O_NOFOLLOW
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 
 
-class Limits(NamedTuple):
+class TreeLimits(NamedTuple):
     """
     How much a tree may hold. Each name of a file counts, also where several mean the same file.
 
@@ -38,10 +38,10 @@ class Limits(NamedTuple):
     depth: int = 100
 
 
-LIMITS = Limits()
+TREE_LIMITS = TreeLimits()
 
 
-class Found(NamedTuple):
+class TreeEntry(NamedTuple):
     """
     What lies in a tree. `folder` is open as long as the walk stands here.
 
@@ -74,7 +74,7 @@ class Walk:
         self,
         top: Path,
         called: str,
-        limits: Limits = LIMITS,
+        limits: TreeLimits = TREE_LIMITS,
         *,
         mends: bool,
         leaves_out: Callable[[str], bool] = lambda _: False,
@@ -86,73 +86,73 @@ class Walk:
         self._leaves_out = leaves_out
         self._entries = self._bytes = self._names = 0
 
-    def __iter__(self) -> Iterator[Found]:
+    def __iter__(self) -> Iterator[TreeEntry]:
         folder = os.open(self._top, os.O_RDONLY | os.O_DIRECTORY)
         try:
             yield from self._below(folder, "")
         finally:
             os.close(folder)
 
-    def open(self, found: Found) -> int:
+    def open(self, found: TreeEntry) -> int:
         """Open a file that was found; whoever asks closes it."""
-        descriptor = self._opened(found, _READ)
+        descriptor = self._open(found, _READ_FLAGS)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            raise changed()
+            raise build_stale_error()
         return descriptor
 
-    def target(self, found: Found) -> str:
+    def target(self, found: TreeEntry) -> str:
         """Return what is written in a link."""
         target = os.readlink(found.name, dir_fd=found.folder)
         self._count_name(target)
         return target
 
-    def _below(self, folder: int, prefix: str) -> Iterator[Found]:
+    def _below(self, folder: int, prefix: str) -> Iterator[TreeEntry]:
         with os.scandir(folder) as entries:
             # More names than there may be are never held at once.
             names = sorted(entry.name for entry in islice(entries, self._limits.entries + 1))
         for name in names:
             if self._leaves_out(prefix + name):
                 continue
-            found = self._found(folder, prefix + name)
+            found = self._read_entry(folder, prefix + name)
             yield found
             if found.kind == "folder":
-                inner = self._opened(found, FOLDER)
+                inner = self._open(found, FOLDER_FLAGS)
                 try:
                     yield from self._below(inner, f"{found.path}/")
                 finally:
                     os.close(inner)
 
-    def _found(self, folder: int, path: str) -> Found:
+    def _read_entry(self, folder: int, path: str) -> TreeEntry:
         status = os.stat(path.rpartition("/")[2], dir_fd=folder, follow_symlinks=False)
         kind = _kind(status.st_mode)
         owners = stat.S_IRWXU if kind == "folder" else stat.S_IRUSR
-        found = Found(path, kind, status.st_mode & 0o777 | owners, status.st_size, folder)
+        found = TreeEntry(path, kind, status.st_mode & 0o777 | owners, status.st_size, folder)
         self._count(found)
         return found
 
-    def _count(self, found: Found) -> None:
+    def _count(self, found: TreeEntry) -> None:
         self._entries += 1
         if self._entries > self._limits.entries:
-            raise self._beyond(f"more than {self._limits.entries:,} files and folders")
+            raise self._build_limit_error(f"more than {self._limits.entries:,} files and folders")
         if found.path.count("/") >= self._limits.depth:
-            raise self._beyond(f"folders that lie deeper than {self._limits.depth}")
+            raise self._build_limit_error(f"folders that lie deeper than {self._limits.depth}")
         self._count_name(found.path)
         if found.kind == "file":
             self._bytes += found.size
         if self._bytes > self._limits.bytes:
-            raise self._beyond(f"more than {self._limits.bytes:,} bytes")
+            raise self._build_limit_error(f"more than {self._limits.bytes:,} bytes")
 
     def _count_name(self, path: str) -> None:
         size = len(os.fsencode(path))
         self._names += size
         if size > self._limits.path or self._names > self._limits.names:
-            raise self._beyond("names that are too long")
+            raise self._build_limit_error("names that are too long")
 
-    def _beyond(self, what: str) -> HoldfastError:
+    def _build_limit_error(self, what: str) -> HoldfastError:
         return HoldfastError(f"{self._called} has {what}: leave out what isn't needed")
 
-    def _opened(self, found: Found, flags: int) -> int:
+    def _open(self, found: TreeEntry, flags: int) -> int:
         try:
             return os.open(found.name, flags, dir_fd=found.folder)
         except PermissionError:
@@ -161,30 +161,30 @@ class Walk:
                     f"{self._called} has {found.path[:200]!r}, which this worker may not read: "
                     "let it, or leave it out"
                 ) from None
-            mend(found.name, found.folder, found.mode)
+            set_mode(found.name, found.folder, found.mode)
             return os.open(found.name, flags, dir_fd=found.folder)
         except OSError as error:
             # It became a link, or no folder.
             if error.errno in {errno.ELOOP, errno.ENOTDIR, errno.ENXIO}:
-                raise changed() from None
+                raise build_stale_error() from None
             raise
 
 
-def opened_below(top: Path, path: str) -> int:
+def open_below(top: Path, path: str) -> int:
     """Open what lies below a folder, with no link on the way; whoever asks closes it."""
     *folders, name = path.split("/")
     folder = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for part in folders:
-            inner = os.open(part, FOLDER, dir_fd=folder)
+            inner = os.open(part, FOLDER_FLAGS, dir_fd=folder)
             os.close(folder)
             folder = inner
-        return os.open(name, _READ, dir_fd=folder)
+        return os.open(name, _READ_FLAGS, dir_fd=folder)
     finally:
         os.close(folder)
 
 
-def changed() -> OSError:
+def build_stale_error() -> OSError:
     """Say that a tree changed while it was read; to read it again may help."""
     return OSError(errno.ESTALE, "it changed while it was read")
 
@@ -198,10 +198,10 @@ def contents(descriptor: int, size: int) -> Iterator[bytes]:
             break
         yield chunk
     if place != size:
-        raise changed()
+        raise build_stale_error()
 
 
-def room_for(size: int, place: Path) -> None:
+def require_disk_space(size: int, place: Path) -> None:
     """Raise OSError where a file would leave the worker too little of its disk."""
     disk = os.statvfs(place)
     if disk.f_bavail * disk.f_frsize - size < BOUNDS.free_disk:
@@ -214,40 +214,40 @@ class NewTree:
     def __init__(self, top: Path, user: int | None) -> None:
         self._top = top
         self._user = user
-        self._own(str(top))
+        self._set_owner(str(top))
 
     def folder(self, path: str, mode: int) -> None:
         """Make a folder; the one that it lies in is there."""
         place = self._place(path)
         os.mkdir(place, 0o700)  # noqa: PTH102 -- a Path for each of 10,000 files is slow
         os.chmod(place, mode)  # noqa: PTH101
-        self._own(place)
+        self._set_owner(place)
 
     def link(self, path: str, target: str) -> None:
         """Make a link, wherever it leads."""
         place = self._place(path)
         os.symlink(target, place)  # noqa: PTH211
-        self._own(place)
+        self._set_owner(place)
 
     def file(self, path: str, mode: int, size: int, chunks: Iterable[bytes]) -> None:
         """Write a file."""
-        room_for(size, self._top)
+        require_disk_space(size, self._top)
         descriptor = os.open(self._place(path), _NEW, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             for chunk in chunks:
                 file.write(chunk)
             os.fchmod(descriptor, mode)
-        self._own(self._place(path))
+        self._set_owner(self._place(path))
 
     def _place(self, path: str) -> str:
         return f"{self._top}/{path}"
 
-    def _own(self, place: str) -> None:
+    def _set_owner(self, place: str) -> None:
         if self._user is not None:
             os.chown(place, self._user, self._user, follow_symlinks=False)
 
 
-def mend(name: str, folder: int, mode: int) -> None:
+def set_mode(name: str, folder: int, mode: int) -> None:
     """Give what lies in a folder another mode, and nothing else, even if it is swapped now."""
     handle = os.open(name, _HANDLE, dir_fd=folder)
     try:

@@ -30,19 +30,19 @@ from holdfast.tools.context import ToolContext
 from holdfast.tools.readings import AMBIGUOUS
 
 _MODE_NAMES = {"mode", "action", "operation", "op", "command", "kind"}
-_MODE_LIMIT = 7
+_MAX_MODES = 7
 
-LONGEST_OBJECTION = 500
+MAX_OBJECTION_CHARS = 500
 """Characters."""
 
-MOST_OBJECTIONS = 20
+MAX_OBJECTIONS = 20
 
 
 class Signature:
     """What a tool's function takes and gives, read once. Raises AppError where that can't be."""
 
     def __init__(self, name: str, function: Callable[..., object]) -> None:
-        with defining(name):
+        with translate_definition_errors(name):
             hints = get_type_hints(function, include_extras=True)
         self.context_parameter: str | None = None
         fields: dict[str, tuple[object, object]] = {}
@@ -57,10 +57,10 @@ class Signature:
                 fields[f"argument_{len(fields)}"] = (named, default)
         if hints.get("return", None) is None:
             raise AppError(f"tool {name!r}: say what it returns with a return annotation")
-        with defining(name):
+        with translate_definition_errors(name):
             self.arguments = _arguments_model(name, fields)
             self.returns: TypeAdapter[object] = TypeAdapter(hints["return"])
-            self.input_schema: JsonObject = _closed(
+            self.input_schema: JsonObject = _close(
                 {"required": [], **self.arguments.model_json_schema(by_alias=True)}
             )
             self.output_schema: JsonObject = self.returns.json_schema(mode="serialization")
@@ -73,7 +73,7 @@ class Signature:
         }
 
 
-def seen(values: Mapping[str, object]) -> JsonObject:
+def to_comparable_json(values: Mapping[str, object]) -> JsonObject:
     """
     Turn what a function takes into JSON that can be compared.
 
@@ -110,7 +110,7 @@ def _comparable(value: object) -> JsonValue:
 
 
 @contextmanager
-def defining(name: str) -> Generator[None]:
+def translate_definition_errors(name: str) -> Generator[None]:
     """Make one line of whatever keeps a tool from being defined."""
     try:
         yield
@@ -128,8 +128,8 @@ def objections(error: ValidationError) -> str:
 def lines(error: ValidationError) -> tuple[str, ...]:
     """Say on a short line for each field what pydantic objects to; its value isn't quoted."""
     return tuple(
-        " ".join(f"{_place(list(entry['loc']))}{entry['msg']}".split())[:LONGEST_OBJECTION]
-        for entry in error.errors(include_url=False, include_input=False)[:MOST_OBJECTIONS]
+        " ".join(f"{_place(list(entry['loc']))}{entry['msg']}".split())[:MAX_OBJECTION_CHARS]
+        for entry in error.errors(include_url=False, include_input=False)[:MAX_OBJECTIONS]
     )
 
 
@@ -163,7 +163,7 @@ def output_schema(agent: str, shape: type[object]) -> JsonObject:
         raise AppError(f"agent {agent!r}: its output is no JSON: {_reason(error)}") from None
     if schema.get("type") != "object":
         raise AppError(f"agent {agent!r}: its output must be an object: a model or a dataclass")
-    closed = _closed(schema)
+    closed = _close(schema)
     SchemaCheck(closed, f"agent {agent!r}")
     return closed
 
@@ -208,7 +208,7 @@ class SchemaCheck:
                 pattern_options=jsonschema_rs.RegexOptions(),
             )
         except ValueError as error:
-            flaw = " ".join(str(error).split())[:LONGEST_OBJECTION]
+            flaw = " ".join(str(error).split())[:MAX_OBJECTION_CHARS]
             raise AppError(f"{whose}: its schema can't be used: {flaw}") from None
 
     def objections(self, value: JsonValue) -> tuple[str, ...]:
@@ -220,7 +220,7 @@ class SchemaCheck:
         if self.is_ambiguous(value):
             return (AMBIGUOUS,)
         found = readings.flaws(self._validator, self._schema, value)
-        return tuple(flaw.said[:LONGEST_OBJECTION] for flaw in islice(found, MOST_OBJECTIONS))
+        return tuple(flaw.said[:MAX_OBJECTION_CHARS] for flaw in islice(found, MAX_OBJECTIONS))
 
     def is_ambiguous(self, value: JsonValue) -> bool:
         """Whether a value can be read in so many ways that nobody can find the right one soon."""
@@ -238,9 +238,9 @@ def flaws(schema: JsonObject) -> tuple[str, ...]:
         found.append("its input schema lets unknown arguments pass")
     definitions = _object(schema.get("$defs"))
     for name, entry in _object(schema.get("properties")).items():
-        if not isinstance(entry, dict) or not _is_typed(entry):
+        if not isinstance(entry, dict) or not _has_type(entry):
             found.append(f"argument {name!r} has no type")
-        elif name in _MODE_NAMES and (choices := _choices(entry, definitions)) > _MODE_LIMIT:
+        elif name in _MODE_NAMES and (choices := _choices(entry, definitions)) > _MAX_MODES:
             found.append(
                 f"argument {name!r} chooses between {choices} things to do; "
                 "make each a tool of its own"
@@ -253,7 +253,7 @@ def _arguments_model(name: str, fields: Mapping[str, tuple[object, object]]) -> 
     return create_model(f"{name}_arguments", __config__=ConfigDict(extra="forbid"), **fields)  # pyright: ignore[reportCallIssue, reportArgumentType, reportUnknownVariableType]
 
 
-def _is_typed(entry: JsonObject) -> bool:
+def _has_type(entry: JsonObject) -> bool:
     words = ("type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref")
     return any(word in entry for word in words)
 
@@ -270,18 +270,18 @@ def _choices(entry: JsonObject, definitions: JsonObject) -> int:
     return len(enum) if isinstance(enum, list) else 0
 
 
-def _closed(schema: JsonObject) -> JsonObject:
+def _close(schema: JsonObject) -> JsonObject:
     """Let no object of a schema have fields that it doesn't name."""
-    inner = {name: _closed_value(value) for name, value in schema.items()}
+    inner = {name: _close_value(value) for name, value in schema.items()}
     return {**inner, "additionalProperties": False} if _is_open(schema) else inner
 
 
-def _closed_value(value: JsonValue) -> JsonValue:
+def _close_value(value: JsonValue) -> JsonValue:
     match value:
         case dict():
-            return _closed(value)
+            return _close(value)
         case list():
-            return [_closed_value(entry) for entry in value]
+            return [_close_value(entry) for entry in value]
         case _:
             return value
 

@@ -10,20 +10,20 @@ from urllib.parse import quote, quote_plus, urlsplit
 from pydantic import JsonValue
 
 from holdfast.tools.pieces import Needle
-from holdfast.tools.views import bytewise, unescaped
+from holdfast.tools.views import bytewise, unescape_stepwise
 
-SHORTEST = 8
+MIN_SECRET_CHARS = 8
 """Characters; anything shorter stands in innocent words too."""
 
 _LONG_LINE = 32
 _PIECE, _PIECE_OF_BASE64, _PIECE_OF_HEX = 11, 15, 22
 """Characters of a form that no innocent text has by chance."""
 
-_LONGEST_IN_PIECES = 2_000
-_TELLING = ("pass", "secret", "token", "key", "credential")
+_MAX_PARTIAL_MATCH_CHARS = 2_000
+_SECRET_FIELD_WORDS = ("pass", "secret", "token", "key", "credential")
 
 
-class Guises(NamedTuple):
+class SecretEncodings(NamedTuple):
     """The forms of secrets, by the reading of a text in which each can be found."""
 
     plain: frozenset[Needle]
@@ -44,15 +44,15 @@ _QUOTED: tuple[Callable[[str], str], ...] = (
 """How texts quote others: below base64 and hex nothing undoes that."""
 
 
-def guises(secrets: Iterable[str]) -> Guises:
+def encode_secrets(secrets: Iterable[str]) -> SecretEncodings:
     """Return every usual form of secrets: themselves, encoded once, and encoded twice."""
     plain: set[Needle] = set()
     digits: set[Needle] = set()
     letters: set[Needle] = set()
     for value in secrets:
-        whole = not _is_known_by_a_piece(value)
+        whole = not _can_match_partially(value)
         content = _bytes(value)
-        for text in unescaped(value):
+        for text in unescape_stepwise(value):
             for form in (text, bytewise(text), bytewise(text).replace(" ", "+")):
                 plain.add(_needle(form, _PIECE, whole=whole))
         digits.add(_needle(content.hex(), _PIECE_OF_HEX, whole=whole))
@@ -60,7 +60,7 @@ def guises(secrets: Iterable[str]) -> Guises:
         for inner in _encoded_once(value) - {content}:
             digits.add(_needle(inner.hex(), _PIECE_OF_HEX, whole=True))
             letters.update(_needle(core, _PIECE_OF_BASE64, whole=True) for core in _cores(inner))
-    return Guises(frozenset(plain), frozenset(digits), frozenset(letters))
+    return SecretEncodings(frozenset(plain), frozenset(digits), frozenset(letters))
 
 
 def parts(value: str) -> frozenset[str]:
@@ -74,13 +74,13 @@ def parts(value: str) -> frozenset[str]:
     found = {value, value.strip(), _password(value), *_secret_fields(_read(value))}
     found.update(line for line in lines if len(line) >= _LONG_LINE and len(line.split()) == 1)
     found.update(map(_value_of_header, lines))
-    return frozenset(part for part in found if len(part) >= SHORTEST)
+    return frozenset(part for part in found if len(part) >= MIN_SECRET_CHARS)
 
 
-def _is_known_by_a_piece(value: str) -> bool:
+def _can_match_partially(value: str) -> bool:
     """Of a document or an address a piece may be any words; `parts` has what is secret of it."""
     return (
-        len(value) <= _LONGEST_IN_PIECES
+        len(value) <= _MAX_PARTIAL_MATCH_CHARS
         and "\n" not in value
         and "://" not in value
         and not isinstance(_read(value), dict | list)
@@ -146,7 +146,7 @@ def _secret_fields(value: JsonValue) -> set[str]:
         return set()
     found: set[str] = set()
     for name, field in value.items():
-        if isinstance(field, str) and any(word in name.lower() for word in _TELLING):
+        if isinstance(field, str) and any(word in name.lower() for word in _SECRET_FIELD_WORDS):
             found.add(field)
         else:
             found |= _secret_fields(field)

@@ -10,7 +10,13 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.project import WorkspaceSnapshot
-from holdfast.tools.safe_walk import Found, Walk, changed, contents, room_for
+from holdfast.tools.safe_walk import (
+    TreeEntry,
+    Walk,
+    build_stale_error,
+    contents,
+    require_disk_space,
+)
 
 
 class Entry(NamedTuple):
@@ -30,7 +36,7 @@ class Entry(NamedTuple):
 Listing: TypeAlias = tuple[Entry, ...]
 
 
-def listed(listing: Listing) -> bytes:
+def encode_listing(listing: Listing) -> bytes:
     """Write a listing; the SHA-256 of this is the digest of the tree."""
     return "".join(f"{json.dumps(entry)}\n" for entry in listing).encode()
 
@@ -38,7 +44,7 @@ def listed(listing: Listing) -> bytes:
 def summary(listing: Listing) -> WorkspaceSnapshot:
     """Return the digest of a tree, and how much it holds."""
     return WorkspaceSnapshot(
-        digest=hashlib.sha256(listed(listing)).hexdigest(),
+        digest=hashlib.sha256(encode_listing(listing)).hexdigest(),
         files=sum(entry.kind == "file" for entry in listing),
         bytes=sum(entry.size for entry in listing),
     )
@@ -64,7 +70,7 @@ class Snapshots:
         for left in self._partial.iterdir():
             left.unlink(missing_ok=True)
 
-    def entry(self, walk: Walk, found: Found, *, keep: bool) -> Entry | None:
+    def entry(self, walk: Walk, found: TreeEntry, *, keep: bool) -> Entry | None:
         """Return the line for what was found, and keep its content; a pipe has none."""
         match found.kind:
             case "folder":
@@ -86,7 +92,7 @@ class Snapshots:
         snapshot = summary(listing)
         place = self._folder / snapshot.digest
         place.mkdir(mode=0o700, exist_ok=True)
-        self._write(place / "listing", (listed(listing),))
+        self._write(place / "listing", (encode_listing(listing),))
         return snapshot
 
     def listing(self, digest: str) -> Listing:
@@ -99,7 +105,7 @@ class Snapshots:
                 "must share HOLDFAST_HOME"
             ) from None
         if hashlib.sha256(content).hexdigest() != digest:
-            raise _damaged(digest)
+            raise _build_damage_error(digest)
         return tuple(Entry(*json.loads(line)) for line in content.splitlines())
 
     def contents(self, entry: Entry) -> Iterator[bytes]:
@@ -108,7 +114,7 @@ class Snapshots:
         try:
             descriptor = os.open(self._contents / entry.content, os.O_RDONLY)
         except FileNotFoundError:
-            raise _damaged(entry.path) from None
+            raise _build_damage_error(entry.path) from None
         try:
             while chunk := os.read(descriptor, 2**20):
                 known.update(chunk)
@@ -116,7 +122,7 @@ class Snapshots:
         finally:
             os.close(descriptor)
         if known.hexdigest() != entry.content:
-            raise _damaged(entry.path)
+            raise _build_damage_error(entry.path)
 
     def _read(self, descriptor: int, size: int, *, keep: bool) -> str:
         known = hashlib.sha256()
@@ -132,8 +138,8 @@ class Snapshots:
         # A machine that fell may have lost the end of it.
         if place.exists() and place.stat().st_size == size:
             return
-        room_for(size, self._contents)
-        self._write(place, _same(contents(descriptor, size), digest))
+        require_disk_space(size, self._contents)
+        self._write(place, _verify_chunks(contents(descriptor, size), digest))
 
     def _write(self, place: Path, chunks: Iterable[bytes]) -> None:
         descriptor, partial = tempfile.mkstemp(dir=self._partial)
@@ -143,15 +149,15 @@ class Snapshots:
         os.replace(partial, place)  # noqa: PTH105 -- a Path for each of 10,000 files is slow
 
 
-def _same(chunks: Iterable[bytes], digest: str) -> Iterator[bytes]:
+def _verify_chunks(chunks: Iterable[bytes], digest: str) -> Iterator[bytes]:
     """Pass on what is read a second time; raises OSError if it isn't what it was."""
     known = hashlib.sha256()
     for chunk in chunks:
         known.update(chunk)
         yield chunk
     if known.hexdigest() != digest:
-        raise changed()
+        raise build_stale_error()
 
 
-def _damaged(what: str) -> HoldfastError:
+def _build_damage_error(what: str) -> HoldfastError:
     return HoldfastError(f"a snapshot is damaged ({what[:200]!r}): start another run")

@@ -9,13 +9,20 @@ from typing import Literal, TypeAlias, TypedDict, Unpack, cast
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from holdfast.contracts.base import JsonObject, digest
-from holdfast.contracts.bounds import ENDLESS
+from holdfast.contracts.bounds import TOO_DEEP_JSON
 from holdfast.contracts.errors import AppError, ToolError
 from holdfast.contracts.tools import ResourceScope, RetryRule, Risk, ToolContract
 from holdfast.tools.context import ToolContext
-from holdfast.tools.filling import completed
+from holdfast.tools.filling import fill_defaults
 from holdfast.tools.readings import AMBIGUOUS
-from holdfast.tools.schema import SchemaCheck, Signature, defining, flaws, objections, seen
+from holdfast.tools.schema import (
+    SchemaCheck,
+    Signature,
+    flaws,
+    objections,
+    to_comparable_json,
+    translate_definition_errors,
+)
 
 ToolFunction: TypeAlias = Callable[..., object] | Callable[..., Awaitable[object]]
 
@@ -38,13 +45,13 @@ _SIDE_EFFECTS: dict[Risk, Literal["none", "local", "internal", "external"]] = {
     Risk.PRIVILEGED_ADMIN: "internal",
 }
 
-FEWEST_WORDS = 3
+MIN_DESCRIPTION_WORDS = 3
 """A description of fewer words says nothing that the name doesn't."""
 
-LARGEST_RESULT = 200_000
+MAX_RESULT_CHARS = 200_000
 """Characters; a result has to fit into a payload together with others."""
 
-LONGEST_LOCAL = 10.0
+MAX_LOCAL_SECONDS = 10.0
 """Seconds. A local tool holds up the workflow task, so it must be quick."""
 
 
@@ -67,7 +74,7 @@ class Tool:
 
     def __reduce__(self) -> tuple[Callable[[str, str], object], tuple[str, str]]:
         """Travel between processes as a name: code is imported, never sent."""
-        return imported, (self.module, self.qualname)
+        return import_object, (self.module, self.qualname)
 
     def __call__(self, *args: object, **kwargs: object) -> object:
         """Call the function as it was written, for example in its own unit test."""
@@ -86,7 +93,7 @@ class Tool:
         """Say what is wrong with a result, by the contract's schema."""
         return self._result_check.objections(result)
 
-    def bound(self, arguments: JsonObject, context: ToolContext) -> dict[str, object]:
+    def bind(self, arguments: JsonObject, context: ToolContext) -> dict[str, object]:
         """
         Turn valid JSON arguments into what the function takes.
 
@@ -101,17 +108,17 @@ class Tool:
         """
         Return arguments as the function will see them, as JSON: a policy looks at nothing else.
 
-        Defaults are filled in, decimals are numbers. Raises ToolError as `bound` does.
+        Defaults are filled in, decimals are numbers. Raises ToolError as `bind` does.
         """
-        return seen(self._signature.values(self._read(arguments)))
+        return to_comparable_json(self._signature.values(self._read(arguments)))
 
-    def completed(self, arguments: JsonObject) -> JsonObject:
+    def fill_defaults(self, arguments: JsonObject) -> JsonObject:
         """
         Return valid arguments with each default that they leave out, made once and for all.
 
-        Raises ToolError as `bound` does, and where a default isn't what the schema takes.
+        Raises ToolError as `bind` does, and where a default isn't what the schema takes.
         """
-        complete = cast("JsonObject", completed(arguments, self._read(arguments)))
+        complete = cast("JsonObject", fill_defaults(arguments, self._read(arguments)))
         if complete != arguments and (flaws := self.objections(complete)):
             reason = f"name what was left out: {'; '.join(flaws)}"
             raise ToolError("invalid_arguments", reason, ("correct the arguments",))
@@ -135,7 +142,7 @@ class Tool:
         except ValueError as error:
             # The call has done what it did: that its result can't be written must not hide it.
             if _is_endless(error):
-                return ENDLESS
+                return TOO_DEEP_JSON
             raise
 
 
@@ -149,7 +156,7 @@ def _is_endless(error: ValueError) -> bool:
     return "depth exceeded" in str(error) or "Circular reference" in str(error)
 
 
-class Terms(TypedDict, total=False):
+class ToolOptions(TypedDict, total=False):
     """What a tool may say about itself beside its risk; see `tool`."""
 
     timeout: float
@@ -168,7 +175,7 @@ class Terms(TypedDict, total=False):
     permission: Literal["by_risk", "ask_user", "approval"]
 
 
-def tool(*, risk: Risk, **terms: Unpack[Terms]) -> Callable[[ToolFunction], Tool]:
+def tool(*, risk: Risk, **terms: Unpack[ToolOptions]) -> Callable[[ToolFunction], Tool]:
     """
     Make a function a tool. Its name, docstring and types become the contract.
 
@@ -188,13 +195,13 @@ def tool(*, risk: Risk, **terms: Unpack[Terms]) -> Callable[[ToolFunction], Tool
 
     def decorate(function: ToolFunction) -> Tool:
         name = function.__name__
-        if unknown := sorted(terms.keys() - Terms.__annotations__.keys()):
-            known = ", ".join(("risk", *Terms.__annotations__))
+        if unknown := sorted(terms.keys() - ToolOptions.__annotations__.keys()):
+            known = ", ".join(("risk", *ToolOptions.__annotations__))
             raise AppError(f"tool {name!r}: there is no setting {unknown[0]!r} (known: {known})")
         signature = Signature(name, function)
         if risk not in _SIDE_EFFECTS:
             raise AppError(f"tool {name!r}: risk {risk!r} is none of the risk classes")
-        with defining(name):
+        with translate_definition_errors(name):
             made = Tool(_contract(function, signature, risk, terms), function, signature)
         if holes := _holes(made):
             raise AppError(f"tool {name!r}: {'; '.join(holes)}")
@@ -204,7 +211,7 @@ def tool(*, risk: Risk, **terms: Unpack[Terms]) -> Callable[[ToolFunction], Tool
 
 
 def _contract(
-    function: ToolFunction, signature: Signature, risk: Risk, terms: Terms
+    function: ToolFunction, signature: Signature, risk: Risk, terms: ToolOptions
 ) -> ToolContract:
     return ToolContract(
         name=function.__name__,
@@ -233,7 +240,7 @@ def _contract(
     )
 
 
-def imported(module: str, qualname: str) -> object:
+def import_object(module: str, qualname: str) -> object:
     """Return what stands in a module under a name; raises ImportError or AttributeError."""
     found: object = importlib.import_module(module)
     for part in qualname.split("."):
@@ -244,10 +251,10 @@ def imported(module: str, qualname: str) -> object:
 def _holes(made: Tool) -> tuple[str, ...]:
     contract = made.contract
     found = list(flaws(contract.input_schema))
-    if len(contract.description.split()) < FEWEST_WORDS:
+    if len(contract.description.split()) < MIN_DESCRIPTION_WORDS:
         found.append("its docstring must say what it does; that is all a model knows of it")
-    if contract.max_result_chars > LARGEST_RESULT:
-        found.append(f"max_result_chars is {LARGEST_RESULT} at most; the rest is an artifact")
+    if contract.max_result_chars > MAX_RESULT_CHARS:
+        found.append(f"max_result_chars is {MAX_RESULT_CHARS} at most; the rest is an artifact")
     if contract.local and not contract.risk.changes_nothing:
         found.append(f"a local tool must change nothing, and {contract.risk} does")
     if contract.local and contract.sandboxed:
@@ -256,12 +263,12 @@ def _holes(made: Tool) -> tuple[str, ...]:
         found.append(f"there is nothing to reconcile: {contract.risk} changes nothing")
     if contract.undo is not None and contract.risk.changes_nothing:
         found.append(f"there is nothing to undo: {contract.risk} changes nothing")
-    if contract.local and contract.timeout > LONGEST_LOCAL:
-        found.append(f"a local tool must have a timeout of at most {LONGEST_LOCAL:g} s")
-    return (*found, *_unscoped(contract))
+    if contract.local and contract.timeout > MAX_LOCAL_SECONDS:
+        found.append(f"a local tool must have a timeout of at most {MAX_LOCAL_SECONDS:g} s")
+    return (*found, *_check_scope(contract))
 
 
-def _unscoped(contract: ToolContract) -> Iterator[str]:
+def _check_scope(contract: ToolContract) -> Iterator[str]:
     scope, properties = contract.resource_scope, contract.input_schema.get("properties")
     known = properties if isinstance(properties, dict) else {}
     if scope.kind != "none" and scope.argument is None:

@@ -78,7 +78,7 @@ class Views(NamedTuple):
 def views(text: str) -> Views:
     """Read a text in every way."""
     plain = _readings(_Whole(text))
-    inner = (_readings(decoded) for end in _ends(plain) for decoded in _decoded(end))
+    inner = (_readings(decoded) for end in _ends(plain) for decoded in _decode_runs(end))
     found = [plain, *inner]
     ends = [end for readings in found for end in _ends(readings)]
     return Views(
@@ -88,7 +88,7 @@ def views(text: str) -> Views:
     )
 
 
-def unescaped(text: str) -> Iterator[str]:
+def unescape_stepwise(text: str) -> Iterator[str]:
     """Return a text with its escapes, and without them; each once."""
     for view in _readings(_Whole(text)):
         yield view.text
@@ -97,7 +97,7 @@ def unescaped(text: str) -> Iterator[str]:
 def _readings(view: View) -> list[View]:
     """Return a reading, and those with its escapes undone once, twice and so on."""
     found = [view]
-    while len(found) <= _ROUNDS and (undone := _undone(found[-1])):
+    while len(found) <= _ROUNDS and (undone := _undo_escapes(found[-1])):
         found.append(undone)
     return found
 
@@ -164,10 +164,10 @@ class _Compact:
         self.text = "".join(run for run in runs if len(run) >= alphabet.shortest)
 
     def source(self, start: int, end: int) -> tuple[int, int]:
-        return self._below.source(self._kept[start], self._kept[end - 1] + 1)
+        return self._below.source(self._positions[start], self._positions[end - 1] + 1)
 
     @cached_property
-    def _kept(self) -> list[int]:
+    def _positions(self) -> list[int]:
         kept: list[int] = []
         place = 0
         for run in self._letters.split(b" "):
@@ -194,7 +194,7 @@ class _Decoded:
         return self._runs[bisect_right(self._starts, place) - 1]
 
 
-def _decoded(view: View) -> Iterable[View]:
+def _decode_runs(view: View) -> Iterable[View]:
     """Read the runs of base64 and of hex in a text."""
     runs = list(_ENCODED.spans_in(view.text))
     if not runs:
@@ -213,7 +213,7 @@ def _from_hex(run: str) -> bytes:
     return bytes.fromhex(run[: len(run) // 2 * 2])
 
 
-def _undone(view: View) -> View | None:
+def _undo_escapes(view: View) -> View | None:
     if not any(mark in view.text for mark in _MARKS):
         return None
     escapes = list(_ESCAPE.spans_in(view.text))

@@ -12,16 +12,24 @@ from typing import NamedTuple
 
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.project import WorkspaceSnapshot
-from holdfast.tools.artifacts import quoted
+from holdfast.tools.artifacts import as_file_name
 from holdfast.tools.remove_tree import remove
-from holdfast.tools.safe_walk import LIMITS, Found, Limits, NewTree, Walk, contents, opened_below
-from holdfast.tools.sandbox.identity import other_user
+from holdfast.tools.safe_walk import (
+    TREE_LIMITS,
+    NewTree,
+    TreeEntry,
+    TreeLimits,
+    Walk,
+    contents,
+    open_below,
+)
+from holdfast.tools.sandbox.identity import derive_uid
 from holdfast.tools.snapshots import Listing, Snapshots, summary
 
-LEFT_OUT = frozenset({".git", ".env"})
+EXCLUDED_NAMES = frozenset({".git", ".env"})
 """What isn't copied, wherever it lies: its addresses and its variables hold credentials."""
 
-LONGEST_DOCUMENT = 200_000
+MAX_DOCUMENT_BYTES = 200_000
 """Bytes of a file that are read."""
 
 _MISSING = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO}
@@ -51,18 +59,18 @@ class Workspaces:
     Anything may be killed at any point and done again.
     """
 
-    def __init__(self, home: Path, limits: Limits = LIMITS) -> None:
+    def __init__(self, home: Path, limits: TreeLimits = TREE_LIMITS) -> None:
         self._home = home.absolute()
         self._folder = self._home / "workspaces"
         self._limits = limits
 
-    def opened(self, run: str) -> Path:
+    def ensure(self, run: str) -> Path:
         """Return the workspace of a run, which is made if there is none, as its user's own."""
         workspace = self._place(run)
         self._home.mkdir(parents=True, exist_ok=True)
         for folder in (self._folder, workspace):
             folder.mkdir(exist_ok=True, mode=0o700)
-        if (user := other_user(run)) is not None:
+        if (user := derive_uid(run)) is not None:
             os.chown(workspace, user, user)
         return workspace
 
@@ -81,11 +89,11 @@ class Workspaces:
         project = folder.resolve()
         if project == self._home.resolve():
             raise InvalidInput(f"{str(folder)!r} is HOLDFAST_HOME: name the project's own folder")
-        workspace = self.opened(run)
+        workspace = self.ensure(run)
         if any(workspace.iterdir()):
             return ()
         with self._fresh(run) as fresh:
-            left_out = self._copied(project, NewTree(fresh, other_user(run)))
+            left_out = self._copy_project(project, NewTree(fresh, derive_uid(run)))
             fresh.rename(workspace)
         return left_out
 
@@ -95,14 +103,14 @@ class Workspaces:
 
         Raises InvalidInput where a path leads out by its own words.
         """
-        workspace = os.path.realpath(self.opened(run))
+        workspace = os.path.realpath(self.ensure(run))
         if path.startswith("/") or ".." in path.split("/") or "\0" in path:
             raise InvalidInput(f"{path[:200]!r} leads out of the project: name a file in it")
         place = os.path.realpath(f"{workspace}/{path}")
         if not place.startswith(f"{workspace}/"):
             return None
         try:
-            descriptor = opened_below(Path(workspace), place.removeprefix(f"{workspace}/"))
+            descriptor = open_below(Path(workspace), place.removeprefix(f"{workspace}/"))
         except OSError as error:
             if error.errno in _MISSING:
                 return None
@@ -122,7 +130,7 @@ class Workspaces:
 
         What its owner couldn't read becomes readable. Pipes and sockets are left out.
         """
-        kept = self._kept(run)
+        kept = self._open_snapshots(run)
         kept.prepare()
         return kept.keep(self._listing(run, keep=True))
 
@@ -133,10 +141,10 @@ class Workspaces:
         Raises HoldfastError where there is no such snapshot. The workspace is another folder then:
         a call that still runs in the old one changes nothing.
         """
-        kept = self._kept(run)
+        kept = self._open_snapshots(run)
         listing = kept.listing(digest)
         with self._fresh(run) as fresh:
-            tree = NewTree(fresh, other_user(run))
+            tree = NewTree(fresh, derive_uid(run))
             for entry in listing:
                 match entry.kind:
                     case "folder":
@@ -149,25 +157,25 @@ class Workspaces:
         return summary(listing)
 
     def _place(self, run: str) -> Path:
-        return self._folder / quoted(run)
+        return self._folder / as_file_name(run)
 
-    def _kept(self, run: str) -> Snapshots:
-        return Snapshots(self._home / "snapshots" / quoted(run))
+    def _open_snapshots(self, run: str) -> Snapshots:
+        return Snapshots(self._home / "snapshots" / as_file_name(run))
 
     def _listing(self, run: str, *, keep: bool) -> Listing:
-        kept = self._kept(run)
-        walk = Walk(self.opened(run), "the workspace", self._limits, mends=True)
+        kept = self._open_snapshots(run)
+        walk = Walk(self.ensure(run), "the workspace", self._limits, mends=True)
         entries = (kept.entry(walk, found, keep=keep) for found in walk)
         return tuple(entry for entry in entries if entry is not None)
 
-    def _copied(self, project: Path, tree: NewTree) -> tuple[LeftOut, ...]:
+    def _copy_project(self, project: Path, tree: NewTree) -> tuple[LeftOut, ...]:
         left_out: list[LeftOut] = []
         home = os.path.relpath(self._home.resolve(), project)
 
         def leaves_out(path: str) -> bool:
             if path == home:
                 left_out.append(LeftOut(path, "it is HOLDFAST_HOME"))
-            elif path.rpartition("/")[2] in LEFT_OUT:
+            elif path.rpartition("/")[2] in EXCLUDED_NAMES:
                 left_out.append(LeftOut(path, "it may hold credentials"))
             else:
                 return False
@@ -188,7 +196,7 @@ class Workspaces:
         What an earlier attempt has left goes first; if that one still works, it fails now.
         """
         # A quoted id has no dot: none of these is the workspace of another run.
-        beside = f"{self.opened(run).name}."
+        beside = f"{self.ensure(run).name}."
         for left in self._folder.iterdir():
             if left.name.startswith(beside):
                 remove(left)
@@ -200,7 +208,7 @@ class Workspaces:
                 remove(fresh)
 
     def _exchange(self, run: str, fresh: Path) -> None:
-        workspace = self.opened(run)
+        workspace = self.ensure(run)
         old = Path(tempfile.mkdtemp(prefix=f"{workspace.name}.", dir=self._folder))
         workspace.rename(old)
         try:
@@ -212,7 +220,7 @@ class Workspaces:
         remove(old)
 
 
-def _copy(walk: Walk, found: Found, project: Path, tree: NewTree) -> str | None:
+def _copy(walk: Walk, found: TreeEntry, project: Path, tree: NewTree) -> str | None:
     """Copy one thing, or say why not."""
     match found.kind:
         case "folder":
@@ -241,6 +249,6 @@ def _document(descriptor: int) -> Document | None:
     known, beginning = hashlib.sha256(), b""
     for chunk in contents(descriptor, status.st_size):
         known.update(chunk)
-        if len(beginning) < LONGEST_DOCUMENT:
-            beginning += chunk[: LONGEST_DOCUMENT - len(beginning)]
+        if len(beginning) < MAX_DOCUMENT_BYTES:
+            beginning += chunk[: MAX_DOCUMENT_BYTES - len(beginning)]
     return Document(beginning, known.hexdigest(), status.st_size > len(beginning))

@@ -14,7 +14,7 @@ from holdfast.contracts.approvals import MessageOutcome, PendingPage, Request
 from holdfast.contracts.errors import HoldfastError, InvalidInput
 from holdfast.contracts.model import Prefix
 from holdfast.contracts.run import (
-    RUN_IDS,
+    RUN_ID_RULE,
     WORKFLOW_TYPE,
     AgentSnapshot,
     OpenRun,
@@ -53,14 +53,14 @@ from holdfast.run.steps import (
     RunTools,
     Step,
 )
-from holdfast.run.transcript import carried, halted, pruned
+from holdfast.run.transcript import build_continue_as_new_input, halt, prune
 from holdfast.workflows import control, failures, messages, options, resets, run_context, views
-from holdfast.workflows.authorizing import authorized
-from holdfast.workflows.children import tell_when_held
+from holdfast.workflows.authorizing import authorize
+from holdfast.workflows.children import report_suspensions
 from holdfast.workflows.inbox import InboundMessage, Inbox
-from holdfast.workflows.model_calls import ask_model
+from holdfast.workflows.model_calls import run_model_call
 from holdfast.workflows.notifications import notify
-from holdfast.workflows.run_context import RunContext, at_rest, ends_if_cancelled
+from holdfast.workflows.run_context import RunContext, at_rest, raise_on_cancellation
 from holdfast.workflows.signals import SignalHandler
 from holdfast.workflows.time_limit import watch_time
 from holdfast.workflows.tool_call import run_tool
@@ -75,27 +75,27 @@ class AgentRun:
 
     def __init__(self) -> None:
         self._run = RunContext()
-        self._inbox = Inbox(SignalHandler(self._run).hear)
+        self._inbox = Inbox(SignalHandler(self._run).handle)
 
     @workflow.run
     async def run(self, *arguments: JsonValue) -> RunResult:
         """Take steps until the run is over."""
         await open_run(self._run, arguments)
         self._inbox.open()
-        run_context.show(self._run)
-        background = self._background()
+        run_context.publish_status(self._run)
+        background = self._start_background_tasks()
         try:
-            return await self._go_on()
+            return await self._run_steps()
         except (asyncio.CancelledError, FailureError) as error:
             if is_cancelled_exception(error):
-                self._run.state = verdicts.withdrawn(self._run.state, workflow.now())
-                run_context.show(self._run)
+                self._run.state = verdicts.withdraw_requests(self._run.state, workflow.now())
+                run_context.publish_status(self._run)
             raise
         finally:
             for task in background:
                 task.cancel()
 
-    def _background(self) -> list[asyncio.Task[None]]:
+    def _start_background_tasks(self) -> list[asyncio.Task[None]]:
         """Begin what goes on beside the steps, for agents that have it."""
         agent, tasks = self._run.state.agent, list[asyncio.Task[None]]()
         if agent.triggers.expected_time is not None:
@@ -103,15 +103,15 @@ class AgentRun:
         if agent.notifies:
             tasks.append(asyncio.create_task(notify(self._run)))
         if (parent := workflow.info().parent) is not None:
-            tasks.append(asyncio.create_task(tell_when_held(self._run, parent)))
+            tasks.append(asyncio.create_task(report_suspensions(self._run, parent)))
         return tasks
 
-    async def _go_on(self) -> RunResult:
+    async def _run_steps(self) -> RunResult:
         while True:
-            ends_if_cancelled()
+            raise_on_cancellation()
             match self._next_step():
                 case CallModel() as step:
-                    await ask_model(self._run, step)
+                    await run_model_call(self._run, step)
                 case Authorize(calls):
                     await self._authorize(calls)
                 case AwaitPeople(until):
@@ -123,34 +123,34 @@ class AgentRun:
                 case Prune(before):
                     await self._prune(before)
                 case Release():
-                    self._run.state = answers.advanced(self._run.state)
+                    self._run.state = answers.release_if_clear(self._run.state)
                 case ContinueAsNew():
-                    await self._begin_anew()
+                    await self._continue_as_new()
                 case Halt(stop):
                     await self._run.record("stopped", stop.reason)
-                    self._run.state = halted(self._run.state, stop)
+                    self._run.state = halt(self._run.state, stop)
                 case Finish():
                     await workflow.wait_condition(workflow.all_handlers_finished)
-                    run_context.show(self._run)
-                    return turns.result(self._run.state, has_parent=_has_parent())
+                    run_context.publish_status(self._run)
+                    return turns.build_result(self._run.state, has_parent=_has_parent())
                 case step:
-                    await control.take(self._run, step)
+                    await control.execute_step(self._run, step)
 
-    async def _begin_anew(self) -> None:
+    async def _continue_as_new(self) -> None:
         """
         Go on in a new execution, unless what was heard last leads elsewhere.
 
         Once it is asked for nothing else happens: were the state too large by now to be sent, the
         SDK would drop the run's only task without a word.
         """
-        self._inbox.hurry()
+        self._inbox.set_draining()
         await workflow.wait_condition(workflow.all_handlers_finished)
         if isinstance(self._next_step(), ContinueAsNew):
-            workflow.continue_as_new(carried(self._run.state))
-        self._inbox.hurry(on=False)
+            workflow.continue_as_new(build_continue_as_new_input(self._run.state))
+        self._inbox.set_draining(on=False)
 
     def _next_step(self) -> Step:
-        long = options.history_is_long(self._run.state.agent.max_history_events)
+        long = options.is_history_long(self._run.state.agent.max_history_events)
         return steps.next_step(
             self._run.state,
             workflow.now(),
@@ -160,14 +160,14 @@ class AgentRun:
 
     async def _authorize(self, calls: tuple[CallState, ...]) -> None:
         visible = tuple(tool.name for tool in self._run.state.agent.tools)
-        asked = tool_calls.asked(self._run.state, calls, visible, workflow.now())
-        answer = await authorized(asked)
-        await resets.notice(self._run, answer.execution)
+        asked = tool_calls.build_authorize_input(self._run.state, calls, visible, workflow.now())
+        answer = await authorize(asked)
+        await resets.handle_reset(self._run, answer.execution)
         for ruling in answer.rulings:
             if tool_calls.is_notable(ruling):
                 await self._run.record("ruled", summaries.ruling_line(ruling))
         now = workflow.now()
-        self._run.state = turns.settled(
+        self._run.state = turns.close_turn_if_complete(
             tool_calls.after_rulings(self._run.state, answer, now), now
         )
 
@@ -185,23 +185,25 @@ class AgentRun:
                 )
             except TimeoutError:
                 now = workflow.now()
-                for request in verdicts.passed_on(self._run.state, now):
+                for request in verdicts.select_for_escalation(self._run.state, now):
                     await self._run.record("escalated", summaries.escalation_line(request))
-                self._run.state = turns.settled(verdicts.overdue(self._run.state, now), now)
+                self._run.state = turns.close_turn_if_complete(
+                    verdicts.after_timeout(self._run.state, now), now
+                )
 
     async def _wait_for_resume(self) -> None:
         with at_rest(self._run):
             await workflow.wait_condition(lambda: not isinstance(self._next_step(), AwaitResume))
 
     async def _run_tools(self, batch: tuple[CallState, ...]) -> None:
-        fresh = tool_calls.lapsed(self._run.state, batch, workflow.now())
+        fresh = tool_calls.drop_lapsed_approvals(self._run.state, batch, workflow.now())
         if fresh is not self._run.state:
             self._run.state = fresh
             return
         left, state = self._run.seconds_left(), self._run.state
         found: list[ToolResult | NotBegun] = (
-            [tool_results.no_room(call.call) for call in batch]
-            if tool_calls.overfull(state)
+            [tool_results.build_no_room_denial(call.call) for call in batch]
+            if tool_calls.is_over_result_limit(state)
             else await asyncio.gather(*(self._run_tool(call, left) for call in batch))
         )
         ran = tuple(result for result in found if not isinstance(result, NotBegun))
@@ -209,8 +211,10 @@ class AgentRun:
         self._run.state = state
         await self._send_back(batch, found)
         if tool_calls.has_more(state, batch):
-            await workflow.sleep(options.BREATH, summary="what ran so far fills a workflow task")
-        self._run.state = tool_calls.reopened(self._run.state)
+            await workflow.sleep(
+                options.YIELD_DELAY, summary="what ran so far fills a workflow task"
+            )
+        self._run.state = tool_calls.invalidate(self._run.state)
         if (stop := self._run.state.stop) is not None:
             await self._run.record("stopped", stop.reason)
 
@@ -222,21 +226,21 @@ class AgentRun:
         refused = {call.call.call_id: one for call, one in both if isinstance(one, NotBegun)}
         if not refused:
             return
-        self._run.state = disagreements.sent_back(self._run.state, refused, workflow.now())
-        if pause := disagreements.pause(self._run.state, refused):
-            await workflow.sleep(pause, summary=disagreements.WHY)
+        self._run.state = disagreements.send_back(self._run.state, refused, workflow.now())
+        if pause := disagreements.retry_delay_seconds(self._run.state, refused):
+            await workflow.sleep(pause, summary=disagreements.RETRY_TIMER_SUMMARY)
 
     async def _run_tool(
         self, call: CallState, seconds_left: float | None
     ) -> ToolResult | NotBegun:
-        with self._run.doing(f"tool {call.call.name}"):
+        with self._run.track_in_flight(f"tool {call.call.name}"):
             return await run_tool(self._run.state, call, seconds_left)
 
     async def _prune(self, before: int) -> None:
-        fresh = pruned(self._run.state, before)
+        fresh = prune(self._run.state, before)
         sizes = f"{self._run.state.context_bytes} → {fresh.context_bytes} bytes"
         await self._run.record("context pruned", f"turns before item {before}: {sizes}")
-        self._run.state = compaction.measured_anew(pruned(self._run.state, before))
+        self._run.state = compaction.reset_last_call_usage(prune(self._run.state, before))
 
     @workflow.signal(dynamic=True, unfinished_policy=ABANDON)
     async def receive(self, name: str, payloads: Sequence[RawValue]) -> None:
@@ -246,12 +250,12 @@ class AgentRun:
         One handler for all names: a handler of its own drops what it can't decode without a trace,
         and a wrong number of arguments fails the workflow task, for ever.
         """
-        await self._inbox.deliver(InboundMessage(name, payloads))
+        await self._inbox.submit(InboundMessage(name, payloads))
 
     @workflow.update(dynamic=True, unfinished_policy=ABANDON)
     async def decide(self, name: str, payloads: Sequence[RawValue]) -> MessageOutcome:
         """Take the update `decide`: the signal `approval`, with an answer to what became of it."""
-        return await self._inbox.answered(
+        return await self._inbox.submit_and_wait(
             InboundMessage("approval" if name == "decide" else name, payloads)
         )
 
@@ -296,17 +300,19 @@ async def open_run(run: RunContext, arguments: tuple[JsonValue, ...]) -> None:
     """Give a run its state. Raises InvalidInput where it can't begin."""
     info = workflow.info()
     if not is_run_id(info.workflow_id):
-        raise failures.refused(f"{RUN_IDS}: start it again under such an id")
+        raise failures.build_start_refusal(f"{RUN_ID_RULE}: start it again under such an id")
     if info.retry_policy is not None or info.cron_schedule:
         # What they start again looks like a run that goes on, and would take a stranger's
         # input for a state: one that could have approvals in it.
-        raise failures.refused("start AgentRun without retry policy and without cron schedule")
+        raise failures.build_start_refusal(
+            "start AgentRun without retry policy and without cron schedule"
+        )
     if info.continued_run_id is not None:
-        run.state = _carried(messages.run_state(arguments), info)
+        run.state = _adopt_state(messages.read_run_state(arguments), info)
         return
-    given = messages.run_input(arguments)
-    unopened = AgentSnapshot.unopened(given.agent)
-    run.state = _opened(given, unopened, info)
+    given = messages.read_run_input(arguments)
+    unopened = AgentSnapshot.placeholder(given.agent)
+    run.state = _build_state(given, unopened, info)
     try:
         agent = await workflow.execute_local_activity_method(
             OpeningActivities.open_run,
@@ -318,14 +324,14 @@ async def open_run(run: RunContext, arguments: tuple[JsonValue, ...]) -> None:
             raise
         raise InvalidInput(failures.message(error)) from error
     # Where opening took more than one workflow task, a replay knows only when the last one began.
-    run.state = _opened(given, agent, info)
+    run.state = _build_state(given, agent, info)
     if agent.route is not None:
         route = agent.route
         await run.record("reasoning", f"{route.task_kind}: {route.decision}, {route.reason}")
 
 
-def _opened(given: RunInput, agent: AgentSnapshot, info: workflow.Info) -> RunState:
-    return turns.opened(
+def _build_state(given: RunInput, agent: AgentSnapshot, info: workflow.Info) -> RunState:
+    return turns.start_run(
         given,
         agent,
         workflow.now(),
@@ -335,10 +341,10 @@ def _opened(given: RunInput, agent: AgentSnapshot, info: workflow.Info) -> RunSt
     )
 
 
-def _carried(state: RunState, info: workflow.Info) -> RunState:
+def _adopt_state(state: RunState, info: workflow.Info) -> RunState:
     """Take the state of this run's execution before; that of another run has its approvals."""
     if state.first_execution_run_id != info.first_execution_run_id:
         raise InvalidInput("AgentRun can't go on from the state of another run")
     # Stays the same in a reset, as all that is replayed must.
     state = state.model_copy(update={"execution": info.original_execution_run_id})
-    return gates.reopened(tool_calls.reopened(state))
+    return gates.invalidate_call_checks(tool_calls.invalidate(state))

@@ -17,19 +17,21 @@ Asked = TypeVar("Asked", AuthorizeCalls, JudgeInput)
 Answer = TypeVar("Answer")
 
 
-async def authorized(asked: AuthorizeCalls) -> Rulings:
+async def authorize(asked: AuthorizeCalls) -> Rulings:
     """Ask for rulings on calls."""
-    return await _decided(PolicyActivities.authorize, asked, summaries.calls_line(asked.calls))
+    return await _execute_until_answer(
+        PolicyActivities.authorize, asked, summaries.calls_line(asked.calls)
+    )
 
 
-async def judged(hearing: JudgeInput) -> Verdicts:
+async def judge(hearing: JudgeInput) -> Verdicts:
     """Ask what messages are good for."""
-    return await _decided(
+    return await _execute_until_answer(
         PolicyActivities.judge, hearing, summaries.messages_line(hearing.messages)
     )
 
 
-async def _decided(
+async def _execute_until_answer(
     activity: MethodAsyncSingleParam[PolicyActivities, Asked, Answer], asked: Asked, summary: str
 ) -> Answer:
     """
@@ -39,7 +41,7 @@ async def _decided(
     of its own. An attempt that Temporal repeats is given what the first one was. Here each is
     given its own time, so that nothing which lapses meanwhile counts.
     """
-    pause = options.FIRST_PAUSE
+    pause = options.INITIAL_DECISION_DELAY
     while True:
         try:
             return await workflow.execute_local_activity_method(
@@ -49,7 +51,7 @@ async def _decided(
             if _is_final(error) or is_cancelled_exception(error):
                 raise
         await workflow.sleep(pause, summary="nothing could be decided")
-        pause = min(2 * pause, options.LONGEST_PAUSE)
+        pause = min(2 * pause, options.MAX_RETRY_INTERVAL)
         asked = asked.model_copy(update={"now": workflow.now()})
 
 

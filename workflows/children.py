@@ -17,14 +17,14 @@ from temporalio.exceptions import (
 from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.bounds import GOAL, LONGEST_GOAL, MOST_ABOVE, size
+from holdfast.contracts.bounds import MAX_ANCESTORS, MAX_GOAL_BYTES, MAX_GOAL_CHARS, size
 from holdfast.contracts.budget import Budget, Ledger
 from holdfast.contracts.control import KnownEffect
 from holdfast.contracts.run import WORKFLOW_TYPE, RunInput, RunResult, Stop, is_run_id
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import parts, summaries, turns
 from holdfast.run.limits import budgets
-from holdfast.run.parts import AT_ONCE
+from holdfast.run.parts import MAX_PARALLEL_CHILDREN
 from holdfast.workflows import failures
 from holdfast.workflows.run_context import RunContext, is_cancellation
 
@@ -43,7 +43,7 @@ class ChildTask(NamedTuple):
     known: tuple[KnownEffect, ...] = ()
 
 
-class _Together(NamedTuple):
+class _SharedBudget(NamedTuple):
     """
     Children that share what is left, from so many seconds after the run began.
 
@@ -56,13 +56,13 @@ class _Together(NamedTuple):
 
     def ceiling(self, run: RunContext, errand: ChildTask) -> Budget | Stop:
         """Return what a child that begins now may use: its share, but no more than is left."""
-        ledger = budgets.absorbed(run.state.ledger, *self.reserved.values())
+        ledger = budgets.add_child_usage(run.state.ledger, *self.reserved.values())
         # Of the time each has its own share: whether others worked or waited isn't known yet.
         left = budgets.remaining(run.state.agent.budget, ledger, self.began)
-        return left if isinstance(left, Stop) else budgets.within(errand.ceiling, left)
+        return left if isinstance(left, Stop) else budgets.cap_limits(errand.ceiling, left)
 
 
-class _Ended(NamedTuple):
+class _ChildResult(NamedTuple):
     """How a child ended, and for how many seconds it worked; waiting for people is no work."""
 
     result: RunResult | str
@@ -79,18 +79,18 @@ async def run_children(
     run: RunContext, errands: Sequence[ChildTask]
 ) -> tuple[RunResult | str, ...]:
     """
-    Run several agents, at most `AT_ONCE` beside each other; the results are in their order.
+    Run several agents, at most MAX_PARALLEL_CHILDREN at once; the results are in their order.
 
     All of them end, whatever becomes of one, and none begins where nothing is left. What they used
     is in the ledger of this run, and of the time only what they can have worked: the rest they
     waited for people.
     """
     began = workflow.now()
-    together = _Together(run.elapsed(), asyncio.Semaphore(AT_ONCE), {})
+    together = _SharedBudget(run.elapsed_seconds(), asyncio.Semaphore(MAX_PARALLEL_CHILDREN), {})
     ended = await asyncio.gather(
-        *(_in_turn(run, errand, together) for errand in errands), return_exceptions=True
+        *(_run_when_free(run, errand, together) for errand in errands), return_exceptions=True
     )
-    results: list[_Ended] = []
+    results: list[_ChildResult] = []
     for end in ended:
         if isinstance(end, BaseException):
             raise end
@@ -100,11 +100,11 @@ async def run_children(
     waited = max(0.0, took - sum(end.worked for end in results))
     # Other children may have waited at the same time; nothing waits for longer than it exists.
     uncounted = max(0.0, min(waited, age - run.state.ledger.waited))
-    run.state = turns.waited(run.state, timedelta(seconds=uncounted))
+    run.state = turns.add_waiting_time(run.state, timedelta(seconds=uncounted))
     return tuple(end.result for end in results)
 
 
-def spent(ceiling: Budget) -> Ledger:
+def build_worst_case_ledger(ceiling: Budget) -> Ledger:
     """Return what a run has used that can't be known: all that it may use, where that ends."""
     tokens_in, tokens_out = ceiling.max_input_tokens or 0, ceiling.max_output_tokens or 0
     usage = CallUsage(
@@ -121,58 +121,64 @@ def spent(ceiling: Budget) -> Ledger:
     )
 
 
-async def _in_turn(run: RunContext, errand: ChildTask, together: _Together) -> _Ended:
-    if size(errand.goal) > GOAL or len(errand.goal) > LONGEST_GOAL:
-        return _Ended(f"its goal has more than {LONGEST_GOAL:,} characters or {GOAL:,} bytes", 0)
-    if len(run.state.brief.path) >= MOST_ABOVE:
-        return _Ended(f"not begun: {MOST_ABOVE} agents, one above the other, are most", 0)
+async def _run_when_free(
+    run: RunContext, errand: ChildTask, together: _SharedBudget
+) -> _ChildResult:
+    if size(errand.goal) > MAX_GOAL_BYTES or len(errand.goal) > MAX_GOAL_CHARS:
+        return _ChildResult(
+            f"its goal has more than {MAX_GOAL_CHARS:,} characters or {MAX_GOAL_BYTES:,} bytes", 0
+        )
+    if len(run.state.brief.path) >= MAX_ANCESTORS:
+        return _ChildResult(f"not begun: {MAX_ANCESTORS} agents, one above the other, are most", 0)
     async with together.free:
-        await workflow.wait_condition(lambda: _may_begin(run) or run.state.outcome is not None)
+        await workflow.wait_condition(lambda: _can_begin(run) or run.state.outcome is not None)
         if run.state.outcome is not None:
-            return _Ended("the run is over", 0)
+            return _ChildResult("the run is over", 0)
         ceiling = together.ceiling(run, errand)
         if isinstance(ceiling, Stop):
-            return _Ended(f"not begun: {ceiling.reason}", 0)
-        together.reserved[errand.part] = spent(ceiling)
+            return _ChildResult(f"not begun: {ceiling.reason}", 0)
+        together.reserved[errand.part] = build_worst_case_ledger(ceiling)
         try:
-            return await _done(run, errand._replace(ceiling=ceiling))
+            return await _run_and_charge(run, errand._replace(ceiling=ceiling))
         finally:
             del together.reserved[errand.part]
 
 
-async def _done(run: RunContext, errand: ChildTask) -> _Ended:
+async def _run_and_charge(run: RunContext, errand: ChildTask) -> _ChildResult:
     began = workflow.now()
     try:
-        result = await _ran(run, errand)
+        result = await _execute_child(run, errand)
     except (ChildWorkflowError, WorkflowAlreadyStartedError) as error:
         if is_cancellation(error):
             raise
-        return await _fell(run, errand, error, (workflow.now() - began).total_seconds())
-    used = result.ledger or spent(errand.ceiling)
-    _absorb(run, used)
-    run.state = parts.absorbed(run.state, errand.part, result)
+        return await _after_child_failure(
+            run, errand, error, (workflow.now() - began).total_seconds()
+        )
+    used = result.ledger or build_worst_case_ledger(errand.ceiling)
+    _charge(run, used)
+    run.state = parts.after_result(run.state, errand.part, result)
     took = (workflow.now() - began).total_seconds()
-    return _Ended(result, max(0.0, took - used.waited))
+    return _ChildResult(result, max(0.0, took - used.waited))
 
 
-def _may_begin(run: RunContext) -> bool:
+def _can_begin(run: RunContext) -> bool:
     """Whether nothing holds this run: what holds it holds its parts too."""
     return not run.state.suspended and not run.state.requests
 
 
-async def _ran(run: RunContext, errand: ChildTask) -> RunResult:
+async def _execute_child(run: RunContext, errand: ChildTask) -> RunResult:
     child = await workflow.start_child_workflow(
         WORKFLOW_TYPE,
-        _input(run, errand),
-        id=_id(run, errand),
+        _build_input(run, errand),
+        id=_child_id(run, errand),
         result_type=RunResult,
         task_timeout=workflow.info().task_timeout,
         parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
         cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
-        static_summary=summaries.shortened(_about(run, errand), summaries.LIMIT),
+        static_summary=summaries.shorten(_describe_child(run, errand), summaries.MAX_LINE_CHARS),
     )
     run.parts[child.id] = False
-    alike = asyncio.create_task(_alike(run, child))
+    alike = asyncio.create_task(_mirror_suspension(run, child))
     try:
         return await child
     finally:
@@ -180,18 +186,18 @@ async def _ran(run: RunContext, errand: ChildTask) -> RunResult:
         del run.parts[child.id]
 
 
-def _id(run: RunContext, errand: ChildTask) -> str:
+def _child_id(run: RunContext, errand: ChildTask) -> str:
     """Name a child by its parent; one with a long name by what the server calls that."""
     name = f"{run.state.run_id}.{errand.part}"
     return name if is_run_id(name) else f"{run.state.first_execution_run_id}.{errand.part}"
 
 
-def _about(run: RunContext, errand: ChildTask) -> str:
+def _describe_child(run: RunContext, errand: ChildTask) -> str:
     """Say what a child is for; its goal may be an answer that nobody else may read yet."""
     return f"{errand.agent}: {errand.part if run.state.withholds else errand.goal}"
 
 
-def _input(run: RunContext, errand: ChildTask) -> JsonObject:
+def _build_input(run: RunContext, errand: ChildTask) -> JsonObject:
     """Build the input of a child: it works for whom this run works, under the limits given."""
     brief = run.state.brief
     given = RunInput(
@@ -212,11 +218,13 @@ def _input(run: RunContext, errand: ChildTask) -> JsonObject:
     return given.model_dump(mode="json", exclude_unset=True)
 
 
-async def _alike(run: RunContext, child: workflow.ChildWorkflowHandle[object, RunResult]) -> None:
+async def _mirror_suspension(
+    run: RunContext, child: workflow.ChildWorkflowHandle[object, RunResult]
+) -> None:
     """Suspend and resume a child with this run; end it with this one, or if it can't be told."""
     try:
         for told in cycle(("suspend", "resume")):
-            await _changed(run, suspended=told == "suspend")
+            await _wait_for_suspension(run, suspended=told == "suspend")
             if run.state.outcome is not None:
                 child.cancel()
                 return
@@ -227,7 +235,7 @@ async def _alike(run: RunContext, child: workflow.ChildWorkflowHandle[object, Ru
         child.cancel()
 
 
-async def tell_when_held(run: RunContext, parent: workflow.ParentInfo) -> None:
+async def report_suspensions(run: RunContext, parent: workflow.ParentInfo) -> None:
     """Tell the run that this one works for, each time that this one has come to rest."""
     above = workflow.get_external_workflow_handle(parent.workflow_id, run_id=parent.run_id)
     while True:
@@ -239,13 +247,15 @@ async def tell_when_held(run: RunContext, parent: workflow.ParentInfo) -> None:
         await workflow.wait_condition(lambda: not run.state.suspended)
 
 
-async def _changed(run: RunContext, *, suspended: bool) -> None:
+async def _wait_for_suspension(run: RunContext, *, suspended: bool) -> None:
     await workflow.wait_condition(
         lambda: run.state.outcome is not None or run.state.suspended is suspended
     )
 
 
-async def _fell(run: RunContext, errand: ChildTask, error: FailureError, took: float) -> _Ended:
+async def _after_child_failure(
+    run: RunContext, errand: ChildTask, error: FailureError, took: float
+) -> _ChildResult:
     """
     Say why a child has no result.
 
@@ -255,17 +265,17 @@ async def _fell(run: RunContext, errand: ChildTask, error: FailureError, took: f
     cause = error.cause if isinstance(error.cause, FailureError) else error
     reason = "it was cancelled" if is_cancelled_exception(error) else failures.message(cause)
     if isinstance(error, WorkflowAlreadyStartedError) or failures.is_refusal(cause):
-        return _Ended(reason, 0)
-    _absorb(run, spent(errand.ceiling))
-    run.state = parts.lost(run.state, errand.part, errand.agent)
+        return _ChildResult(reason, 0)
+    _charge(run, build_worst_case_ledger(errand.ceiling))
+    run.state = parts.after_loss(run.state, errand.part, errand.agent)
     await run.record(
         "part failed", f"{errand.part} ({errand.agent}): {reason}; its whole share counts as used"
     )
-    return _Ended(reason, took)
+    return _ChildResult(reason, took)
 
 
-def _absorb(run: RunContext, used: Ledger) -> None:
+def _charge(run: RunContext, used: Ledger) -> None:
     """Bill this run with what a child used; time is counted for all children together."""
     apart = used.model_copy(update={"waited": 0.0})
-    ledger = budgets.absorbed(run.state.ledger, apart)
+    ledger = budgets.add_child_usage(run.state.ledger, apart)
     run.state = run.state.model_copy(update={"ledger": ledger})

@@ -4,34 +4,34 @@ from pydantic import ValidationError
 from temporalio import workflow
 
 from holdfast.contracts.base import Contract
-from holdfast.contracts.bounds import clipped
-from holdfast.contracts.decisions import ApprovalRequired, MayRun, as_ruled, decision_of
+from holdfast.contracts.bounds import clip_chars
+from holdfast.contracts.decisions import ApprovalRequired, MayRun, decision_of, fill_arguments
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.guardrails import (
-    LONGEST_CONSTRAINT,
-    LONGEST_REASON,
+    MAX_CONSTRAINT_CHARS,
+    MAX_REASON_CHARS,
     GuardrailResult,
     GuardrailSpec,
 )
 from holdfast.contracts.project import ProjectContext
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.tools import ToolCall, ToolFailure, ToolResult, ToolSuccess
-from holdfast.policy.project import argv
+from holdfast.policy.project import parse_argv
 from holdfast.run import disagreements, summaries, tool_calls, tool_results
 from holdfast.run.disagreements import NotBegun
 from holdfast.workflows import resets
-from holdfast.workflows.authorizing import authorized
+from holdfast.workflows.authorizing import authorize
 from holdfast.workflows.run_context import RunContext
 from holdfast.workflows.tool_call import run_tool
 
 RUN_COMMAND = "run_command"
 """The built-in tool that runs a program in the workspace."""
 
-LONGEST_TAIL = 2_000
+MAX_OUTPUT_TAIL_CHARS = 2_000
 """Characters of a failed command's output that are told: the end, where the error stands."""
 
 
-class Ended(Contract):
+class CommandResult(Contract):
     """How a command ended: no exit code when it was ended at its limit."""
 
     exit_code: int | None
@@ -39,7 +39,9 @@ class Ended(Contract):
     stderr: str
 
 
-def of(state: RunState, spec: GuardrailSpec) -> tuple[tuple[str, ...], ...] | GuardrailResult:
+def find_commands(
+    state: RunState, spec: GuardrailSpec
+) -> tuple[tuple[str, ...], ...] | GuardrailResult:
     """Return the commands that a guardrail runs, or what it finds without any."""
     if spec.project_commands is None:
         return (spec.command,)
@@ -49,22 +51,22 @@ def of(state: RunState, spec: GuardrailSpec) -> tuple[tuple[str, ...], ...] | Gu
         reason = f"the project names no {spec.project_commands} commands"
         return GuardrailResult(applicable=False, reason=reason)
     try:
-        return tuple(map(argv, named))
+        return tuple(map(parse_argv, named))
     except HoldfastError as error:
-        reason = clipped(str(error), LONGEST_REASON)
+        reason = clip_chars(str(error), MAX_REASON_CHARS)
         return GuardrailResult(tripwire_triggered=True, reason=reason)
 
 
-def failed(command: tuple[str, ...], ended: Ended) -> GuardrailResult:
+def build_failure_result(command: tuple[str, ...], ended: CommandResult) -> GuardrailResult:
     """Build what a guardrail found whose command failed."""
     line, code = " ".join(command), ended.exit_code
-    said = (ended.stdout + ended.stderr).strip()[-LONGEST_TAIL:]
+    said = (ended.stdout + ended.stderr).strip()[-MAX_OUTPUT_TAIL_CHARS:]
     last = said.rpartition("\n")[2]  # where most programs say what it comes to
     how = "was ended at its time limit" if code is None else f"ended with {code}"
     return GuardrailResult(
         tripwire_triggered=True,
-        reason=clipped(f"{line!r} {how}: {last}\n{said}", LONGEST_REASON),
-        constraints=(clipped(f"{line!r} must end with exit code 0", LONGEST_CONSTRAINT),),
+        reason=clip_chars(f"{line!r} {how}: {last}\n{said}", MAX_REASON_CHARS),
+        constraints=(clip_chars(f"{line!r} must end with exit code 0", MAX_CONSTRAINT_CHARS),),
     )
 
 
@@ -80,37 +82,43 @@ async def run_command(
         arguments={"command": list(command), "seconds": seconds},
     )
     summary = summaries.command_line(purpose, command)
-    result = await _decided(run, call, summary)
-    for pause in disagreements.PAUSES:
+    result = await _authorize_and_run(run, call, summary)
+    for pause in disagreements.RETRY_DELAYS_SECONDS:
         if not isinstance(result, NotBegun):
             return result
         if pause:
-            await workflow.sleep(pause, summary=disagreements.WHY)
-        result = await _decided(run, call, summary)
-    return disagreements.denied(call, result) if isinstance(result, NotBegun) else result
+            await workflow.sleep(pause, summary=disagreements.RETRY_TIMER_SUMMARY)
+        result = await _authorize_and_run(run, call, summary)
+    return disagreements.build_denial(call, result) if isinstance(result, NotBegun) else result
 
 
-async def _decided(run: RunContext, call: ToolCall, summary: str) -> ToolResult | NotBegun:
+async def _authorize_and_run(
+    run: RunContext, call: ToolCall, summary: str
+) -> ToolResult | NotBegun:
     """Run a command if it is permitted now."""
-    asked = tool_calls.asked(run.state, (CallState(call=call),), (RUN_COMMAND,), workflow.now())
-    answer = await authorized(asked)
-    await resets.notice(run, answer.execution)
+    asked = tool_calls.build_authorize_input(
+        run.state, (CallState(call=call),), (RUN_COMMAND,), workflow.now()
+    )
+    answer = await authorize(asked)
+    await resets.handle_reset(run, answer.execution)
     ruling = answer.rulings[0]
     decision = decision_of(ruling)
     if isinstance(decision, ApprovalRequired):
         why = f"rule {decision.rule!r} wants a person to approve it, and nobody is asked"
-        return tool_results.denied(call, "approval_required", why)
+        return tool_results.build_denial(call, "approval_required", why)
     if not isinstance(decision, MayRun):
-        return tool_results.refusal(ruling) or tool_results.denied(
+        return tool_results.build_refusal(ruling) or tool_results.build_denial(
             call, "permission_denied", "the policy doesn't let it run"
         )
-    ruled = CallState(call=as_ruled(call, ruling), ruling=ruling)
+    ruled = CallState(call=fill_arguments(call, ruling), ruling=ruling)
     return await run_tool(run.state, ruled, run.seconds_left(), summary=summary)
 
 
-def ended(result: ToolSuccess | ToolFailure) -> Ended | None:
+def parse_result(result: ToolSuccess | ToolFailure) -> CommandResult | None:
     """Read how a command ended; null where the result tells something else."""
     try:
-        return Ended.model_validate(result.data) if isinstance(result, ToolSuccess) else None
+        return (
+            CommandResult.model_validate(result.data) if isinstance(result, ToolSuccess) else None
+        )
     except ValidationError:
         return None

@@ -13,23 +13,23 @@ from holdfast.run.steps import (
     AskForReview,
     Compensate,
     ControlStep,
-    GoBack,
     Guard,
     MarkCheckpoint,
     OpenProject,
     Pause,
+    RollBack,
     RunTier,
 )
 from holdfast.workflows import guarding, run_context, tool_call
-from holdfast.workflows.projects import go_back, mark_checkpoint, open_project
+from holdfast.workflows.projects import mark_checkpoint, open_project, roll_back
 from holdfast.workflows.run_context import RunContext
 from holdfast.workflows.tiers import run_tier
 
-LARGEST_ATTRIBUTE = 1_900
+MAX_ATTRIBUTE_BYTES = 1_900
 """Bytes; the server refuses a search attribute of more than 2,048, and ends the run."""
 
 
-async def take(run: RunContext, step: ControlStep) -> None:
+async def execute_step(run: RunContext, step: ControlStep) -> None:
     """Take one step."""
     match step:
         case Guard():
@@ -41,21 +41,21 @@ async def take(run: RunContext, step: ControlStep) -> None:
         case Compensate():
             await _compensate(run)
         case OpenProject():
-            with run.doing("workspace"):
+            with run.track_in_flight("workspace"):
                 await open_project(run)
         case MarkCheckpoint():
-            with run.doing("workspace"):
+            with run.track_in_flight("workspace"):
                 await mark_checkpoint(run)
-        case GoBack():
-            await go_back(run)
+        case RollBack():
+            await roll_back(run)
         case RunTier():
             await run_tier(run)
 
 
 async def _guard(run: RunContext, step: Guard) -> None:
     seen = len(run.state.items)
-    verdicts = await _looked(run, step.looks)
-    await guarding.tell(run, verdicts)
+    verdicts = await _claim_and_check(run, step.looks)
+    await guarding.record_tripwires(run, verdicts)
     now = workflow.now()
     match step.moment:
         case "turn":
@@ -63,41 +63,48 @@ async def _guard(run: RunContext, step: Guard) -> None:
             run.state = state.model_copy(update={"guarded": seen})
         case "calls":
             state = tripwires.after_calls(run.state, step.batch, verdicts, now)
-            if gates.take_time(step.looks):
-                state = tool_calls.reopened(state)
-            run.state = turns.settled(state, now)
+            if gates.has_remote_check(step.looks):
+                state = tool_calls.invalidate(state)
+            run.state = turns.close_turn_if_complete(state, now)
         case gate:
             run.state = tripwires.after_answer(run.state, gate, verdicts, now)
     await run.record_end()
 
 
-async def _looked(run: RunContext, looks: tuple[gates.Look, ...]) -> tuple[GuardrailVerdict, ...]:
+async def _claim_and_check(
+    run: RunContext, looks: tuple[gates.GuardrailCheck, ...]
+) -> tuple[GuardrailVerdict, ...]:
     """Look, after other runs can find what this one is about to be at."""
-    held = (*run.state.held, *gates.taken(run.state, looks, workflow.now()))
-    if len(json.dumps(held)) > LARGEST_ATTRIBUTE:
+    held = (*run.state.held, *gates.build_new_claims(run.state, looks, workflow.now()))
+    if len(json.dumps(held)) > MAX_ATTRIBUTE_BYTES:
         full = "the run is at more resources than the server can search for"
-        lost = [one for look in looks if look.spec.holds for one in guarding.undecided(look, full)]
+        lost = [
+            one
+            for look in looks
+            if look.spec.holds
+            for one in guarding.build_fail_closed_verdicts(look, full)
+        ]
         rest = tuple(look for look in looks if look.spec.holds is None)
-        return (*lost, *await guarding.look(run, rest))
+        return (*lost, *await guarding.run_checks(run, rest))
     if held != run.state.held:
         run.state = run.state.model_copy(update={"held": held})
-        run_context.hold(run.state)
-    return await guarding.look(run, looks)
+        run_context.publish_claims(run.state)
+    return await guarding.run_checks(run, looks)
 
 
 async def _pause(run: RunContext, trigger: Trigger) -> None:
-    run.state = escalations.paused(run.state, trigger, workflow.now())
+    run.state = escalations.pause(run.state, trigger, workflow.now())
     await run.record("paused", f"{trigger.reason}: {trigger.detail}")
 
 
 async def _ask_for_review(
     run: RunContext, matter: ReviewSubject, requirement: Requirement
 ) -> None:
-    run.state = approvals.asked(run.state, matter, requirement, workflow.now())
+    run.state = approvals.open_review(run.state, matter, requirement, workflow.now())
     await run.record("review", f"{matter.subject}: {matter.reason}")
 
 
 async def _compensate(run: RunContext) -> None:
-    undone = await tool_call.undo(run)
+    undone = await tool_call.compensate(run)
     run.state = tripwires.after_compensation(run.state, undone)
     await run.record_end()

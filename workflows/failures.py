@@ -20,15 +20,21 @@ from holdfast.activities.callers import NOT_AS_DECIDED
 from holdfast.contracts.attempts import Attempts
 from holdfast.contracts.base import Contract
 from holdfast.contracts.errors import FailureKind
-from holdfast.contracts.tools import LONGEST_REASON, AnyCall, ErrorType, ToolContract, ToolFailure
+from holdfast.contracts.tools import (
+    MAX_REASON_CHARS,
+    AnyCall,
+    ErrorType,
+    ToolContract,
+    ToolFailure,
+)
 from holdfast.contracts.usage import CallUsage
 from holdfast.run.limits.fallback import WORKER_LOST
-from holdfast.run.summaries import shortened
+from holdfast.run.summaries import shorten
 
 TOOL_TIMEOUT = "ToolTimeout"
 
 
-UNREADABLE = "UnreadableResult"
+UNREADABLE_RESULT = "UnreadableResult"
 
 
 _CUT_OFF = {TOOL_TIMEOUT, "CancelledError", "ActivityPause", "ActivityReset"}
@@ -39,7 +45,7 @@ _MODEL_ERRORS = frozenset[str](get_args(FailureKind))
 """How a model's failure is called (contracts/errors.py)."""
 
 
-_OURS = {"TranscriptMismatch", "InvalidInput"}
+_RUN_ERRORS = {"TranscriptMismatch", "InvalidInput"}
 """What says that the run can't go on as it is, with whatever model."""
 
 
@@ -50,11 +56,11 @@ def message(error: FailureError) -> str:
         kind = cause.type.name.lower().replace("_", "-") if cause.type else "unknown"
         return f"no answer in time ({kind} time-out)"
     if isinstance(cause, ApplicationError):
-        return shortened(cause.message, LONGEST_REASON)
-    return shortened(str(cause or error), LONGEST_REASON)
+        return shorten(cause.message, MAX_REASON_CHARS)
+    return shorten(str(cause or error), MAX_REASON_CHARS)
 
 
-def refused(reason: str) -> ApplicationError:
+def build_start_refusal(reason: str) -> ApplicationError:
     """Build the failure of a run that must not begin, and must not be tried again."""
     return ApplicationError(reason, type="InvalidInput", non_retryable=True)
 
@@ -65,7 +71,7 @@ def is_refusal(error: FailureError) -> bool:
     return isinstance(cause, ApplicationError) and cause.type == "InvalidInput"
 
 
-def is_the_models(error: FailureError) -> bool:
+def is_model_failure(error: FailureError) -> bool:
     """
     Whether another model may help where `call_model` failed: by the provider's doing, or a fault.
 
@@ -74,12 +80,12 @@ def is_the_models(error: FailureError) -> bool:
     cause = _cause(error)
     if isinstance(cause, ApplicationError):
         final = cause.non_retryable and not attempts(error).used_up
-        deliberate = final or cause.type in _OURS
+        deliberate = final or cause.type in _RUN_ERRORS
         return cause.type in _MODEL_ERRORS or not deliberate
     return True
 
 
-def kind(error: FailureError) -> str:
+def classify(error: FailureError) -> str:
     """Say by one word why a `call_model` failed (run/limits/fallback.py)."""
     cause = _cause(error)
     if isinstance(cause, ActivityTimeout) and cause.type is TimeoutType.HEARTBEAT:
@@ -90,7 +96,7 @@ def kind(error: FailureError) -> str:
     return named if named in _MODEL_ERRORS else "unavailable"
 
 
-def was_never_taken(error: FailureError) -> bool:
+def is_schedule_to_start_timeout(error: FailureError) -> bool:
     """
     Whether no worker took an activity in time, so that it has never begun.
 
@@ -102,7 +108,7 @@ def was_never_taken(error: FailureError) -> bool:
     return isinstance(error, ActivityError) and not error.started_event_id
 
 
-def was_short_of_time(error: FailureError) -> bool:
+def is_retry_timeout(error: FailureError) -> bool:
     """Whether there was no time left for another attempt."""
     return isinstance(error, ActivityError) and error.retry_state is RetryState.TIMEOUT
 
@@ -115,9 +121,9 @@ def attempts(error: FailureError) -> Attempts:
     """
     match _cause(error):
         case ApplicationError(details=details):
-            return Attempts.told(details)
+            return Attempts.from_details(details)
         case ActivityTimeout(last_heartbeat_details=details):
-            return Attempts.told(details)
+            return Attempts.from_details(details)
         case _:
             return Attempts()
 
@@ -127,14 +133,14 @@ def usage(error: FailureError) -> CallUsage:
     return attempts(error).usage or CallUsage()
 
 
-def not_begun(error: FailureError) -> str | None:
+def find_disagreement(error: FailureError) -> str | None:
     """Say why a call has never begun that must be decided anew; null where none must."""
     cause = _cause(error)
     ours = isinstance(cause, ApplicationError) and cause.type == NOT_AS_DECIDED
     return message(error) if ours else None
 
 
-def tool_failure(call: AnyCall, contract: ToolContract, error: FailureError) -> ToolFailure:
+def build_tool_failure(call: AnyCall, contract: ToolContract, error: FailureError) -> ToolFailure:
     """
     Turn a failed tool into the result that the model reads.
 
@@ -142,8 +148,8 @@ def tool_failure(call: AnyCall, contract: ToolContract, error: FailureError) -> 
     raised something that isn't a ToolError, by which a tool says that it did nothing.
     """
     cause = _cause(error)
-    if was_never_taken(error):
-        return _failed(
+    if is_schedule_to_start_timeout(error):
+        return _build_failure(
             call, "timeout", f"{message(error)}: nobody took it, so it didn't happen", _LATER
         )
     cut_off = isinstance(cause, ActivityTimeout | CancelledError) or (
@@ -151,7 +157,7 @@ def tool_failure(call: AnyCall, contract: ToolContract, error: FailureError) -> 
     )
     kind: ErrorType = "timeout" if cut_off else "internal_error"
     reason = message(error) if cut_off else _kind(error) + message(error)
-    unread = isinstance(cause, ApplicationError) and cause.type == UNREADABLE
+    unread = isinstance(cause, ApplicationError) and cause.type == UNREADABLE_RESULT
     unsure = cut_off or unread or contract.side_effect != "local"
     if unsure and not contract.risk.changes_nothing:
         return ToolFailure(
@@ -162,12 +168,12 @@ def tool_failure(call: AnyCall, contract: ToolContract, error: FailureError) -> 
             reason=f"{reason}; it may have happened all the same",
             next_valid_actions=("find out whether it happened before you ask for it again",),
         )
-    return _failed(call, kind, reason, _LESS if cut_off else _OTHER)
+    return _build_failure(call, kind, reason, _LESS if cut_off else _OTHER)
 
 
-def never_happened(call: AnyCall, finder: ToolContract) -> ToolFailure:
+def build_reconciled_failure(call: AnyCall, finder: ToolContract) -> ToolFailure:
     """Build the result of a call that was cut off, and that is known to have done nothing."""
-    return _failed(call, "timeout", f"it didn't happen, says {finder.name}", _LATER)
+    return _build_failure(call, "timeout", f"it didn't happen, says {finder.name}", _LATER)
 
 
 _LATER = ("ask for it again", "go on without it")
@@ -179,7 +185,9 @@ _LESS = ("ask for less at once", "go on without it")
 _OTHER = ("try other arguments", "go on without it")
 
 
-def _failed(call: AnyCall, kind: ErrorType, reason: str, actions: tuple[str, ...]) -> ToolFailure:
+def _build_failure(
+    call: AnyCall, kind: ErrorType, reason: str, actions: tuple[str, ...]
+) -> ToolFailure:
     return ToolFailure(
         status="error",
         call_id=call.call_id,
@@ -202,7 +210,7 @@ def _cause(error: FailureError) -> BaseException | None:
 Answer = TypeVar("Answer")
 
 
-async def answered(
+async def execute_activity(
     activity: str, asked: Contract, answer: TypeAdapter[Answer], options: ActivityConfig
 ) -> Answer:
     """
@@ -217,5 +225,5 @@ async def answered(
         return answer.validate_json(raw.payload.data if raw else b"")
     except ValidationError:
         raise ApplicationError(
-            f"what {activity!r} came to can't be read", type=UNREADABLE
+            f"what {activity!r} came to can't be read", type=UNREADABLE_RESULT
         ) from None

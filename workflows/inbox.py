@@ -12,19 +12,19 @@ from temporalio import workflow
 from temporalio.common import RawValue
 
 from holdfast.contracts.approvals import MessageOutcome
-from holdfast.contracts.bounds import HEARING, MESSAGE
+from holdfast.contracts.bounds import MAX_JUDGE_BATCH_BYTES, MAX_MESSAGE_BYTES
 
-MOST_AT_ONCE = 200
+MAX_BATCH_MESSAGES = 200
 """Messages; reading so many takes less than the second or two that a workflow may think."""
 
-TOLERATED = 20
-"""Refused messages within WINDOW. Beyond, what arrives is gathered before it is judged."""
+MAX_REFUSALS_PER_WINDOW = 20
+"""Refused messages within REFUSAL_WINDOW. Beyond, what arrives is gathered before it is judged."""
 
-MOST_OF_AN_EXECUTION = 2_000
+MAX_MESSAGES_PER_EXECUTION = 2_000
 """Messages; the server takes 10,000 signals in one execution, and then no approval any more."""
 
-WINDOW = timedelta(minutes=1)
-GATHERING = timedelta(seconds=1)
+REFUSAL_WINDOW = timedelta(minutes=1)
+THROTTLE_DELAY = timedelta(seconds=1)
 
 
 @dataclass(eq=False)
@@ -39,7 +39,7 @@ class InboundMessage:
     def size(self) -> int:
         """How much of a payload it takes to have it judged: what is too large isn't read."""
         whole = sum(len(one.payload.data) for one in self.payloads)
-        return whole if whole <= MESSAGE else 0
+        return whole if whole <= MAX_MESSAGE_BYTES else 0
 
 
 class Judge(Protocol):
@@ -69,30 +69,30 @@ class Inbox:
         self._judged = asyncio.Event()
         self._judging = False
         self._hurrying = False
-        self._lately: deque[datetime] = deque(maxlen=TOLERATED)
+        self._lately: deque[datetime] = deque(maxlen=MAX_REFUSALS_PER_WINDOW)
 
     def is_full(self, *, history_is_long: bool) -> bool:
         """Whether messages filled this execution: by their number, or by their size."""
-        return self.taken >= MOST_OF_AN_EXECUTION or (history_is_long and self.taken > 0)
+        return self.taken >= MAX_MESSAGES_PER_EXECUTION or (history_is_long and self.taken > 0)
 
     def open(self) -> None:
         """Begin to judge; what came before is judged first."""
         self._opened.set()
 
-    def hurry(self, *, on: bool = True) -> None:
+    def set_draining(self, *, on: bool = True) -> None:
         """Gather no more: the run wants to go on in a new execution as soon as nothing waits."""
         self._hurrying = on
 
-    async def deliver(self, letter: InboundMessage) -> None:
+    async def submit(self, letter: InboundMessage) -> None:
         """Take a message. It has been judged on return only if nobody else was judging."""
         self.taken += 1
         self._waiting.append(letter)
         if not self._judging:
             await self._judge_all()
 
-    async def answered(self, letter: InboundMessage) -> MessageOutcome:
+    async def submit_and_wait(self, letter: InboundMessage) -> MessageOutcome:
         """Deliver a message and return what became of it."""
-        await self.deliver(letter)
+        await self.submit(letter)
         while letter.disposition is None:
             await self._judged.wait()
         return letter.disposition
@@ -102,40 +102,40 @@ class Inbox:
         try:
             await self._opened.wait()
             while self._waiting:
-                if self._is_flooded():
-                    await self._gather()
-                batch = self._batch()
+                if self._is_over_refusal_rate():
+                    await self._throttle()
+                batch = self._take_batch()
                 more = bool(self._waiting)
                 await self._judge(batch, may_record=not self._hurrying, more=more)
                 self._count(batch)
         finally:
             self._judging = False
 
-    async def _gather(self) -> None:
+    async def _throttle(self) -> None:
         with suppress(TimeoutError):
             await workflow.wait_condition(
                 lambda: self._hurrying,
-                timeout=GATHERING,
+                timeout=THROTTLE_DELAY,
                 timeout_summary="gathering messages: most are refused",
             )
 
-    def _batch(self) -> list[InboundMessage]:
+    def _take_batch(self) -> list[InboundMessage]:
         """Take the oldest messages, as many as can be judged together; one at least."""
-        batch, left = list[InboundMessage](), HEARING
-        while self._waiting and len(batch) < MOST_AT_ONCE:
+        batch, left = list[InboundMessage](), MAX_JUDGE_BATCH_BYTES
+        while self._waiting and len(batch) < MAX_BATCH_MESSAGES:
             left -= self._waiting[0].size
             if batch and left < 0:
                 break
             batch.append(self._waiting.popleft())
         return batch
 
-    def _is_flooded(self) -> bool:
-        if self._hurrying or len(self._lately) < TOLERATED:
+    def _is_over_refusal_rate(self) -> bool:
+        if self._hurrying or len(self._lately) < MAX_REFUSALS_PER_WINDOW:
             return False
-        return workflow.now() - self._lately[0] < WINDOW
+        return workflow.now() - self._lately[0] < REFUSAL_WINDOW
 
     def _count(self, batch: Sequence[InboundMessage]) -> None:
         self._judged.set()
         self._judged = asyncio.Event()
         refused = sum(not (one.disposition and one.disposition.accepted) for one in batch)
-        self._lately.extend([workflow.now()] * min(refused, TOLERATED))
+        self._lately.extend([workflow.now()] * min(refused, MAX_REFUSALS_PER_WINDOW))

@@ -14,17 +14,17 @@ from holdfast.contracts.approvals import (
     ResolutionSignal,
     SteerSignal,
 )
-from holdfast.contracts.bounds import MESSAGE
+from holdfast.contracts.bounds import MAX_MESSAGE_BYTES
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.run import RunInput
 from holdfast.contracts.state import RunState
-from holdfast.run.summaries import LONGEST_OBJECTION, objections, shortened
+from holdfast.run.summaries import MAX_VALIDATION_ERROR_CHARS, describe_validation_error, shorten
 
-Sent: TypeAlias = (
+AnySignal: TypeAlias = (
     ApprovalSignal | AnswerSignal | ResolutionSignal | SteerSignal | EmptySignal | HeldSignal
 )
 
-SIGNALS: Mapping[str, type[Sent]] = {
+SIGNALS: Mapping[str, type[AnySignal]] = {
     "approval": ApprovalSignal,
     "answer": AnswerSignal,
     "resolution": ResolutionSignal,
@@ -41,38 +41,44 @@ class UnreadableMessage(NamedTuple):
     reason: str
 
 
-def read(name: str, payloads: Sequence[RawValue]) -> Sent | UnreadableMessage:
+def read(name: str, payloads: Sequence[RawValue]) -> AnySignal | UnreadableMessage:
     """Read a signal by its name; one that takes nothing may also come without an argument."""
     model = SIGNALS.get(name)
     if model is None:
         known = ", ".join(SIGNALS)
         return UnreadableMessage(
-            shortened(f"no signal {name!r} (known: {known})", LONGEST_OBJECTION)
+            shorten(f"no signal {name!r} (known: {known})", MAX_VALIDATION_ERROR_CHARS)
         )
     if len(payloads) > 1 or (not payloads and model is not EmptySignal):
         return UnreadableMessage(f"{name!r} takes one JSON object, not {len(payloads)} arguments")
     content = (payloads[0].payload.data if payloads else b"") or b"{}"
-    if len(content) > MESSAGE:
-        return UnreadableMessage(f"{name!r} has {len(content):,} bytes, and {MESSAGE:,} is most")
+    if len(content) > MAX_MESSAGE_BYTES:
+        return UnreadableMessage(
+            f"{name!r} has {len(content):,} bytes, and {MAX_MESSAGE_BYTES:,} is most"
+        )
     try:
         return model.model_validate_json(content)
     except ValidationError as error:
-        return UnreadableMessage(f"{name!r}: {objections(error)}")
+        return UnreadableMessage(f"{name!r}: {describe_validation_error(error)}")
 
 
-def run_state(arguments: Sequence[JsonValue]) -> RunState:
+def read_run_state(arguments: Sequence[JsonValue]) -> RunState:
     """Read the state that the execution before this one handed over."""
     try:
         return RunState.model_validate(arguments[0] if arguments else None)
     except ValidationError as error:
-        raise InvalidInput(f"AgentRun can't go on from this state: {objections(error)}") from None
+        raise InvalidInput(
+            f"AgentRun can't go on from this state: {describe_validation_error(error)}"
+        ) from None
 
 
-def run_input(arguments: Sequence[JsonValue]) -> RunInput:
+def read_run_input(arguments: Sequence[JsonValue]) -> RunInput:
     """Read the argument that a run was started with."""
     if len(arguments) != 1:
         raise InvalidInput(f"AgentRun takes one JSON object, not {len(arguments)} arguments")
     try:
         return RunInput.model_validate(arguments[0])
     except ValidationError as error:
-        raise InvalidInput(f"AgentRun can't use this input: {objections(error)}") from None
+        raise InvalidInput(
+            f"AgentRun can't use this input: {describe_validation_error(error)}"
+        ) from None

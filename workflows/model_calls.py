@@ -26,7 +26,7 @@ from holdfast.run.steps import CallModel
 from holdfast.workflows import failures, guarding, options
 from holdfast.workflows.run_context import RunContext, is_cancellation
 
-_REPLY = TypeAdapter(ModelReply)
+_REPLY_ADAPTER = TypeAdapter(ModelReply)
 
 
 class _FailedCall(NamedTuple):
@@ -43,49 +43,51 @@ class _FailedCall(NamedTuple):
     hurried: bool
 
 
-async def ask_model(run: RunContext, step: CallModel) -> None:
+async def run_model_call(run: RunContext, step: CallModel) -> None:
     """Ask, and take what comes back: nothing of it counts before its guardrails have looked."""
-    run.state = gates.looked(_prepared(run.state, step))
-    if gates.before_turn(run.state):
+    run.state = gates.skip_items_without_checks(_prepare(run.state, step))
+    if gates.select_blocking_checks(run.state):
         return  # people said more, and guardrails look at that first
-    looks = gates.beside_turn(run.state)
-    answer = await (_asked_beside(run, step, looks) if looks else _asked(run, step))
+    looks = gates.select_parallel_checks(run.state)
+    answer = await (
+        _call_with_parallel_guardrails(run, step, looks) if looks else _call_model(run, step)
+    )
     if answer is not None:
-        await _take(run, step, answer)
+        await _apply_answer(run, step, answer)
 
 
-def _prepared(state: RunState, step: CallModel) -> RunState:
+def _prepare(state: RunState, step: CallModel) -> RunState:
     match step.purpose:
         case "summary":
-            return compaction.asked(state)
+            return compaction.request_summary(state)
         case "plan":
-            return backtracking.asked_for_plan(turns.before_model(state))
+            return backtracking.request_plan(turns.append_steering(state))
         case "turn":
-            return turns.before_model(compaction.unasked(state))
+            return turns.append_steering(compaction.withdraw_summary_request(state))
 
 
-async def _asked(run: RunContext, step: CallModel) -> ModelReply | _FailedCall:
+async def _call_model(run: RunContext, step: CallModel) -> ModelReply | _FailedCall:
     state, model = run.state, step.model
     turn = f"turn {state.ledger.steps + 1} · {model}"
     summary = turn if step.purpose == "turn" else f"{turn} · {step.purpose}"
-    call = turns.model_call(state, model, without_tools=step.purpose != "turn")
+    call = turns.build_model_call(state, model, without_tools=step.purpose != "turn")
     run.state = state.model_copy(update={"unheard": True})
     try:
-        with run.doing(f"model {model}"):
-            return await failures.answered(
+        with run.track_in_flight(f"model {model}"):
+            return await failures.execute_activity(
                 "call_model",
                 call,
-                _REPLY,
-                options.model_call(summary, run.seconds_left(), _attempts(state)),
+                _REPLY_ADAPTER,
+                options.model_call(summary, run.seconds_left(), _max_attempts(state)),
             )
     except FailureError as error:
-        if is_cancellation(error) or not failures.is_the_models(error):
+        if is_cancellation(error) or not failures.is_model_failure(error):
             raise
         used = failures.usage(error)
         attempt = ModelAttempt(
             turn=state.ledger.steps + 1,
             model=model,
-            kind=failures.kind(error),
+            kind=failures.classify(error),
             error=failures.message(error),
             at=workflow.now(),
             cost=used.estimated_cost,
@@ -94,37 +96,39 @@ async def _asked(run: RunContext, step: CallModel) -> ModelReply | _FailedCall:
         return _FailedCall(
             attempt,
             used,
-            limited=_is_limited(state, error),
-            hurried=lost and failures.was_short_of_time(error),
+            limited=_is_at_retry_limit(state, error),
+            hurried=lost and failures.is_retry_timeout(error),
         )
 
 
-async def _asked_beside(
-    run: RunContext, step: CallModel, looks: tuple[gates.Look, ...]
+async def _call_with_parallel_guardrails(
+    run: RunContext, step: CallModel, looks: tuple[gates.GuardrailCheck, ...]
 ) -> ModelReply | _FailedCall | None:
     """Ask while guardrails look. Returns nothing when one of them tripped."""
     seen = len(run.state.items)
-    asking = asyncio.create_task(_asked(run, step))
-    looking = asyncio.create_task(guarding.look(run, looks))
+    asking = asyncio.create_task(_call_model(run, step))
+    looking = asyncio.create_task(guarding.run_checks(run, looks))
     try:
         verdicts = await looking
     finally:
         if looking.cancelled() or looking.exception() is not None:
             asking.cancel()
     run.state = run.state.model_copy(update={"watched": seen})
-    if tripwires.first(verdicts) is None:
+    if tripwires.find_tripwire(verdicts) is None:
         return await asking
     # Cancelled before the lines about it: a cancellation that follows a marker in a workflow task
     # that the server has tried again can't be replayed, and the run would hang.
-    await _billed_only(run, asking)
-    await guarding.tell(run, verdicts)
+    await _cancel_and_charge(run, asking)
+    await guarding.record_tripwires(run, verdicts)
     before = run.state
     run.state = tripwires.after_turn(before, verdicts, workflow.now())
-    await _tell(run, before)
+    await _record_changes(run, before)
     return None
 
 
-async def _billed_only(run: RunContext, asking: asyncio.Task[ModelReply | _FailedCall]) -> None:
+async def _cancel_and_charge(
+    run: RunContext, asking: asyncio.Task[ModelReply | _FailedCall]
+) -> None:
     """
     End a call that nobody waits for any more; what it used is used.
 
@@ -134,23 +138,25 @@ async def _billed_only(run: RunContext, asking: asyncio.Task[ModelReply | _Faile
     try:
         match await asking:
             case _FailedCall(used=used):
-                run.state = turns.billed_failure(run.state, used)
+                run.state = turns.charge_failed_usage(run.state, used)
             case reply:
-                run.state = turns.billed(run.state, reply)
+                run.state = turns.charge(run.state, reply)
     except (asyncio.CancelledError, FailureError):
-        reserved = budgets.reserved(run.state.ledger)
-        run.state = turns.billed_failure(run.state, reserved)
+        reserved = budgets.estimate_next_call(run.state.ledger)
+        run.state = turns.charge_failed_usage(run.state, reserved)
 
 
-async def _take(run: RunContext, step: CallModel, answer: ModelReply | _FailedCall) -> None:
+async def _apply_answer(
+    run: RunContext, step: CallModel, answer: ModelReply | _FailedCall
+) -> None:
     if isinstance(answer, _FailedCall):
-        return await _take_failure(run, answer)
-    for line in replies.audited(run.state, answer):
+        return await _apply_failure(run, answer)
+    for line in replies.build_audit_lines(run.state, answer):
         await run.record(*line)
     # Read the state only now: a message may have changed it during the await.
     before, now = run.state, workflow.now()
     if before.outcome is not None:  # a person has ended the run meanwhile
-        run.state = turns.billed(before, answer)
+        run.state = turns.charge(before, answer)
         return None
     match step.purpose:
         case "turn":
@@ -158,28 +164,28 @@ async def _take(run: RunContext, step: CallModel, answer: ModelReply | _FailedCa
         case "plan":
             run.state = replies.after_plan(before, answer, now)
             if run.state.approach is not None:
-                await run.record("approach", answers.quoted(before, run.state.approach))
+                await run.record("approach", answers.redact(before, run.state.approach))
         case "summary":
-            run.state = compaction.summarised(replies.taken(before, answer), answer, now)
+            run.state = compaction.after_summary(replies.record_reply(before, answer), answer, now)
             sizes = f"{before.context_bytes} → {run.state.context_bytes} bytes"
             await run.record("context summarised", sizes)
-    await _tell(run, before)
+    await _record_changes(run, before)
     return None
 
 
-async def _take_failure(run: RunContext, failed: _FailedCall) -> None:
+async def _apply_failure(run: RunContext, failed: _FailedCall) -> None:
     if failed.hurried or run.seconds_left() == 0 or run.state.outcome is not None:
-        run.state = turns.billed_failure(run.state, failed.used)
+        run.state = turns.charge_failed_usage(run.state, failed.used)
         return
     await run.record("model failed", f"{failed.attempt.model}: {failed.attempt.error}")
     before = run.state
     run.state = fallbacks.after_failure(
         before, failed.attempt, failed.used, workflow.now(), limited=failed.limited
     )
-    await _tell(run, before)
+    await _record_changes(run, before)
 
 
-async def _tell(run: RunContext, before: RunState) -> None:
+async def _record_changes(run: RunContext, before: RunState) -> None:
     """Leave a line about a stop, and about a change of model with its reason."""
     state = run.state
     if state.stop is not None and before.stop is None and state.outcome != "failed":
@@ -189,20 +195,20 @@ async def _tell(run: RunContext, before: RunState) -> None:
         await run.record("model switched", f"{before.model} → {state.model}: {why}")
 
 
-def _is_limited(state: RunState, error: FailureError) -> bool:
+def _is_at_retry_limit(state: RunState, error: FailureError) -> bool:
     """Whether the budget kept a model from being asked once more."""
     retries = state.agent.budget.max_model_retries
     if retries is None or not failures.attempts(error).used_up:
         return False
-    return _attempts(state) == retries + 1
+    return _max_attempts(state) == retries + 1
 
 
-def _attempts(state: RunState) -> int:
+def _max_attempts(state: RunState) -> int:
     """Return how often this model is asked before its failure counts."""
     left = len(state.agent.models) - state.model_index - 1
-    return fallback.attempts(
+    return fallback.compute_max_attempts(
         state.agent.fallback,
         state.agent.budget,
         models_left=left,
-        usual=options.MODEL_ATTEMPTS,
+        usual=options.MAX_MODEL_ATTEMPTS,
     )

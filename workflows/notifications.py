@@ -17,26 +17,32 @@ from holdfast.contracts.approvals import (
     Review,
 )
 from holdfast.contracts.state import RunState
-from holdfast.contracts.visible import visible
-from holdfast.run.summaries import LIMIT, request_line, shortened
+from holdfast.contracts.visible import escape_invisible
+from holdfast.run.summaries import MAX_LINE_CHARS, request_line, shorten
 from holdfast.workflows.run_context import RunContext, is_cancellation
 
 # A receiver that is down for a night should still hear of what waits in the morning.
-RETRY = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_interval=timedelta(minutes=10))
-LONGEST_NAME = 64
+RETRY_POLICY = RetryPolicy(
+    initial_interval=timedelta(seconds=1), maximum_interval=timedelta(minutes=10)
+)
+DIGEST_CHARS = 64
 """Characters; the digest of what is reviewed has so many, and tells a reader nothing."""
 
-WINDOW = timedelta(days=1)
+SCHEDULE_TO_CLOSE_TIMEOUT = timedelta(days=1)
 
 
 async def notify(run: RunContext) -> None:
     """Tell of each request once, in the background, as long as the run lasts."""
     while True:
-        await workflow.wait_condition(lambda: bool(_untold(run.state)))
-        request = _untold(run.state)[0]  # what was decided meanwhile is told to nobody
+        await workflow.wait_condition(lambda: bool(_select_new_requests(run.state)))
+        request = _select_new_requests(run.state)[
+            0
+        ]  # what was decided meanwhile is told to nobody
         try:
             await workflow.execute_activity_method(
-                NotificationActivities.notify, _notice(run.state, request), **_options(request)
+                NotificationActivities.notify,
+                _build_notice(run.state, request),
+                **_options(request),
             )
         except ActivityError as error:
             if is_cancellation(error):
@@ -46,7 +52,7 @@ async def notify(run: RunContext) -> None:
         run.state = run.state.model_copy(update={"notified": number})
 
 
-def _untold(state: RunState) -> tuple[Request, ...]:
+def _select_new_requests(state: RunState) -> tuple[Request, ...]:
     return tuple(one for one in state.requests if _number(one) > state.notified)
 
 
@@ -55,7 +61,7 @@ def _number(request: Request) -> int:
     return int(request.request_id.rpartition("-")[2])
 
 
-def _notice(state: RunState, request: Request) -> Notice:
+def _build_notice(state: RunState, request: Request) -> Notice:
     return Notice(
         run_id=state.run_id,
         first_execution_run_id=state.first_execution_run_id,
@@ -63,7 +69,7 @@ def _notice(state: RunState, request: Request) -> Notice:
         tenant=state.brief.tenant,
         request_id=request.request_id,
         kind=request.kind,
-        reason=visible(_reason(request)),
+        reason=escape_invisible(_reason(request)),
         requested_at=request.requested_at,
         expires_at=request.expires_at,
     )
@@ -78,7 +84,7 @@ def _reason(request: Request) -> str:
             return "the agent asks a question"
         case Review():
             named, _, digest = request.subject.rpartition(":")
-            return f"a review of {request.subject if len(digest) < LONGEST_NAME else named}"
+            return f"a review of {request.subject if len(digest) < DIGEST_CHARS else named}"
         case Escalation():
             return request.reason.partition(":")[0]
 
@@ -86,7 +92,7 @@ def _reason(request: Request) -> str:
 def _options(request: Request) -> ActivityConfig:
     return ActivityConfig(
         start_to_close_timeout=timedelta(seconds=30),
-        schedule_to_close_timeout=WINDOW,
-        retry_policy=RETRY,
-        summary=shortened(f"tell of {request_line(request)}", LIMIT),
+        schedule_to_close_timeout=SCHEDULE_TO_CLOSE_TIMEOUT,
+        retry_policy=RETRY_POLICY,
+        summary=shorten(f"tell of {request_line(request)}", MAX_LINE_CHARS),
     )

@@ -6,56 +6,56 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.workflow import ActivityCancellationType, ActivityConfig, LocalActivityConfig
 
-from holdfast.contracts.attempts import LOST
-from holdfast.contracts.bounds import HISTORY
+from holdfast.contracts.attempts import MAX_LOST_ATTEMPTS
+from holdfast.contracts.bounds import MAX_HISTORY_BYTES
 from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.run import sandbox_queue
 from holdfast.contracts.tools import ToolContract
 
 # A killed worker is noticed when its heartbeat stays out, so this bounds the time to recover.
 # The activities send one every second or two.
-HEARTBEAT = timedelta(seconds=4)
+HEARTBEAT_TIMEOUT = timedelta(seconds=4)
 
 # So long a call waits for a worker that has a sandbox, before it is refused instead.
-NO_SANDBOX = timedelta(seconds=60)
+SANDBOX_SCHEDULE_TO_START_TIMEOUT = timedelta(seconds=60)
 
 # A sandbox keeps the tool's own limit itself; making one takes a moment, or more under load.
-SANDBOX_START = timedelta(seconds=30)
+SANDBOX_STARTUP_ALLOWANCE = timedelta(seconds=30)
 
 MODEL_TIMEOUT = timedelta(minutes=10)
 
 # Rate limits and overload pass; what can't pass is raised as non-retryable and ends at once.
-MODEL_ATTEMPTS = 6
+MAX_MODEL_ATTEMPTS = 6
 
 # What fails three times in a row says nothing more the fourth time.
-FEW_ATTEMPTS = 3
-FEW_PAUSE = timedelta(seconds=0.5)
+MAX_ATTEMPTS = 3
+INITIAL_RETRY_INTERVAL = timedelta(seconds=0.5)
 
 # How a retry policy names what used up its time: it would use it up again.
 OUT_OF_TIME = "TemporalTimeout:StartToClose"
 
 # Between two attempts to decide; nobody can tell what is switched off.
-FIRST_PAUSE = timedelta(seconds=1)
+INITIAL_DECISION_DELAY = timedelta(seconds=1)
 
 # Between attempts that fail, or that end their workers.
-LONGEST_PAUSE = timedelta(seconds=30)
+MAX_RETRY_INTERVAL = timedelta(seconds=30)
 
 # Ends a workflow task: where much is done in one, it looks as if it hung, and grows too large.
-BREATH = timedelta(milliseconds=1)
+YIELD_DELAY = timedelta(milliseconds=1)
 
-REPLAYED_PER_SECOND = 1_500
+REPLAY_EVENTS_PER_SECOND = 1_500
 """Events; half of what a loaded machine with two cores replays (docs/performance.md)."""
 
 
 def model_call(
-    summary: str, seconds_left: float | None, attempts: int = MODEL_ATTEMPTS
+    summary: str, seconds_left: float | None, attempts: int = MAX_MODEL_ATTEMPTS
 ) -> ActivityConfig:
     """Options of `call_model`; what is left of the wall time bounds all its attempts together."""
     return ActivityConfig(
-        start_to_close_timeout=MODEL_TIMEOUT + HEARTBEAT,
-        schedule_to_close_timeout=_bound(seconds_left),
-        heartbeat_timeout=HEARTBEAT,
-        retry_policy=_repeated(attempts, timedelta(seconds=1)),
+        start_to_close_timeout=MODEL_TIMEOUT + HEARTBEAT_TIMEOUT,
+        schedule_to_close_timeout=_to_timeout(seconds_left),
+        heartbeat_timeout=HEARTBEAT_TIMEOUT,
+        retry_policy=_build_retry_policy(attempts, timedelta(seconds=1)),
         cancellation_type=ActivityCancellationType.TRY_CANCEL,
         summary=summary,
     )
@@ -92,7 +92,7 @@ def mark() -> ActivityConfig:
     """Options of what only has to stand in history; it is tried until it does."""
     return ActivityConfig(
         start_to_close_timeout=timedelta(seconds=10),
-        retry_policy=RetryPolicy(maximum_interval=FIRST_PAUSE),
+        retry_policy=RetryPolicy(maximum_interval=INITIAL_DECISION_DELAY),
         summary="messages judged",
     )
 
@@ -100,9 +100,9 @@ def mark() -> ActivityConfig:
 def guardrail(name: str, spec: GuardrailSpec) -> ActivityConfig:
     """Options of a guardrail; one that can't decide after a few attempts has tripped."""
     return ActivityConfig(
-        start_to_close_timeout=timedelta(seconds=spec.timeout) + HEARTBEAT,
-        heartbeat_timeout=HEARTBEAT,
-        retry_policy=_repeated(FEW_ATTEMPTS, FEW_PAUSE),
+        start_to_close_timeout=timedelta(seconds=spec.timeout) + HEARTBEAT_TIMEOUT,
+        heartbeat_timeout=HEARTBEAT_TIMEOUT,
+        retry_policy=_build_retry_policy(MAX_ATTEMPTS, INITIAL_RETRY_INTERVAL),
         cancellation_type=ActivityCancellationType.TRY_CANCEL,
         summary=f"{spec.layer}: {name.partition(':')[2]}",
     )
@@ -112,7 +112,9 @@ def local_guardrail(name: str, spec: GuardrailSpec) -> LocalActivityConfig:
     """Options of guardrails that are quick."""
     return LocalActivityConfig(
         start_to_close_timeout=timedelta(seconds=spec.timeout),
-        retry_policy=RetryPolicy(initial_interval=FEW_PAUSE, maximum_attempts=FEW_ATTEMPTS),
+        retry_policy=RetryPolicy(
+            initial_interval=INITIAL_RETRY_INTERVAL, maximum_attempts=MAX_ATTEMPTS
+        ),
         summary=f"{spec.layer}: {name.partition(':')[2]}",
     )
 
@@ -121,10 +123,10 @@ def workspace(summary: str) -> ActivityConfig:
     """Options of what fills, keeps and restores a workspace, where the sandbox is."""
     return ActivityConfig(
         task_queue=sandbox_queue(workflow.info().task_queue),
-        schedule_to_start_timeout=NO_SANDBOX,
+        schedule_to_start_timeout=SANDBOX_SCHEDULE_TO_START_TIMEOUT,
         start_to_close_timeout=timedelta(minutes=10),
-        heartbeat_timeout=HEARTBEAT,
-        retry_policy=_repeated(FEW_ATTEMPTS, FEW_PAUSE),
+        heartbeat_timeout=HEARTBEAT_TIMEOUT,
+        retry_policy=_build_retry_policy(MAX_ATTEMPTS, INITIAL_RETRY_INTERVAL),
         cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
         summary=summary,
     )
@@ -141,18 +143,20 @@ def tool_call(
     the queue of the workers that have a sandbox.
     """
     queue, limit = workflow.info().task_queue, timedelta(seconds=contract.timeout)
-    late = SANDBOX_START if sandboxed else timedelta(0)
+    late = SANDBOX_STARTUP_ALLOWANCE if sandboxed else timedelta(0)
     retry = RetryPolicy(maximum_attempts=1)
     if contract.risk.changes_nothing:
-        late = max(late, HEARTBEAT)
-        retry = _repeated(contract.retry.max_retries + 1, _pause(contract))
+        late = max(late, HEARTBEAT_TIMEOUT)
+        retry = _build_retry_policy(contract.retry.max_retries + 1, _backoff(contract))
     return ActivityConfig(
         task_queue=sandbox_queue(queue) if sandboxed else queue,
-        schedule_to_start_timeout=NO_SANDBOX if sandboxed else None,
+        schedule_to_start_timeout=SANDBOX_SCHEDULE_TO_START_TIMEOUT if sandboxed else None,
         start_to_close_timeout=limit + late,
         # A write that has begun is not cut off: nobody would know whether it happened.
-        schedule_to_close_timeout=_bound(seconds_left) if contract.risk.changes_nothing else None,
-        heartbeat_timeout=HEARTBEAT,
+        schedule_to_close_timeout=_to_timeout(seconds_left)
+        if contract.risk.changes_nothing
+        else None,
+        heartbeat_timeout=HEARTBEAT_TIMEOUT,
         retry_policy=retry,
         cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
         summary=summary,
@@ -161,8 +165,8 @@ def tool_call(
 
 def longest_call(contract: ToolContract, *, sandboxed: bool) -> timedelta:
     """Return how long a call may go on whose worker isn't heard of any more."""
-    late = SANDBOX_START if sandboxed else timedelta(0)
-    return timedelta(seconds=contract.timeout) + late + HEARTBEAT
+    late = SANDBOX_STARTUP_ALLOWANCE if sandboxed else timedelta(0)
+    return timedelta(seconds=contract.timeout) + late + HEARTBEAT_TIMEOUT
 
 
 def local_tool_call(summary: str, contract: ToolContract) -> LocalActivityConfig:
@@ -170,7 +174,7 @@ def local_tool_call(summary: str, contract: ToolContract) -> LocalActivityConfig
     return LocalActivityConfig(
         start_to_close_timeout=timedelta(seconds=contract.timeout),
         retry_policy=RetryPolicy(
-            initial_interval=_pause(contract),
+            initial_interval=_backoff(contract),
             maximum_attempts=contract.retry.max_retries + 1,
             non_retryable_error_types=[OUT_OF_TIME],
         ),
@@ -179,26 +183,26 @@ def local_tool_call(summary: str, contract: ToolContract) -> LocalActivityConfig
     )
 
 
-def history_is_long(max_events: int) -> bool:
+def is_history_long(max_events: int) -> bool:
     """Whether the run should go on in a new execution."""
     info = workflow.info()
     return (
-        info.get_current_history_length() > events_allowed(max_events, info.task_timeout)
-        or info.get_current_history_size() > HISTORY
+        info.get_current_history_length() > compute_max_events(max_events, info.task_timeout)
+        or info.get_current_history_size() > MAX_HISTORY_BYTES
     )
 
 
-def events_allowed(max_events: int, task_timeout: timedelta) -> int:
+def compute_max_events(max_events: int, task_timeout: timedelta) -> int:
     """
     Return how many events an execution may have.
 
     A worker that takes a run over replays its history within one workflow task. If that took
     longer than the task may, it would be tried for ever.
     """
-    return min(max_events, round(task_timeout.total_seconds() * REPLAYED_PER_SECOND))
+    return min(max_events, round(task_timeout.total_seconds() * REPLAY_EVENTS_PER_SECOND))
 
 
-def _repeated(attempts: int, pause: timedelta) -> RetryPolicy:
+def _build_retry_policy(attempts: int, pause: timedelta) -> RetryPolicy:
     """
     Have what changes nothing repeated until so many attempts have failed.
 
@@ -208,15 +212,15 @@ def _repeated(attempts: int, pause: timedelta) -> RetryPolicy:
     """
     return RetryPolicy(
         initial_interval=pause,
-        maximum_interval=max(LONGEST_PAUSE, pause * min(2 ** max(attempts - 2, 0), 100)),
-        maximum_attempts=attempts + LOST,
+        maximum_interval=max(MAX_RETRY_INTERVAL, pause * min(2 ** max(attempts - 2, 0), 100)),
+        maximum_attempts=attempts + MAX_LOST_ATTEMPTS,
         non_retryable_error_types=[OUT_OF_TIME],
     )
 
 
-def _pause(contract: ToolContract) -> timedelta:
+def _backoff(contract: ToolContract) -> timedelta:
     return timedelta(seconds=contract.retry.backoff)
 
 
-def _bound(seconds_left: float | None) -> timedelta | None:
+def _to_timeout(seconds_left: float | None) -> timedelta | None:
     return None if seconds_left is None else timedelta(seconds=max(seconds_left, 0.001))

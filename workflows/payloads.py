@@ -19,11 +19,11 @@ from temporalio.converter import (
     PayloadConverter,
 )
 
-from holdfast.contracts.bounds import PAYLOAD
+from holdfast.contracts.bounds import MAX_PAYLOAD_BYTES
 from holdfast.contracts.errors import InvalidInput, PayloadTooLarge
 
 
-class BoundedJson(PydanticJSONPlainPayloadConverter):
+class BoundedJsonConverter(PydanticJSONPlainPayloadConverter):
     """
     JSON that a worker sends and reads.
 
@@ -33,9 +33,9 @@ class BoundedJson(PydanticJSONPlainPayloadConverter):
 
     def to_payload(self, value: object) -> Payload | None:
         payload = super().to_payload(value)
-        if payload is not None and len(payload.data) > PAYLOAD:
+        if payload is not None and len(payload.data) > MAX_PAYLOAD_BYTES:
             found, kind = len(payload.data), type(value).__name__
-            raise PayloadTooLarge(f"{kind} has {found:,} bytes, and {PAYLOAD:,} is most")
+            raise PayloadTooLarge(f"{kind} has {found:,} bytes, and {MAX_PAYLOAD_BYTES:,} is most")
         return payload
 
     def from_payload(self, payload: Payload, type_hint: type | None = None) -> object:
@@ -48,7 +48,7 @@ class BoundedJson(PydanticJSONPlainPayloadConverter):
             raise InvalidInput(f"a payload can't be read: {flaws[0]['msg']}") from None
 
 
-class BoundedPayloads(PydanticPayloadConverter):
+class BoundedPayloadConverter(PydanticPayloadConverter):
     """
     Pydantic's own converter, with bounds for JSON.
 
@@ -57,7 +57,7 @@ class BoundedPayloads(PydanticPayloadConverter):
 
     def __init__(self) -> None:
         known = (
-            BoundedJson() if one.encoding == "json/plain" else one
+            BoundedJsonConverter() if one.encoding == "json/plain" else one
             for one in PydanticPayloadConverter().converters.values()
         )
         CompositePayloadConverter.__init__(self, *known)
@@ -83,7 +83,7 @@ def _is_message(hint: object) -> bool:
     return isinstance(hint, type) and issubclass(hint, Message)
 
 
-class ReadableFailures(DefaultFailureConverter):
+class TolerantFailureConverter(DefaultFailureConverter):
     """
     Reads of a failure what can be read: whoever failed an activity by its id may have made it up.
 
@@ -94,10 +94,10 @@ class ReadableFailures(DefaultFailureConverter):
         try:
             return super().from_failure(failure, payload_converter)
         except (InvalidInput, ValueError, OverflowError):
-            return super().from_failure(_plain(failure), payload_converter)
+            return super().from_failure(_strip_details(failure), payload_converter)
 
 
-def _plain(failure: Failure) -> Failure:
+def _strip_details(failure: Failure) -> Failure:
     """Return a failure without details, and without what its own terms don't know."""
     plain = Failure()
     plain.CopyFrom(failure)
@@ -110,7 +110,7 @@ def _plain(failure: Failure) -> Failure:
     return plain
 
 
-class OwnPayloads(DataConverter):
+class InlineDataConverter(DataConverter):
     """
     Takes payloads for what they hold, and never for what lies in external storage.
 
@@ -144,6 +144,7 @@ class OwnPayloads(DataConverter):
             await self.payload_codec.decode_wrapper(payloads)
 
 
-data_converter = OwnPayloads(
-    payload_converter_class=BoundedPayloads, failure_converter_class=ReadableFailures
+data_converter = InlineDataConverter(
+    payload_converter_class=BoundedPayloadConverter,
+    failure_converter_class=TolerantFailureConverter,
 )

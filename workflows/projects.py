@@ -8,9 +8,9 @@ from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.project import OpenProject, RestoreWorkspace, SnapshotWorkspace
 from holdfast.contracts.run import Stop
 from holdfast.contracts.transcript import UserTurn
-from holdfast.policy.project import rendered
+from holdfast.policy.project import render
 from holdfast.run import backtracking, tool_results
-from holdfast.run.transcript import appended, halted
+from holdfast.run.transcript import append_items, halt
 from holdfast.workflows import failures, options, tool_call
 from holdfast.workflows.run_context import RunContext, is_cancellation
 
@@ -34,12 +34,12 @@ async def open_project(run: RunContext) -> None:
         if is_cancellation(error):
             raise
         why = failures.message(error)
-        if failures.was_never_taken(error):
+        if failures.is_schedule_to_start_timeout(error):
             why = "no worker has the sandbox and its workspaces (docs/sandbox.md)"
         raise InvalidInput(f"the project can't be opened: {why}") from error
     run.state = run.state.model_copy(update={"project": context})
-    if words := rendered(context):
-        run.state = appended(run.state, UserTurn(text=words, origin="project"))
+    if words := render(context):
+        run.state = append_items(run.state, UserTurn(text=words, origin="project"))
 
 
 async def mark_checkpoint(run: RunContext) -> None:
@@ -56,28 +56,30 @@ async def mark_checkpoint(run: RunContext) -> None:
                 **options.workspace("snapshot the workspace"),
             )
         except ActivityError as error:
-            return _lost(run, "the workspace can't be kept", error)
+            return _halt_without_workspace(run, "the workspace can't be kept", error)
         workspace = snapshot.digest
-    run.state = backtracking.marked(run.state, workspace)
+    run.state = backtracking.set_checkpoint(run.state, workspace)
     return None
 
 
-async def go_back(run: RunContext) -> None:
+async def roll_back(run: RunContext) -> None:
     """Give up an approach: take back what it did, and go back to the checkpoint."""
     reason, checkpoint = run.state.dead_end, run.state.checkpoint
     await run.record("approach failed", reason)
     workspace = checkpoint.workspace if checkpoint else ""
-    with run.doing("workspace"):
-        failure = await _restored(run, workspace) if workspace else None
-    undone = await tool_call.undo(run, workspace_restored=bool(workspace) and failure is None)
+    with run.track_in_flight("workspace"):
+        failure = await _restore_workspace(run, workspace) if workspace else None
+    undone = await tool_call.compensate(
+        run, workspace_restored=bool(workspace) and failure is None
+    )
     if failure is None:
-        run.state = backtracking.gone_back(run.state, undone, workflow.now())
+        run.state = backtracking.roll_back(run.state, undone, workflow.now())
         return
-    run.state = tool_results.taken_back(run.state, undone)
-    _lost(run, "the workspace can't be restored", failure)
+    run.state = tool_results.record_compensation(run.state, undone)
+    _halt_without_workspace(run, "the workspace can't be restored", failure)
 
 
-async def _restored(run: RunContext, workspace: str) -> ActivityError | None:
+async def _restore_workspace(run: RunContext, workspace: str) -> ActivityError | None:
     """Restore the workspace; return why it can't be."""
     try:
         await workflow.execute_activity_method(
@@ -96,7 +98,7 @@ async def _restored(run: RunContext, workspace: str) -> ActivityError | None:
     return None
 
 
-def _lost(run: RunContext, what: str, error: ActivityError) -> None:
+def _halt_without_workspace(run: RunContext, what: str, error: ActivityError) -> None:
     """End a run whose workspace is out of reach; a cancelled one isn't ended by that."""
     if is_cancellation(error):
         raise error
@@ -105,4 +107,4 @@ def _lost(run: RunContext, what: str, error: ActivityError) -> None:
         detail=failures.message(error),
         next_safe_action="look at the worker that has the sandbox, then start the run again",
     )
-    run.state = halted(run.state, stop, "failed")
+    run.state = halt(run.state, stop, "failed")

@@ -9,7 +9,7 @@ from holdfast.workflows.run_context import RunContext
 RESET = "what people and the policy said before counts no more, and is asked for anew"
 
 
-async def notice(run: RunContext, execution: str) -> None:
+async def handle_reset(run: RunContext, execution: str) -> None:
     """
     Begin anew where another execution decides than before.
 
@@ -17,11 +17,11 @@ async def notice(run: RunContext, execution: str) -> None:
     """
     if execution == run.state.execution:
         return
-    run.state = begun_anew(run.state, execution)
+    run.state = after_reset(run.state, execution)
     await run.record("reset", RESET)
 
 
-def begun_anew(state: RunState, execution: str) -> RunState:
+def after_reset(state: RunState, execution: str) -> RunState:
     """
     Forget what was decided and approved; ask anew what was asked, under ids that nobody knows.
 
@@ -39,13 +39,13 @@ def begun_anew(state: RunState, execution: str) -> RunState:
     waiting, closed = state.requests, state.closed
     state = state.model_copy(update={"requests": ()})
     for request in waiting:
-        state = requests.asked(state, _renamed(state, request))
+        state = requests.open_request(state, _reissue_request(state, request))
     about = {one.call_id for one in waiting if not isinstance(one, Escalation)}
-    calls = tuple(_undecided(call, about) for call in state.calls)
+    calls = tuple(_invalidate_call(call, about) for call in state.calls)
     return state.model_copy(update={"calls": calls, "closed": closed})
 
 
-def _undecided(call: CallState, about: set[str]) -> CallState:
+def _invalidate_call(call: CallState, about: set[str]) -> CallState:
     """Have a call decided again, unless somebody is asked about it."""
     if call.result is not None:
         return call
@@ -55,7 +55,7 @@ def _undecided(call: CallState, about: set[str]) -> CallState:
     return fresh.model_copy(update={"ruling": None})
 
 
-def _renamed(state: RunState, request: Request) -> Request:
+def _reissue_request(state: RunState, request: Request) -> Request:
     name = state.next_request_id
     fresh = request.model_copy(update={"request_id": name})
     if not isinstance(fresh, ApprovalRequest | Review):

@@ -18,10 +18,10 @@ from holdfast.run import gates, summaries, tool_calls, turns
 from holdfast.run.limits import budgets
 from holdfast.run.summaries import waiting_details
 from holdfast.workflows import options
-from holdfast.workflows.views import standing
+from holdfast.workflows.views import find_status
 
 
-def ends_if_cancelled() -> None:
+def raise_on_cancellation() -> None:
     """
     Raise CancelledError where the run has been cancelled, whatever its task has heard of it.
 
@@ -72,13 +72,13 @@ class RunContext:
         parts = (f"run {part}" for part, held in self.parts.items() if not held)
         return (*self._under_way, *parts)
 
-    def held(self, part: str) -> None:
+    def confirm_suspension(self, part: str) -> None:
         """Note that a part says that it is held, if it is to be."""
         if part in self.parts and self.state.suspended:
             self.parts[part] = True
 
     @contextmanager
-    def doing(self, what: str) -> Generator[None]:
+    def track_in_flight(self, what: str) -> Generator[None]:
         """Say what is under way while the block lasts."""
         self._under_way.append(what)
         try:
@@ -92,7 +92,7 @@ class RunContext:
         await workflow.execute_local_activity_method(
             PolicyActivities.record,
             AuditEvent(run_id=self.state.run_id, event=event, text=text),
-            **options.record(summaries.shortened(f"{event}: {line}", summaries.LIMIT)),
+            **options.record(summaries.shorten(f"{event}: {line}", summaries.MAX_LINE_CHARS)),
         )
 
     async def record_end(self) -> None:
@@ -100,17 +100,21 @@ class RunContext:
         if self.state.outcome is not None and self.state.stop is not None:
             await self.record(self.state.outcome, self.state.stop.reason)
 
-    def elapsed(self) -> float:
+    def elapsed_seconds(self) -> float:
         """Return the seconds since the run began, waiting for people included."""
         return (workflow.now() - self.state.started_at).total_seconds()
 
     def remaining(self) -> Budget | Stop:
         """Return what a run that this one starts may use, or why none may be."""
-        return budgets.remaining(self.state.agent.budget, self.state.ledger, self.elapsed())
+        return budgets.remaining(
+            self.state.agent.budget, self.state.ledger, self.elapsed_seconds()
+        )
 
     def seconds_left(self) -> float | None:
         """Return what is left of the wall time, which doesn't count waits for people."""
-        return budgets.seconds_left(self.state.agent.budget, self.state.ledger, self.elapsed())
+        return budgets.seconds_left(
+            self.state.agent.budget, self.state.ledger, self.elapsed_seconds()
+        )
 
 
 NAME = SearchAttributeKey.for_keyword("AgentName")
@@ -128,25 +132,25 @@ PENDING = SearchAttributeKey.for_keyword_list("AgentPending")
 RESOURCES = SearchAttributeKey.for_keyword_list(resource_claims.ATTRIBUTE)
 
 
-MOST_SHOWN = 100
+MAX_SEARCHABLE_REQUESTS = 100
 """Requests that can be searched for; the server ends a run whose attribute has 2,048 bytes."""
 
 
-def show(run: RunContext) -> None:
+def publish_status(run: RunContext) -> None:
     """Show where the run stands, if that has changed; each change is one event."""
     state = run.state
     workflow.set_current_details(waiting_details(state.requests))
     if not state.agent.search_attributes:
         return
     shown = workflow.info().typed_search_attributes
-    waiting = [request.request_id for request in state.requests[:MOST_SHOWN]]
+    waiting = [request.request_id for request in state.requests[:MAX_SEARCHABLE_REQUESTS]]
     wanted = (
         *(
             key.value_set(value)
             for key, value in (
                 (NAME, state.agent.name),
                 (TENANT, state.brief.tenant),
-                (STATUS, standing(state, run.in_flight)),
+                (STATUS, find_status(state, run.in_flight)),
             )
             if shown.get(key) != value
         ),
@@ -156,7 +160,7 @@ def show(run: RunContext) -> None:
         workflow.upsert_search_attributes(wanted)  # pyright: ignore[reportUnknownMemberType] -- the SDK leaves a type argument out
 
 
-def hold(state: RunState) -> None:
+def publish_claims(state: RunState) -> None:
     """Say which resources the run is at, so that others find it by them."""
     if state.agent.resources_searchable:
         workflow.upsert_search_attributes(  # pyright: ignore[reportUnknownMemberType] -- as above
@@ -169,15 +173,15 @@ def at_rest(run: RunContext) -> Generator[None]:
     """Rest while the block lasts: that is no work, and what was allowed before is decided anew."""
     began = workflow.now()
     run.resting = True
-    show(run)
+    publish_status(run)
     yield
-    waited = turns.waited(run.state, workflow.now() - began)
-    run.state = gates.reopened(tool_calls.reopened(waited))
+    waited = turns.add_waiting_time(run.state, workflow.now() - began)
+    run.state = gates.invalidate_call_checks(tool_calls.invalidate(waited))
     run.resting = False
-    show(run)
+    publish_status(run)
 
 
-async def may_begin(run: RunContext) -> None:
+async def wait_for_resume(run: RunContext) -> None:
     """
     Hold what a step is about to begin while the run is suspended, and for good if it is cancelled.
 
@@ -186,7 +190,7 @@ async def may_begin(run: RunContext) -> None:
     if _is_held(run):
         with at_rest(run):
             await workflow.wait_condition(lambda: not _is_held(run))
-    ends_if_cancelled()
+    raise_on_cancellation()
 
 
 def _is_held(run: RunContext) -> bool:

@@ -7,14 +7,14 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ActivityError
 
 from holdfast.contracts.approvals import (
-    Code,
     EmptySignal,
     HeldSignal,
     JudgeInput,
     MessageOutcome,
+    OutcomeCode,
     ResolutionSignal,
     SteerSignal,
-    outlined,
+    outline,
 )
 from holdfast.contracts.budget import BudgetStatus
 from holdfast.contracts.state import RunState
@@ -24,7 +24,7 @@ from holdfast.workflows import authorizing, messages, options, resets, run_conte
 from holdfast.workflows.inbox import InboundMessage
 from holdfast.workflows.run_context import RunContext, is_cancellation
 
-HOLDING = {"suspend", "resume", "held"}
+SUSPENSION_SIGNALS = {"suspend", "resume", "held"}
 """The signals that change where a run stands as soon as they come."""
 
 
@@ -34,48 +34,56 @@ class SignalHandler:
     def __init__(self, run: RunContext) -> None:
         self._run = run
 
-    async def hear(
+    async def handle(
         self, letters: Sequence[InboundMessage], *, may_record: bool, more: bool
     ) -> None:
         """Read messages and let them take effect, or refuse them."""
         judged: list[tuple[InboundMessage, summaries.Message]] = []
         refused: list[str] = []
         for letter in letters:
-            match self._heard(letter):
+            match self._apply_or_refuse(letter):
                 case None:
                     pass
                 case str(reason):
                     refused.append(reason)
                 case message:
                     judged.append((letter, message))
-        if not self._run.resting and any(letter.signal in HOLDING for letter in letters):
-            run_context.show(self._run)  # a run at rest is woken, and does so itself
+        if not self._run.resting and any(
+            letter.signal in SUSPENSION_SIGNALS for letter in letters
+        ):
+            run_context.publish_status(self._run)  # a run at rest is woken, and does so itself
         if refused and may_record:
             await self._run.record("message refused", summaries.refusals_line(refused))
-            await _over(self._run.state.run_id)
+            await _end_workflow_task(self._run.state.run_id)
         elif more and not judged:
-            await _over(self._run.state.run_id)
+            await _end_workflow_task(self._run.state.run_id)
         if judged:
             await self._judge(judged)
 
-    def _heard(self, letter: InboundMessage) -> summaries.Message | str | None:
+    def _apply_or_refuse(self, letter: InboundMessage) -> summaries.Message | str | None:
         """Let a message take effect, or say why not; return one that has to be judged."""
         state = self._run.state
         match messages.read(letter.signal, letter.payloads):
             case messages.UnreadableMessage(reason):
                 return self._refuse(letter, reason)
-            case SteerSignal(text=text) if (deaf := _deaf(state, text)) is not None:
+            case SteerSignal(text=text) if (
+                deaf := _find_steering_refusal(state, text)
+            ) is not None:
                 return self._refuse(letter, *deaf)
-            case ResolutionSignal() as message if _guides(message) and (deaf := _not_here()):
+            case ResolutionSignal() as message if _has_guidance(message) and (
+                deaf := _find_part_refusal()
+            ):
                 return self._refuse(letter, *deaf)
             case SteerSignal(text=text):
                 words = UserTurn(text=text, origin="steer")
-                return self._accept(letter, requests.said(state, words, workflow.now()))
+                return self._accept(letter, requests.queue_steering(state, words, workflow.now()))
             case EmptySignal():
                 self._run.parts = dict.fromkeys(self._run.parts, False)
-                return self._accept(letter, turns.suspended(state, on=letter.signal == "suspend"))
+                return self._accept(
+                    letter, turns.set_suspension(state, on=letter.signal == "suspend")
+                )
             case HeldSignal(run_id=part):
-                self._run.held(part)
+                self._run.confirm_suspension(part)
                 return self._accept(letter, state)
             case message:
                 return message
@@ -85,46 +93,50 @@ class SignalHandler:
         state, said = self._run.state, tuple(message for _, message in heard)
         about = {message.request_id for message in said}
         named = [request for request in state.requests if request.request_id in about]
-        answer = await authorizing.judged(
+        answer = await authorizing.judge(
             JudgeInput(
                 run_id=state.run_id,
                 execution=state.execution,
                 agent=state.agent.name,
                 requester=state.brief.actor,
                 messages=said,
-                requests=tuple(map(outlined, named)),
+                requests=tuple(map(outline, named)),
                 closed=state.closed,
                 now=workflow.now(),
-                means=_means(state) if any(map(_extends, said)) else None,
+                means=_build_budget_status(state) if any(map(_is_extension, said)) else None,
                 digests={request.request_id: request.digest for request in named},
             )
         )
-        await _over(state.run_id)
-        await resets.notice(self._run, answer.execution)
+        await _end_workflow_task(state.run_id)
+        await resets.handle_reset(self._run, answer.execution)
         now = workflow.now()
         for (letter, message), verdict in zip(heard, answer.verdicts, strict=True):
             self._run.state, letter.disposition = verdicts.after_verdict(
                 self._run.state, message, verdict, now
             )
-        self._run.state = turns.settled(self._run.state, now)
+        self._run.state = turns.close_turn_if_complete(self._run.state, now)
 
     def _accept(self, letter: InboundMessage, state: RunState) -> None:
         letter.disposition = MessageOutcome(accepted=True, request_id="", reason="accepted")
         self._run.state = state
 
-    def _refuse(self, letter: InboundMessage, reason: str, code: Code = "unreadable") -> str:
+    def _refuse(
+        self, letter: InboundMessage, reason: str, code: OutcomeCode = "unreadable"
+    ) -> str:
         refusal = MessageOutcome(accepted=False, request_id="", reason=reason, code=code)
         letter.disposition = refusal
-        self._run.state = verdicts.refused(self._run.state, letter.signal, refusal, workflow.now())
+        self._run.state = verdicts.record_refusal(
+            self._run.state, letter.signal, refusal, workflow.now()
+        )
         return reason
 
 
-def _deaf(state: RunState, text: str) -> tuple[str, Code] | None:
+def _find_steering_refusal(state: RunState, text: str) -> tuple[str, OutcomeCode] | None:
     """Say why words aren't heard, if they aren't."""
-    return _not_here() or requests.deaf(state, text)
+    return _find_part_refusal() or requests.find_steering_refusal(state, text)
 
 
-def _not_here() -> tuple[str, Code] | None:
+def _find_part_refusal() -> tuple[str, OutcomeCode] | None:
     """
     Say who else words for a model are for, where this is a part of a run.
 
@@ -136,12 +148,12 @@ def _not_here() -> tuple[str, Code] | None:
     return f"this is a part of run {whole.workflow_id}: say it to that one", "unreadable"
 
 
-def _guides(message: ResolutionSignal) -> bool:
+def _has_guidance(message: ResolutionSignal) -> bool:
     """Whether a model is to read what somebody says who lets a run go on."""
     return message.guidance is not None and message.action != "abort"
 
 
-async def _over(run_id: str) -> None:
+async def _end_workflow_task(run_id: str) -> None:
     """
     End a hearing with an event among those of the messages, and the workflow task with it.
 
@@ -159,11 +171,11 @@ async def _over(run_id: str) -> None:
             raise
 
 
-def _extends(message: summaries.Message) -> bool:
+def _is_extension(message: summaries.Message) -> bool:
     return isinstance(message, ResolutionSignal) and message.action == "extend"
 
 
-def _means(state: RunState) -> BudgetStatus:
+def _build_budget_status(state: RunState) -> BudgetStatus:
     return BudgetStatus(
         limits=state.agent.budget,
         ceiling=state.ceiling,

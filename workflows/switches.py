@@ -9,9 +9,9 @@ from temporalio import workflow
 from temporalio.common import RawValue
 
 from holdfast.contracts.errors import HoldfastError
-from holdfast.contracts.switches import SWITCHES_TYPE, SwitchState
-from holdfast.policy.switches import after_signal, opened
-from holdfast.run.summaries import LIMIT, code, marked, shortened
+from holdfast.contracts.switches import SWITCHES_WORKFLOW_TYPE, SwitchState
+from holdfast.policy.switches import after_signal, parse_state
+from holdfast.run.summaries import MAX_LINE_CHARS, escape_markdown, render_code, shorten
 from holdfast.workflows import failures
 
 MAX_EVENTS = 1_000
@@ -20,14 +20,14 @@ MAX_EVENTS = 1_000
 MAX_BYTES = 4_000_000
 """Of large garbage; the server ends a workflow at 50 MB."""
 
-LONGEST_REASON = 300
+MAX_REASON_CHARS = 300
 """Characters of a reason in the details; history has the whole."""
 
-MOST_SHOWN = 20
+MAX_SHOWN_SWITCHES = 20
 """Switches that the details name: they are written anew after each message, and in each replay."""
 
 
-@workflow.defn(name=SWITCHES_TYPE, failure_exception_types=[HoldfastError])
+@workflow.defn(name=SWITCHES_WORKFLOW_TYPE, failure_exception_types=[HoldfastError])
 class HoldfastSwitches:
     """
     Keeps the switches, and does nothing else.
@@ -46,15 +46,15 @@ class HoldfastSwitches:
         info = workflow.info()
         if info.retry_policy is not None or info.cron_schedule:
             # What they start again begins with what was off once, and goes on from that.
-            raise failures.refused(
-                f"start {SWITCHES_TYPE} without retry policy and without cron schedule"
+            raise failures.build_start_refusal(
+                f"start {SWITCHES_WORKFLOW_TYPE} without retry policy and without cron schedule"
             )
-        self._state = opened(arguments[0] if arguments else None)
+        self._state = parse_state(arguments[0] if arguments else None)
         while True:
-            self._take()
-            workflow.set_current_details(details(self._state))
+            self._apply_signals()
+            workflow.set_current_details(render_details(self._state))
             # Nothing may be awaited between the last look at the signals and this.
-            if _history_is_long():
+            if _is_history_long():
                 workflow.continue_as_new(self._state)
             await workflow.wait_condition(lambda: bool(self._received))
 
@@ -74,33 +74,34 @@ class HoldfastSwitches:
         """Return what is switched off."""
         return self._state
 
-    def _take(self) -> None:
+    def _apply_signals(self) -> None:
         for name, content in self._received:
             self._state = after_signal(self._state, name, content, workflow.now())
         self._received.clear()
 
 
-def details(state: SwitchState) -> str:
+def render_details(state: SwitchState) -> str:
     """Write what is off as the Markdown that the UI shows as current details."""
     if not state.switches:
         return "Nothing is switched off."
     named = [switch for switch in state.switches if switch.kind != "everything"]
     shown = [switch for switch in state.switches if switch.kind == "everything"]
-    shown += named[-MOST_SHOWN:]
+    shown += named[-MAX_SHOWN_SWITCHES:]
     lines = [_line(one.kind, one.name, one.by, one.reason, one.at) for one in shown]
     if (more := len(state.switches) - len(shown)) > 0:
         lines.append(f"- and {more} more, which the query `switches` names")
     return "**Switched off for all runs**\n\n" + "\n".join(lines)
 
 
-@lru_cache(maxsize=4 * MOST_SHOWN)
+@lru_cache(maxsize=4 * MAX_SHOWN_SWITCHES)
 def _line(kind: str, name: str, by: str, reason: str, at: datetime) -> str:
-    why = f": {marked(reason, LONGEST_REASON)}" if reason else ""
-    what = code(shortened(name, LIMIT))
-    return f"- {kind} {what}: off since {at:%Y-%m-%d %H:%M:%S} UTC by {marked(by, LIMIT)}{why}"
+    why = f": {escape_markdown(reason, MAX_REASON_CHARS)}" if reason else ""
+    what = render_code(shorten(name, MAX_LINE_CHARS))
+    who = escape_markdown(by, MAX_LINE_CHARS)
+    return f"- {kind} {what}: off since {at:%Y-%m-%d %H:%M:%S} UTC by {who}{why}"
 
 
-def _history_is_long() -> bool:
+def _is_history_long() -> bool:
     info = workflow.info()
     return (
         info.get_current_history_length() >= MAX_EVENTS

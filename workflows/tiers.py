@@ -7,23 +7,23 @@ from holdfast.contracts.control import Candidate, Decomposition, Subtask
 from holdfast.contracts.run import Stop
 from holdfast.run import answers, escalations, gates, parts, requests, tiers, tripwires, turns
 from holdfast.run.tiers import (
-    NAMES,
-    End,
-    Ended,
-    Failed,
+    TIER_NAMES,
+    TierFailure,
+    TierOutcome,
+    TierStop,
+    after_answer,
     after_failure,
     agent_names,
-    answered,
     attempt_number,
-    exhausted,
-    following,
-    goal_of,
-    outcome,
-    share_for,
-    tiers_of,
-    together,
+    build_exhausted_stop,
+    classify_result,
+    combine_subtasks,
+    find_next_tier,
+    render_goal,
+    require_tiers,
+    split_budget,
 )
-from holdfast.run.transcript import halted
+from holdfast.run.transcript import halt
 from holdfast.workflows import guarding, tool_call
 from holdfast.workflows.children import ChildTask, run_child, run_children
 from holdfast.workflows.run_context import RunContext
@@ -37,95 +37,99 @@ async def run_tier(run: RunContext) -> None:
     or to the end. What a guardrail or a person ended ends the run. What its agents did stays done,
     and isn't done again: their successors are told, with the answers that didn't pass.
     """
-    run.state = requests.read(turns.before_model(run.state))
-    if gates.before_turn(run.state):
+    run.state = requests.recount_unread_bytes(turns.append_steering(run.state))
+    if gates.select_blocking_checks(run.state):
         return  # people said more, and guardrails look at that first
-    if looks := gates.beside_turn(run.state):
-        await _look_first(run, looks)
+    if looks := gates.select_parallel_checks(run.state):
+        await _run_checks_first(run, looks)
         return
-    tier = following(tiers_of(run.state), run.state.tier)
-    agent = agent_names(tiers_of(run.state), tier)
-    match await _tried(run, tier):
+    tier = find_next_tier(require_tiers(run.state), run.state.tier)
+    agent = agent_names(require_tiers(run.state), tier)
+    match await _try_tier(run, tier):
         case _ if run.state.outcome is not None:
             return  # a person has ended the run meanwhile
         case Candidate() as candidate:
-            run.state = answered(run.state, agent, candidate)
-        case Ended(status, stop, taken_back):
+            run.state = after_answer(run.state, agent, candidate)
+        case TierStop(status, stop, taken_back):
             if taken_back:
-                stop = await tool_call.undo_all(run, stop)
-            run.state = halted(run.state, stop, status)
-        case Failed(reason) as failed:
-            await run.record("tier failed", f"{NAMES[tier]} ({agent}): {reason}")
+                stop = await tool_call.compensate_before_stop(run, stop)
+            run.state = halt(run.state, stop, status)
+        case TierFailure(reason) as failed:
+            await run.record("tier failed", f"{TIER_NAMES[tier]} ({agent}): {reason}")
             run.state = after_failure(run.state, tier, failed)
-            if following(tiers_of(run.state), run.state.tier) >= len(NAMES):
-                stop = exhausted(run.state)
-                run.state = escalations.given_up(
-                    run.state, stop, workflow.now(), escalations.TIERS
-                )
+            if find_next_tier(require_tiers(run.state), run.state.tier) >= len(TIER_NAMES):
+                stop = build_exhausted_stop(run.state)
+                run.state = escalations.give_up(run.state, stop, workflow.now(), escalations.TIERS)
     await run.record_end()
 
 
-async def _look_first(run: RunContext, looks: tuple[gates.Look, ...]) -> None:
+async def _run_checks_first(run: RunContext, looks: tuple[gates.GuardrailCheck, ...]) -> None:
     """Have guardrails look first that look beside a model: what others do can't wait for them."""
     seen = len(run.state.items)
-    verdicts = await guarding.look(run, looks)
-    await guarding.tell(run, verdicts)
+    verdicts = await guarding.run_checks(run, looks)
+    await guarding.record_tripwires(run, verdicts)
     watched = run.state.model_copy(update={"watched": seen})
     run.state = tripwires.after_turn(watched, verdicts, workflow.now())
     await run.record_end()
 
 
-async def _tried(run: RunContext, tier: int) -> End:
-    tiers, left = tiers_of(run.state), run.remaining()
+async def _try_tier(run: RunContext, tier: int) -> TierOutcome:
+    tiers, left = require_tiers(run.state), run.remaining()
     if isinstance(left, Stop):
-        return Failed(left.reason, "not begun")
-    number, goal = attempt_number(run.state), goal_of(run.state)
-    if NAMES[tier] == "decomposed" and tiers.decomposed is not None:
-        return await _decomposed(run, tiers.decomposed, number, left)
-    part = f"{number}-{NAMES[tier]}"
-    errand = ChildTask(part, agent_names(tiers, tier), goal, left, parts.known(run.state))
-    return outcome(await run_child(run, errand))
+        return TierFailure(left.reason, "not begun")
+    number, goal = attempt_number(run.state), render_goal(run.state)
+    if TIER_NAMES[tier] == "decomposed" and tiers.decomposed is not None:
+        return await _run_decomposition(run, tiers.decomposed, number, left)
+    part = f"{number}-{TIER_NAMES[tier]}"
+    errand = ChildTask(
+        part, agent_names(tiers, tier), goal, left, parts.build_known_effects(run.state)
+    )
+    return classify_result(await run_child(run, errand))
 
 
-async def _decomposed(run: RunContext, tier: Decomposition, number: int, left: Budget) -> End:
+async def _run_decomposition(
+    run: RunContext, tier: Decomposition, number: int, left: Budget
+) -> TierOutcome:
     """Have the subtasks done that aren't: all of a new plan, or those that failed before."""
     if not run.state.subtasks:
-        asked = tiers.planning(goal_of(run.state), tier.most)
-        errand = ChildTask(f"{number}-plan", tier.planner, asked, left, parts.known(run.state))
-        match outcome(await run_child(run, errand)):
-            case Failed(reason, progress):
-                return Failed(f"no plan: {reason}", progress)
-            case Ended() as ended:
+        asked = tiers.render_plan_prompt(render_goal(run.state), tier.most)
+        errand = ChildTask(
+            f"{number}-plan", tier.planner, asked, left, parts.build_known_effects(run.state)
+        )
+        match classify_result(await run_child(run, errand)):
+            case TierFailure(reason, progress):
+                return TierFailure(f"no plan: {reason}", progress)
+            case TierStop() as ended:
                 return ended
             case Candidate() as answer:
-                planned = tiers.plan(answer, tier.most)
+                planned = tiers.parse_plan(answer, tier.most)
         if isinstance(planned, str):
-            return Failed(f"no plan: {answers.quoted(run.state, planned)}")
+            return TierFailure(f"no plan: {answers.redact(run.state, planned)}")
         fresh = tuple(Subtask(task=task) for task in planned)
         run.state = run.state.model_copy(update={"subtasks": fresh})
-    return await _subtasks(run, tier.worker, number)
+    return await _run_subtasks(run, tier.worker, number)
 
 
-async def _subtasks(run: RunContext, worker: str, number: int) -> End:
-    subtasks, goal = run.state.subtasks, goal_of(run.state)
+async def _run_subtasks(run: RunContext, worker: str, number: int) -> TierOutcome:
+    subtasks, goal = run.state.subtasks, render_goal(run.state)
     waiting = [place for place, one in enumerate(subtasks) if one.answer is None]
-    share = share_for(run.remaining(), len(waiting))
+    share = split_budget(run.remaining(), len(waiting))
     if isinstance(share, Stop):
-        return Failed(f"{len(waiting)} subtasks are planned, but {share.reason}")
+        return TierFailure(f"{len(waiting)} subtasks are planned, but {share.reason}")
     errands = [
         ChildTask(
             f"{number}-part-{place + 1}",
             worker,
-            tiers.subtask(subtasks[place].task, goal),
+            tiers.render_subtask_prompt(subtasks[place].task, goal),
             share,
-            parts.known(run.state),
+            parts.build_known_effects(run.state),
         )
         for place in waiting
     ]
-    found = dict(zip(waiting, map(outcome, await run_children(run, errands)), strict=True))
+    found = dict(zip(waiting, map(classify_result, await run_children(run, errands)), strict=True))
     ends = [
         found[place] if one.answer is None else one.answer for place, one in enumerate(subtasks)
     ]
     kept = tiers.with_answers(subtasks, ends)
     run.state = run.state.model_copy(update={"subtasks": kept})
-    return together(run.state, [one.task for one in subtasks], ends)
+    return combine_subtasks(run.state, [one.task for one in subtasks], ends)

@@ -10,18 +10,18 @@ from holdfast.workflows.run_context import RunContext
 
 async def watch_time(run: RunContext) -> None:
     """Ask a person when the time comes, even if an activity is under way; runs for ever."""
-    while (left := _until_slow(run)) is not None:
+    while (left := _seconds_until_slow(run)) is not None:
         await workflow.sleep(left, summary="from then on it takes longer than expected")
         await workflow.wait_condition(lambda: _is_at_work(run))
         state, agent = run.state, run.state.agent
         if state.outcome is not None:
             return
-        trigger = triggers.paused_by(
-            agent.triggers, agent.budget, state.ledger, _worked(run), state.acknowledged
+        trigger = triggers.find_trigger(
+            agent.triggers, agent.budget, state.ledger, _worked_seconds(run), state.acknowledged
         )
         if trigger is not None:
-            run.state = escalations.paused(run.state, trigger, workflow.now())
-            run_context.show(run)
+            run.state = escalations.pause(run.state, trigger, workflow.now())
+            run_context.publish_status(run)
             await run.record("paused", f"{trigger.reason}: {trigger.detail}")
             await workflow.wait_condition(lambda: _is_at_work(run))
 
@@ -31,12 +31,14 @@ def _is_at_work(run: RunContext) -> bool:
     return not (run.resting or run.state.suspended or run.state.requests)
 
 
-def _until_slow(run: RunContext) -> float | None:
+def _seconds_until_slow(run: RunContext) -> float | None:
     agent = run.state.agent
     if not agent.escalates or run.state.outcome is not None:
         return None
-    return triggers.seconds_until_slow(agent.triggers, _worked(run), run.state.acknowledged)
+    return triggers.seconds_until_slow(
+        agent.triggers, _worked_seconds(run), run.state.acknowledged
+    )
 
 
-def _worked(run: RunContext) -> float:
-    return budgets.worked_seconds(run.state.ledger, run.elapsed())
+def _worked_seconds(run: RunContext) -> float:
+    return budgets.worked_seconds(run.state.ledger, run.elapsed_seconds())

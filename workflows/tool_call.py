@@ -32,13 +32,13 @@ from holdfast.run import tool_results, tripwires
 from holdfast.run.disagreements import NotBegun
 from holdfast.run.summaries import call_line
 from holdfast.workflows import failures, options
-from holdfast.workflows.run_context import RunContext, is_cancellation, may_begin
+from holdfast.workflows.run_context import RunContext, is_cancellation, wait_for_resume
 
 # Pydantic decodes a union like any type; only the annotation of execute_activity wants a class.
-_RESULT = cast("type[ToolSuccess | ToolFailure]", ToolResult)
+_RESULT_TYPE = cast("type[ToolSuccess | ToolFailure]", ToolResult)
 
 
-_READ = TypeAdapter[ToolSuccess | ToolFailure](ToolResult)
+_RESULT_ADAPTER = TypeAdapter[ToolSuccess | ToolFailure](ToolResult)
 
 
 async def run_tool(
@@ -51,9 +51,9 @@ async def run_tool(
     What no model asked for has a *summary* of its own, so that people can tell it apart.
     """
     call, drafting, ruling = asked.call, asked.drafting, asked.ruling
-    contract = state.agent.companion(call.name)
+    contract = state.agent.find_any_tool(call.name)
     if drafting is not None:
-        contract = state.agent.companion(drafting.draft)
+        contract = state.agent.find_any_tool(drafting.draft)
     if contract is None or isinstance(call, MalformedCall) or not isinstance(ruling, Decided):
         return ToolFailure(
             status="error",
@@ -62,7 +62,7 @@ async def run_tool(
             type="internal_error",
             reason="the call was allowed, but this run has no such tool",
         )
-    invocation = invoked(state, call).model_copy(
+    invocation = build_invocation(state, call).model_copy(
         update={
             "purpose": "call" if drafting is None else "draft",
             "draft_id": asked.draft.draft_id if asked.draft and drafting is None else None,
@@ -70,18 +70,20 @@ async def run_tool(
             "basis": ruling.basis,
         }
     )
-    contract = _within(state.agent.budget, contract)
-    contract = contract.ruled(ruling.runs_as, reaches_out=ruling.reaches_out)
-    result = await scheduled(contract, ruling.runs_as, invocation, seconds_left, summary=summary)
+    contract = _limit_retries(state.agent.budget, contract)
+    contract = contract.with_risk(ruling.runs_as, reaches_out=ruling.reaches_out)
+    result = await execute_tool(
+        contract, ruling.runs_as, invocation, seconds_left, summary=summary
+    )
     if isinstance(result, NotBegun):
         return result
     if drafting is None and result.status == "outcome_unknown":
-        return await _reconciled(state, contract, invocation, result)
+        return await _reconcile(state, contract, invocation, result)
     # The model asked for the tool, not for its draft variant.
     return result.model_copy(update={"name": call.name})
 
 
-def invoked(state: RunState, call: ToolCall) -> ToolInvocation:
+def build_invocation(state: RunState, call: ToolCall) -> ToolInvocation:
     """Build what a tool is told of a call, and on whose behalf it is made."""
     first = state.first_execution_run_id
     return ToolInvocation(
@@ -97,7 +99,7 @@ def invoked(state: RunState, call: ToolCall) -> ToolInvocation:
     )
 
 
-async def scheduled(
+async def execute_tool(
     contract: ToolContract,
     risk: Risk,
     invocation: ToolInvocation,
@@ -111,21 +113,21 @@ async def scheduled(
     Nothing begins where the workflow was reset since the call was allowed, or where the worker
     decides by something else than the one that allowed it.
     """
-    contract = contract.ruled(risk)
-    call = _made(contract, invocation)
+    contract = contract.with_risk(risk)
+    call = _build_call(contract, invocation)
     summary = summary or call_line(call)
     try:
         if contract.local:
             return await workflow.execute_local_activity(
                 contract.name,
                 invocation,
-                result_type=_RESULT,
+                result_type=_RESULT_TYPE,
                 **options.local_tool_call(summary, contract),
             )
-        return await failures.answered(
+        return await failures.execute_activity(
             contract.name,
             invocation,
-            _READ,
+            _RESULT_ADAPTER,
             options.tool_call(
                 summary, contract, seconds_left, sandboxed=invocation.grant is not None
             ),
@@ -133,12 +135,12 @@ async def scheduled(
     except FailureError as error:  # a local activity fails without an ActivityError around it
         if is_cancellation(error):
             raise
-        if reason := failures.not_begun(error):
+        if reason := failures.find_disagreement(error):
             return NotBegun(reason)
-        return failures.tool_failure(call, contract, error)
+        return failures.build_tool_failure(call, contract, error)
 
 
-async def _reconciled(
+async def _reconcile(
     state: RunState,
     contract: ToolContract,
     invocation: ToolInvocation,
@@ -152,33 +154,33 @@ async def _reconciled(
     time that the call may take from here.
     """
     over = workflow.now() + options.longest_call(contract, sandboxed=invocation.grant is not None)
-    finder = state.agent.companion(contract.reconcile)
+    finder = state.agent.find_any_tool(contract.reconcile)
     if finder is None:
         return unknown
     told = {"purpose": "reconcile", "grant": None, "basis": finder.risk}
     asked = invocation.model_copy(update=told)
-    found = _found(await scheduled(finder, finder.risk, asked, None))
+    found = _parse_reconciliation(await execute_tool(finder, finder.risk, asked, None))
     if found is not None and found.happened is False:
         words = f"until {contract.name} can't be under way any more"
         await workflow.sleep(max(over - workflow.now(), timedelta(0)), summary=words)
-        found = _found(await scheduled(finder, finder.risk, asked, None))
+        found = _parse_reconciliation(await execute_tool(finder, finder.risk, asked, None))
     if found is None or found.happened is None:
         return unknown
-    call = _made(contract, invocation)
+    call = _build_call(contract, invocation)
     if not found.happened:
-        return failures.never_happened(call, finder)
-    return tool_results.happened(call, finder.name, found.result)
+        return failures.build_reconciled_failure(call, finder)
+    return tool_results.build_reconciled_success(call, finder.name, found.result)
 
 
-def _made(contract: ToolContract, invocation: ToolInvocation) -> ToolCall:
+def _build_call(contract: ToolContract, invocation: ToolInvocation) -> ToolCall:
     return ToolCall(call_id=invocation.call_id, name=contract.name, arguments=invocation.arguments)
 
 
-def _found(answer: ToolResult | NotBegun) -> Reconciled | None:
-    return None if isinstance(answer, NotBegun) else tool_results.found(answer)
+def _parse_reconciliation(answer: ToolResult | NotBegun) -> Reconciled | None:
+    return None if isinstance(answer, NotBegun) else tool_results.parse_reconciliation(answer)
 
 
-def _within(budget: Limits, contract: ToolContract) -> ToolContract:
+def _limit_retries(budget: Limits, contract: ToolContract) -> ToolContract:
     """Repeat a call no more often than the run's budget says."""
     most = budget.max_tool_retries
     if most is None or contract.retry.max_retries <= most:
@@ -191,7 +193,7 @@ def _grant(asked: CallState) -> Grant | None:
     return asked.decision.grant if isinstance(asked.decision, RunInSandbox) else None
 
 
-async def undo(run: RunContext, *, workspace_restored: bool = False) -> Compensation:
+async def compensate(run: RunContext, *, workspace_restored: bool = False) -> Compensation:
     """
     Take back the effects of the run and its parts in reverse order; what can't be, stands.
 
@@ -209,9 +211,9 @@ async def undo(run: RunContext, *, workspace_restored: bool = False) -> Compensa
             restored = workspace_restored and not effect.part
             flaw = "" if restored else " (it stays in the run's own workspace)"
         else:
-            await may_begin(run)
-            with run.doing("undo"):
-                flaw = await _undone(run, effect)
+            await wait_for_resume(run)
+            with run.track_in_flight("undo"):
+                flaw = await _undo_effect(run, effect)
                 await run.record("not undone" if flaw else "undone", effect.summary + flaw)
         (not_undone if flaw else undone).append(effect.summary + flaw)
         if flaw:
@@ -222,27 +224,27 @@ async def undo(run: RunContext, *, workspace_restored: bool = False) -> Compensa
     return Compensation(undone=tuple(undone), not_undone=tuple(not_undone))
 
 
-async def undo_all(run: RunContext, stop: Stop) -> Stop:
+async def compensate_before_stop(run: RunContext, stop: Stop) -> Stop:
     """Take back what is left of a run that one of its parts has ended; say what couldn't be."""
-    undone = await undo(run)
-    run.state = tool_results.taken_back(run.state, undone)
+    undone = await compensate(run)
+    run.state = tool_results.record_compensation(run.state, undone)
     return tripwires.with_losses(stop, undone.not_undone)
 
 
-async def _undone(run: RunContext, effect: Effect) -> str:
+async def _undo_effect(run: RunContext, effect: Effect) -> str:
     """Take one effect back; say why not where it can't be."""
     state, ruling = run.state, effect.undo
     if ruling is None:
         return " (nothing undoes it)"
     if ruling.verdict != "allow":
         return f" ({ruling.tool}: {ruling.verdict} by {ruling.rule}: {ruling.reason})"
-    tool = state.agent.companion(ruling.tool)
+    tool = state.agent.find_any_tool(ruling.tool)
     if tool is None or effect.call is None:
         return f" (what {ruling.tool} would need isn't kept)"
     told = {"purpose": "undo", "done": effect.result, "basis": ruling.risk}
     told["call_id"] = _call_id(effect, effect.call)
-    invocation = invoked(state, effect.call).model_copy(update=told)
-    result = await scheduled(tool, ruling.risk, invocation, None)
+    invocation = build_invocation(state, effect.call).model_copy(update=told)
+    result = await execute_tool(tool, ruling.risk, invocation, None)
     if isinstance(result, NotBegun):
         return f" ({result.reason}; find out what was taken back before)"
     return f" ({tool.name}: {result.reason})" if isinstance(result, ToolFailure) else ""

@@ -4,10 +4,10 @@ from typing import TypeVar
 
 from temporalio.exceptions import ApplicationError
 
-from holdfast.contracts.approvals import PendingPage, Request, outlined
+from holdfast.contracts.approvals import PendingPage, Request, outline
 from holdfast.contracts.base import Inbound, digest
-from holdfast.contracts.bounds import MOST, PAGE, Count, Number, size
-from holdfast.contracts.run import Standing, StatusReport, UsageReport
+from holdfast.contracts.bounds import MAX_COUNT, MAX_PAGE_BYTES, Count, Number, size
+from holdfast.contracts.run import ReportedStatus, StatusReport, UsageReport
 from holdfast.contracts.state import RunState
 from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, TranscriptPage, UserTurn
 from holdfast.run.answers import WITHHELD
@@ -29,10 +29,10 @@ class ContextQuery(PageQuery):
     digest: str
 
 
-_OF_PEOPLE = frozenset({"goal", "steer", "guidance", "project"})
+_PEOPLE_ORIGINS = frozenset({"goal", "steer", "guidance", "project"})
 
 
-def standing(state: RunState, in_flight: tuple[str, ...] = ()) -> Standing:
+def find_status(state: RunState, in_flight: tuple[str, ...] = ()) -> ReportedStatus:
     """Say in one word where a run stands; it is suspended when nothing is in flight any more."""
     if state.outcome is not None:
         return state.outcome
@@ -48,7 +48,7 @@ def status(state: RunState, in_flight: tuple[str, ...] = ()) -> StatusReport:
         agent=state.agent.name,
         tenant=state.brief.tenant,
         actor=state.brief.actor,
-        status=standing(state, in_flight),
+        status=find_status(state, in_flight),
         in_flight=in_flight,
         waits_for=tuple(request_line(request) for request in state.requests),
         step=state.ledger.steps,
@@ -84,15 +84,15 @@ def pending(state: RunState) -> tuple[Request, ...]:
     Where they are too large together, some are outlines, which say where the whole is.
     """
     told = [
-        outlined(request, f"too large for this list: see page {{offset: {offset}, limit: 1}}")
+        outline(request, f"too large for this list: see page {{offset: {offset}, limit: 1}}")
         for offset, request in enumerate(state.requests)
     ]
-    left = PAGE - sum(map(size, told))
+    left = MAX_PAGE_BYTES - sum(map(size, told))
     for offset, request in enumerate(state.requests):
         if (more := size(request) - size(told[offset])) <= max(left, 0):
             told[offset] = request
             left -= more
-    shown = _page(tuple(told), PageQuery(limit=MOST))
+    shown = _page(tuple(told), PageQuery(limit=MAX_COUNT))
     if len(shown) == len(told):
         return shown
     note = f"{len(told) - len(shown)} more requests: see page {{offset: {len(shown)}}}"
@@ -103,7 +103,9 @@ def pending(state: RunState) -> tuple[Request, ...]:
 def pending_page(state: RunState, query: PageQuery) -> PendingPage:
     """Answer the query `pending` with a page of requests, which are whole."""
     shown, total = _page(state.requests, query), len(state.requests)
-    return PendingPage(items=shown, total=total, next_offset=_next(query, len(shown), total))
+    return PendingPage(
+        items=shown, total=total, next_offset=_next_offset(query, len(shown), total)
+    )
 
 
 def transcript_page(state: RunState, query: PageQuery) -> TranscriptPage:
@@ -113,7 +115,7 @@ def transcript_page(state: RunState, query: PageQuery) -> TranscriptPage:
     Where guardrails look at answers, nothing that a model said is in it but an answer that is out:
     they have seen no other piece of the reply that it came in.
     """
-    return _transcript(_public(state), query)
+    return _transcript(_redact_items(state), query)
 
 
 def context_page(state: RunState, query: ContextQuery) -> TranscriptPage:
@@ -129,17 +131,19 @@ def context_page(state: RunState, query: ContextQuery) -> TranscriptPage:
 
 def _transcript(items: tuple[TranscriptItem, ...], query: PageQuery) -> TranscriptPage:
     shown, total = _page(items, query), len(items)
-    return TranscriptPage(items=shown, total=total, next_offset=_next(query, len(shown), total))
+    return TranscriptPage(
+        items=shown, total=total, next_offset=_next_offset(query, len(shown), total)
+    )
 
 
-def _public(state: RunState) -> tuple[TranscriptItem, ...]:
+def _redact_items(state: RunState) -> tuple[TranscriptItem, ...]:
     if not state.withholds:
         return state.items
-    told = frozenset[str]() if state.brief.withheld else _OF_PEOPLE
+    told = frozenset[str]() if state.brief.withheld else _PEOPLE_ORIGINS
     answered = state.answer is not None and not state.brief.withheld
     released = len(state.items) - 1 if answered else None
     return tuple(
-        _without_parts(item) if place == released else _wordless(item, told)
+        _without_parts(item) if place == released else _redact_item(item, told)
         for place, item in enumerate(state.items)
     )
 
@@ -148,7 +152,7 @@ def _without_parts(item: TranscriptItem) -> TranscriptItem:
     return item.model_copy(update={"parts": ()}) if isinstance(item, AssistantTurn) else item
 
 
-def _wordless(item: TranscriptItem, told: frozenset[str]) -> TranscriptItem:
+def _redact_item(item: TranscriptItem, told: frozenset[str]) -> TranscriptItem:
     """Leave out what a model said, and what guardrails and checks said of it."""
     match item:
         case AssistantTurn():
@@ -165,12 +169,12 @@ def _page(entries: tuple[Entry, ...], query: PageQuery) -> tuple[Entry, ...]:
     end, taken = query.offset, 0
     for entry in entries[query.offset : query.offset + query.limit]:
         taken += size(entry)
-        if taken > PAGE and end > query.offset:
+        if taken > MAX_PAGE_BYTES and end > query.offset:
             break
         end += 1
     return entries[query.offset : end]
 
 
-def _next(query: PageQuery, shown: int, total: int) -> int | None:
+def _next_offset(query: PageQuery, shown: int, total: int) -> int | None:
     end = query.offset + shown
     return end if end < total else None

@@ -7,33 +7,33 @@ from typing import TYPE_CHECKING
 from holdfast.adapters import failures, wire
 from holdfast.adapters.anthropic import stream
 from holdfast.adapters.anthropic.errors import PROVIDER, as_model_error
-from holdfast.adapters.failures import BROKEN
+from holdfast.adapters.failures import PARSE_ERRORS
 from holdfast.adapters.lazy_client import CONNECT_SECONDS
-from holdfast.adapters.stream_reader import Exchange
+from holdfast.adapters.stream_reader import StreamReader
 from holdfast.contracts.base import JsonObject
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
 
-def opened(idle: timedelta) -> "AsyncAnthropic":
+def open_client(idle: timedelta) -> "AsyncAnthropic":
     """Make the client; a server that says nothing for as long as *idle* is given up."""
     from anthropic import AnthropicError, AsyncAnthropic, DefaultAsyncHttpxClient, Timeout
 
     from holdfast.adapters import http_client
 
-    with failures.discreet(None):
+    with failures.redact_key(None):
         try:
             client = AsyncAnthropic(
                 timeout=Timeout(idle.total_seconds(), connect=CONNECT_SECONDS),
                 max_retries=0,
-                http_client=http_client.opened(DefaultAsyncHttpxClient),
+                http_client=http_client.open_client(DefaultAsyncHttpxClient),
                 open_telemetry=False,
             )
         except AnthropicError as error:
             raise as_model_error(error) from None
     if client.credentials is None and not failures.is_key(secret(client)):
-        raise failures.no_key(PROVIDER)
+        raise failures.from_missing_key(PROVIDER)
     return client
 
 
@@ -42,7 +42,7 @@ def secret(client: "AsyncAnthropic") -> str | None:
     return client.api_key or client.auth_token
 
 
-async def ask(client: "AsyncAnthropic", body: JsonObject, exchange: Exchange) -> JsonObject:
+async def ask(client: "AsyncAnthropic", body: JsonObject, exchange: StreamReader) -> JsonObject:
     """Make one request for a message, and return its JSON, streamed or not. Raises ModelError."""
     import httpx2
     from anthropic import AnthropicError, AsyncStream
@@ -57,11 +57,11 @@ async def ask(client: "AsyncAnthropic", body: JsonObject, exchange: Exchange) ->
             stream_cls=AsyncStream[object],
         )
         whole = await exchange.read(sent, stream.begins)
-    except (AnthropicError, httpx2.HTTPError, httpx2.StreamError, *BROKEN) as error:
+    except (AnthropicError, httpx2.HTTPError, httpx2.StreamError, *PARSE_ERRORS) as error:
         used = await asyncio.to_thread(stream.usage_so_far, exchange.events)
         # Without its cause, which may quote the key.
         raise as_model_error(error, used) from None
     if whole is not None:
         return whole
     # In a thread: a long reply takes seconds, in which this worker's heartbeats go on.
-    return await asyncio.to_thread(stream.assembled, exchange.events)
+    return await asyncio.to_thread(stream.assemble, exchange.events)

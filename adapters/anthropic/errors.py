@@ -3,7 +3,7 @@
 from pydantic import JsonValue, TypeAdapter
 
 from holdfast.adapters import failures
-from holdfast.adapters.meter import Unfit
+from holdfast.adapters.meter import UnacceptableResponse
 from holdfast.contracts.errors import ModelError
 from holdfast.contracts.usage import CallUsage
 
@@ -53,24 +53,26 @@ def as_model_error(error: Exception, usage: CallUsage | None = None) -> ModelErr
     match error:
         # A stream that began well may still bring an error.
         case anthropic.APIStatusError(response=response, body=body) if response.is_success:
-            return failures.reported(PROVIDER, _BODY.validate_python(body), usage)
+            return failures.from_reply(PROVIDER, _BODY.validate_python(body), usage)
         case anthropic.APIStatusError(response=response):
-            answer = failures.Answer(response.status_code, response.headers, response.content)
-            return failures.answered(PROVIDER, answer)
+            answer = failures.ErrorResponse(
+                response.status_code, response.headers, response.content
+            )
+            return failures.from_http(PROVIDER, answer)
         # Where the SDK can't tell what went wrong, it was the connection.
-        case anthropic.APIConnectionError(__cause__=Unfit() as flaw):
-            return failures.unreadable(PROVIDER, usage, flaw)
+        case anthropic.APIConnectionError(__cause__=UnacceptableResponse() as flaw):
+            return failures.from_unreadable_reply(PROVIDER, usage, flaw)
         case anthropic.APITimeoutError(request=request):
-            return failures.too_slow(PROVIDER, request.url.netloc.decode())
+            return failures.from_timeout(PROVIDER, request.url.netloc.decode())
         case anthropic.APIConnectionError(request=request):
             cause = type(error.__cause__ or error).__name__
-            return failures.unreachable(PROVIDER, request.url.netloc.decode(), cause)
+            return failures.from_connection_error(PROVIDER, request.url.netloc.decode(), cause)
         # The SDK lets through what breaks a stream that it has begun to read.
         case httpx2.TimeoutException():
-            return failures.stalled(PROVIDER, usage)
+            return failures.from_stall(PROVIDER, usage)
         case httpx2.HTTPError() | httpx2.StreamError():
-            return failures.cut_off(PROVIDER, usage)
+            return failures.from_cut_off(PROVIDER, usage)
         case ValueError() | RecursionError():
-            return failures.unreadable(PROVIDER, usage, error)
+            return failures.from_unreadable_reply(PROVIDER, usage, error)
         case _:
-            return failures.unusable(PROVIDER, str(error))
+            return failures.from_sdk_error(PROVIDER, str(error))

@@ -17,13 +17,15 @@ _TOOL_SEARCH = "tool_search_tool_"
 _CODE = frozenset({"code_execution", "bash_code_execution", "text_editor_code_execution"})
 
 
-def hosted(content: Iterable[JsonObject], counters: JsonObject) -> pricing.Hosted:
+def count_hosted_tools(
+    content: Iterable[JsonObject], counters: JsonObject
+) -> pricing.HostedToolUse:
     """Return what ran at Anthropic; *counters* are its own, where it has some."""
     names = [name for block in content if (name := _name(block))]
     web = {"web_search", "web_fetch"}.intersection(names) or any(counters.values())
     free = _FREE | _CODE if web else _FREE
-    searches = usage.counted(counters.get("web_search_requests"))
-    return pricing.Hosted(
+    searches = usage.parse_counter(counters.get("web_search_requests"))
+    return pricing.HostedToolUse(
         web_searches=names.count("web_search") if searches is None else searches,
         unpriced=sum(name not in free and not name.startswith(_TOOL_SEARCH) for name in names),
     )

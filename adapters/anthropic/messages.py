@@ -19,8 +19,8 @@ from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.tools import AnyCall, ToolCall, ToolFailure, ToolResult
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 
-GO_ON = "Go on."
-HELD_BACK = "what was said last waits until a tool of anthropic's own is done"
+CONTINUE_PROMPT = "Go on."
+HELD_BACK_NOTE = "what was said last waits until a tool of anthropic's own is done"
 
 _CALL_ID = Pattern(r"[a-zA-Z0-9_-]+")
 
@@ -40,15 +40,15 @@ class MessageBuilder:
         self._results_only = self._goes_on = False
         self._toolsets: dict[str, JsonValue] = {}
         items = tuple(transcript)
-        turns = [item for item in items if isinstance(item, AssistantTurn) and _says(item)]
+        turns = [item for item in items if isinstance(item, AssistantTurn) and _has_content(item)]
         parts = [part for turn in turns for part in self._own_parts(turn)]
-        self._answered = _answered(parts)
+        self._answered = _find_result_ids(parts)
         self._asked = {str(p.native.get("id")) for p in parts if p.kind == "hosted_call"}
         self._last = turns[-1] if turns else None
         for item in items:
             self._add(item)
         if self._ends_with("assistant") and not self._goes_on:
-            self._hear(_text(GO_ON))
+            self._add_user_text(_text(CONTINUE_PROMPT))
 
     @property
     def messages(self) -> list[JsonValue]:
@@ -61,17 +61,19 @@ class MessageBuilder:
         shown: list[JsonValue] = []
         users = [place for place, (role, _) in enumerate(self._messages) if role == "user"]
         for place, (role, blocks) in enumerate(self._messages):
-            marked = [*blocks[:-1], cached(blocks[-1])] if place in users[-2:] else blocks
+            marked = (
+                [*blocks[:-1], with_cache_control(blocks[-1])] if place in users[-2:] else blocks
+            )
             shown.append({"role": role, "content": [*marked]})
         return shown
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What can't be said yet."""
-        return (HELD_BACK,) if self._held else ()
+        return (HELD_BACK_NOTE,) if self._held else ()
 
     @property
-    def thinks_late(self) -> bool:
+    def began_without_thinking(self) -> bool:
         """Whether results are to be read in a turn that the model didn't begin with thinking."""
         if len(self._messages) < 2:  # noqa: PLR2004 -- a call and its results
             return False
@@ -81,28 +83,28 @@ class MessageBuilder:
     def _add(self, item: TranscriptItem) -> None:
         match item:
             case UserTurn():
-                self._hear(_text(item.text))
+                self._add_user_text(_text(item.text))
             case AssistantTurn():
-                self._say(item)
+                self._add_assistant_turn(item)
             case ToolTurn():
-                self._answer(item)
+                self._add_results(item)
 
-    def _hear(self, words: list[JsonObject]) -> None:
+    def _add_user_text(self, words: list[JsonObject]) -> None:
         self._held += words
         if not self._results_only and self._held:
             self._extend("user", self._held)
             self._held = []
 
-    def _answer(self, turn: ToolTurn) -> None:
+    def _add_results(self, turn: ToolTurn) -> None:
         results = [tool_result(result) for result in turn.results]
         for result in results:
             if toolset := self._toolsets.get(str(result["tool_use_id"])):
                 result["toolset_name"] = toolset
         if results:
             self._extend("user", results)
-        self._hear([])
+        self._add_user_text([])
 
-    def _say(self, turn: AssistantTurn) -> None:
+    def _add_assistant_turn(self, turn: AssistantTurn) -> None:
         own = self._own_parts(turn)
         if not own:
             if blocks := [*_text(turn.words), *map(_call, turn.calls)]:
@@ -111,7 +113,7 @@ class MessageBuilder:
             return
         if not (blocks := self._own_blocks(turn)):
             return
-        waits = any(self._waits(part, turn) for part in own)
+        waits = any(self._is_pending(part, turn) for part in own)
         hosted = any(part.kind in ("hosted_call", "hosted_result", "other") for part in own)
         self._results_only = waits or any(_is_programmatic(part) for part in own)
         self._goes_on = hosted and not turn.calls
@@ -140,11 +142,11 @@ class MessageBuilder:
                     pass  # its call was pruned away
                 case _:
                     blocks.append(part.native)
-        return _sendable(blocks)
+        return _drop_unsendable_thinking(blocks)
 
-    def _waits(self, part: Part, turn: AssistantTurn) -> bool:
+    def _is_pending(self, part: Part, turn: AssistantTurn) -> bool:
         """Whether a hosted call has no result in its own turn."""
-        is_open = str(part.native.get("id")) not in _answered(turn.parts)
+        is_open = str(part.native.get("id")) not in _find_result_ids(turn.parts)
         return part.kind == "hosted_call" and is_open and not self._is_orphan(part, turn)
 
     def _is_orphan(self, part: Part, turn: AssistantTurn) -> bool:
@@ -171,7 +173,7 @@ def tool_result(result: ToolResult) -> JsonObject:
     return block | {"is_error": True} if isinstance(result, ToolFailure) else block
 
 
-def cached(block: JsonObject) -> JsonObject:
+def with_cache_control(block: JsonObject) -> JsonObject:
     """Ask for a cache of everything up to a block."""
     return {**block, "cache_control": {"type": "ephemeral"}}
 
@@ -190,7 +192,7 @@ def _call(call: AnyCall) -> JsonObject:
     }
 
 
-def _says(turn: AssistantTurn) -> bool:
+def _has_content(turn: AssistantTurn) -> bool:
     """Whether there is anything in a turn; a pause may come before the first word."""
     return bool(turn.parts or turn.calls or turn.text)
 
@@ -202,7 +204,7 @@ def _call_id(call_id: str) -> str:
     return f"call_{hashlib.sha256(call_id.encode()).hexdigest()[:24]}"
 
 
-def _answered(parts: Iterable[Part]) -> frozenset[str]:
+def _find_result_ids(parts: Iterable[Part]) -> frozenset[str]:
     """Return the ids of the hosted calls whose results are here."""
     return frozenset(str(part.native.get("tool_use_id")) for part in parts)
 
@@ -213,7 +215,7 @@ def _is_programmatic(part: Part) -> bool:
     return part.kind == "call" and isinstance(caller, dict) and caller.get("type") != "direct"
 
 
-def _sendable(blocks: list[JsonObject]) -> list[JsonObject]:
+def _drop_unsendable_thinking(blocks: list[JsonObject]) -> list[JsonObject]:
     """Leave out the thinking that the API doesn't take back: without signature, or at the end."""
     kept = [b for b in blocks if b.get("type") != "thinking" or b.get("signature")]
     while kept and _is_thinking(kept[-1]):

@@ -7,9 +7,9 @@ from holdfast.adapters.anthropic.capabilities import Family
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.model import Effort, ModelSettings
 
-_SMALLEST_BUDGET = 1024
-_ROOM_TO_ANSWER = 1024
-_LADDER: tuple[Effort, ...] = ("minimal", "low", "medium", "high", "xhigh", "max")
+_MIN_BUDGET_TOKENS = 1024
+_MIN_ANSWER_TOKENS = 1024
+_EFFORT_ORDER: tuple[Effort, ...] = ("minimal", "low", "medium", "high", "xhigh", "max")
 _BUDGETS: Mapping[Effort, int] = {
     "minimal": 1_024,
     "low": 2_048,
@@ -39,11 +39,11 @@ def reasoning(model: str, family: Family, settings: ModelSettings, max_tokens: i
     if settings.reasoning is None and settings.reasoning_tokens is None:
         return Reasoning()
     if settings.reasoning == "none":
-        return _silenced(model, family)
+        return _disable_thinking(model, family)
     effort, notes = _effort(model, family, settings.reasoning)
     budget = settings.reasoning_tokens
     if family.budgets and (budget or not family.adaptive):
-        return _budgeted(budget or _BUDGETS[settings.reasoning or "high"], max_tokens)._replace(
+        return _with_budget(budget or _BUDGETS[settings.reasoning or "high"], max_tokens)._replace(
             effort=effort
         )
     if not family.adaptive:
@@ -53,7 +53,7 @@ def reasoning(model: str, family: Family, settings: ModelSettings, max_tokens: i
     return Reasoning({"type": "adaptive"}, effort, notes)
 
 
-def _silenced(model: str, family: Family) -> Reasoning:
+def _disable_thinking(model: str, family: Family) -> Reasoning:
     match family.silence:
         case "unsaid":
             return Reasoning()
@@ -71,14 +71,14 @@ def _effort(
         return None, ()
     if wanted in family.efforts:
         return wanted, ()
-    height = _LADDER.index
+    height = _EFFORT_ORDER.index
     below: list[Effort] = [known for known in family.efforts if height(known) < height(wanted)]
     nearest: Effort = below[-1] if below else family.efforts[0]
     return nearest, (f"{model} has no effort {wanted!r}: it is asked for {nearest!r}",)
 
 
-def _budgeted(wanted: int, max_tokens: int) -> Reasoning:
-    budget = max(min(wanted, max_tokens - _ROOM_TO_ANSWER), _SMALLEST_BUDGET)
+def _with_budget(wanted: int, max_tokens: int) -> Reasoning:
+    budget = max(min(wanted, max_tokens - _MIN_ANSWER_TOKENS), _MIN_BUDGET_TOKENS)
     if budget >= max_tokens:
         return Reasoning(notes=(f"no thinking: {max_tokens} tokens leave no room for it",))
     notes = () if budget == wanted else (f"thinking takes {budget} tokens instead of {wanted}",)

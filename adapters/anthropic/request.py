@@ -7,10 +7,10 @@ from pydantic import JsonValue
 
 from holdfast.adapters import wire
 from holdfast.adapters.anthropic.capabilities import Family, family
-from holdfast.adapters.anthropic.messages import MessageBuilder, cached
+from holdfast.adapters.anthropic.messages import MessageBuilder, with_cache_control
 from holdfast.adapters.anthropic.reasoning import Reasoning, reasoning
 from holdfast.adapters.anthropic.schemas import SchemaBudget
-from holdfast.adapters.base import Rendered
+from holdfast.adapters.base import RenderedRequest
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.model import ModelRequest, Prefix
 from holdfast.contracts.tools import HostedTool
@@ -21,10 +21,10 @@ MAX_TOKENS = 32_000
 _BOUNDED = frozenset({"web_search", "web_fetch"})
 """Tools of Anthropic's own that take `max_uses`."""
 
-_KEEPS_NOTHING = "anthropic keeps no conversation: every turn sends all of it"
+_STATELESS_NOTE = "anthropic keeps no conversation: every turn sends all of it"
 
 
-class _Stable(NamedTuple):
+class _StablePrefix(NamedTuple):
     """What is the same in all requests of a run to a model, but for the calls that are left."""
 
     body: JsonObject
@@ -32,13 +32,13 @@ class _Stable(NamedTuple):
     notes: tuple[str, ...]
 
 
-def rendered(request: ModelRequest) -> Rendered:
+def render(request: ModelRequest) -> RenderedRequest:
     """
     Render the whole context of a call.
 
     What is the same in every turn comes first, so that its bytes are too.
     """
-    stable = _stable(request)
+    stable = _build_stable_prefix(request)
     dialog = MessageBuilder(request.model, request.transcript)
     choice = _tool_choice(request) if "tools" in stable.body else None
     thinking, notes = _thinking(stable.reasoning, choice, dialog)
@@ -50,11 +50,11 @@ def rendered(request: ModelRequest) -> Rendered:
         "container": container,
     }
     body = stable.body | {name: value for name, value in turn.items() if value is not None}
-    kept = () if request.strategy == "stateless" else (_KEEPS_NOTHING,)
-    return Rendered(body, (*stable.notes, *notes, *dialog.notes, *kept))
+    kept = () if request.strategy == "stateless" else (_STATELESS_NOTE,)
+    return RenderedRequest(body, (*stable.notes, *notes, *dialog.notes, *kept))
 
 
-def _stable(request: ModelRequest) -> _Stable:
+def _build_stable_prefix(request: ModelRequest) -> _StablePrefix:
     model, prefix = request.model, request.prefix
     known = family(model)
     max_tokens = prefix.settings.max_output_tokens or MAX_TOKENS
@@ -65,21 +65,21 @@ def _stable(request: ModelRequest) -> _Stable:
     if request.without_tools:
         shape, system, shape_notes = {}, _instructions(prefix), ()
     tools = [*_tools(prefix, known, grammar)]
-    hosted, hosted_notes = _hosted(prefix.hosted, known, request.calls_left)
+    hosted, hosted_notes = _declare_hosted_tools(prefix.hosted, known, request.calls_left)
     tools += hosted
     # A cache is kept of the tools and what follows them: one place marks them all.
     if tools and not system:
-        tools[-1] = cached(tools[-1])
+        tools[-1] = with_cache_control(tools[-1])
     fields: JsonObject = {
         "model": model,
         "max_tokens": max_tokens,
         "stream": True,
         "tools": [*tools],
-        "system": [cached({"type": "text", "text": system})] if system else None,
+        "system": [with_cache_control({"type": "text", "text": system})] if system else None,
         "output_config": ({"effort": asked.effort} if asked.effort else {}) | shape,
     }
     body: JsonObject = {name: value for name, value in fields.items() if value}
-    return _Stable(body, asked, (*asked.notes, *shape_notes, *hosted_notes))
+    return _StablePrefix(body, asked, (*asked.notes, *shape_notes, *hosted_notes))
 
 
 def _shape(
@@ -111,7 +111,7 @@ def _tools(prefix: Prefix, known: Family, grammar: SchemaBudget) -> Iterable[Jso
         yield declared | {"strict": True} if strict else declared
 
 
-def _hosted(
+def _declare_hosted_tools(
     wanted: Iterable[HostedTool], known: Family, calls_left: int | None
 ) -> tuple[list[JsonObject], tuple[str, ...]]:
     """Declare the tools that run at Anthropic; the options may name another version of a tool."""
@@ -124,11 +124,11 @@ def _hosted(
         else:
             declared.append({"type": kind, "name": tool.name} | tool.options)
     if calls_left:
-        _bound([tool for tool in declared if tool["name"] in _BOUNDED], calls_left)
+        _limit_uses([tool for tool in declared if tool["name"] in _BOUNDED], calls_left)
     return declared, tuple(notes)
 
 
-def _bound(declared: list[JsonObject], calls_left: int) -> None:
+def _limit_uses(declared: list[JsonObject], calls_left: int) -> None:
     """Give each tool an equal share of the calls that are left, and at least one."""
     for tool in declared:
         share = max(calls_left // len(declared), 1)
@@ -138,7 +138,7 @@ def _bound(declared: list[JsonObject], calls_left: int) -> None:
 
 def _tool_choice(request: ModelRequest) -> JsonObject | None:
     """Render which tools the model may or must use; it is free after its first turn."""
-    if request.calls_nothing:
+    if request.forbids_tool_calls:
         return {"type": "none"}
     settings = request.prefix.settings
     choice = _choice(settings.tool_choice if request.turn == 1 else "auto")
@@ -165,6 +165,6 @@ def _thinking(
         return asked.thinking, ()
     if choice is not None and choice["type"] in ("any", "tool"):
         return None, ("no thinking in the first turn: it must call a tool",)
-    if dialog.thinks_late:
+    if dialog.began_without_thinking:
         return None, ("no thinking amid calls that began without it",)
     return asked.thinking, ()

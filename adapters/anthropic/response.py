@@ -11,10 +11,10 @@ from holdfast.adapters.anthropic import blocks, fees
 from holdfast.adapters.anthropic.errors import PROVIDER
 from holdfast.adapters.base import final_text
 from holdfast.contracts.base import Contract, JsonObject
-from holdfast.contracts.content import Part, words
+from holdfast.contracts.content import Part, join_text
 from holdfast.contracts.model import ModelReply, StopCause
 from holdfast.contracts.tools import AnyCall, MalformedCall
-from holdfast.contracts.usage import UNKNOWN, CallUsage, Counted, counted
+from holdfast.contracts.usage import UNKNOWN_USAGE, CallUsage, CounterValue, parse_counter
 
 _STOPS: Mapping[str | None, StopCause] = {
     "end_turn": "end_turn",
@@ -52,16 +52,16 @@ class _Container(Contract):
 
 
 class _OutputDetails(Contract):
-    thinking_tokens: Counted | None = None
+    thinking_tokens: CounterValue | None = None
 
 
 class _Usage(Contract):
     """`input_tokens` are only those for which no cache was read or written."""
 
-    input_tokens: Counted
-    output_tokens: Counted
-    cache_read_input_tokens: Counted | None = None
-    cache_creation_input_tokens: Counted | None = None
+    input_tokens: CounterValue
+    output_tokens: CounterValue
+    cache_read_input_tokens: CounterValue | None = None
+    cache_creation_input_tokens: CounterValue | None = None
     output_tokens_details: _OutputDetails | None = None
     server_tool_use: JsonValue = None
 
@@ -83,16 +83,16 @@ def reply(raw: JsonObject, tools: frozenset[str], texts: frozenset[str]) -> Mode
     """
     message = _message(raw)
     stop = _STOPS.get(message.stop_reason, "other")
-    kept, notes = _complete(tuple(_pieces(message.content)), stop)
+    kept, notes = _drop_incomplete(tuple(_pieces(message.content)), stop)
     calls = tuple(piece.call for piece in kept if piece.call)
     parts = tuple(piece.part for piece in kept)
     return ModelReply(
-        text=words("", parts) if calls else _answer(kept, tools, texts),
+        text=join_text("", parts) if calls else _answer(kept, tools, texts),
         calls=calls,
         parts=() if _is_plain(parts) else parts,
         stop="tool_use" if calls and stop == "end_turn" else stop,
         stop_detail=_stop_detail(message, stop),
-        notes=(*_unread(kept), *notes),
+        notes=(*_describe_unknown_blocks(kept), *notes),
         usage=_usage(message),
         model=f"{PROVIDER.name}:{message.model}",
         provider_state={"container_id": message.container.id} if message.container else None,
@@ -106,11 +106,11 @@ def usage(raw: JsonObject) -> CallUsage:
 
 def _message(raw: JsonObject) -> _Message:
     if raw.get("type") == "error":
-        raise failures.reported(PROVIDER, raw)
+        raise failures.from_reply(PROVIDER, raw)
     try:
         return _Message.model_validate(raw)
     except ValidationError:
-        raise failures.unreadable(PROVIDER) from None
+        raise failures.from_unreadable_reply(PROVIDER) from None
 
 
 def _pieces(content: tuple[JsonObject, ...]) -> Iterator[_Piece]:
@@ -132,7 +132,7 @@ def _piece(block: JsonObject) -> _Piece:
             part = Part(kind="call", native=_extras(block, _TOOL_USE))
             return _Piece("tool_use", part, _call(call_id, name, block.get("input")))
         case {"type": "text" | "tool_use"}:
-            raise failures.unreadable(PROVIDER)
+            raise failures.from_unreadable_reply(PROVIDER)
         case _:
             kind = str(block.get("type", ""))
             return _Piece(kind, _native_part(kind, block))
@@ -158,7 +158,7 @@ def _call(call_id: str, name: str, arguments: JsonValue) -> AnyCall:
     return wire.call(call_id, name, arguments)
 
 
-def _complete(
+def _drop_incomplete(
     pieces: tuple[_Piece, ...], stop: StopCause
 ) -> tuple[tuple[_Piece, ...], tuple[str, ...]]:
     """
@@ -188,7 +188,7 @@ def _is_plain(parts: tuple[Part, ...]) -> bool:
     return in_order and not any(part.native for part in parts)
 
 
-def _unread(pieces: Iterable[_Piece]) -> Iterable[str]:
+def _describe_unknown_blocks(pieces: Iterable[_Piece]) -> Iterable[str]:
     unknown = (piece.type for piece in pieces if not blocks.is_known(piece.type))
     for block_type in dict.fromkeys(unknown):
         yield f"anthropic sent a block of type {block_type!r}, which this release keeps unread"
@@ -206,7 +206,7 @@ def _usage(message: _Message) -> CallUsage:
     try:
         used = _Usage.model_validate(message.usage)
     except ValidationError:
-        return UNKNOWN
+        return UNKNOWN_USAGE
     read, written = used.cache_read_input_tokens or 0, used.cache_creation_input_tokens or 0
     thought = (used.output_tokens_details or _OutputDetails()).thinking_tokens or 0
     tokens = pricing.Tokens(
@@ -220,7 +220,7 @@ def _usage(message: _Message) -> CallUsage:
     native = {
         "cache_creation_input_tokens": written,
         "cache_read_input_tokens": read,
-        **{name: count for name, value in ran.items() if (count := counted(value))},
+        **{name: count for name, value in ran.items() if (count := parse_counter(value))},
     }
-    hosted = fees.hosted(message.content, ran)
-    return pricing.priced(PROVIDER.name, message.model, tokens, native, hosted)
+    hosted = fees.count_hosted_tools(message.content, ran)
+    return pricing.build_usage(PROVIDER.name, message.model, tokens, native, hosted)

@@ -18,9 +18,9 @@ _FORMATS = frozenset(
 _TYPED_BY = frozenset({"type", "enum", "const", "anyOf", "allOf"})
 _DEFINITION = "#/$defs/"
 
-_MOST_TOOLS = 20
-_MOST_OPTIONAL = 24
-_MOST_UNIONS = 16
+_MAX_TOOLS = 20
+_MAX_OPTIONAL_FIELDS = 24
+_MAX_UNIONS = 16
 
 
 class SchemaBudget:
@@ -36,7 +36,7 @@ class SchemaBudget:
 
     def takes_tool(self, schema: JsonObject) -> bool:
         """Take the schema of a tool, or leave it."""
-        if self._tools == _MOST_TOOLS or not self.takes(schema):
+        if self._tools == _MAX_TOOLS or not self.takes(schema):
             return False
         self._tools += 1
         return True
@@ -48,7 +48,7 @@ class SchemaBudget:
             return False
         optional = self._optional + reading.optional
         unions = self._unions + reading.unions
-        if optional > _MOST_OPTIONAL or unions > _MOST_UNIONS:
+        if optional > _MAX_OPTIONAL_FIELDS or unions > _MAX_UNIONS:
             return False
         self._optional, self._unions = optional, unions
         return True
@@ -71,8 +71,8 @@ class _Reading:
             return self._refers(str(schema["$ref"]))
         self._count(schema)
         return (
-            _is_typed(schema)
-            and _is_closed(schema)
+            _has_known_type(schema)
+            and _forbids_extra_fields(schema)
             and _lists_plain_values(schema)
             and schema.get("format", "date") in _FORMATS
             and schema.get("minItems", 0) in (0, 1)
@@ -95,13 +95,13 @@ class _Reading:
         self.unions += isinstance(schema.get("type"), list) or "anyOf" in schema
 
 
-def _is_typed(schema: JsonObject) -> bool:
+def _has_known_type(schema: JsonObject) -> bool:
     kind = schema.get("type", [])
     known = all(each in _TYPES for each in (kind if isinstance(kind, list) else [kind]))
     return known and not _TYPED_BY.isdisjoint(schema)
 
 
-def _is_closed(schema: JsonObject) -> bool:
+def _forbids_extra_fields(schema: JsonObject) -> bool:
     return schema.get("type") != "object" or schema.get("additionalProperties") is False
 
 

@@ -9,7 +9,7 @@ from holdfast.adapters.anthropic import response as responses
 from holdfast.adapters.anthropic.errors import PROVIDER
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import ModelError
-from holdfast.contracts.usage import UNKNOWN, CallUsage
+from holdfast.contracts.usage import UNKNOWN_USAGE, CallUsage
 
 _PARTS = frozenset(
     {"message_start", "content_block_start", "content_block_delta", "content_block_stop"}
@@ -17,7 +17,7 @@ _PARTS = frozenset(
 )
 
 
-def assembled(events: Iterable[JsonObject]) -> JsonObject:
+def assemble(events: Iterable[JsonObject]) -> JsonObject:
     """
     Put a message together.
 
@@ -29,7 +29,7 @@ def assembled(events: Iterable[JsonObject]) -> JsonObject:
         message.take(event)
         if message.whole is not None:
             return message.whole
-    raise failures.cut_off(PROVIDER, message.usage)
+    raise failures.from_cut_off(PROVIDER, message.usage)
 
 
 def usage_so_far(events: Iterable[JsonObject]) -> CallUsage | None:
@@ -39,7 +39,7 @@ def usage_so_far(events: Iterable[JsonObject]) -> CallUsage | None:
         if event.get("type") in ("message_start", "message_delta"):
             message.take(event)
         else:
-            message.pass_by(event)
+            message.track_progress(event)
     return message.usage
 
 
@@ -79,16 +79,16 @@ class _Message:
         try:
             told = responses.usage({**self._fields, "content": [], "usage": used})
         except ModelError:
-            return UNKNOWN
-        return told if self._counted else told + UNKNOWN
+            return UNKNOWN_USAGE
+        return told if self._counted else told + UNKNOWN_USAGE
 
-    def pass_by(self, event: JsonObject) -> None:
+    def track_progress(self, event: JsonObject) -> None:
         """Note how far it came: a count is the last one only if nothing more is said behind it."""
         self._begun |= event.get("type") not in ("ping", "error")
         self._counted &= event.get("type") not in ("content_block_start", "content_block_delta")
 
     def take(self, event: JsonObject) -> None:
-        self.pass_by(event)
+        self.track_progress(event)
         match event:
             case {"type": "message_start", "message": dict(fields)}:
                 used = fields.get("usage")
@@ -105,25 +105,27 @@ class _Message:
                 self._closed[at] = self._open.pop(at).whole()
             case {"type": "message_stop"} if self._fields and not self._open:
                 content: list[JsonValue] = [self._closed[at] for at in sorted(self._closed)]
-                self.whole = {**self._fields, "content": content, "usage": self._used()}
+                self.whole = {**self._fields, "content": content, "usage": self._read_usage()}
             case {"type": "error"}:
-                raise failures.reported(PROVIDER, event, usage=self.usage)
+                raise failures.from_reply(PROVIDER, event, usage=self.usage)
             case {"type": str(kind)} if kind not in _PARTS:
                 pass  # `notes` tells of it
             case _:
-                raise failures.unreadable(PROVIDER, self.usage)
+                raise failures.from_unreadable_reply(PROVIDER, self.usage)
 
     def _change(self, event: JsonObject) -> None:
         """Take what is known only at the end; counts are totals, and null says nothing."""
         before, used = self._fields.get("usage"), event.get("usage")
-        self._fields |= _said({k: v for k, v in event.items() if k not in ("type", "delta")})
-        self._fields |= _said(wire.as_object(event.get("delta")))
+        self._fields |= _without_nulls(
+            {k: v for k, v in event.items() if k not in ("type", "delta")}
+        )
+        self._fields |= _without_nulls(wire.as_object(event.get("delta")))
         if isinstance(before, dict) and isinstance(used, dict):
-            before |= _said(used)
+            before |= _without_nulls(used)
             self._fields["usage"] = before
             self._counted |= used.get("output_tokens") is not None
 
-    def _used(self) -> JsonValue:
+    def _read_usage(self) -> JsonValue:
         """Return what was used; what its beginning says of a reply's length is a placeholder."""
         used = self._fields.get("usage")
         return (
@@ -152,7 +154,7 @@ class _Block:
             case {"type": "signature_delta", "signature": signature}:
                 self._fields["signature"] = signature
             case _:
-                self._grow_fields(_said({k: v for k, v in delta.items() if k != "type"}))
+                self._grow_fields(_without_nulls({k: v for k, v in delta.items() if k != "type"}))
 
     def whole(self) -> JsonObject:
         """Return the block; arguments that are no JSON object stay the text that they were."""
@@ -177,5 +179,5 @@ class _Block:
                 self._fields[name] = value
 
 
-def _said(fields: JsonObject) -> JsonObject:
+def _without_nulls(fields: JsonObject) -> JsonObject:
     return {name: value for name, value in fields.items() if value is not None}

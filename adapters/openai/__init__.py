@@ -5,8 +5,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from holdfast.adapters import failures, openai_sdk
-from holdfast.adapters.base import merged
-from holdfast.adapters.lazy_client import IDLE, LazyClient
+from holdfast.adapters.base import merge_fields
+from holdfast.adapters.lazy_client import IDLE_TIMEOUT, LazyClient
 from holdfast.adapters.openai import (
     connection,
     conversation_state,
@@ -19,7 +19,7 @@ from holdfast.adapters.openai import request as requests
 from holdfast.adapters.openai import response as responses
 from holdfast.adapters.openai.conversation_state import Scope
 from holdfast.adapters.openai.errors import PROVIDER, ConversationExpired
-from holdfast.adapters.stream_reader import Exchange
+from holdfast.adapters.stream_reader import StreamReader
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.model import ModelReply, ModelRequest
 from holdfast.contracts.tools import ToolResult
@@ -28,7 +28,7 @@ from holdfast.contracts.usage import CallUsage
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-_GONE = (
+_EXPIRED_NOTE = (
     "openai no longer has what came before (strategy {}): "
     "the whole context was sent, and is referred to from now on"
 )
@@ -47,18 +47,18 @@ class OpenAIAdapter:
     TOOL_BLOCK_TYPES = output_items.TOOL_BLOCK_TYPES
     TEXT_BLOCK_TYPES = output_items.TEXT_BLOCK_TYPES
 
-    def __init__(self, idle: timedelta = IDLE) -> None:
-        self._client = LazyClient(lambda: openai_sdk.opened(PROVIDER, idle))
+    def __init__(self, idle: timedelta = IDLE_TIMEOUT) -> None:
+        self._client = LazyClient(lambda: openai_sdk.open_client(PROVIDER, idle))
 
     def build_request(self, request: ModelRequest) -> JsonObject:
         """Render a call. A conversation that `respond` would begin first isn't named in it."""
-        return requests.rendered(request, conversation_state.scope(request)).body
+        return requests.render(request, conversation_state.scope(request)).body
 
     def build_tool_result(self, result: ToolResult) -> JsonObject:
         return input_items.tool_result(result)
 
     def assemble(self, events: Iterable[JsonObject]) -> JsonObject:
-        return stream.assembled(events)
+        return stream.assemble(events)
 
     def parse_response(self, raw: JsonObject) -> ModelReply:
         return responses.reply(raw)
@@ -68,15 +68,15 @@ class OpenAIAdapter:
 
     def merge_state(self, before: JsonObject, fresh: JsonObject) -> JsonObject:
         """Return the state after a reply; nothing fresh means that the next call begins anew."""
-        return merged(before, fresh) if fresh else {}
+        return merge_fields(before, fresh) if fresh else {}
 
     async def respond(self, request: ModelRequest) -> ModelReply:
         """Ask once, and again with the whole context if OpenAI no longer has what came before."""
         client = await self._client.get()
-        with failures.discreet(client.api_key):
-            return await self._answered(client, request)
+        with failures.redact_key(client.api_key):
+            return await self._respond(client, request)
 
-    async def _answered(self, client: "AsyncOpenAI", request: ModelRequest) -> ModelReply:
+    async def _respond(self, client: "AsyncOpenAI", request: ModelRequest) -> ModelReply:
         if request.strategy == "conversation":
             scope = await conversations.scope(client, request)
         else:
@@ -86,9 +86,9 @@ class OpenAIAdapter:
         except ConversationExpired:
             if scope.begin == 0:
                 raise
-        note = _GONE.format(request.strategy)
+        note = _EXPIRED_NOTE.format(request.strategy)
         if request.strategy == "conversation":
-            scope = await conversations.begun(client, note)
+            scope = await conversations.begin(client, note)
         else:
             scope = conversation_state.WHOLE._replace(note=note)
         return await self._reply(client, request, scope)
@@ -96,10 +96,12 @@ class OpenAIAdapter:
     async def _reply(
         self, client: "AsyncOpenAI", request: ModelRequest, scope: Scope
     ) -> ModelReply:
-        rendered = requests.rendered(request, scope)
-        exchange = Exchange()
+        rendered = requests.render(request, scope)
+        exchange = StreamReader()
         raw = await connection.ask(client, rendered.body, exchange)
         reply = self.parse_response(raw)
         notes = rendered.notes + reply.notes
         state = conversation_state.state(request, scope, raw, reply)
-        return exchange.timed(reply.model_copy(update={"notes": notes, "provider_state": state}))
+        return exchange.with_latency(
+            reply.model_copy(update={"notes": notes, "provider_state": state})
+        )

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from holdfast.adapters import openai_sdk, wire
 from holdfast.adapters.openai import stream
 from holdfast.adapters.openai.errors import PROVIDER, before_reply
-from holdfast.adapters.stream_reader import Exchange
+from holdfast.adapters.stream_reader import StreamReader
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.usage import UNKNOWN
+from holdfast.contracts.usage import UNKNOWN_USAGE
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 
-async def ask(client: "AsyncOpenAI", body: JsonObject, exchange: Exchange) -> JsonObject:
+async def ask(client: "AsyncOpenAI", body: JsonObject, exchange: StreamReader) -> JsonObject:
     """Make one request for a response, and return its JSON, streamed or not. Raises ModelError."""
     try:
         sent = await openai_sdk.post(client, "/responses", body, {})
@@ -27,21 +27,21 @@ async def ask(client: "AsyncOpenAI", body: JsonObject, exchange: Exchange) -> Js
     except openai_sdk.faults() as error:
         # What breaks behind the end of a reply takes nothing from it.
         if not stream.is_whole(exchange.events):
-            used = UNKNOWN if exchange.events else None
+            used = UNKNOWN_USAGE if exchange.events else None
             raise openai_sdk.inside_reply(PROVIDER, error, used) from None
         whole = None
     if whole is not None:
         return whole
     # In a thread: a long reply takes seconds, in which this worker's heartbeats go on.
-    return await asyncio.to_thread(stream.assembled, exchange.events)
+    return await asyncio.to_thread(stream.assemble, exchange.events)
 
 
-async def look(client: "AsyncOpenAI", path: str) -> JsonObject:
+async def get(client: "AsyncOpenAI", path: str) -> JsonObject:
     """Read what is kept under a path. Raises ModelError."""
     return await _answer(client.get(path, cast_to=bytes))
 
 
-async def make(client: "AsyncOpenAI", path: str) -> JsonObject:
+async def create(client: "AsyncOpenAI", path: str) -> JsonObject:
     """Have something made that is kept under a path. Raises ModelError."""
     return await _answer(client.post(path, cast_to=bytes, content=b"{}"))
 

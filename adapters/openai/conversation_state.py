@@ -21,7 +21,7 @@ class Scope(NamedTuple):
 WHOLE = Scope({}, 0)
 """Everything is sent, and nothing referred to."""
 
-_KEPT_AS = {"previous_response_id": "previous_response_id", "conversation": "conversation_id"}
+_STATE_KEYS = {"previous_response_id": "previous_response_id", "conversation": "conversation_id"}
 
 
 def scope(request: ModelRequest) -> Scope:
@@ -32,13 +32,13 @@ def scope(request: ModelRequest) -> Scope:
     pruned since, no call was renamed, its last turn is the last one that there is, and no reply
     came since that the run never took.
     """
-    known = request.provider_state.get(_KEPT_AS.get(request.strategy, ""))
+    known = request.provider_state.get(_STATE_KEYS.get(request.strategy, ""))
     begin = _behind_last_reply(request)
     if request.unheard or not isinstance(known, str) or begin is None:
         return WHOLE
     if request.provider_state.get("_pruned_before") != request.pruned_before:
         return WHOLE
-    asked = _asked(request.transcript[begin - 1])
+    asked = _list_call_ids(request.transcript[begin - 1])
     if request.provider_state.get("_calls", asked) != asked:
         return WHOLE
     return Scope({request.strategy: known}, begin)
@@ -61,7 +61,7 @@ def state(
     if raw.get("status") in CUT_SHORT or len(asked) != len(reply.calls) or not known:
         return {}
     shown = None if request.without_tools else request.pruned_before
-    kept: JsonObject = {_KEPT_AS[request.strategy]: known, "_pruned_before": shown}
+    kept: JsonObject = {_STATE_KEYS[request.strategy]: known, "_pruned_before": shown}
     if reply.calls:
         kept["_calls"] = [call.call_id for call in reply.calls]
     if request.strategy == "conversation":
@@ -80,7 +80,7 @@ def _behind_last_reply(request: ModelRequest) -> int | None:
     return None
 
 
-def _asked(turn: TranscriptItem) -> list[str]:
+def _list_call_ids(turn: TranscriptItem) -> list[str]:
     return [call.call_id for call in turn.calls] if isinstance(turn, AssistantTurn) else []
 
 

@@ -12,7 +12,7 @@ from holdfast.contracts.model import ModelRequest
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-_GHOST = (
+_LOST_REPLY_NOTE = (
     "a reply that was lost or dropped may be in the conversation at openai: "
     "a new conversation was begun with the whole context"
 )
@@ -29,29 +29,29 @@ async def scope(client: "AsyncOpenAI", request: ModelRequest) -> Scope:
     known = conversation_state.scope(request)
     if not known.reference:
         left = request.unheard and "conversation_id" in request.provider_state
-        return await begun(client, _GHOST if left else "")
+        return await begin(client, _LOST_REPLY_NOTE if left else "")
     if request.attempt == 1:
         return known
     last = await _last_item(client, str(known.reference["conversation"]))
     if last is not None and last == request.provider_state.get("_last_item"):
         return known
-    return await begun(client, _GHOST)
+    return await begin(client, _LOST_REPLY_NOTE)
 
 
-async def begun(client: "AsyncOpenAI", note: str = "") -> Scope:
+async def begin(client: "AsyncOpenAI", note: str = "") -> Scope:
     """Begin a conversation, to which everything is sent."""
-    match await connection.make(client, "/conversations"):
+    match await connection.create(client, "/conversations"):
         case {"id": str(made)}:
             return Scope({"conversation": made}, 0, note)
         case _:
-            raise failures.unreadable(PROVIDER)
+            raise failures.from_unreadable_reply(PROVIDER)
 
 
 async def _last_item(client: "AsyncOpenAI", conversation: str) -> str | None:
     """Return the id of the last item; null without one, or without the conversation."""
     path = f"/conversations/{quote(conversation, safe='')}/items?limit=1&order=desc"
     try:
-        listed = await connection.look(client, path)
+        listed = await connection.get(client, path)
     except ConversationExpired:
         return None
     match listed:

@@ -29,29 +29,29 @@ PROVIDER = failures.Provider(
         "image_content_policy_violation": "content_filtered",
     },
 )
-_GONE = ("previous_response_not_found", "conversation_not_found")
+_EXPIRED_CODES = ("previous_response_not_found", "conversation_not_found")
 
 
 class ConversationExpired(ModelRejected):
     """What the request refers to is kept no longer; sent whole, it may go well."""
 
 
-def failed(error: JsonValue, usage: CallUsage) -> ModelError:
+def from_failed_response(error: JsonValue, usage: CallUsage) -> ModelError:
     """Sort the error of a failed response; an unknown one is taken for a fault of the request."""
     problem: JsonValue = error or {"code": "server_error"}
-    return failures.reported(PROVIDER, problem, usage=usage, otherwise="invalid_request")
+    return failures.from_reply(PROVIDER, problem, usage=usage, otherwise="invalid_request")
 
 
-def broken_off(event: JsonObject, usage: CallUsage | None) -> ModelError:
+def from_error_event(event: JsonObject, usage: CallUsage | None) -> ModelError:
     """
     Sort an error that came in the middle of a stream; *usage* is what had been used until then.
 
     A reply that had begun isn't asked for once more beside all counts, whatever is gone.
     """
-    error = failures.reported(PROVIDER, event, usage)
+    error = failures.from_reply(PROVIDER, event, usage)
     inner = event.get("error")
     named = inner if isinstance(inner, dict) else event
-    gone = usage is None and named.get("code") in _GONE
+    gone = usage is None and named.get("code") in _EXPIRED_CODES
     return ConversationExpired(str(error), kind="not_found") if gone else error
 
 
@@ -68,4 +68,4 @@ def _is_gone(error: Exception) -> bool:
 
     # For conversations, 404 is all that is said; a model that is gone has its code.
     nameless = isinstance(error, openai.NotFoundError) and error.code is None
-    return nameless or (isinstance(error, openai.APIStatusError) and error.code in _GONE)
+    return nameless or (isinstance(error, openai.APIStatusError) and error.code in _EXPIRED_CODES)

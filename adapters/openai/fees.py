@@ -21,22 +21,24 @@ _FREE = frozenset({"mcp_call", "tool_search_call"})
 _PRICED = frozenset({"web_search_call", "file_search_call"})
 
 
-def hosted(items: Iterable[JsonObject], tool_usage: JsonValue) -> pricing.Hosted:
+def count_hosted_tools(
+    items: Iterable[JsonObject], tool_usage: JsonValue
+) -> pricing.HostedToolUse:
     """Return what ran at OpenAI; *tool_usage* are its own counters, where it has some."""
     ran = Counter(map(_kind, items))
-    counted = searches(tool_usage).values()
+    counted = count_searches(tool_usage).values()
     others = output_items.HOSTED_CALLS.keys() - _FREE - _PRICED
-    return pricing.Hosted(
+    return pricing.HostedToolUse(
         web_searches=next(iter(counted), ran["web_search_call"]),
         file_searches=ran["file_search_call"],
         unpriced=sum(ran[kind] for kind in others),
     )
 
 
-def searches(tool_usage: JsonValue) -> dict[str, int]:
+def count_searches(tool_usage: JsonValue) -> dict[str, int]:
     """Return how many searches of the web OpenAI counts, if it counts any."""
     web = as_object(as_object(tool_usage).get("web_search"))
-    count = usage.counted(web.get("num_requests"))
+    count = usage.parse_counter(web.get("num_requests"))
     return {"web_search_requests": count} if count else {}
 
 

@@ -11,10 +11,10 @@ from holdfast.contracts.model import ModelRequest
 from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult, ToolSuccess
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 
-_LONGEST_ID = 64
+_MAX_ID_CHARS = 64
 
 
-def rendered(request: ModelRequest, begin: int = 0) -> Iterator[JsonObject]:
+def render(request: ModelRequest, begin: int = 0) -> Iterator[JsonObject]:
     """Render the transcript from *begin* on, which is its start or right behind a model's turn."""
     own = f"{PROVIDER.name}:{request.model}"
     before = request.transcript[begin - 1] if begin else None
@@ -23,12 +23,12 @@ def rendered(request: ModelRequest, begin: int = 0) -> Iterator[JsonObject]:
         match item:
             case UserTurn():
                 yield {"role": "user", "content": item.text}
-            case AssistantTurn() if item.model == own and _goes_back(item):
+            case AssistantTurn() if item.model == own and _can_replay(item):
                 forms = _forms(item)
-                yield from _unchanged(item)
+                yield from _render_own_turn(item)
             case AssistantTurn():
                 forms = {}
-                yield from _anew(item)
+                yield from _render_foreign_turn(item)
             case ToolTurn():
                 yield from (tool_result(one, forms.get(one.call_id)) for one in item.results)
 
@@ -57,7 +57,7 @@ def _approval(result: ToolResult) -> JsonObject:
     return answer if isinstance(result, ToolSuccess) else answer | {"reason": result.reason}
 
 
-def _goes_back(turn: AssistantTurn) -> bool:
+def _can_replay(turn: AssistantTurn) -> bool:
     """
     Whether the pieces of a turn can be sent as they came.
 
@@ -76,7 +76,7 @@ def _forms(turn: AssistantTurn) -> dict[str, JsonObject]:
     return {call.call_id: part.native for call, part in zip(turn.calls, parts, strict=False)}
 
 
-def _unchanged(turn: AssistantTurn) -> Iterator[JsonObject]:
+def _render_own_turn(turn: AssistantTurn) -> Iterator[JsonObject]:
     """Render a turn of the same model, piece by piece; reasoning only with what came of it."""
     calls = iter(turn.calls)
     parts = list(turn.parts)
@@ -92,7 +92,7 @@ def _unchanged(turn: AssistantTurn) -> Iterator[JsonObject]:
                 yield part.native
 
 
-def _anew(turn: AssistantTurn) -> Iterator[JsonObject]:
+def _render_foreign_turn(turn: AssistantTurn) -> Iterator[JsonObject]:
     """Render a turn of another model: what it said and what it asked for."""
     if words := turn.words:
         yield {"role": "assistant", "content": words}
@@ -135,6 +135,6 @@ def _call(call: AnyCall, form: JsonObject) -> JsonObject:
 
 def _call_id(call_id: str) -> str:
     """Return an id that the API takes; one that is empty or too long becomes a digest."""
-    if 1 <= len(call_id) <= _LONGEST_ID:
+    if 1 <= len(call_id) <= _MAX_ID_CHARS:
         return call_id
     return f"call_{hashlib.sha256(call_id.encode()).hexdigest()[:32]}"

@@ -62,7 +62,7 @@ class _Message(Contract):
     content: tuple[JsonObject, ...]
 
 
-class _Asked(Contract):
+class _CallFields(Contract):
     """What is needed of a call."""
 
     call_id: str
@@ -95,7 +95,7 @@ def pieces(items: tuple[JsonObject, ...], *, whole: bool) -> Iterator[Piece]:
         elif kind == "reasoning":
             yield Piece(kind, Part(kind="reasoning", text=_thoughts(item), native=item))
         elif kind not in CALLS:
-            yield _kept(kind, item)
+            yield _parse_other_item(kind, item)
         elif item.get("status") not in CUT_SHORT and (whole or item.get("status") == "completed"):
             yield _call(kind, item)
 
@@ -114,7 +114,7 @@ def _message(item: JsonObject) -> Piece:
         Part(kind="text", text="".join(map(_words, content)), native=native),
         refusal="".join(_words(piece) for piece in content if _type(piece) == "refusal"),
         commentary=item.get("phase") == "commentary",
-        unread=_unread("a message with a piece", unread[0]) if unread else "",
+        unread=_describe_unknown("a message with a piece", unread[0]) if unread else "",
     )
 
 
@@ -127,7 +127,9 @@ def _words(piece: JsonObject) -> str:
 
 
 def _thoughts(item: JsonObject) -> str:
-    return "\n\n".join(filter(None, (_found(item, "summary.text"), _found(item, "content.text"))))
+    return "\n\n".join(
+        filter(None, (_read_text(item, "summary.text"), _read_text(item, "content.text")))
+    )
 
 
 def _call(kind: str, item: JsonObject) -> Piece:
@@ -135,37 +137,37 @@ def _call(kind: str, item: JsonObject) -> Piece:
         case "mcp_approval_request":
             # No tool can have this name, so whoever asks what it may do is told: nothing.
             name = f"mcp.{item.get('server_label')}.{item.get('name')}"
-            asked = _Asked.model_validate({**item, "call_id": item.get("id"), "name": name})
-            call, native = _read(asked), item
+            asked = _CallFields.model_validate({**item, "call_id": item.get("id"), "name": name})
+            call, native = _parse_call(asked), item
         case "custom_tool_call":
             # Its input is text of any kind: an object with one field is what can be checked.
-            asked = _Asked.model_validate({**item, "arguments": item.get("input") or ""})
+            asked = _CallFields.model_validate({**item, "arguments": item.get("input") or ""})
             given: JsonObject = {"input": asked.arguments}
             call = ToolCall(call_id=asked.call_id, name=asked.name, arguments=given)
             native = item
         case _:
-            call = _read(_Asked.model_validate(item))
+            call = _parse_call(_CallFields.model_validate(item))
             native = _without(item, "type", "call_id", "name", "arguments")
     return Piece(kind, Part(kind="call", native=native), call)
 
 
-def _read(asked: _Asked) -> AnyCall:
+def _parse_call(asked: _CallFields) -> AnyCall:
     return wire.call_from_text(asked.call_id, asked.name, asked.arguments)
 
 
-def _kept(kind: str, item: JsonObject) -> Piece:
+def _parse_other_item(kind: str, item: JsonObject) -> Piece:
     name = _NAMES.get(kind, kind.removesuffix("_call"))
     if kind in HOSTED_CALLS:
-        text = _shown(item, HOSTED_CALLS[kind])
+        text = _render_fields(item, HOSTED_CALLS[kind])
         return Piece(kind, Part(kind="hosted_call", text=text, name=name, native=item))
     if kind in HOSTED_RESULTS:
-        text = _shown(item, HOSTED_RESULTS[kind])
+        text = _render_fields(item, HOSTED_RESULTS[kind])
         return Piece(kind, Part(kind="hosted_result", text=text, name=name, native=item))
     part = Part(kind="other", name=kind, native=item)
-    return Piece(kind, part, unread=_unread("an item", kind))
+    return Piece(kind, part, unread=_describe_unknown("an item", kind))
 
 
-def _unread(what: str, kind: str) -> str:
+def _describe_unknown(what: str, kind: str) -> str:
     return f"{PROVIDER.name} sent {what} of type {kind!r}, which this release keeps unread"
 
 
@@ -178,18 +180,18 @@ def _without(item: JsonObject, *names: str) -> JsonObject:
     }
 
 
-def _shown(item: JsonObject, paths: tuple[str, ...]) -> str:
-    return " ".join(filter(None, (_found(item, path) for path in paths)))
+def _render_fields(item: JsonObject, paths: tuple[str, ...]) -> str:
+    return " ".join(filter(None, (_read_text(item, path) for path in paths)))
 
 
-def _found(value: JsonValue, path: str) -> str:
+def _read_text(value: JsonValue, path: str) -> str:
     """Return what stands at a path of fields, as text; of a list, what each entry has there."""
     name, _, rest = path.partition(".")
     match value:
         case list():
-            return "\n\n".join(filter(None, (_found(entry, path) for entry in value)))
+            return "\n\n".join(filter(None, (_read_text(entry, path) for entry in value)))
         case dict() if name:
-            return _found(value.get(name), rest)
+            return _read_text(value.get(name), rest)
         case str():
             return value
         case None:

@@ -3,14 +3,14 @@
 from functools import lru_cache
 
 from holdfast.adapters import strict_schema
-from holdfast.adapters.base import Rendered
+from holdfast.adapters.base import RenderedRequest
 from holdfast.adapters.openai import families, input_items, tools
 from holdfast.adapters.openai.conversation_state import Scope
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.model import ModelRequest, Prefix
 
 
-def rendered(request: ModelRequest, scope: Scope) -> Rendered:
+def render(request: ModelRequest, scope: Scope) -> RenderedRequest:
     """
     Render a call; what changes from turn to turn comes last.
 
@@ -23,11 +23,11 @@ def rendered(request: ModelRequest, scope: Scope) -> Rendered:
         body["tool_choice"] = wanted
     if request.without_tools:
         body.pop("text", None)
-    if request.calls_left and tools.has_hosted(request.prefix):
+    if request.calls_left and tools.has_hosted_tools(request.prefix):
         body["max_tool_calls"] = request.calls_left
     body.update(scope.reference)
-    body["input"] = [*input_items.rendered(request, scope.begin)]
-    return Rendered(body, (*_notes(request), *filter(None, (scope.note,))))
+    body["input"] = [*input_items.render(request, scope.begin)]
+    return RenderedRequest(body, (*_notes(request), *filter(None, (scope.note,))))
 
 
 def _notes(request: ModelRequest) -> tuple[str, ...]:
@@ -66,7 +66,7 @@ def _prefix(written: str, model: str, *, stored: bool) -> JsonObject:
         body["include"] = ["reasoning.encrypted_content"]
     if prefix.instructions.strip():
         body["instructions"] = prefix.instructions
-    if declared := tools.declared(prefix):
+    if declared := tools.declare(prefix):
         body["tools"] = declared
         if not settings.parallel_calls:
             body["parallel_tool_calls"] = False

@@ -8,13 +8,13 @@ from pydantic import JsonValue, ValidationError
 from holdfast.adapters import failures, pricing
 from holdfast.adapters.base import final_text
 from holdfast.adapters.openai import fees, output_items
-from holdfast.adapters.openai.errors import PROVIDER, failed
+from holdfast.adapters.openai.errors import PROVIDER, from_failed_response
 from holdfast.adapters.openai.output_items import Piece
 from holdfast.contracts.base import Contract, JsonObject
 from holdfast.contracts.content import Part
 from holdfast.contracts.model import ModelReply, StopCause
 from holdfast.contracts.tools import AnyCall
-from holdfast.contracts.usage import UNKNOWN, CallUsage, Counted
+from holdfast.contracts.usage import UNKNOWN_USAGE, CallUsage, CounterValue
 
 _INCOMPLETE: dict[str | None, StopCause] = {
     "max_output_tokens": "max_tokens",
@@ -27,19 +27,19 @@ class _IncompleteDetails(Contract):
 
 
 class _InputDetails(Contract):
-    cached_tokens: Counted | None = None
-    cache_write_tokens: Counted | None = None
+    cached_tokens: CounterValue | None = None
+    cache_write_tokens: CounterValue | None = None
 
 
 class _OutputDetails(Contract):
-    reasoning_tokens: Counted | None = None
+    reasoning_tokens: CounterValue | None = None
 
 
 class _Usage(Contract):
     """`input_tokens` are all of them, whatever a cache had to do with it."""
 
-    input_tokens: Counted
-    output_tokens: Counted
+    input_tokens: CounterValue
+    output_tokens: CounterValue
     input_tokens_details: _InputDetails | None = None
     output_tokens_details: _OutputDetails | None = None
 
@@ -62,7 +62,7 @@ class _Response(Contract):
     input_transformations: tuple[_Removed, ...] | None = None
 
 
-class _Said(NamedTuple):
+class _ParsedOutput(NamedTuple):
     """All pieces of a response, and what they come to."""
 
     pieces: tuple[Piece, ...]
@@ -75,7 +75,7 @@ class _Said(NamedTuple):
         return "\n\n".join(filter(None, said))
 
     @property
-    def unfinished(self) -> bool:
+    def is_only_commentary(self) -> bool:
         """Whether the model has only said what it is about to do."""
         messages = [piece for piece in self.pieces if piece.type == "message"]
         return bool(messages) and all(piece.commentary for piece in messages)
@@ -85,8 +85,8 @@ def reply(raw: JsonObject) -> ModelReply:
     """Read a whole response. Raises ModelUnavailable when it is none, ModelError if it failed."""
     response = _response(raw)
     if response.status == "failed":
-        raise failed(response.error, _usage(response))
-    said = _said(response)
+        raise from_failed_response(response.error, _usage(response))
+    said = _parse_output(response)
     parts = tuple(piece.part for piece in said.pieces)
     stop, detail = _stop(response, said)
     return ModelReply(
@@ -110,22 +110,22 @@ def _response(raw: JsonObject) -> _Response:
     try:
         return _Response.model_validate(raw)
     except ValidationError:
-        raise failures.unreadable(PROVIDER) from None
+        raise failures.from_unreadable_reply(PROVIDER) from None
 
 
-def _said(response: _Response) -> _Said:
+def _parse_output(response: _Response) -> _ParsedOutput:
     whole = response.status not in output_items.CUT_SHORT
     try:
         pieces = tuple(output_items.pieces(response.output, whole=whole))
     except ValidationError:
-        raise failures.unreadable(PROVIDER, _usage(response)) from None
+        raise failures.from_unreadable_reply(PROVIDER, _usage(response)) from None
     refusal = "".join(piece.refusal for piece in pieces)
-    if refusal or _is_filtered(response):
+    if refusal or _hit_content_filter(response):
         pieces = tuple(piece for piece in pieces if piece.call is None)
-    return _Said(pieces, tuple(piece.call for piece in pieces if piece.call), refusal)
+    return _ParsedOutput(pieces, tuple(piece.call for piece in pieces if piece.call), refusal)
 
 
-def _is_filtered(response: _Response) -> bool:
+def _hit_content_filter(response: _Response) -> bool:
     details = response.incomplete_details or _IncompleteDetails()
     return response.status == "incomplete" and details.reason == "content_filter"
 
@@ -133,11 +133,11 @@ def _is_filtered(response: _Response) -> bool:
 def _answer(pieces: tuple[Piece, ...]) -> str:
     """Return the words behind the last tool; what was said on the way is no part of them."""
     return final_text(
-        _answering(pieces), output_items.TOOL_BLOCK_TYPES, output_items.TEXT_BLOCK_TYPES
+        _answer_blocks(pieces), output_items.TOOL_BLOCK_TYPES, output_items.TEXT_BLOCK_TYPES
     )
 
 
-def _answering(pieces: tuple[Piece, ...]) -> Iterator[tuple[str, str]]:
+def _answer_blocks(pieces: tuple[Piece, ...]) -> Iterator[tuple[str, str]]:
     between = ""
     for piece in pieces:
         if piece.type != "message":
@@ -155,7 +155,7 @@ def _is_plain(parts: tuple[Part, ...]) -> bool:
     return in_order and not any(part.native for part in parts)
 
 
-def _stop(response: _Response, said: _Said) -> tuple[StopCause, str]:
+def _stop(response: _Response, said: _ParsedOutput) -> tuple[StopCause, str]:
     if said.refusal:
         return "refusal", said.refusal
     if response.status == "incomplete":
@@ -165,10 +165,10 @@ def _stop(response: _Response, said: _Said) -> tuple[StopCause, str]:
         return "other", response.status or ""
     if said.calls:
         return "tool_use", ""
-    return ("pause", "commentary") if said.unfinished else ("end_turn", "")
+    return ("pause", "commentary") if said.is_only_commentary else ("end_turn", "")
 
 
-def _notes(response: _Response, said: _Said) -> Iterator[str]:
+def _notes(response: _Response, said: _ParsedOutput) -> Iterator[str]:
     yield from (piece.unread for piece in said.pieces if piece.unread)
     for removed in response.input_transformations or ():
         yield f"{PROVIDER.name} left out {removed.type} that it was sent again ({removed.reason})"
@@ -178,7 +178,7 @@ def _usage(response: _Response) -> CallUsage:
     try:
         used = _Usage.model_validate(response.usage)
     except ValidationError:
-        return UNKNOWN
+        return UNKNOWN_USAGE
     into = used.input_tokens_details or _InputDetails()
     out = used.output_tokens_details or _OutputDetails()
     tokens = pricing.Tokens(
@@ -188,7 +188,7 @@ def _usage(response: _Response) -> CallUsage:
         output=used.output_tokens,
         reasoning=out.reasoning_tokens or 0,
     )
-    hosted = fees.hosted(response.output, response.tool_usage)
-    counters = into.model_dump() | out.model_dump() | fees.searches(response.tool_usage)
+    hosted = fees.count_hosted_tools(response.output, response.tool_usage)
+    counters = into.model_dump() | out.model_dump() | fees.count_searches(response.tool_usage)
     native = {name: count for name, count in counters.items() if count is not None}
-    return pricing.priced(PROVIDER.name, response.model, tokens, native, hosted)
+    return pricing.build_usage(PROVIDER.name, response.model, tokens, native, hosted)

@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 
 from holdfast.adapters import failures
-from holdfast.adapters.openai.errors import PROVIDER, broken_off
+from holdfast.adapters.openai.errors import PROVIDER, from_error_event
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.usage import UNKNOWN, CallUsage
+from holdfast.contracts.usage import UNKNOWN_USAGE, CallUsage
 
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
-def assembled(events: Iterable[JsonObject]) -> JsonObject:
+def assemble(events: Iterable[JsonObject]) -> JsonObject:
     """
     Return the response that the last event holds.
 
@@ -25,14 +25,14 @@ def assembled(events: Iterable[JsonObject]) -> JsonObject:
                 place = event.get("output_index")
                 done[place if isinstance(place, int) else len(done)] = item
             case _ if fails(event):
-                raise broken_off(event, used)
+                raise from_error_event(event, used)
             case {"response": dict(response)} if _ends(event):
                 items: JsonObject = {"output": [done[place] for place in sorted(done)]}
                 return response if response.get("output") else response | items
             case _:
                 pass
-        used = UNKNOWN
-    raise failures.cut_off(PROVIDER, used)
+        used = UNKNOWN_USAGE
+    raise failures.from_cut_off(PROVIDER, used)
 
 
 def is_whole(events: Iterable[JsonObject]) -> bool:

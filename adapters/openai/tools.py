@@ -15,7 +15,7 @@ _HOSTED: Mapping[str, JsonObject] = {
 }
 
 
-def declared(prefix: Prefix) -> list[JsonValue]:
+def declare(prefix: Prefix) -> list[JsonValue]:
     """Declare the tools, ours first, in the order of the prefix."""
     hosted = (_HOSTED[tool.name] | tool.options for tool in prefix.hosted if tool.name in _HOSTED)
     return [*map(_function, prefix.tools), *hosted]
@@ -23,7 +23,7 @@ def declared(prefix: Prefix) -> list[JsonValue]:
 
 def choice(request: ModelRequest) -> JsonValue:
     """Say what the first turn must call, or that none may be called; null leaves it free."""
-    if request.calls_nothing:
+    if request.forbids_tool_calls:
         return "none"
     wanted = request.prefix.settings.tool_choice
     if request.turn != 1 or wanted == "auto":
@@ -36,7 +36,7 @@ def choice(request: ModelRequest) -> JsonValue:
     return None if hosted is None else {"type": hosted["type"]}
 
 
-def has_hosted(prefix: Prefix) -> bool:
+def has_hosted_tools(prefix: Prefix) -> bool:
     """Whether any tool runs at OpenAI, where only the request bounds how often."""
     return any(tool.name in _HOSTED for tool in prefix.hosted)
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
 from holdfast.adapters import failures, openai_sdk
-from holdfast.adapters.base import merged
-from holdfast.adapters.lazy_client import IDLE, LazyClient
+from holdfast.adapters.base import merge_fields
+from holdfast.adapters.lazy_client import IDLE_TIMEOUT, LazyClient
 from holdfast.adapters.openai_chat import connection, messages, stream
 from holdfast.adapters.openai_chat import request as requests
 from holdfast.adapters.openai_chat import response as responses
@@ -18,7 +18,7 @@ from holdfast.adapters.openai_chat.servers import (
     ChatServer,
     Target,
 )
-from holdfast.adapters.stream_reader import Exchange
+from holdfast.adapters.stream_reader import StreamReader
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.model import ModelReply, ModelRequest
 from holdfast.contracts.tools import ToolResult
@@ -43,12 +43,12 @@ class OpenAIChatAdapter:
         self,
         servers: Mapping[str, ChatServer] | None = None,
         key: connection.Environment = lambda _: None,
-        idle: timedelta = IDLE,
+        idle: timedelta = IDLE_TIMEOUT,
     ) -> None:
-        self._servers = addresses.checked(servers or {})
+        self._servers = addresses.validate(servers or {})
         self._key = key
         self._idle = idle
-        self._lines: dict[str, LazyClient[connection.Line]] = {}
+        self._lines: dict[str, LazyClient[connection.ServerClient]] = {}
 
     @property
     def credentials(self) -> frozenset[str]:
@@ -58,13 +58,13 @@ class OpenAIChatAdapter:
         return openai_sdk.CREDENTIALS | named
 
     def build_request(self, request: ModelRequest) -> JsonObject:
-        return requests.rendered(request, self._target(request)).body
+        return requests.render(request, self._target(request)).body
 
     def build_tool_result(self, result: ToolResult) -> JsonObject:
         return messages.tool_result(result, result.call_id)
 
     def assemble(self, events: Iterable[JsonObject]) -> JsonObject:
-        return stream.assembled(events, DEFAULT)
+        return stream.assemble(events, DEFAULT)
 
     def parse_response(self, raw: JsonObject) -> ModelReply:
         return responses.reply(raw, DEFAULT)
@@ -73,25 +73,25 @@ class OpenAIChatAdapter:
         return usages.usage(raw, DEFAULT)
 
     def merge_state(self, before: JsonObject, fresh: JsonObject) -> JsonObject:
-        return merged(before, fresh)
+        return merge_fields(before, fresh)
 
     async def respond(self, request: ModelRequest) -> ModelReply:
         target = self._target(request)
-        rendered = requests.rendered(request, target)
-        line = await self._line(target).get()
-        exchange = Exchange()
-        with failures.discreet(line.client.api_key):
+        rendered = requests.render(request, target)
+        line = await self._find_client(target).get()
+        exchange = StreamReader()
+        with failures.redact_key(line.client.api_key):
             raw = await connection.ask(line, target, rendered.body, exchange)
             reply = responses.reply(raw, target, request.turn)
         notes = rendered.notes + reply.notes
-        return exchange.timed(reply.model_copy(update={"notes": notes}))
+        return exchange.with_latency(reply.model_copy(update={"notes": notes}))
 
     def _target(self, request: ModelRequest) -> Target:
         return addresses.target(self._servers, request.model)
 
-    def _line(self, target: Target) -> LazyClient[connection.Line]:
+    def _find_client(self, target: Target) -> LazyClient[connection.ServerClient]:
         if target.name not in self._lines:
             self._lines[target.name] = LazyClient(
-                lambda: connection.opened(target, self._key, self._idle)
+                lambda: connection.open_client(target, self._key, self._idle)
             )
         return self._lines[target.name]

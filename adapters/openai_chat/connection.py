@@ -9,13 +9,13 @@ from holdfast.adapters import failures, openai_sdk
 from holdfast.adapters.lazy_client import CONNECT_SECONDS
 from holdfast.adapters.openai_chat import errors, stream
 from holdfast.adapters.openai_chat.servers import Target
-from holdfast.adapters.stream_reader import Exchange
+from holdfast.adapters.stream_reader import StreamReader
 from holdfast.contracts.base import JsonObject
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, Omit
 
-_FOR_ANYBODY = frozenset({"Accept", "Authorization", "Content-Type", "User-Agent"})
+_ALLOWED_HEADERS = frozenset({"Accept", "Authorization", "Content-Type", "User-Agent"})
 _NO_KEY = "this-server-wants-no-key"
 """Without one the SDK would look for OpenAI's."""
 
@@ -23,21 +23,21 @@ Environment = Callable[[str], str | None]
 """Looks up a variable of the environment."""
 
 
-class Line(NamedTuple):
+class ServerClient(NamedTuple):
     """A client, and those headers of the SDK's that are withheld from its server."""
 
     client: "AsyncOpenAI"
     withheld: Mapping[str, "Omit"]
 
 
-def opened(target: Target, environment: Environment, idle: timedelta) -> Line:
+def open_client(target: Target, environment: Environment, idle: timedelta) -> ServerClient:
     """Open the line to a server. Raises ModelRejected without a key that can be sent."""
     if target.name:
-        return _other(target, environment, idle)
-    return Line(openai_sdk.opened(target.provider, idle), {})
+        return _open_other(target, environment, idle)
+    return ServerClient(openai_sdk.open_client(target.provider, idle), {})
 
 
-def _other(target: Target, environment: Environment, idle: timedelta) -> Line:
+def _open_other(target: Target, environment: Environment, idle: timedelta) -> ServerClient:
     """Open the line to another server; what the environment has for OpenAI isn't sent there."""
     from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit, Timeout
 
@@ -46,7 +46,7 @@ def _other(target: Target, environment: Environment, idle: timedelta) -> Line:
     variable = target.server.key_variable
     key = (environment(variable) or "") if variable else _NO_KEY
     if not failures.is_key(key):
-        raise failures.no_key(target.provider)
+        raise failures.from_missing_key(target.provider)
     client = AsyncOpenAI(
         api_key=key,
         # Said twice, or OPENAI_CUSTOM_HEADERS might say something else.
@@ -54,13 +54,15 @@ def _other(target: Target, environment: Environment, idle: timedelta) -> Line:
         base_url=target.server.base_url,
         timeout=Timeout(idle.total_seconds(), connect=CONNECT_SECONDS),
         max_retries=0,
-        http_client=http_client.opened(DefaultAsyncHttpxClient),
+        http_client=http_client.open_client(DefaultAsyncHttpxClient),
     )
-    allowed = _FOR_ANYBODY if variable else _FOR_ANYBODY - {"Authorization"}
-    return Line(client, {name: Omit() for name in client.default_headers.keys() - allowed})
+    allowed = _ALLOWED_HEADERS if variable else _ALLOWED_HEADERS - {"Authorization"}
+    return ServerClient(client, {name: Omit() for name in client.default_headers.keys() - allowed})
 
 
-async def ask(line: Line, target: Target, body: JsonObject, exchange: Exchange) -> JsonObject:
+async def ask(
+    line: ServerClient, target: Target, body: JsonObject, exchange: StreamReader
+) -> JsonObject:
     """Make one request for a response, and return its JSON, streamed or not. Raises ModelError."""
     try:
         sent = await openai_sdk.post(line.client, "/chat/completions", body, line.withheld)
@@ -78,4 +80,4 @@ async def ask(line: Line, target: Target, body: JsonObject, exchange: Exchange) 
     if whole is not None:
         return whole
     # In a thread: a long reply takes seconds, in which this worker's heartbeats go on.
-    return await asyncio.to_thread(stream.assembled, exchange.events, target)
+    return await asyncio.to_thread(stream.assemble, exchange.events, target)

@@ -24,7 +24,7 @@ _THOUGHTS = ("reasoning.text", "reasoning.summary")
 _GROWING_TYPES = ("text", "thinking")
 """Pieces of content of which neighbours are one."""
 
-_MOST_LOOKS = 20
+_MAX_PARSE_ATTEMPTS = 20
 """
 How often arguments are read while they grow, to see whether they are whole.
 
@@ -55,10 +55,10 @@ class Text:
         """Whether it is an object, as far as that was looked at: nobody reads it for ever."""
         if self._is_whole is None:
             self._looks += 1
-            self._is_whole = self._looks <= _MOST_LOOKS and is_whole(self.joined())
+            self._is_whole = self._looks <= _MAX_PARSE_ATTEMPTS and is_whole(self.join())
         return self._is_whole
 
-    def joined(self) -> str:
+    def join(self) -> str:
         return "".join(self._pieces)
 
 
@@ -76,7 +76,7 @@ class Fields:
 
     def add(self, more: JsonObject) -> None:
         for name, value in more.items():
-            self._fields[name] = grown(name, self._fields.get(name), value)
+            self._fields[name] = grow(name, self._fields.get(name), value)
 
     def add_content(self, piece: JsonObject, name: str) -> None:
         """Add a piece of content, of which the field of this *name* grows; others are replaced."""
@@ -84,7 +84,7 @@ class Fields:
         self._fields |= piece
         self._fields[name] = said
 
-    def joined(self) -> JsonObject:
+    def join(self) -> JsonObject:
         return {name: whole(node) for name, node in self._fields.items()}
 
 
@@ -108,7 +108,7 @@ class Entries:
             if place is None:
                 self._append(entry)
             else:
-                self._nodes[place] = grown("", self._nodes[place], entry)
+                self._nodes[place] = grow("", self._nodes[place], entry)
 
     def add_content(self, more: list[JsonValue]) -> None:
         """Add pieces of content; a piece of the same kind as the last one goes on with it."""
@@ -120,7 +120,7 @@ class Entries:
             else:
                 self._nodes.append(piece)
 
-    def joined(self) -> list[JsonValue]:
+    def join(self) -> list[JsonValue]:
         return [whole(node) for node in self._nodes]
 
     def _append(self, entry: JsonValue) -> None:
@@ -141,7 +141,7 @@ class Entries:
         return self._places.get((number, kind)) if isinstance(number, int) else None
 
 
-def grown(name: str, before: Node, more: JsonValue) -> Node:
+def grow(name: str, before: Node, more: JsonValue) -> Node:
     """Return the field of this name with *more* of it; how it grows depends on the name."""
     if more is None or (more == "" and before is not None):
         return before
@@ -165,7 +165,7 @@ def grown(name: str, before: Node, more: JsonValue) -> Node:
 
 def whole(node: Node) -> JsonValue:
     """Return the value that a node has grown to."""
-    return node.joined() if isinstance(node, Text | Fields | Entries) else node
+    return node.join() if isinstance(node, Text | Fields | Entries) else node
 
 
 def is_whole(arguments: Node) -> bool:
@@ -226,12 +226,12 @@ def _content(before: Node, more: JsonValue) -> Node:
         said.add(more)
         return said
     if not isinstance(said, Entries):
-        said = Entries(_listed(said.joined() if isinstance(said, Text) else None))
-    said.add_content(_listed(more))
+        said = Entries(_as_pieces(said.join() if isinstance(said, Text) else None))
+    said.add_content(_as_pieces(more))
     return said
 
 
-def _listed(content: JsonValue) -> list[JsonValue]:
+def _as_pieces(content: JsonValue) -> list[JsonValue]:
     match content:
         case list():
             return content

@@ -15,13 +15,13 @@ def before_reply(provider: failures.Provider, error: Exception) -> ModelError:
     match error:
         case openai.APIStatusError(response=response):
             body = _as_openai(response.content)
-            answer = failures.Answer(response.status_code, response.headers, body)
-            return failures.answered(provider, answer)
+            answer = failures.ErrorResponse(response.status_code, response.headers, body)
+            return failures.from_http(provider, answer)
         case _:
             return openai_sdk.before_reply(provider, error)
 
 
-def found(raw: JsonObject) -> JsonObject | None:
+def find(raw: JsonObject) -> JsonObject | None:
     """Return the error that came inside of a good answer, or null."""
     match raw:
         case {"error": problem} if problem:

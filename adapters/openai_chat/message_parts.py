@@ -26,7 +26,7 @@ _MESSAGE_FIELDS = frozenset(
 _CALL_FIELDS = frozenset({"id", "type", "index", "function", "custom"})
 
 
-class Asked(NamedTuple):
+class ParsedCall(NamedTuple):
     """
     A call, with what its server says of it beyond name and arguments.
 
@@ -42,15 +42,15 @@ def parts(message: JsonObject) -> Iterator[Part]:
     """Return the pieces of a message but for its calls: thoughts first, then what was said."""
     yield from _reasoning(message)
     yield from _hosted_calls(message)
-    yield from _merged(_content(message.get("content")))
+    yield from _merge_text(_content(message.get("content")))
     if refusal := as_text(message.get("refusal")):
         yield Part(kind="text", name=REFUSAL, text=refusal)
     for name, value in message.items():
-        if name not in _MESSAGE_FIELDS and _holds(value):
+        if name not in _MESSAGE_FIELDS and _has_content(value):
             yield Part(kind="other", name=name, native={name: value})
 
 
-def asked(message: JsonObject, turn: int) -> Iterator[Asked]:
+def parse_calls(message: JsonObject, turn: int) -> Iterator[ParsedCall]:
     """Return the calls of a message; one without an id is numbered by its turn and place."""
     for place, entry in enumerate(entries(message), start=1):
         call_id = as_text(entry.get("id")) or f"call_{turn}_{place}"
@@ -61,7 +61,7 @@ def asked(message: JsonObject, turn: int) -> Iterator[Asked]:
             function = {"name": custom.get("name"), "arguments": custom.get("input")}
         name, arguments = as_text(function.get("name")), function.get("arguments")
         call = _call(call_id, name, arguments)
-        yield Asked(
+        yield ParsedCall(
             call, native, complete=isinstance(arguments, str) and deltas.is_whole(arguments)
         )
 
@@ -132,7 +132,7 @@ def _piece(piece: JsonValue) -> Part:
             return Part(kind="text", text=wire.json_text(piece))
 
 
-def _merged(pieces: Iterable[Part]) -> list[Part]:
+def _merge_text(pieces: Iterable[Part]) -> list[Part]:
     """Join neighbours that are nothing but words: a server may cut them anywhere."""
     merged: list[Part] = []
     for piece in pieces:
@@ -164,12 +164,12 @@ def _readable(value: JsonValue) -> str:
             return ""
 
 
-def _holds(value: JsonValue) -> bool:
+def _has_content(value: JsonValue) -> bool:
     """Whether there is anything in a field; some servers send all of them, empty."""
     match value:
         case dict():
-            return any(map(_holds, value.values()))
+            return any(map(_has_content, value.values()))
         case list():
-            return any(map(_holds, value))
+            return any(map(_has_content, value))
         case _:
             return bool(value)

@@ -15,13 +15,13 @@ from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 
 
-def rendered(request: ModelRequest, target: Target, instructions: str) -> list[JsonValue]:
+def render(request: ModelRequest, target: Target, instructions: str) -> list[JsonValue]:
     """Render instructions and transcript."""
     spoken: list[JsonValue] = [*_conversation(request, target)]
     return [{"role": "system", "content": instructions}, *spoken] if instructions else spoken
 
 
-def has_thoughts(request: ModelRequest) -> bool:
+def has_reasoning(request: ModelRequest) -> bool:
     """Whether the model reasoned in an earlier turn, where it could be seen."""
     return any(
         part.kind == "reasoning"
@@ -48,7 +48,9 @@ def _conversation(request: ModelRequest, target: Target) -> Iterator[JsonObject]
                     call.call_id: call.call_id if own else _call_id(call.call_id, target)
                     for call in item.calls
                 }
-                yield from _own(item, target) if own else _foreign(item, ids)
+                yield from (
+                    _render_own_turn(item, target) if own else _render_foreign_turn(item, ids)
+                )
             case ToolTurn():
                 for result in item.results:
                     yield tool_result(result, ids.get(result.call_id, result.call_id))
@@ -65,12 +67,12 @@ def _call_id(call_id: str, target: Target) -> str:
     return hashlib.sha256(call_id.encode()).hexdigest()[:9]
 
 
-def _foreign(turn: AssistantTurn, ids: dict[str, str]) -> Iterator[JsonObject]:
+def _render_foreign_turn(turn: AssistantTurn, ids: dict[str, str]) -> Iterator[JsonObject]:
     """Render what another model said: its words and calls are all that this one can take."""
-    yield from _spoken(turn.words, [_call(call, ids[call.call_id]) for call in turn.calls])
+    yield from _render_message(turn.words, [_call(call, ids[call.call_id]) for call in turn.calls])
 
 
-def _own(turn: AssistantTurn, target: Target) -> Iterator[JsonObject]:
+def _render_own_turn(turn: AssistantTurn, target: Target) -> Iterator[JsonObject]:
     """Render what this model said, with what its server wants to see again."""
     calls = [_call(call, call.call_id) for call in turn.calls]
     extras = [part.native for part in turn.parts if part.kind == "call"]
@@ -78,11 +80,11 @@ def _own(turn: AssistantTurn, target: Target) -> Iterator[JsonObject]:
         calls = [call | extra for call, extra in zip(calls, extras, strict=True)]
     thought = [part for part in turn.parts if part.kind == "reasoning"]
     if not thought or not target.has("reasoning_history"):
-        yield from _spoken(turn.words, calls)
+        yield from _render_message(turn.words, calls)
         return
     in_place = any("type" in part.native for part in thought)
     content: JsonValue = _pieces(turn.parts) if in_place else turn.words
-    for message in _spoken(content, calls):
+    for message in _render_message(content, calls):
         beside = [part.native for part in thought if "type" not in part.native]
         yield {name: value for native in beside for name, value in native.items()} | message
 
@@ -96,7 +98,7 @@ def _pieces(parts: tuple[Part, ...]) -> list[JsonValue]:
     ]
 
 
-def _spoken(content: JsonValue, calls: list[JsonObject]) -> Iterator[JsonObject]:
+def _render_message(content: JsonValue, calls: list[JsonObject]) -> Iterator[JsonObject]:
     """Render one message; servers refuse one with neither words nor calls."""
     message: JsonObject = {"role": "assistant", "content": content or None}
     if calls:

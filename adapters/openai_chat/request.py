@@ -3,7 +3,7 @@
 from pydantic import JsonValue
 
 from holdfast.adapters import strict_schema, wire
-from holdfast.adapters.base import Rendered
+from holdfast.adapters.base import RenderedRequest
 from holdfast.adapters.openai import families
 from holdfast.adapters.openai_chat import messages
 from holdfast.adapters.openai_chat.servers import OPENAI_CHAT, Feature, Target
@@ -14,7 +14,7 @@ from holdfast.contracts.model import Effort, ModelRequest, ModelSettings, Prefix
 _SHAPE_IN_WORDS = "Answer with nothing but JSON that fits this JSON Schema:"
 
 
-class _Draft:
+class _RequestBuilder:
     """A request that grows: what its server lacks is left out, with a note."""
 
     def __init__(self, target: Target) -> None:
@@ -33,39 +33,39 @@ class _Draft:
         self.notes.append(f"{self.target.label} {text}")
 
 
-def rendered(request: ModelRequest, target: Target) -> Rendered:
+def render(request: ModelRequest, target: Target) -> RenderedRequest:
     """Render the whole context of a call; what stays the same in a run comes first."""
-    draft = _Draft(target)
+    draft = _RequestBuilder(target)
     prefix = request.prefix
     if target.has("stream_usage"):
         draft.body["stream_options"] = {"include_usage": True}
     if target.has("prompt_cache_key"):
         draft.body["prompt_cache_key"] = prefix.digest
-    _limit(draft, prefix.settings)
-    tools = _offered(draft, request)
-    _reason(draft, prefix.settings, with_tools=bool(tools))
-    _equip(draft, prefix, tools)
+    _add_token_limit(draft, prefix.settings)
+    tools = _select_tools(draft, request)
+    _add_reasoning(draft, prefix.settings, with_tools=bool(tools))
+    _add_tools(draft, prefix, tools)
     said = [prefix.instructions]
     if prefix.output_schema is not None and not request.without_tools:
         said.append(_shape(draft, prefix.output_schema))
     if request.strategy != "stateless":
         draft.note("keeps no conversation: every turn sends all of it")
-    if messages.has_thoughts(request):
+    if messages.has_reasoning(request):
         draft.lacks("reasoning_history", "takes no reasoning of earlier turns: it isn't sent back")
     instructions = "\n\n".join(text for text in said if text.strip())
-    draft.body["messages"] = messages.rendered(request, target, instructions)
+    draft.body["messages"] = messages.render(request, target, instructions)
     if tools:
-        _choose(draft, request)
-    return Rendered(draft.body, tuple(draft.notes))
+        _add_tool_choice(draft, request)
+    return RenderedRequest(draft.body, tuple(draft.notes))
 
 
-def _limit(draft: _Draft, settings: ModelSettings) -> None:
+def _add_token_limit(draft: _RequestBuilder, settings: ModelSettings) -> None:
     if settings.max_output_tokens is not None:
         newer = draft.target.has("max_completion_tokens")
         draft.body["max_completion_tokens" if newer else "max_tokens"] = settings.max_output_tokens
 
 
-def _reason(draft: _Draft, settings: ModelSettings, *, with_tools: bool) -> None:
+def _add_reasoning(draft: _RequestBuilder, settings: ModelSettings, *, with_tools: bool) -> None:
     if settings.reasoning_tokens is not None:
         draft.note("doesn't count thinking tokens: their limit is off")
     effort = settings.reasoning
@@ -86,7 +86,7 @@ def _reason(draft: _Draft, settings: ModelSettings, *, with_tools: bool) -> None
         draft.body["reasoning_effort"] = effort
 
 
-def _none_beside_tools(draft: _Draft, effort: Effort | None) -> Effort:
+def _none_beside_tools(draft: _RequestBuilder, effort: Effort | None) -> Effort:
     """Switch reasoning off for a model that refuses it beside tools, or say who can do both."""
     model = draft.target.model
     if effort is None:
@@ -99,7 +99,7 @@ def _none_beside_tools(draft: _Draft, effort: Effort | None) -> Effort:
     return "none"
 
 
-def _offered(draft: _Draft, request: ModelRequest) -> tuple[ToolSchema, ...]:
+def _select_tools(draft: _RequestBuilder, request: ModelRequest) -> tuple[ToolSchema, ...]:
     """Return the tools to declare: all of them, unless the model must be kept from calling one."""
     tools = request.prefix.tools
     apart = request.without_tools and bool(tools)
@@ -108,7 +108,7 @@ def _offered(draft: _Draft, request: ModelRequest) -> tuple[ToolSchema, ...]:
     return tools
 
 
-def _equip(draft: _Draft, prefix: Prefix, tools: tuple[ToolSchema, ...]) -> None:
+def _add_tools(draft: _RequestBuilder, prefix: Prefix, tools: tuple[ToolSchema, ...]) -> None:
     for tool in prefix.hosted:
         draft.note(f"runs no tools of its own here: {tool.name} is off")
     if not tools:
@@ -135,7 +135,7 @@ def _tool(tool: ToolSchema, *, strict: bool) -> JsonObject:
     return {"type": "function", "function": function}
 
 
-def _shape(draft: _Draft, schema: JsonObject) -> str:
+def _shape(draft: _RequestBuilder, schema: JsonObject) -> str:
     """Ask for an answer in a shape; returns what has to be said in words for it."""
     in_words = f"{_SHAPE_IN_WORDS}\n{wire.json_text(schema)}"
     if draft.lacks(
@@ -152,9 +152,9 @@ def _shape(draft: _Draft, schema: JsonObject) -> str:
     return ""
 
 
-def _choose(draft: _Draft, request: ModelRequest) -> None:
+def _add_tool_choice(draft: _RequestBuilder, request: ModelRequest) -> None:
     choice = request.prefix.settings.tool_choice if request.turn == 1 else "auto"
-    if request.calls_nothing:
+    if request.forbids_tool_calls:
         choice = "none"
     if choice == "auto" or draft.lacks(
         "tool_choice", "can't be told which tool to use: the choice is the model's"

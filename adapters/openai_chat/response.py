@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from holdfast.adapters import base, failures
 from holdfast.adapters.openai_chat import errors, message_parts
 from holdfast.adapters.openai_chat import usage as usages
-from holdfast.adapters.openai_chat.message_parts import Asked
+from holdfast.adapters.openai_chat.message_parts import ParsedCall
 from holdfast.adapters.openai_chat.servers import Target
 from holdfast.adapters.wire import as_list, as_text
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.content import Part, words
+from holdfast.contracts.content import Part, join_text
 from holdfast.contracts.model import ModelReply, StopCause
 from holdfast.contracts.usage import CallUsage
 
@@ -31,27 +31,27 @@ _STOPS: Mapping[str, StopCause] = {
     "model_length": "max_tokens",
     "content_filter": "content_filter",
 }
-_BROKEN_OFF = ("error", "insufficient_system_resource")
+_ERROR_REASONS = ("error", "insufficient_system_resource")
 
 
 def reply(raw: JsonObject, target: Target, turn: int = 0) -> ModelReply:
     """Read a whole response. Raises ModelError when it is none, or reports an error."""
     used = usages.usage(raw, target)
-    if problem := errors.found(raw):
-        raise failures.reported(target.provider, problem, usage=used)
+    if problem := errors.find(raw):
+        raise failures.from_reply(target.provider, problem, usage=used)
     choice, message = _first(raw, target, used)
     reason = as_text(choice.get("finish_reason"))
-    if reason in _BROKEN_OFF:
-        raise failures.reported(target.provider, {}, usage=used)
+    if reason in _ERROR_REASONS:
+        raise failures.from_reply(target.provider, {}, usage=used)
     said = tuple(message_parts.parts(message))
-    stop = "refusal" if _refused(said) else _STOPS.get(reason.lower(), "other")
-    calls = _counting(tuple(message_parts.asked(message, turn)), stop)
+    stop = "refusal" if _has_refusal(said) else _STOPS.get(reason.lower(), "other")
+    calls = _select_calls(tuple(message_parts.parse_calls(message, turn)), stop)
     parts = (*said, *(Part(kind="call", native=call.native) for call in calls))
     if stop == "end_turn" and calls:
         stop = "tool_use"
     told = stop not in ("end_turn", "tool_use")
     return ModelReply(
-        text=words("", parts) if calls else _answer(parts),
+        text=join_text("", parts) if calls else _answer(parts),
         calls=tuple(asked.call for asked in calls),
         parts=() if _is_plain(parts) else parts,
         stop=stop,
@@ -68,14 +68,14 @@ def _first(raw: JsonObject, target: Target, used: CallUsage) -> tuple[JsonObject
         case [{"message": dict(message)} as choice, *_]:
             return choice, message
         case _:
-            raise failures.unreadable(target.provider, used)
+            raise failures.from_unreadable_reply(target.provider, used)
 
 
-def _refused(parts: tuple[Part, ...]) -> bool:
+def _has_refusal(parts: tuple[Part, ...]) -> bool:
     return any(part.name == message_parts.REFUSAL for part in parts)
 
 
-def _counting(calls: tuple[Asked, ...], stop: StopCause) -> tuple[Asked, ...]:
+def _select_calls(calls: tuple[ParsedCall, ...], stop: StopCause) -> tuple[ParsedCall, ...]:
     """Return the calls that count: a reply that was cut short may end inside of one."""
     if stop in ("refusal", "content_filter"):
         return ()

@@ -163,7 +163,7 @@ class Target(NamedTuple):
 DEFAULT = Target("", OPENAI, "")
 
 
-def checked(servers: Mapping[str, ChatServer]) -> Mapping[str, ChatServer]:
+def validate(servers: Mapping[str, ChatServer]) -> Mapping[str, ChatServer]:
     """Return the servers. Raises AppError where a model can't be named by the server's name."""
     for name in servers:
         if not _SERVER_NAME.fits(name):

@@ -6,20 +6,20 @@ from typing import TypeAlias
 from pydantic import JsonValue
 
 from holdfast.adapters import failures
-from holdfast.adapters.meter import Unfit
+from holdfast.adapters.meter import UnacceptableResponse
 from holdfast.adapters.openai_chat import deltas, errors
 from holdfast.adapters.openai_chat import usage as usages
 from holdfast.adapters.openai_chat.servers import Target
 from holdfast.adapters.wire import as_list, as_object, as_text
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.bounds import MOST_CALLS
+from holdfast.contracts.bounds import MAX_CALLS_PER_REPLY
 from holdfast.contracts.usage import CallUsage
 
 _Place: TypeAlias = float | str | None
 """What a server numbers a call with."""
 
 
-def assembled(events: Iterable[JsonObject], target: Target) -> JsonObject:
+def assemble(events: Iterable[JsonObject], target: Target) -> JsonObject:
     """
     Put a response together.
 
@@ -28,16 +28,16 @@ def assembled(events: Iterable[JsonObject], target: Target) -> JsonObject:
     """
     response = _Response()
     for event in events:
-        if problem := errors.found(event):
+        if problem := errors.find(event):
             used = usages.usage(response.raw(), target)
-            raise failures.reported(target.provider, problem, usage=used)
+            raise failures.from_reply(target.provider, problem, usage=used)
         response.add(event)
     raw = response.raw()
     if response.overfull:
-        flaw = Unfit(f"more than {MOST_CALLS} calls at once")
-        raise failures.unreadable(target.provider, usages.usage(raw, target), flaw)
-    if not response.ended:
-        raise failures.cut_off(target.provider, usages.usage(raw, target))
+        flaw = UnacceptableResponse(f"more than {MAX_CALLS_PER_REPLY} calls at once")
+        raise failures.from_unreadable_reply(target.provider, usages.usage(raw, target), flaw)
+    if not response.is_complete:
+        raise failures.from_cut_off(target.provider, usages.usage(raw, target))
     return raw
 
 
@@ -46,7 +46,7 @@ def usage_so_far(events: Iterable[JsonObject], target: Target) -> CallUsage | No
     response = _Response()
     for event in events:
         response.add(event)
-    return None if response.ended else usages.usage(response.raw(), target)
+    return None if response.is_complete else usages.usage(response.raw(), target)
 
 
 def begins(event: JsonObject) -> bool:
@@ -59,7 +59,7 @@ def begins(event: JsonObject) -> bool:
 
 def fails(event: JsonObject) -> bool:
     """Whether a chunk is an error, behind which nothing counts."""
-    return errors.found(event) is not None
+    return errors.find(event) is not None
 
 
 class _Response:
@@ -72,7 +72,7 @@ class _Response:
         self._choices: dict[int, _Choice] = {}
 
     @property
-    def ended(self) -> bool:
+    def is_complete(self) -> bool:
         return bool(self._choices) and (self._finished or self._billed)
 
     @property
@@ -127,7 +127,7 @@ class _Choice:
 
     def raw(self) -> JsonObject:
         calls: JsonObject = {"tool_calls": [call.whole() for call in self._calls]}
-        message = self._message.joined() | (calls if self._calls else {})
+        message = self._message.join() | (calls if self._calls else {})
         return {**self._fields, "message": message}
 
     def _call(self, entry: JsonObject) -> None:
@@ -138,7 +138,7 @@ class _Choice:
         latest = self._latest.get(place)
         if call is None and latest and latest.goes_on_with(entry, numbered=place is not None):
             call = latest
-        if call is None and len(self._calls) == MOST_CALLS:
+        if call is None and len(self._calls) == MAX_CALLS_PER_REPLY:
             self.overfull = True
             return
         if call is None:
@@ -159,7 +159,7 @@ class _Call:
         self._entry.add({name: entry[name] for name in entry if name != "index"})
 
     def whole(self) -> JsonObject:
-        return self._entry.joined()
+        return self._entry.join()
 
     def goes_on_with(self, entry: JsonObject, *, numbered: bool) -> bool:
         """Whether a piece is more of this call; servers differ in how they tell calls apart."""

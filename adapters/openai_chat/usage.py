@@ -8,7 +8,7 @@ from holdfast.adapters import pricing
 from holdfast.adapters.openai_chat.servers import Target
 from holdfast.adapters.wire import as_list, as_object, as_text
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.usage import UNKNOWN, CallUsage, counted
+from holdfast.contracts.usage import UNKNOWN_USAGE, CallUsage, parse_counter
 
 _NEEDED = ("prompt_tokens", "completion_tokens")
 _CACHED = ("cached_tokens", "num_cached_tokens", "prompt_cache_hit_tokens")
@@ -22,28 +22,28 @@ def usage(raw: JsonObject, target: Target) -> CallUsage:
     native = {**completion, **prompt, **_counters(counts)}
     tokens = pricing.Tokens(
         input=native.get("prompt_tokens", 0),
-        cache_read=_cached(native),
+        cache_read=_count_cache_reads(native),
         cache_write=native.get("cache_write_tokens", 0),
         output=native.get("completion_tokens", 0),
         reasoning=native.get("reasoning_tokens", 0),
     )
     model = as_text(raw.get("model")) or target.model
-    used = pricing.priced(seller(target), model, tokens, hosted=_hosted(raw))
-    known = all(counted(counts.get(name)) is not None for name in _NEEDED)
+    used = pricing.build_usage(seller(target), model, tokens, hosted=_count_hosted_tools(raw))
+    known = all(parse_counter(counts.get(name)) is not None for name in _NEEDED)
     told = CallUsage(native={target.prefix.rstrip(":/"): native} if native else {})
-    return used + told if known else used + told + UNKNOWN
+    return used + told if known else used + told + UNKNOWN_USAGE
 
 
-def _cached(native: Mapping[str, int]) -> int:
+def _count_cache_reads(native: Mapping[str, int]) -> int:
     """Return how many tokens were read from a cache, by whichever name."""
     return next(filter(None, map(native.get, _CACHED)), 0)
 
 
-def _hosted(raw: JsonObject) -> pricing.Hosted:
+def _count_hosted_tools(raw: JsonObject) -> pricing.HostedToolUse:
     """Count the tools that the server ran itself: what they cost is in no list."""
     first = next(iter(as_list(raw.get("choices"))), None)
     message = as_object(as_object(first).get("message"))
-    return pricing.Hosted(unpriced=len(as_list(message.get("executed_tools"))))
+    return pricing.HostedToolUse(unpriced=len(as_list(message.get("executed_tools"))))
 
 
 def seller(target: Target) -> str:
@@ -61,5 +61,5 @@ def seller(target: Target) -> str:
 
 def _counters(values: Mapping[str, JsonValue]) -> dict[str, int]:
     """Return the counters that count something, under the server's own names."""
-    counters = ((name, counted(value)) for name, value in values.items())
+    counters = ((name, parse_counter(value)) for name, value in values.items())
     return {name: count for name, count in counters if count}

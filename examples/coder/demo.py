@@ -13,7 +13,7 @@ from examples.coder.app import REPOSITORY, models
 from examples.coder.story import SCRIPTED, Chapter, chapters, logged_key
 from holdfast import histories
 from holdfast.connection import connect
-from holdfast.contracts.visible import visible
+from holdfast.contracts.visible import escape_invisible
 from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Trace
@@ -59,7 +59,7 @@ async def _trace(run: str) -> Trace:
 
 def _show(chapter: Chapter) -> None:
     for number, line in enumerate(chapter.text.splitlines()):
-        whole = f"  {'' if number else chapter.kind:<13} {visible(line)}"
+        whole = f"  {'' if number else chapter.kind:<13} {escape_invisible(line)}"
         print(textwrap.fill(whole, WIDTH, subsequent_indent=" " * 16, replace_whitespace=False))
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from examples.coder.app import REPOSITORY
 from examples.coder.script import Ran
 from holdfast.contracts.tools import ToolCall, ToolFailure, ToolSuccess
-from holdfast.trace.background_tasks import GuardrailRun, Work
+from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.values import AuditLine, Call, Entry, Trace, Turn
 
 Kind: TypeAlias = Literal[
@@ -65,13 +65,13 @@ def logged_key(trace: Trace) -> str:
 def _own(entry: Entry | None) -> Iterator[Chapter]:
     """Tell what the run did without its model."""
     match entry:
-        case Work(kind="command", result=ToolSuccess(data=data)):
+        case BackgroundTask(kind="command", result=ToolSuccess(data=data)):
             ran = Ran.model_validate(data)
             said = ran.stdout.strip().splitlines()[-2 if ran.exit_code else -1 :]
             yield Chapter("check failed" if ran.exit_code else "check passed", "\n".join(said))
-        case Work(kind="command", result=ToolFailure(reason=reason)):
+        case BackgroundTask(kind="command", result=ToolFailure(reason=reason)):
             yield Chapter("check failed", reason)
-        case Work(name="restore_workspace", failed=False):
+        case BackgroundTask(name="restore_workspace", failed=False):
             yield Chapter("went back", entry.came_to)
         case GuardrailRun():
             for verdict in entry.verdicts:

@@ -12,7 +12,7 @@ from pydantic import AllowInfNan
 
 from holdfast.contracts.errors import AppError, HoldfastError
 from holdfast.contracts.guardrails import GuardrailResult, Subject
-from holdfast.guardrails.builtin.making import BuiltinOptions, builtin, made
+from holdfast.guardrails.builtin.making import BuiltinOptions, build_guardrail, builtin
 from holdfast.guardrails.definition import (
     Guardrail,
     GuardrailContext,
@@ -22,7 +22,7 @@ from holdfast.guardrails.definition import (
 )
 from holdfast.guardrails.detectors import resource_claims
 
-CONNECT = 3.0
+CONNECT_TIMEOUT_SECONDS = 3.0
 """Seconds; a host that takes longer to answer isn't there."""
 
 _NO_CALL = "only a call needs anything"
@@ -48,11 +48,11 @@ def dependency_check(
         raise AppError(
             "guardrail 'dependency_check': it checks nothing; name commands, modules or hosts"
         )
-    look = _Dependencies(commands, modules, tuple(map(_address, hosts)))
-    return made("dependency_check", "pre_execution", look, wishes, tools=tools)
+    look = _Dependencies(commands, modules, tuple(map(_parse_address, hosts)))
+    return build_guardrail("dependency_check", "pre_execution", look, wishes, tools=tools)
 
 
-def _address(host: str) -> tuple[str, int]:
+def _parse_address(host: str) -> tuple[str, int]:
     name, colon, port = host.rpartition(":")
     if not colon or host.endswith("]"):
         return host.strip("[]"), _HTTPS
@@ -72,10 +72,10 @@ class _Dependencies:
     async def __call__(self, subject: Subject, _: GuardrailContext) -> GuardrailResult:
         if subject.kind != "call":
             return not_applicable(_NO_CALL)
-        reached = await asyncio.gather(*(_answers(*host) for host in self.hosts))
+        reached = await asyncio.gather(*(_can_connect(*host) for host in self.hosts))
         missing = [
             *(f"command {name!r}" for name in self.commands if shutil.which(name) is None),
-            *(f"module {name!r}" for name in self.modules if not _is_installed(name)),
+            *(f"module {name!r}" for name in self.modules if not _has_module(name)),
             *(
                 f"host '{name}:{port}'"
                 for (name, port), there in zip(self.hosts, reached, strict=True)
@@ -85,14 +85,14 @@ class _Dependencies:
         return tripped(f"missing: {', '.join(missing)}") if missing else passed()
 
 
-def _is_installed(module: str) -> bool:
+def _has_module(module: str) -> bool:
     """Whether a module is there, by its first name: looking for a part would import the whole."""
     return importlib.util.find_spec(module.partition(".")[0]) is not None
 
 
-async def _answers(host: str, port: int) -> bool:
+async def _can_connect(host: str, port: int) -> bool:
     try:
-        async with asyncio.timeout(CONNECT):
+        async with asyncio.timeout(CONNECT_TIMEOUT_SECONDS):
             _, writer = await asyncio.open_connection(host, port)
     except OSError:  # TimeoutError is one
         return False
@@ -109,7 +109,9 @@ def conflict_detection(
 
     The resource is the value of an *argument*; a run holds it from then on until it ends.
     """
-    found = made("conflict_detection", "pre_execution", _Conflict(argument), wishes, tools=tools)
+    found = build_guardrail(
+        "conflict_detection", "pre_execution", _Conflict(argument), wishes, tools=tools
+    )
     return replace(found, spec=found.spec.model_copy(update={"holds": argument}))
 
 
@@ -122,7 +124,7 @@ class _Conflict:
     async def __call__(self, subject: Subject, ctx: GuardrailContext) -> GuardrailResult:
         if subject.kind != "call":
             return not_applicable(_NO_CALL)
-        name = resource_claims.resource(self.argument, subject.data)
+        name = resource_claims.name_resource(self.argument, subject.data)
         if name is None:
             return not_applicable(f"the call has no argument {self.argument!r}")
         others = await ctx.holders(name)
@@ -147,7 +149,7 @@ def cost_estimation(
     *estimate* says what a call costs, in US dollars. None may cost more than *per_call*.
     """
     look = _Cost(estimate, per_call)
-    return made("cost_estimation", "pre_execution", look, wishes, tools=tools)
+    return build_guardrail("cost_estimation", "pre_execution", look, wishes, tools=tools)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from ruff import find_ruff_bin  # pyright: ignore[reportMissingTypeStubs] -- its
 
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.guardrails import GuardrailResult, Subject
-from holdfast.guardrails.builtin.making import BuiltinOptions, builtin, made
+from holdfast.guardrails.builtin.making import BuiltinOptions, build_guardrail, builtin
 from holdfast.guardrails.definition import (
     Guardrail,
     GuardrailContext,
@@ -18,7 +18,7 @@ from holdfast.guardrails.definition import (
     passed,
     tripped,
 )
-from holdfast.guardrails.detectors.code_blocks import Block, blocks
+from holdfast.guardrails.detectors.code_blocks import Block, find_blocks
 
 CRITICAL = (
     *("S102", "S307"),  # exec, eval
@@ -30,13 +30,13 @@ CRITICAL = (
 """Rules of Ruff that are critical unless told otherwise, beside what is no Python at all."""
 
 _MINOR = ("E4", "E7", "F")
-_NO_PYTHON = "invalid-syntax"
+_SYNTAX_ERROR = "invalid-syntax"
 _PYTHON = frozenset({"python", "py", "python3", "py3"})
-_MOST_BLOCKS = 50
-_MOST_NAMED = 20
+_MAX_BLOCKS = 50
+_MAX_NAMED_FINDINGS = 20
 
 
-class _Place(BaseModel):
+class _Location(BaseModel):
     row: int
 
 
@@ -45,11 +45,11 @@ class _Finding(BaseModel):
 
     code: str | None
     message: str
-    location: _Place
+    location: _Location
 
     @property
     def rule(self) -> str:
-        return self.code or _NO_PYTHON
+        return self.code or _SYNTAX_ERROR
 
 
 _FINDINGS = TypeAdapter(list[_Finding])
@@ -65,7 +65,7 @@ def static_analysis(
     Code that says `noqa` is looked at all the same. Other findings pass and are named. A block
     without a language counts where it can be read as Python.
     """
-    return made("static_analysis", "output", _Analysis(tuple(critical)), wishes)
+    return build_guardrail("static_analysis", "output", _Analysis(tuple(critical)), wishes)
 
 
 @dataclass(frozen=True)
@@ -75,26 +75,26 @@ class _Analysis:
     critical: tuple[str, ...]
 
     async def __call__(self, subject: Subject, _: GuardrailContext) -> GuardrailResult:
-        found = await asyncio.to_thread(lambda: [*blocks(subject.text)])
+        found = await asyncio.to_thread(lambda: [*find_blocks(subject.text)])
         code = [block for block in found if not block.language or block.language in _PYTHON]
-        if len(code) > _MOST_BLOCKS:
+        if len(code) > _MAX_BLOCKS:
             return tripped(
-                f"it has {len(code)} blocks of code, more than are looked at ({_MOST_BLOCKS})",
-                f"show at most {_MOST_BLOCKS} blocks of code",
+                f"it has {len(code)} blocks of code, more than are looked at ({_MAX_BLOCKS})",
+                f"show at most {_MAX_BLOCKS} blocks of code",
             )
         findings = [await self._findings(block) for block in code]
         if all(each is None for each in findings):
             return not_applicable("there is no Python in it")
-        return self._judged([finding for each in findings for finding in each or ()])
+        return self._judge_findings([finding for each in findings for finding in each or ()])
 
     async def _findings(self, block: Block) -> list[_Finding] | None:
         """Return what Ruff finds in a block; null for one that may well be something else."""
-        findings = await _ruff(block.content, (*_MINOR, *self.critical))
-        if not block.language and any(each.rule == _NO_PYTHON for each in findings):
+        findings = await _run_ruff(block.content, (*_MINOR, *self.critical))
+        if not block.language and any(each.rule == _SYNTAX_ERROR for each in findings):
             return None
         return findings
 
-    def _judged(self, findings: Sequence[_Finding]) -> GuardrailResult:
+    def _judge_findings(self, findings: Sequence[_Finding]) -> GuardrailResult:
         severe = [each for each in findings if self._is_critical(each)]
         if not severe:
             minor = ", ".join(sorted({each.rule for each in findings}))
@@ -104,15 +104,15 @@ class _Analysis:
             f"the code has critical flaws: {rules}",
             *(
                 f"{each.rule} in line {each.location.row}: {each.message}"
-                for each in severe[:_MOST_NAMED]
+                for each in severe[:_MAX_NAMED_FINDINGS]
             ),
         )
 
     def _is_critical(self, finding: _Finding) -> bool:
-        return finding.rule == _NO_PYTHON or finding.rule.startswith(self.critical)
+        return finding.rule == _SYNTAX_ERROR or finding.rule.startswith(self.critical)
 
 
-async def _ruff(code: str, rules: Sequence[str]) -> list[_Finding]:
+async def _run_ruff(code: str, rules: Sequence[str]) -> list[_Finding]:
     """Have Ruff look at code by these rules and nothing else; nothing is written, nothing run."""
     process = await asyncio.create_subprocess_exec(
         find_ruff_bin(),

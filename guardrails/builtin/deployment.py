@@ -9,7 +9,7 @@ import httpx
 
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.guardrails import GuardrailResult, Subject
-from holdfast.guardrails.builtin.making import BuiltinOptions, builtin, made
+from holdfast.guardrails.builtin.making import BuiltinOptions, build_guardrail, builtin
 from holdfast.guardrails.definition import (
     Guardrail,
     GuardrailContext,
@@ -20,7 +20,7 @@ from holdfast.guardrails.definition import (
 
 Probe: TypeAlias = Callable[[], Awaitable[bool]]
 
-ANSWER_WITHIN = 10.0
+PROBE_TIMEOUT_SECONDS = 10.0
 """Seconds."""
 
 
@@ -44,7 +44,7 @@ def deployment_safety(
         )
     if isinstance(probe, str) and urlsplit(probe).scheme not in ("http", "https"):
         raise AppError(f"guardrail 'deployment_safety': {probe!r} is no address of http or https")
-    return made("deployment_safety", layer, _Health(probe), wishes, tools=tools)
+    return build_guardrail("deployment_safety", layer, _Health(probe), wishes, tools=tools)
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,14 @@ class _Health:
         if subject.kind not in ("call", "done", "answer"):
             return not_applicable("nothing is deployed here")
         if isinstance(self.probe, str):
-            return await _asked(self.probe)
+            return await _probe_address(self.probe)
         return passed() if await self.probe() else tripped("the health check fails")
 
 
-async def _asked(address: str) -> GuardrailResult:
+async def _probe_address(address: str) -> GuardrailResult:
     parts = urlsplit(address)
     place = f"{parts.hostname}{parts.path}"
-    async with httpx.AsyncClient(timeout=ANSWER_WITHIN) as client:
+    async with httpx.AsyncClient(timeout=PROBE_TIMEOUT_SECONDS) as client:
         try:
             answer = await client.get(address)
         except httpx.HTTPError as error:

@@ -7,21 +7,21 @@ from holdfast.contracts.errors import AppError
 from holdfast.contracts.guardrails import GuardrailSpec, Layer
 from holdfast.contracts.patterns import Pattern
 from holdfast.guardrails.builtin.making import BuiltinOptions, builtin
-from holdfast.guardrails.definition import Guardrail, Terms, specified
-from holdfast.tools.builtin.commands import LONGEST_RUN
+from holdfast.guardrails.definition import Guardrail, GuardrailOptions, build_spec
+from holdfast.tools.builtin.commands import MAX_RUN_SECONDS
 
-Last = Literal["output", "post_action"]
+AnswerLayer = Literal["output", "post_action"]
 
 _NOT_IN_NAMES = Pattern("[^a-z0-9]+")
 
-JUDGED_WITHIN = 600.0
+JUDGE_TIMEOUT_SECONDS = 600.0
 """Seconds."""
 
 
 @builtin
 def tests_pass(
     command: tuple[str, ...] = ("pytest", "-q"),  # noqa: PT028 -- it is no test
-    layer: Last = "post_action",  # noqa: PT028
+    layer: AnswerLayer = "post_action",  # noqa: PT028
     *,
     tools: tuple[str, ...] = (),  # noqa: PT028
     **wishes: Unpack[BuiltinOptions],
@@ -34,7 +34,7 @@ def tests_pass(
     """
     if not command or not all(command):
         raise AppError("guardrail 'test_validation': give a command: ('pytest', '-q')")
-    spec = _run("test_validation", layer, wishes, tools)
+    spec = _build_command_spec("test_validation", layer, wishes, tools)
     return Guardrail(spec.model_copy(update={"command": tuple(command)}))
 
 
@@ -45,11 +45,11 @@ tests_pass.__test__ = False  # pyright: ignore[reportFunctionMemberAccess] -- py
 @builtin
 def project_passes(
     commands: Literal["build", "test"] = "test",
-    layer: Last = "post_action",
+    layer: AnswerLayer = "post_action",
     **wishes: Unpack[BuiltinOptions],
 ) -> Guardrail:
     """Trip unless the commands end well that the project's own words name (AGENTS.md)."""
-    spec = _run(f"project_{commands}", layer, wishes)
+    spec = _build_command_spec(f"project_{commands}", layer, wishes)
     return Guardrail(spec.model_copy(update={"project_commands": commands}))
 
 
@@ -64,7 +64,7 @@ def review_approval(
     if count < 1:
         raise AppError("guardrail 'review_approval': count is 1 or more")
     review = Requirement(groups=tuple(groups), count=count, strength=strength)
-    spec = _spec("review_approval", "post_action", wishes)
+    spec = _build_spec("review_approval", "post_action", wishes)
     return Guardrail(spec.model_copy(update={"review": review}))
 
 
@@ -74,20 +74,22 @@ def judged_by(agent: str, layer: Layer = "output", **wishes: Unpack[BuiltinOptio
     if not agent.strip():
         raise AppError("guardrail 'judged_by': name the agent that judges")
     name = f"judged_by_{_NOT_IN_NAMES.sub('_', agent.lower()).strip('_')}"[:64]
-    spec = _spec(name, layer, wishes, timeout=JUDGED_WITHIN)
+    spec = _build_spec(name, layer, wishes, timeout=JUDGE_TIMEOUT_SECONDS)
     return Guardrail(spec.model_copy(update={"agent": agent}))
 
 
-def _run(
+def _build_command_spec(
     name: str, layer: Layer, wishes: BuiltinOptions, tools: tuple[str, ...] = ()
 ) -> GuardrailSpec:
-    spec = _spec(name, layer, wishes, tools=tools, timeout=LONGEST_RUN)
-    if spec.timeout > LONGEST_RUN:
-        raise AppError(f"guardrail {spec.name!r}: a command may run for {LONGEST_RUN:g} s at most")
+    spec = _build_spec(name, layer, wishes, tools=tools, timeout=MAX_RUN_SECONDS)
+    if spec.timeout > MAX_RUN_SECONDS:
+        raise AppError(
+            f"guardrail {spec.name!r}: a command may run for {MAX_RUN_SECONDS:g} s at most"
+        )
     return spec
 
 
-def _spec(
-    name: str, layer: Layer, wishes: BuiltinOptions, **terms: Unpack[Terms]
+def _build_spec(
+    name: str, layer: Layer, wishes: BuiltinOptions, **terms: Unpack[GuardrailOptions]
 ) -> GuardrailSpec:
-    return specified(wishes.get("name", name), layer, {**terms, **wishes})
+    return build_spec(wishes.get("name", name), layer, {**terms, **wishes})

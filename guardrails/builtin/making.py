@@ -9,14 +9,20 @@ from typing import ParamSpec, TypedDict, TypeVar, Unpack, cast, get_args, get_ty
 from pydantic import FiniteFloat
 
 from holdfast.contracts.errors import AppError
-from holdfast.contracts.guardrails import Layer, Mode, OnTrip, Watched
-from holdfast.guardrails.definition import Guardrail, GuardrailFunction, Terms, settled, specified
+from holdfast.contracts.guardrails import Layer, Mode, OnTrip, WatchTarget
+from holdfast.guardrails.definition import (
+    Guardrail,
+    GuardrailFunction,
+    GuardrailOptions,
+    build_spec,
+    validate_settings,
+)
 
-LARGE = 100_000
+MAX_INLINE_CHARS = 100_000
 """Characters; looking at so many takes too long for the loop that all runs share."""
 
-Found = TypeVar("Found")
-Told = ParamSpec("Told")
+Detection = TypeVar("Detection")
+FactoryParams = ParamSpec("FactoryParams")
 
 
 class BuiltinOptions(TypedDict, total=False):
@@ -31,11 +37,11 @@ class InputOptions(BuiltinOptions, total=False):
     """What those of layer "input" may be told beside that."""
 
     mode: Mode
-    watches: tuple[Watched, ...]
+    watches: tuple[WatchTarget, ...]
     local: bool
 
 
-def builtin(make: Callable[Told, Guardrail]) -> Callable[Told, Guardrail]:
+def builtin(make: Callable[FactoryParams, Guardrail]) -> Callable[FactoryParams, Guardrail]:
     """Have what makes a guardrail refuse, on one line, what its signature doesn't allow."""
     name = make.__name__
     signature = inspect.signature(make)
@@ -45,32 +51,32 @@ def builtin(make: Callable[Told, Guardrail]) -> Callable[Told, Guardrail]:
     known |= get_type_hints(wishes, include_extras=True)
 
     @wraps(make)
-    def checked(*args: Told.args, **kwargs: Told.kwargs) -> Guardrail:
+    def wrapper(*args: FactoryParams.args, **kwargs: FactoryParams.kwargs) -> Guardrail:
         try:
             given = signature.bind(*args, **kwargs).arguments
         except TypeError as error:
             raise AppError(f"guardrail {name!r}: {error}") from None
-        told = settled(name, {**given.pop("wishes", {}), **given}, known)
+        told = validate_settings(name, {**given.pop("wishes", {}), **given}, known)
         # Everything goes by its name, which a ParamSpec can't say.
         return cast("Callable[..., Guardrail]", make)(**told)
 
-    return checked
+    return wrapper
 
 
-def made(
+def build_guardrail(
     name: str,
     layer: Layer,
     function: GuardrailFunction,
     wishes: BuiltinOptions | InputOptions,
-    **terms: Unpack[Terms],
+    **terms: Unpack[GuardrailOptions],
 ) -> Guardrail:
     """Make a built-in guardrail: *terms* are its own, *wishes* replace them."""
-    own = cast("Terms", {**terms, **wishes})  # what it is told beside Terms is its name
-    return Guardrail(specified(wishes.get("name", name), layer, own), function)
+    own = cast("GuardrailOptions", {**terms, **wishes})  # what it is told beside Terms is its name
+    return Guardrail(build_spec(wishes.get("name", name), layer, own), function)
 
 
-async def looked(text: str, look: Callable[[str], Found]) -> Found:
+async def run_detector(text: str, look: Callable[[str], Detection]) -> Detection:
     """Look at a text; at a long one beside the loop."""
-    if len(text) > LARGE:
+    if len(text) > MAX_INLINE_CHARS:
         return await asyncio.to_thread(look, text)
     return look(text)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
 
-from holdfast.contracts.bounds import clipped
+from holdfast.contracts.bounds import clip_chars
 from holdfast.contracts.guardrails import GuardrailResult, Subject
-from holdfast.guardrails.builtin.making import InputOptions, builtin, made
+from holdfast.guardrails.builtin.making import InputOptions, build_guardrail, builtin
 from holdfast.guardrails.definition import (
     Guardrail,
     GuardrailContext,
@@ -16,9 +16,9 @@ from holdfast.guardrails.definition import (
     passed,
     tripped,
 )
-from holdfast.guardrails.detectors.scope import leads_out, paths
+from holdfast.guardrails.detectors.scope import find_paths, leads_out
 
-_LONGEST_QUOTE = 200
+_MAX_QUOTE_CHARS = 200
 
 
 @builtin
@@ -31,7 +31,9 @@ def scope_validation(
     Paths under one of *allow* may be named too, for example "/api" where a task speaks of routes.
     """
     folders = tuple(os.path.abspath(folder) for folder in (root, *allow))  # noqa: PTH100 -- resolve() follows links, and a task may name either end
-    return made("scope_validation", "input", _Scope(folders), wishes, watches=("goal", "words"))
+    return build_guardrail(
+        "scope_validation", "input", _Scope(folders), wishes, watches=("goal", "words")
+    )
 
 
 @dataclass(frozen=True)
@@ -43,24 +45,24 @@ class _Scope:
     async def __call__(self, subject: Subject, _: GuardrailContext) -> GuardrailResult:
         if subject.kind not in ("goal", "words"):
             return not_applicable("only what people say is a task")
-        outside = await asyncio.to_thread(self._outside, subject.text)
+        outside = await asyncio.to_thread(self._find_outside, subject.text)
         if outside is None:
             return passed()
         return tripped(
-            f"{clipped(outside, _LONGEST_QUOTE)!r} leads outside the project",
+            f"{clip_chars(outside, _MAX_QUOTE_CHARS)!r} leads outside the project",
             "name only paths inside the project",
         )
 
-    def _outside(self, text: str) -> str | None:
-        for path in dict.fromkeys(paths(text)):
+    def _find_outside(self, text: str) -> str | None:
+        for path in dict.fromkeys(find_paths(text)):
             # Only the project is what a path without a beginning is taken from.
             folders = self.folders if path.startswith("/") else self.folders[:1]
-            if all(_leaves(path, folder) for folder in folders):
+            if all(_leads_outside(path, folder) for folder in folders):
                 return path
         return None
 
 
-def _leaves(path: str, folder: str) -> bool:
+def _leads_outside(path: str, folder: str) -> bool:
     """Whether a path leads out of a folder, by its words or by the links on its way."""
     real = os.path.realpath(folder)
     if leads_out(path, folder) and leads_out(path, real):

@@ -10,10 +10,10 @@ from pydantic import InstanceOf, JsonValue
 from pydantic_core import from_json
 
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.bounds import clipped
+from holdfast.contracts.bounds import clip_chars
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.guardrails import GuardrailResult, Subject
-from holdfast.guardrails.builtin.making import BuiltinOptions, builtin, made
+from holdfast.guardrails.builtin.making import BuiltinOptions, build_guardrail, builtin
 from holdfast.guardrails.definition import (
     Guardrail,
     GuardrailContext,
@@ -21,12 +21,16 @@ from holdfast.guardrails.definition import (
     passed,
     tripped,
 )
-from holdfast.guardrails.detectors.code_blocks import blocks
-from holdfast.guardrails.detectors.openapi import Component, component_schema, outside_references
+from holdfast.guardrails.detectors.code_blocks import find_blocks
+from holdfast.guardrails.detectors.openapi import (
+    Component,
+    build_component_schema,
+    find_outside_references,
+)
 from holdfast.tools.readings import flaws
 
-_MOST_OBJECTIONS = 10
-_LONGEST_OBJECTION = 300
+_MAX_OBJECTIONS = 10
+_MAX_OBJECTION_CHARS = 300
 _LINEAR = jsonschema_rs.RegexOptions()
 
 Document: TypeAlias = InstanceOf[JsonObject]
@@ -48,8 +52,8 @@ def spec_compliance(
     AppError where that can't be used; whatever it refers to must be inside of it.
     """
     name = wishes.get("name", "spec_compliance")
-    shape = _shape(name, schema, openapi, component)
-    outside = next(outside_references(shape.schema), None)
+    shape = _select_schema(name, schema, openapi, component)
+    outside = next(find_outside_references(shape.schema), None)
     if outside is not None:
         raise AppError(
             f"guardrail {name!r}: {outside!r} is outside of the document; put it inside"
@@ -60,15 +64,15 @@ def spec_compliance(
     except (ValueError, jsonschema_rs.ReferencingError) as error:
         line = " ".join(str(error).split())
         raise AppError(f"guardrail {name!r}: its schema can't be used: {line}") from None
-    return made("spec_compliance", "output", look, wishes)
+    return build_guardrail("spec_compliance", "output", look, wishes)
 
 
-def _shape(
+def _select_schema(
     name: str, schema: JsonObject | None, openapi: JsonObject | None, component: str | None
 ) -> Component:
     if openapi is not None and component is not None and schema is None:
         try:
-            return component_schema(openapi, component)
+            return build_component_schema(openapi, component)
         except AppError as error:
             raise AppError(f"guardrail {name!r}: {error}") from None
     if schema is not None and openapi is None and component is None:
@@ -96,26 +100,26 @@ class _Shape:
         if subject.kind != "answer":
             return not_applicable("only an answer has the shape of one")
         try:
-            value = _value(subject)
+            value = _parse_value(subject)
         except ValueError:
             return tripped("the answer is no JSON", "answer with nothing but JSON")
         found = flaws(self.validator(), self.component.schema, value)
-        objections = list(islice(found, _MOST_OBJECTIONS))
+        objections = list(islice(found, _MAX_OBJECTIONS))
         if not objections:
             return passed()
         # The model alone reads what quotes its answer.
-        rules = dict.fromkeys(clipped(flaw.rule, _LONGEST_OBJECTION) for flaw in objections)
+        rules = dict.fromkeys(clip_chars(flaw.rule, _MAX_OBJECTION_CHARS) for flaw in objections)
         return tripped(
             f"the answer doesn't fit: {'; '.join(rules)}",
-            *(clipped(flaw.said, _LONGEST_OBJECTION) for flaw in objections),
+            *(clip_chars(flaw.said, _MAX_OBJECTION_CHARS) for flaw in objections),
         )
 
 
-def _value(subject: Subject) -> JsonValue:
+def _parse_value(subject: Subject) -> JsonValue:
     """Return an answer as data; raises ValueError where it is none."""
     if subject.data is not None:
         return subject.data
-    found = [block for block in blocks(subject.text) if block.language in ("", "json")]
+    found = [block for block in find_blocks(subject.text) if block.language in ("", "json")]
     fenced = subject.text.strip().startswith(("```", "~~~")) and len(found) == 1
     value: JsonValue = from_json(found[0].content if fenced else subject.text.strip())
     # The other parser lets a number through that is larger than any.

@@ -5,7 +5,13 @@ from dataclasses import dataclass
 from typing import Unpack
 
 from holdfast.contracts.guardrails import GuardrailResult, Subject
-from holdfast.guardrails.builtin.making import BuiltinOptions, InputOptions, builtin, looked, made
+from holdfast.guardrails.builtin.making import (
+    BuiltinOptions,
+    InputOptions,
+    build_guardrail,
+    builtin,
+    run_detector,
+)
 from holdfast.guardrails.definition import (
     Guardrail,
     GuardrailContext,
@@ -14,12 +20,17 @@ from holdfast.guardrails.definition import (
     tripped,
 )
 from holdfast.guardrails.detectors.destruction import REASON, is_destructive
-from holdfast.guardrails.detectors.injection import injection
-from holdfast.guardrails.detectors.normalize import seen
-from holdfast.guardrails.detectors.personal import personal
-from holdfast.guardrails.detectors.secrets import assigned, is_documented, is_mark, is_random
-from holdfast.guardrails.detectors.subject_text import words
-from holdfast.tools.credentials import shapes_in
+from holdfast.guardrails.detectors.injection import find_injection
+from holdfast.guardrails.detectors.normalize import strip_invisible
+from holdfast.guardrails.detectors.personal import find_pii
+from holdfast.guardrails.detectors.secrets import (
+    find_assigned_secrets,
+    is_example,
+    is_placeholder,
+    is_random,
+)
+from holdfast.guardrails.detectors.subject_text import collect_text
+from holdfast.tools.credentials import find_kinds
 
 _NO_WORDS = "there are no words in it"
 
@@ -28,8 +39,8 @@ _NO_WORDS = "there are no words in it"
 def destructive_operations(**wishes: Unpack[InputOptions]) -> Guardrail:
     """Trip on a task that destroys what nobody can bring back; on_trip "ask" has people decide."""
     watches = ("goal", "words")
-    return made(
-        "destructive_operations", "input", _destructive, wishes, local=True, watches=watches
+    return build_guardrail(
+        "destructive_operations", "input", _check_destructive, wishes, local=True, watches=watches
     )
 
 
@@ -37,41 +48,45 @@ def destructive_operations(**wishes: Unpack[InputOptions]) -> Guardrail:
 def pii_detection(**wishes: Unpack[InputOptions]) -> Guardrail:
     """Trip on data about people in what people say: the reason says which kind, never which."""
     watches = ("goal", "words")
-    return made("pii_detection", "input", _personal, wishes, local=True, watches=watches)
+    return build_guardrail(
+        "pii_detection", "input", _check_personal, wishes, local=True, watches=watches
+    )
 
 
 @builtin
 def injection_detection(**wishes: Unpack[InputOptions]) -> Guardrail:
     """Trip on texts that try to steer the model, also in results of tools."""
     watches = ("goal", "words", "results")
-    return made("injection_detection", "input", _injection, wishes, local=True, watches=watches)
+    return build_guardrail(
+        "injection_detection", "input", _check_injection, wishes, local=True, watches=watches
+    )
 
 
 @builtin
 def secret_detection(allow: tuple[str, ...] = (), **wishes: Unpack[BuiltinOptions]) -> Guardrail:
     """Trip on credentials in an answer; those that documentation shows and *allow* may pass."""
-    return made("secret_detection", "output", _Secrets(allow), wishes, local=True)
+    return build_guardrail("secret_detection", "output", _Secrets(allow), wishes, local=True)
 
 
-async def _destructive(subject: Subject, _: GuardrailContext) -> GuardrailResult:
+async def _check_destructive(subject: Subject, _: GuardrailContext) -> GuardrailResult:
     if subject.kind not in ("goal", "words"):
         return not_applicable("only what people say is a task")
-    return tripped(REASON) if await looked(subject.text, is_destructive) else passed()
+    return tripped(REASON) if await run_detector(subject.text, is_destructive) else passed()
 
 
-async def _personal(subject: Subject, _: GuardrailContext) -> GuardrailResult:
-    text = words(subject)
+async def _check_personal(subject: Subject, _: GuardrailContext) -> GuardrailResult:
+    text = collect_text(subject)
     if not text.strip():
         return not_applicable(_NO_WORDS)
-    kinds = await looked(text, lambda said: sorted({found.kind for found in personal(said)}))
+    kinds = await run_detector(text, lambda said: sorted({found.kind for found in find_pii(said)}))
     return tripped(f"it holds personal data: {', '.join(kinds)}") if kinds else passed()
 
 
-async def _injection(subject: Subject, _: GuardrailContext) -> GuardrailResult:
-    text = words(subject)
+async def _check_injection(subject: Subject, _: GuardrailContext) -> GuardrailResult:
+    text = collect_text(subject)
     if not text.strip():
         return not_applicable(_NO_WORDS)
-    found = await looked(text, injection)
+    found = await run_detector(text, find_injection)
     if found is None:
         return passed()
     source = f"a result of {subject.tool}" if subject.tool else f"the {_SOURCES[subject.kind]}"
@@ -87,11 +102,13 @@ _SOURCES = {
     "answer": "answer",
 }
 
-_TELLING = frozenset({"private key", "password", "authorization", "bearer token", "secret value"})
+_MASKED_KINDS = frozenset(
+    {"private key", "password", "authorization", "bearer token", "secret value"}
+)
 """Kinds that don't begin with letters which all of them have: nothing of them is shown."""
 
-_SHOWN = 4
-_LEAST_MASKED = 16
+_SHOWN_CHARS = 4
+_MIN_CHARS_TO_SHOW = 16
 
 
 @dataclass(frozen=True)
@@ -101,10 +118,12 @@ class _Secrets:
     allow: tuple[str, ...]
 
     async def __call__(self, subject: Subject, _: GuardrailContext) -> GuardrailResult:
-        text = words(subject)
+        text = collect_text(subject)
         if not text.strip():
             return not_applicable(_NO_WORDS)
-        found = await looked(text, lambda said: sorted(set(self._named(said))))
+        found = await run_detector(
+            text, lambda said: sorted(set(self._describe_credentials(said)))
+        )
         if not found:
             return passed()
         return tripped(
@@ -112,23 +131,23 @@ class _Secrets:
             "leave credentials out: say where they are kept, or use a mark like <API_KEY>",
         )
 
-    def _named(self, text: str) -> Iterator[str]:
+    def _describe_credentials(self, text: str) -> Iterator[str]:
         """Yield a name for each credential, with its beginning where that says nothing."""
-        for kind, value in _credentials(text):
+        for kind, value in _find_credentials(text):
             if value in self.allow:
                 continue
-            shown = kind not in _TELLING and len(value) >= _LEAST_MASKED
-            yield f"{kind} {value[:_SHOWN]}…" if shown else kind
+            shown = kind not in _MASKED_KINDS and len(value) >= _MIN_CHARS_TO_SHOW
+            yield f"{kind} {value[:_SHOWN_CHARS]}…" if shown else kind
 
 
-def _credentials(said: str) -> Iterator[tuple[str, str]]:
-    text = seen(said)
-    for shape in shapes_in(text):
+def _find_credentials(said: str) -> Iterator[tuple[str, str]]:
+    text = strip_invisible(said)
+    for shape in find_kinds(text):
         for start, end, kind in shape.find(text):
             value = text[start:end]
             if not _is_harmless(kind, value):
                 yield kind, value
-    for value in assigned(text):
+    for value in find_assigned_secrets(text):
         yield "secret value", value
 
 
@@ -136,5 +155,5 @@ def _is_harmless(kind: str, value: str) -> bool:
     if kind == "private key":
         return "..." in value
     if kind == "authorization":
-        return is_mark(value) or not is_random(value)
-    return is_mark(value) if kind in _TELLING else is_documented(value)
+        return is_placeholder(value) or not is_random(value)
+    return is_placeholder(value) if kind in _MASKED_KINDS else is_example(value)

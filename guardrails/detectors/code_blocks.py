@@ -15,7 +15,7 @@ class Block(NamedTuple):
     content: str
 
 
-def blocks(text: str) -> Iterator[Block]:
+def find_blocks(text: str) -> Iterator[Block]:
     """Find the blocks of code, fenced and indented, also in lists and quotations."""
     for token in _MARKDOWN.parse(text):
         if token.type in ("fence", "code_block"):

@@ -1,7 +1,7 @@
 """Words for what can't be undone: a task that has them waits for a person, or ends."""
 
-from holdfast.contracts.patterns import Pattern, encoded
-from holdfast.guardrails.detectors.normalize import plain
+from holdfast.contracts.patterns import Pattern, encode_text
+from holdfast.guardrails.detectors.normalize import fold_confusables
 
 REASON = "requires human approval"
 
@@ -72,4 +72,4 @@ _PATTERN = Pattern("|".join(f"(?:{form})" for form in _FORMS))
 
 def is_destructive(text: str) -> bool:
     """Whether a task names an operation that destroys what nobody can bring back."""
-    return _PATTERN.found_in(encoded(plain(text)))
+    return _PATTERN.found_in(encode_text(fold_confusables(text)))

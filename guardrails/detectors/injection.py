@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from string import ascii_letters, hexdigits
 from typing import NamedTuple
 
-from holdfast.contracts.patterns import Pattern, encoded
-from holdfast.guardrails.detectors.normalize import plain, seen
+from holdfast.contracts.patterns import Pattern, encode_text
+from holdfast.guardrails.detectors.normalize import fold_confusables, strip_invisible
 
-MOST_PIECES = 50
-LONGEST_PIECE = 20_000
+MAX_BASE64_PIECES = 50
+MAX_BASE64_PIECE_CHARS = 20_000
 """Characters of base64 that are looked into, of so many pieces of a text."""
 
-_FEWEST_PRINTABLE = 0.9
+_MIN_PRINTABLE_RATIO = 0.9
 
 _OLD = (
     r"(?:previous|prior|above|earlier|preceding|foregoing|existing|original|initial|former|past"
@@ -81,12 +81,12 @@ class _Family(NamedTuple):
     pattern: Pattern
 
 
-def _family(name: str, *forms: str) -> _Family:
+def _build_family(name: str, *forms: str) -> _Family:
     return _Family(name, Pattern("|".join(f"(?:{form})" for form in forms)))
 
 
 _FAMILIES: tuple[_Family, ...] = (
-    _family(
+    _build_family(
         "it overrides instructions",
         rf"\b{_IGNORE}\s+{_FILL}(?:{_OLD}\s+(?:and\s+\w+\s+)?){{1,3}}(?:\w+\s+)?{_RULES}\b",
         rf"\b{_IGNORE}\s+{_FILL}{_RULES}\s+{_BEFORE}\b",
@@ -96,7 +96,7 @@ _FAMILIES: tuple[_Family, ...] = (
         r"\s+(?:is|are)\b",
         r"\bfrom\s+now\s+on,?\s+you\s+(?:are|will|must|shall|only)\b",
     ),
-    _family(
+    _build_family(
         "it plays the system's part",
         r"<\|(?:im_start|im_end|system|start_header_id|endoftext|begin_of_text)\|?>?",
         r"\[/?inst\]|<</?sys>>|</?(?:system|system_prompt|system-message)>",
@@ -105,7 +105,7 @@ _FAMILIES: tuple[_Family, ...] = (
         r"\b(?:this|the\s+following)\s+is\s+(?:a\s+message\s+from\s+)?(?:the\s+|your\s+)?"
         r"(?:system|developers?|openai|anthropic)\s+(?:prompt|message|speaking|team)\b",
     ),
-    _family(
+    _build_family(
         "it takes the limits off",
         r"\byou\s+are\s+now\s+(?:\w+\s+){0,3}?(?:dan|jailbroken|unrestricted|uncensored|unfiltered"
         r"|unbound|free\s+(?:from|of)|in\s+(?:developer|debug|god|admin|maintenance)\s+mode)\b",
@@ -114,7 +114,7 @@ _FAMILIES: tuple[_Family, ...] = (
         r"\b(?:pretend|act|behave|respond|imagine|roleplay)\s+(?:\w+\s+){0,3}?"
         rf"(?:have|had|without|are)\s+(?:no|any|free\s+of)?\s*(?:\w+\s+)?{_NO_LIMITS}\b",
     ),
-    _family(
+    _build_family(
         "it asks for hidden instructions",
         rf"\b{_SHOW}your\s+(?:\w+\s+){{0,3}}?{_HIDDEN}\b",
         r"\b(?:reveal|leak|dump|disclose|recite|exfiltrate)\s+(?:me\s+|us\s+)?(?:the\s+|its\s+)"
@@ -122,7 +122,7 @@ _FAMILIES: tuple[_Family, ...] = (
         r"\brepeat\s+(?:back\s+)?(?:everything|all|the\s+(?:text|words|content|prompt"
         r"|instructions))\s+(?:\w+\s+){0,2}?above\b",
     ),
-    _family(
+    _build_family(
         "it carries data out",
         rf"\b{_SEND}\s+(?:\w+\s+){{0,4}}?{_SECRETS}(?:\W+\w+){{0,4}}?\W+(?:to|at|in|into|via|as)\W"
         rf"[^\n]{{0,40}}?{_OUTSIDE}",
@@ -138,74 +138,74 @@ _FAMILIES: tuple[_Family, ...] = (
 _BASE64 = Pattern(r"[A-Za-z0-9+/_\-]{24,}={0,2}")
 _HEXADECIMAL = frozenset(hexdigits)
 _LETTERS = {"n": "\n", "r": "\n", "t": " ", "b": "", "f": " ", "\n": "\\\n"}
-_LONGEST_TAG = 300
+_MAX_TAG_CHARS = 300
 
 
-def injection(text: str) -> str | None:
+def find_injection(text: str) -> str | None:
     """
     Say how a text tries to steer the model; null when it doesn't.
 
     What is looked at: the text as it is meant, without its escapes and marks of HTML, and what
     its pieces of base64 say, twice within each other.
     """
-    for place, view in _views(text):
-        content = encoded(plain(view))
+    for place, view in _decode_views(text):
+        content = encode_text(fold_confusables(view))
         for name, pattern in _FAMILIES:
             if pattern.found_in(content):
                 return f"{name}{place}"
     return None
 
 
-def _views(text: str) -> Iterator[tuple[str, str]]:
+def _decode_views(text: str) -> Iterator[tuple[str, str]]:
     yield "", text
     if "\\" in text:
-        yield "", _unescaped(text)
+        yield "", _unescape(text)
     if "<" in text or "&" in text:
-        yield ", in HTML", html.unescape(_without_marks(html.unescape(text)))
-    for piece in _hidden(text):
+        yield ", in HTML", html.unescape(_strip_tags(html.unescape(text)))
+    for piece in _decode_base64(text):
         yield ", in base64", piece
-        for inner in _hidden(piece):
+        for inner in _decode_base64(piece):
             yield ", in base64", inner
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     """Put letters in the place of escapes of JSON or of a programming language."""
     before, *parts = text.split("\\")
     escapes = iter(parts)
     # Nothing stands between an escaped backslash and the one that escapes it.
-    meant = (_letter(part) if part else "\\" + next(escapes, "") for part in escapes)
+    meant = (_decode_escape(part) if part else "\\" + next(escapes, "") for part in escapes)
     return before + "".join(meant)
 
 
-def _letter(escaped: str) -> str:
+def _decode_escape(escaped: str) -> str:
     code = escaped[1:5]
     if escaped[0] == "u" and len(code) == len("0000") and set(code) <= _HEXADECIMAL:
         return chr(int(code, 16)) + escaped[5:]
     return _LETTERS.get(escaped[0], escaped[0]) + escaped[1:]
 
 
-def _without_marks(text: str) -> str:
+def _strip_tags(text: str) -> str:
     before, *commented = text.split("<!--")
     shown, *parts = (before + "".join(part.partition("-->")[2] for part in commented)).split("<")
-    return shown + "".join(map(_without_mark, parts))
+    return shown + "".join(map(_strip_tag, parts))
 
 
-def _without_mark(part: str) -> str:
+def _strip_tag(part: str) -> str:
     """Return what stands behind a `<`, without the mark that it may begin."""
     name = part.removeprefix("/")
-    end = name.find(">", 1, _LONGEST_TAG + 2)
+    end = name.find(">", 1, _MAX_TAG_CHARS + 2)
     return name[end + 1 :] if end > 0 and name[0] in ascii_letters else f"<{part}"
 
 
-def _hidden(text: str) -> Iterator[str]:
+def _decode_base64(text: str) -> Iterator[str]:
     """Decode what may be base64, of either alphabet, as far as it is text."""
-    content = encoded(seen(text))
+    content = encode_text(strip_invisible(text))
     for number, (start, end) in enumerate(_BASE64.spans(content)):
-        if number == MOST_PIECES:
+        if number == MAX_BASE64_PIECES:
             return
-        piece = content[start : min(end, start + LONGEST_PIECE)].rstrip(b"=")
+        piece = content[start : min(end, start + MAX_BASE64_PIECE_CHARS)].rstrip(b"=")
         piece = piece.translate(bytes.maketrans(b"-_", b"+/"))
         piece = piece[: len(piece) - (len(piece) % 4 == 1)]
         said = base64.b64decode(piece + b"=" * (-len(piece) % 4)).decode("utf-8", "replace")
-        if sum(map(str.isprintable, said)) >= _FEWEST_PRINTABLE * len(said):
+        if sum(map(str.isprintable, said)) >= _MIN_PRINTABLE_RATIO * len(said):
             yield said

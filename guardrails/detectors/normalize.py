@@ -20,7 +20,7 @@ _MANY = 100
 """So many different letters are replaced faster all at once than one after the other."""
 
 
-def _base(letter: str) -> str:
+def _strip_accents(letter: str) -> str:
     """Return a Latin letter without its marks."""
     return "".join(
         part for part in unicodedata.normalize("NFD", letter) if not unicodedata.combining(part)
@@ -33,7 +33,7 @@ _PATHS = _SLASHES | _UNSEEN
 _WORDS: Mapping[str, str] = {
     **_PATHS,
     **dict(zip(_FOREIGN, _LATIN, strict=True)),
-    **{letter: _base(letter) for letter in _ACCENTED},
+    **{letter: _strip_accents(letter) for letter in _ACCENTED},
     **dict.fromkeys(map(chr, range(0x300, 0x370)), ""),
     "ß": "ss",
     **dict.fromkeys("\u2018\u2019\u02bc", "'"),
@@ -41,26 +41,26 @@ _WORDS: Mapping[str, str] = {
 }
 
 
-def seen(text: str) -> str:
+def strip_invisible(text: str) -> str:
     """Return a text in the compatibility form of Unicode (NFKC), without what nobody sees."""
-    return _replaced(_composed(text), _UNSEEN)
+    return _translate(_to_nfkc(text), _UNSEEN)
 
 
-def slashed(text: str) -> str:
+def normalize_slashes(text: str) -> str:
     """Return a text as it is seen, with a slash for whatever looks like one."""
-    return _replaced(_composed(text), _PATHS)
+    return _translate(_to_nfkc(text), _PATHS)
 
 
-def plain(text: str) -> str:
+def fold_confusables(text: str) -> str:
     """Return a text in small letters, without accents, and Latin letters for their lookalikes."""
-    return _replaced(_composed(text).lower(), _WORDS)
+    return _translate(_to_nfkc(text).lower(), _WORDS)
 
 
-def _composed(text: str) -> str:
+def _to_nfkc(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 
-def _replaced(text: str, table: Mapping[str, str]) -> str:
+def _translate(text: str, table: Mapping[str, str]) -> str:
     if text.isascii():
         return text.translate(_ASCII)
     wanted = set(text) & table.keys()

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import AppError
 
-Draft = Literal["4", "2020-12"]
+SchemaDraft = Literal["4", "2020-12"]
 
 _ONE = ("items", "additionalProperties", "not")
 _SEVERAL = ("allOf", "anyOf", "oneOf")
@@ -20,10 +20,10 @@ class Component(NamedTuple):
     """The schema of a component and the draft of JSON Schema that it is written in."""
 
     schema: JsonObject
-    draft: Draft
+    draft: SchemaDraft
 
 
-def component_schema(document: JsonObject, name: str) -> Component:
+def build_component_schema(document: JsonObject, name: str) -> Component:
     """
     Return what a component of an OpenAPI document says; raises AppError where it says nothing.
 
@@ -38,7 +38,7 @@ def component_schema(document: JsonObject, name: str) -> Component:
         raise AppError(f"the OpenAPI document has no component {name!r} (it has: {known})")
     is_old = version.startswith("3.0")
     if is_old:
-        schemas = {key: _translated(value) for key, value in schemas.items()}
+        schemas = {key: _to_json_schema(value) for key, value in schemas.items()}
     pointer = quote(name.replace("~", "~0").replace("/", "~1"))
     schema: JsonObject = {
         "$ref": f"#/components/schemas/{pointer}",
@@ -47,7 +47,7 @@ def component_schema(document: JsonObject, name: str) -> Component:
     return Component(schema, "4" if is_old else "2020-12")
 
 
-def outside_references(schema: JsonValue) -> Iterator[str]:
+def find_outside_references(schema: JsonValue) -> Iterator[str]:
     """Find the references of a schema that lead out of it."""
     match schema:
         case dict():
@@ -56,28 +56,28 @@ def outside_references(schema: JsonValue) -> Iterator[str]:
                     if not value.startswith("#"):
                         yield value
                 else:
-                    yield from outside_references(value)
+                    yield from find_outside_references(value)
         case list():
             for value in schema:
-                yield from outside_references(value)
+                yield from find_outside_references(value)
         case _:
             pass
 
 
-def _translated(schema: JsonValue) -> JsonValue:
+def _to_json_schema(schema: JsonValue) -> JsonValue:
     """Say in JSON Schema what may be null; `enum` has to name null itself (OpenAPI 3.0.3)."""
     if not isinstance(schema, dict):
         return schema
     found: JsonObject = dict(schema)
     for word in _ONE:
         if word in found:
-            found[word] = _translated(found[word])
+            found[word] = _to_json_schema(found[word])
     for word in _SEVERAL:
         if isinstance(several := found.get(word), list):
-            found[word] = [_translated(entry) for entry in several]
+            found[word] = [_to_json_schema(entry) for entry in several]
     for word in _NAMED:
         if isinstance(named := found.get(word), dict):
-            found[word] = {name: _translated(entry) for name, entry in named.items()}
+            found[word] = {name: _to_json_schema(entry) for name, entry in named.items()}
     if found.pop("nullable", False) is not True:
         return found
     if isinstance(found.get("type"), str):

@@ -16,7 +16,7 @@ _SAFE = Pattern(r"[\w./@+-]{1,60}")
 _SINCE = " since "
 
 
-def resource(argument: str, arguments: JsonValue) -> str | None:
+def name_resource(argument: str, arguments: JsonValue) -> str | None:
     """
     Name the resource that a call takes, by one of its arguments; null for a call without it.
 
@@ -32,9 +32,11 @@ def resource(argument: str, arguments: JsonValue) -> str | None:
     return f"{argument}:{said}"
 
 
-def entries(names: Iterable[str], since: datetime) -> tuple[str, ...]:
+def build_entries(names: Iterable[str], since: datetime) -> tuple[str, ...]:
     """Return what the attribute says of resources that a run has held since then."""
-    return tuple(entry for name in names for entry in (name, f"{name}{_SINCE}{_when(since)}"))
+    return tuple(
+        entry for name in names for entry in (name, f"{name}{_SINCE}{_render_time(since)}")
+    )
 
 
 def held_since(found: Iterable[str], name: str, started: datetime) -> str:
@@ -45,8 +47,8 @@ def held_since(found: Iterable[str], name: str, started: datetime) -> str:
     """
     begins = f"{name}{_SINCE}"
     said = [entry.removeprefix(begins) for entry in found if entry.startswith(begins)]
-    return min(said, default=_when(started))
+    return min(said, default=_render_time(started))
 
 
-def _when(moment: datetime) -> str:
+def _render_time(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -6,10 +6,10 @@ from string import ascii_letters
 from urllib.parse import unquote
 
 from holdfast.contracts.patterns import WORD, Pattern
-from holdfast.guardrails.detectors.normalize import slashed
+from holdfast.guardrails.detectors.normalize import normalize_slashes
 
 _QUOTES = "\"'`"
-_LONGEST_QUOTE = 400
+_MAX_QUOTE_CHARS = 400
 _BETWEEN_WORDS = str.maketrans(dict.fromkeys("\"'`<>|;,(){}[]=", " "))
 _PUNCTUATION = ".,;:!?"
 _OPTION = Pattern(r"(?P<it>-{1,2}[A-Za-z]?|[@!+#*&^]+)(?:[/\\].|~/|\.\.)")
@@ -24,26 +24,26 @@ _LEADS_TO = frozenset(
 )
 
 
-def paths(text: str) -> Iterator[str]:
+def find_paths(text: str) -> Iterator[str]:
     """
     Find what may be a path in a text: every word and every quoted piece, in one spelling.
 
     Addresses of the web are none. A slash or tilde between two words is no path either.
     """
-    shown = _without_ends(slashed(text))
+    shown = _strip_closing_tags(normalize_slashes(text))
     words = shown.translate(_BETWEEN_WORDS).split()
     for place, word in enumerate(words):
-        if not _is_lone(word) or _is_meant(words, place):
-            yield from _spelled(word)
-    for quoted in _quoted(shown):
-        yield from _spelled(quoted)
+        if not _is_lone_slash(word) or _is_meant_as_path(words, place):
+            yield from _find_spellings(word)
+    for quoted in _find_quotes(shown):
+        yield from _find_spellings(quoted)
 
 
 def leads_out(path: str, root: str) -> bool:
     """Whether a path, taken from the folder *root*, names a place that isn't in it."""
     if path != ".." and not set(path) & set("/\\~$%"):
         return False
-    path = _of_file(path)
+    path = _strip_file_scheme(path)
     if _HOME.beginning(path):
         return True
     if _has_drive(path) or path.startswith("\\\\"):
@@ -54,32 +54,32 @@ def leads_out(path: str, root: str) -> bool:
     return _climbs(PurePosixPath(path))
 
 
-def _without_ends(text: str) -> str:
+def _strip_closing_tags(text: str) -> str:
     """Leave out the ends of elements: their slashes are part of no path."""
     before, *parts = text.replace("/>", " ").split("</")
-    return before + "".join(map(_without_end, parts))
+    return before + "".join(map(_strip_closing_tag, parts))
 
 
-def _without_end(part: str) -> str:
+def _strip_closing_tag(part: str) -> str:
     name, ends, rest = part.partition(">")
     begins, plain = name[:1], name.rstrip().replace("-", "").replace("_", "")
     is_end = ends and begins in ascii_letters and plain.isalnum()
     return f" {rest}" if is_end else f"</{part}"
 
 
-def _quoted(text: str) -> Iterator[str]:
+def _find_quotes(text: str) -> Iterator[str]:
     """Find what stands between quotes of one kind on one line, if it isn't long."""
     end = -1
     for place, letter in enumerate(text):
         if letter in _QUOTES and place > end:
-            other = text.find(letter, place + 1, place + _LONGEST_QUOTE + 2)
+            other = text.find(letter, place + 1, place + _MAX_QUOTE_CHARS + 2)
             piece = text[place + 1 : max(other, 0)]
             if piece and "\n" not in piece:
                 yield piece
                 end = other
 
 
-def _of_file(path: str) -> str:
+def _strip_file_scheme(path: str) -> str:
     """Return the path that an address of a file names."""
     if path[:5].lower() != "file:":
         return path
@@ -104,25 +104,25 @@ def _climbs(path: PurePath) -> bool:
     return False
 
 
-def _spelled(word: str) -> Iterator[str]:
+def _find_spellings(word: str) -> Iterator[str]:
     """Yield a word without what surrounds it, and as it is meant where it is spelled for a URL."""
-    bare = _without_option(_without_punctuation(word.strip()))
-    if not bare or _is_of_the_web(bare):
+    bare = _strip_option(_strip_punctuation(word.strip()))
+    if not bare or _is_web_address(bare):
         return
     yield bare
-    if "%" in bare and (meant := slashed(unquote(unquote(bare)))) != bare:
+    if "%" in bare and (meant := normalize_slashes(unquote(unquote(bare)))) != bare:
         yield meant
     _, colon, rest = bare.partition(":")
     if colon and not _has_drive(bare) and rest[:1] in ("/", "~", ".", "\\"):
         yield rest
 
 
-def _without_punctuation(word: str) -> str:
+def _strip_punctuation(word: str) -> str:
     bare = word.rstrip(_PUNCTUATION)
     return word if bare.endswith(("/", "\\")) else bare or word
 
 
-def _without_option(word: str) -> str:
+def _strip_option(word: str) -> str:
     """Leave out the option, or the sign, that stands before a path."""
     if not set(word) & {"/", "\\", "."}:
         return word
@@ -130,7 +130,7 @@ def _without_option(word: str) -> str:
     return word[: option.start] + word[option.end :] if option else word
 
 
-def _is_of_the_web(word: str) -> bool:
+def _is_web_address(word: str) -> bool:
     is_address = "://" in word and _ADDRESS.beginning(word) > 0
     return is_address and word[:5].lower() != "file:"
 
@@ -139,12 +139,12 @@ def _has_drive(path: str) -> bool:
     return path[1:3] in {":/", ":\\"} and path[0] in ascii_letters
 
 
-def _is_lone(word: str) -> bool:
+def _is_lone_slash(word: str) -> bool:
     """Whether a word is a slash or a tilde alone, or everything below a slash."""
     return word == "~" or (word.startswith("/") and word.lstrip("/") in {"", "*", "**"})
 
 
-def _is_meant(words: list[str], place: int) -> bool:
+def _is_meant_as_path(words: list[str], place: int) -> bool:
     """Whether a lone slash or tilde is a place: it ends the text, or follows what leads to one."""
     before = words[place - 1].lower() if place else ""
     return place + 1 == len(words) or before.startswith("-") or before in _LEADS_TO

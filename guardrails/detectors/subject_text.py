@@ -7,12 +7,12 @@ from pydantic import JsonValue
 from holdfast.contracts.guardrails import Subject
 
 
-def words(subject: Subject) -> str:
+def collect_text(subject: Subject) -> str:
     """Return the text of a subject, and every text in its data, names of fields too."""
-    return "\n".join((subject.text, *_texts(subject.data)))
+    return "\n".join((subject.text, *_iterate_texts(subject.data)))
 
 
-def _texts(data: JsonValue) -> Iterator[str]:
+def _iterate_texts(data: JsonValue) -> Iterator[str]:
     waiting = [data]
     while waiting:
         match waiting.pop():

@@ -22,7 +22,7 @@ from holdfast.contracts.approvals import (
 )
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.run import WORKFLOW_TYPE, StatusReport
-from holdfast.run.summaries import objections
+from holdfast.run.summaries import describe_validation_error
 
 RequestId: TypeAlias = Annotated[
     str, typer.Argument(metavar="REQUEST", help="The id of the request, from 'holdfast pending'.")
@@ -45,7 +45,7 @@ Message = TypeVar("Message", AnswerSignal, ResolutionSignal)
 _STATUS = TypeAdapter(StatusReport)
 
 # Open runs that are asked at the same time.
-_AT_ONCE = 20
+_MAX_CONCURRENT_QUERIES = 20
 
 # Runs of a worker that began without search attributes may wait too.
 _OPEN = f"WorkflowType = '{WORKFLOW_TYPE}' AND ExecutionStatus = 'Running'"
@@ -61,7 +61,7 @@ async def pending(
 ) -> None:
     """Show what waits for a person, with everything needed to judge it."""
     client = await connect()
-    found = await _of_all(client) if run is None else await _of_one(client, run)
+    found = await _find_all_requests(client) if run is None else await _find_requests(client, run)
     if as_json:
         render.show_json([{"run_id": name, **one.model_dump(mode="json")} for name, one in found])
     elif not found:
@@ -88,7 +88,7 @@ async def approve(
 
     Exit code 1 if the run refuses it.
     """
-    words = deciding.Words("approve", digest, reason, approver, key, token)
+    words = deciding.DecisionOptions("approve", digest, reason, approver, key, token)
     await deciding.decide(await connect(), run, request, words)
 
 
@@ -104,7 +104,7 @@ async def reject(
     token: Token = None,
 ) -> None:
     """Reject a call, whose agent reads the reason and goes on without it, or a review."""
-    words = deciding.Words("reject", digest, reason, approver, key, token)
+    words = deciding.DecisionOptions("reject", digest, reason, approver, key, token)
     await deciding.decide(await connect(), run, request, words)
 
 
@@ -119,7 +119,7 @@ async def answer(
     message = _message(AnswerSignal, request_id=request, text=text)
     client = await connect()
     kinds = (Question,)
-    found = await seeing.seen(
+    found = await seeing.confirm_request(
         client, run, request, kinds, digest=digest, question=f"answer {text!r}?"
     )
     await _send(client, run, "answer", message, found.digest)
@@ -152,7 +152,9 @@ async def resolve(
     )
     client = await connect()
     kinds = (Escalation,)
-    found = await seeing.seen(client, run, request, kinds, digest=digest, question=f"{action}?")
+    found = await seeing.confirm_request(
+        client, run, request, kinds, digest=digest, question=f"{action}?"
+    )
     await _send(client, run, "resolution", message, found.digest)
 
 
@@ -162,25 +164,25 @@ def _message(kind: type[Message], **given: object) -> Message:
             {name: value for name, value in given.items() if value is not None}
         )
     except ValidationError as error:
-        raise HoldfastError(objections(error)) from None
+        raise HoldfastError(describe_validation_error(error)) from None
 
 
-async def _of_one(client: Client, run: str) -> list[tuple[str, Request]]:
+async def _find_requests(client: Client, run: str) -> list[tuple[str, Request]]:
     description = await run_client.describe(client, run)
     if description.status is not WorkflowExecutionStatus.RUNNING:
         return []
-    return [(run, request) for request in await run_client.pending(client, run)]
+    return [(run, request) for request in await run_client.require_pending(client, run)]
 
 
-async def _of_all(client: Client) -> list[tuple[str, Request]]:
+async def _find_all_requests(client: Client) -> list[tuple[str, Request]]:
     runs = await _open_runs(client)
-    limit = asyncio.Semaphore(_AT_ONCE)
+    limit = asyncio.Semaphore(_MAX_CONCURRENT_QUERIES)
 
-    async def asked(run: str) -> tuple[Request, ...] | None:
+    async def query_pending(run: str) -> tuple[Request, ...] | None:
         async with limit:
-            return await run_client.waiting(client, run)
+            return await run_client.find_pending(client, run)
 
-    answers = list(zip(runs, await asyncio.gather(*map(asked, runs)), strict=True))
+    answers = list(zip(runs, await asyncio.gather(*map(query_pending, runs)), strict=True))
     if silent := [run for run, answer in answers if answer is None]:
         screen.warn(f"no worker answers for {', '.join(silent)}: {run_client.START_A_WORKER}")
     return [(run, request) for run, answer in answers for request in answer or ()]
@@ -204,22 +206,24 @@ async def _send(
     digest: str,
 ) -> None:
     """Send a signal and say what became of it: the run itself judges it, a moment later."""
-    before = await run_client.ask(client, run, "status", _STATUS)
+    before = await run_client.query_run(client, run, "status", _STATUS)
     await run_client.signal(client, run, name, message.model_copy(update={"digest": digest}))
-    if before is None or not await _taken(client, run, name, message.request_id, before):
+    if before is None or not await _wait_for_acceptance(
+        client, run, name, message.request_id, before
+    ):
         screen.tell(f"sent to {run}; no worker has taken it yet")
     else:
         screen.tell(f"{run} took the {name} to {message.request_id}")
 
 
-async def _taken(
+async def _wait_for_acceptance(
     client: Client, run: str, name: str, request_id: str, before: StatusReport
 ) -> bool:
-    patience = time.monotonic() + run_client.PATIENCE.total_seconds()
+    patience = time.monotonic() + run_client.RPC_TIMEOUT.total_seconds()
     while time.monotonic() < patience:
         # The refusals are asked for last: what closed the request may have refused this message.
-        pending = await run_client.waiting(client, run)
-        status = await run_client.ask(client, run, "status", _STATUS)
+        pending = await run_client.find_pending(client, run)
+        status = await run_client.query_run(client, run, "status", _STATUS)
         if pending is None or status is None:
             return False
         known = max(0, len(status.refused) - (status.refused_total - before.refused_total))

@@ -24,7 +24,7 @@ from holdfast.contracts.approvals import (
 from holdfast.contracts.errors import HoldfastError
 from holdfast.settings import Settings
 
-RETRY = 1.0
+RETRY_SECONDS = 1.0
 """Seconds until a run that didn't answer is asked again."""
 
 
@@ -48,7 +48,7 @@ class ApprovalPrompt:
         self._serving: asyncio.Task[None] | None = None
         self._reading: asyncio.Task[Message] | None = None
 
-    def attend(self, open_ids: Collection[str]) -> None:
+    def set_open_requests(self, open_ids: Collection[str]) -> None:
         """Take note of which requests are open now."""
         self._open = open_ids
         self._changed.set()
@@ -69,7 +69,7 @@ class ApprovalPrompt:
     async def _serve(self) -> None:
         while not self._shown.issuperset(self._open):
             if (pending := await self._pending()) is None:
-                await asyncio.sleep(RETRY)
+                await asyncio.sleep(RETRY_SECONDS)
                 continue
             # A request that closes before it can be shown isn't shown.
             self._shown.update(set(self._open) - {request.request_id for request in pending})
@@ -80,7 +80,7 @@ class ApprovalPrompt:
 
     async def _pending(self) -> tuple[Request, ...] | None:
         try:
-            return await run_client.waiting(self._client, self._run)
+            return await run_client.find_pending(self._client, self._run)
         except RPCError:
             return None
 
@@ -135,7 +135,7 @@ class ApprovalPrompt:
         if request.needs_proof:
             key = signatures.own_key()
             question = f"passphrase of key {key.name!r}: "
-            passphrase = await self._line(question, shown=False) if key.is_locked else None
+            passphrase = await self._line(question, shown=False) if key.has_passphrase else None
             user = key.name
             token = signatures.token(key, passphrase, self._run, request, "approve")
         return ApprovalSignal(
@@ -153,7 +153,7 @@ class ApprovalPrompt:
 
     async def _line(self, question: str, *, shown: bool = True) -> str:
         self.question = question
-        return await screen.line(self._out, question, shown=shown)
+        return await screen.read_line(self._out, question, shown=shown)
 
     async def _send(self, request: Request, message: Message) -> None:
         """Send a decision, and wait until the run shows it: the next question stands below."""
@@ -172,7 +172,7 @@ class ApprovalPrompt:
             self._say(f"{error}; decide it later: {request_details.command(self._run, request)}")
             return
         with suppress(TimeoutError):
-            async with asyncio.timeout(run_client.PATIENCE.total_seconds()):
+            async with asyncio.timeout(run_client.RPC_TIMEOUT.total_seconds()):
                 while message.request_id in self._open:
                     self._changed.clear()
                     await self._changed.wait()

@@ -10,13 +10,13 @@ from temporalio.client import Client
 from holdfast.cli import run_client, screen, seeing, signatures
 from holdfast.contracts.approvals import Approvable, ApprovalRequest, ApprovalSignal, Review
 from holdfast.contracts.errors import HoldfastError
-from holdfast.run.summaries import objections
+from holdfast.run.summaries import describe_validation_error
 from holdfast.settings import Settings
 
 _STANDARD_INPUT = "-"
 
 
-class Words(NamedTuple):
+class DecisionOptions(NamedTuple):
     """
     What a person says about a request: as whom, with which key, or by a token of elsewhere.
 
@@ -31,13 +31,13 @@ class Words(NamedTuple):
     token: str | None = None
 
 
-async def decide(client: Client, run: str, request_id: str | None, words: Words) -> None:
+async def decide(client: Client, run: str, request_id: str | None, words: DecisionOptions) -> None:
     """Have a person see a request, send what they decide, and say what became of it."""
     signed = words.token is not None
     if signed and (words.key is not None or words.approver is not None):
         raise typer.BadParameter("a token says itself who decides: no --key or --approver with it")
     kinds, question = (ApprovalRequest, Review), f"{words.decision}?"
-    request = await seeing.seen(
+    request = await seeing.confirm_request(
         client, run, request_id, kinds, digest=words.digest, question=question, signed=signed
     )
     signature = _signature(run, request, words)
@@ -51,7 +51,7 @@ async def decide(client: Client, run: str, request_id: str | None, words: Words)
             token=signature.token,
         )
     except ValidationError as error:
-        raise HoldfastError(objections(error)) from None
+        raise HoldfastError(describe_validation_error(error)) from None
     disposition = await run_client.decide(client, run, message)
     if not disposition.accepted:
         raise HoldfastError(f"refused: {disposition.reason}")
@@ -68,7 +68,7 @@ class _Signature(NamedTuple):
     token: str | None = None
 
 
-def _signature(run: str, request: Approvable, words: Words) -> _Signature:
+def _signature(run: str, request: Approvable, words: DecisionOptions) -> _Signature:
     if words.token is not None:
         given = sys.stdin.read() if words.token == _STANDARD_INPUT else words.token
         return _Signature(None, given.strip())

@@ -49,9 +49,9 @@ async def dev(
             dev_server(port=port, ui_port=ui_port, database=database)
         )
         if served is not None:
-            from holdfast.worker import working
+            from holdfast.worker import run_worker
 
-            await stack.enter_async_context(working(environment.client, served))
+            await stack.enter_async_context(run_worker(environment.client, served))
         _announce(Screen(), name, served, port, ui_port, database)
         await stopped.wait()
 

@@ -6,14 +6,14 @@ from holdfast.cli import render
 from holdfast.cli.screen import Screen
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.decisions import Decision
-from holdfast.policies.rehearsal import Rehearsal, Sight
+from holdfast.policies.rehearsal import DryRun, RuleEvaluation
 from holdfast.run.summaries import call_line
-from holdfast.trace.words import counted
+from holdfast.trace.words import pluralize
 
 _DECISION: TypeAdapter[Decision] = TypeAdapter(Decision)
 
 
-def as_json(tried_out: Rehearsal) -> JsonObject:
+def as_json(tried_out: DryRun) -> JsonObject:
     """Return everything about a decision, for programs."""
     facts = tried_out.facts
     return {
@@ -35,24 +35,24 @@ def as_json(tried_out: Rehearsal) -> JsonObject:
                 "detail": sight.fit.detail,
                 "governs": sight.governs,
             }
-            for sight in tried_out.sights()
+            for sight in tried_out.evaluate_rules()
         ],
     }
 
 
-def show(tried_out: Rehearsal) -> None:
+def show(tried_out: DryRun) -> None:
     """Print a decision, what it takes, and what each rule of the policy has to do with it."""
     out, facts, policy = Screen(), tried_out.facts, tried_out.policy
     first, last = tried_out.decision, tried_out.outcome
     out.line(call_line(tried_out.call), "bold")
-    rules = counted(len(policy.rules), "rule")
+    rules = pluralize(len(policy.rules), "rule")
     rows = [
         ("  decision", first.verdict),
         ("  rule", first.rule),
         ("  reason", first.reason),
-        *_particulars(first),
+        *_describe_decision(first),
         *([] if last is first else [("  then", f"{last.verdict} ({last.rule}: {last.reason})")]),
-        *([] if last is first else _particulars(last)),
+        *([] if last is first else _describe_decision(last)),
         ("  risk", tried_out.contract.risk),
         ("  values", render.field(facts.values)),
         ("  agent", facts.agent),
@@ -62,13 +62,15 @@ def show(tried_out: Rehearsal) -> None:
         ("  policy", f"{policy.digest}, {rules}" if policy.digest else "none, the defaults"),
     ]
     render.show_fields(out, rows)
-    if sights := tried_out.sights():
+    if sights := tried_out.evaluate_rules():
         header = ("rule", "effect", "")
-        shown = [(sight.rule.id, sight.rule.effect, _sight(sight)) for sight in sights]
+        shown = [
+            (sight.rule.id, sight.rule.effect, _describe_evaluation(sight)) for sight in sights
+        ]
         render.show_table(out, header, shown)
 
 
-def _particulars(decision: Decision) -> list[tuple[str, str]]:
+def _describe_decision(decision: Decision) -> list[tuple[str, str]]:
     """Return the fields of a decision that say anything, besides those that all have."""
     fields: dict[str, JsonValue] = _DECISION.dump_python(
         decision, mode="json", exclude_defaults=True
@@ -83,7 +85,7 @@ def _particulars(decision: Decision) -> list[tuple[str, str]]:
     ]
 
 
-def _sight(sight: Sight) -> str:
+def _describe_evaluation(sight: RuleEvaluation) -> str:
     match sight.fit.kind:
         case "fits":
             said = "fits"

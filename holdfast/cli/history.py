@@ -17,13 +17,13 @@ from holdfast.connection import connect
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.run import WORKFLOW_TYPE
-from holdfast.run.summaries import shortened
+from holdfast.run.summaries import shorten
 from holdfast.trace.reader import read_trace
 from holdfast.trace.spans import span_tree
 from holdfast.trace.transcript import lines
 from holdfast.trace.values import Trace
 
-_DECIDED = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+_TASK_COMPLETED_EVENT = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
 _MESSAGE = Pattern(r'message: "((?:[^"\\]|\\.)*)"')
 
 
@@ -42,8 +42,8 @@ async def trace(run: options.RunOrFile, as_json: options.Json = False) -> None:
 @blocking
 async def replay(run: options.RunOrFile, as_json: options.Json = False) -> None:
     """Replay a run with the code of today. Exit code 1 if it decides anything else."""
-    found = await _histories(run)
-    reason = await _deviation(found)
+    found = await _load_histories(run)
+    reason = await _find_replay_failure(found)
     events = sum(len(history.events) for history in found)
     name = found[0].workflow_id
     if as_json:
@@ -63,7 +63,7 @@ async def export(
     ] = None,
 ) -> None:
     """Write the history of a run as JSON, all its executions. 'trace' and 'replay' read it."""
-    text = histories.write(await run_client.history(await connect(), run))
+    text = histories.render_export(await run_client.history(await connect(), run))
     if output is None:
         Screen().json(text)
         return
@@ -76,10 +76,10 @@ async def export(
 
 async def read_run(run: str) -> Trace:
     """Return the trace of a run, by its id or from a file with its history."""
-    return _read(run, await _histories(run))
+    return _parse_trace(run, await _load_histories(run))
 
 
-async def _histories(run: str) -> Sequence[WorkflowHistory]:
+async def _load_histories(run: str) -> Sequence[WorkflowHistory]:
     path = Path(run)
     if _is_file(path):
         return histories.read(path)
@@ -92,7 +92,7 @@ def _is_file(path: Path) -> bool:
     return path.is_file()
 
 
-def _read(run: str, found: Sequence[WorkflowHistory]) -> Trace:
+def _parse_trace(run: str, found: Sequence[WorkflowHistory]) -> Trace:
     for event in (history.events[0] for history in found if history.events):
         kind = event.workflow_execution_started_event_attributes.workflow_type.name
         if kind != WORKFLOW_TYPE:
@@ -103,26 +103,26 @@ def _read(run: str, found: Sequence[WorkflowHistory]) -> Trace:
         raise HoldfastError(f"{run}: {error}") from None
 
 
-async def _deviation(found: Sequence[WorkflowHistory]) -> str | None:
+async def _find_replay_failure(found: Sequence[WorkflowHistory]) -> str | None:
     """Return why a history does not replay; null if it does."""
-    from holdfast.runner import replayer
+    from holdfast.runner import build_replayer
     from holdfast.workflows.agent_run import AgentRun
     from holdfast.workflows.switches import HoldfastSwitches
 
     # The reason is returned; the SDK would log it too, with a stack trace.
     logging.getLogger("temporalio").setLevel(logging.CRITICAL)
-    ours = replayer(AgentRun, HoldfastSwitches)
+    ours = build_replayer(AgentRun, HoldfastSwitches)
     for history in found:
-        if not any(event.event_type == _DECIDED for event in history.events):
+        if not any(event.event_type == _TASK_COMPLETED_EVENT for event in history.events):
             continue  # a replayer would wait for ever
         outcome = await ours.replay_workflow(history, raise_on_replay_failure=False)
         if outcome.replay_failure is not None:
-            return _reason(outcome.replay_failure)
+            return _describe_failure(outcome.replay_failure)
     return None
 
 
-def _reason(failure: Exception) -> str:
+def _describe_failure(failure: Exception) -> str:
     """Core reports a failure as a dump of its structure; its messages say what went wrong."""
     dump = str(failure)
     found = [part.groups[1] for part in _MESSAGE.matches(dump) if part.groups[1]] or [dump]
-    return shortened(": ".join(found).replace("\\n", " "), 500)
+    return shorten(": ".join(found).replace("\\n", " "), 500)

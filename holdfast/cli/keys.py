@@ -61,7 +61,7 @@ def trust(
     from holdfast import approvers
 
     found = Settings.load()
-    added = approvers.trust(found.approvers, _text(key))
+    added = approvers.trust(found.approvers, _read_key_text(key))
     screen.warn(f"{added['sub']}'s key {added['kid']} counts from now on ({found.approvers})")
 
 
@@ -115,7 +115,7 @@ async def sign(
     """Print a token that decides one request of a run, for whatever sends it within minutes."""
     client = await connect()
     kinds = (ApprovalRequest, Review)
-    found = await seeing.seen(
+    found = await seeing.confirm_request(
         client, run, request, kinds, digest=digest, question=f"sign: {decision}?"
     )
     own = signatures.own_key(key)
@@ -125,13 +125,13 @@ async def sign(
 def _new_passphrase() -> str:
     if not sys.stdin.isatty():
         raise HoldfastError("a passphrase is needed: run this on a terminal, or --no-passphrase")
-    first = signatures.asked("passphrase for the new key: ")
-    if first != signatures.asked("the same again: "):
+    first = signatures.ask_passphrase("passphrase for the new key: ")
+    if first != signatures.ask_passphrase("the same again: "):
         raise HoldfastError("the passphrases differ: no key was made")
     return first
 
 
-def _text(key: str) -> str:
+def _read_key_text(key: str) -> str:
     if key.lstrip().startswith("{"):
         return key
     if key == "-":
@@ -150,14 +150,14 @@ def _all_keys() -> tuple[JsonObject, ...]:
 
     found = Settings.load()
     own = {str(key.public["kid"]): key for key in signing.keys_in(found.keys)}
-    trusted = {str(key.get("kid")): key for key in approvers.trusted(found.approvers)}
+    trusted = {str(key.get("kid")): key for key in approvers.read_keys(found.approvers)}
     publics = {**trusted, **{kid: key.public for kid, key in own.items()}}
     return tuple(
         {
             "name": publics[kid].get("sub"),
             "kid": kid,
             "own": kid in own,
-            "passphrase": own[kid].is_locked if kid in own else None,
+            "passphrase": own[kid].has_passphrase if kid in own else None,
             "trusted": kid in trusted,
             "public": publics[kid],
         }

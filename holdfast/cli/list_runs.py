@@ -14,13 +14,13 @@ from holdfast.cli import render
 from holdfast.cli.screen import Screen
 from holdfast.contracts.base import Contract
 from holdfast.contracts.run import WORKFLOW_TYPE, RunResult
-from holdfast.trace.values import Standing
+from holdfast.trace.values import TraceStatus
 from holdfast.trace.words import duration, moment
 from holdfast.workflows import run_context
 
-STATUSES: tuple[Standing, ...] = get_args(Standing)
+STATUSES: tuple[TraceStatus, ...] = get_args(TraceStatus)
 
-_ENDED: dict[WorkflowExecutionStatus, Standing] = {
+_CLOSE_STATUSES: dict[WorkflowExecutionStatus, TraceStatus] = {
     WorkflowExecutionStatus.FAILED: "failed",
     WorkflowExecutionStatus.CANCELED: "cancelled",
     WorkflowExecutionStatus.TERMINATED: "terminated",
@@ -38,13 +38,13 @@ class RunEntry(Contract):
     run_id: str
     agent: str | None
     tenant: str | None
-    status: Standing
+    status: TraceStatus
     pending: tuple[str, ...]
     started_at: datetime
     ended_at: datetime | None
 
 
-async def runs(client: Client, status: Standing | None, limit: int) -> list[RunEntry]:
+async def runs(client: Client, status: TraceStatus | None, limit: int) -> list[RunEntry]:
     """Return the latest runs, or the latest that stand so. Search attributes may be missing."""
     found: list[RunEntry] = []
     async for execution in client.list_workflows(f"WorkflowType = '{WORKFLOW_TYPE}'"):
@@ -80,7 +80,7 @@ async def _entry(client: Client, execution: WorkflowExecution) -> RunEntry:
         run_id=execution.id,
         agent=found.get(run_context.NAME),
         tenant=found.get(run_context.TENANT),
-        status=await _standing(client, execution),
+        status=await _find_status(client, execution),
         # What a run that was terminated waited for stays in its attributes.
         pending=() if execution.close_time else tuple(found.get(run_context.PENDING) or ()),
         started_at=execution.start_time,
@@ -88,9 +88,9 @@ async def _entry(client: Client, execution: WorkflowExecution) -> RunEntry:
     )
 
 
-async def _standing(client: Client, execution: WorkflowExecution) -> Standing:
-    if execution.status is not None and execution.status in _ENDED:
-        return _ENDED[execution.status]
+async def _find_status(client: Client, execution: WorkflowExecution) -> TraceStatus:
+    if execution.status is not None and execution.status in _CLOSE_STATUSES:
+        return _CLOSE_STATUSES[execution.status]
     known = execution.typed_search_attributes.get(run_context.STATUS)
     for standing in STATUSES:
         if standing == known:

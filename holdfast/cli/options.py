@@ -9,7 +9,7 @@ import typer
 from pydantic import ValidationError
 
 from holdfast.contracts.budget import Budget
-from holdfast.run.summaries import objections
+from holdfast.run.summaries import describe_validation_error
 
 P = ParamSpec("P")
 
@@ -67,4 +67,4 @@ def budget(
     try:
         return Budget.model_validate(named) if named else None
     except ValidationError as error:
-        raise typer.BadParameter(objections(error)) from None
+        raise typer.BadParameter(describe_validation_error(error)) from None

@@ -16,22 +16,22 @@ from holdfast.connection import connect
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import HoldfastError, PolicyRefused
 from holdfast.contracts.tools import ToolCall
-from holdfast.policies.cases import Outcome, load_cases, tried
-from holdfast.policies.diff import Comparison, Comparisons, compared
+from holdfast.policies.cases import CaseResult, load_cases, run_case
+from holdfast.policies.diff import Comparison, Comparisons, compare
 from holdfast.policies.files import load_policy, load_source
-from holdfast.policies.names import strangers
+from holdfast.policies.names import find_problems
 from holdfast.policies.rehearsal import (
     DEFAULT_ACTOR,
     DEFAULT_TENANT,
-    UnfitArguments,
-    Who,
-    rehearse,
-    user_of,
+    CallerContext,
+    InvalidArguments,
+    dry_run,
+    find_tool,
 )
-from holdfast.policy.document import Source, refused
+from holdfast.policy.document import PolicySource, build_refusal
 from holdfast.policy.rules import Policy
 from holdfast.settings import Settings
-from holdfast.trace.words import counted
+from holdfast.trace.words import pluralize
 
 app = typer.Typer(help="Check, explain and test policy files.", rich_markup_mode=None)
 
@@ -64,7 +64,7 @@ def check(
     With apps, also what it names that none of them has. Exit code 1 if anything is wrong.
     """
     try:
-        source = _checked(file, app or [])
+        source = _load_and_check(file, app or [])
     except PolicyRefused as refusal:
         if as_json:
             render.show_json({"ok": False, "errors": list(refusal.lines)})
@@ -76,7 +76,7 @@ def check(
     if as_json:
         render.show_json({"ok": True, **figures})
         return
-    rules, groups = counted(len(policy.rules), "rule"), counted(len(policy.groups), "group")
+    rules, groups = pluralize(len(policy.rules), "rule"), pluralize(len(policy.groups), "group")
     screen.tell(f"ok: {rules}, {groups}, digest {policy.digest}")
 
 
@@ -97,11 +97,11 @@ def explain(
 ) -> None:
     """Show what is decided about a call, and what each rule of the policy has to do with it."""
     found = load_app(app)
-    subject, user = user_of(found, tool, agent)
-    who = Who(user, tenant, actor, _environment(environment))
+    subject, user = find_tool(found, tool, agent)
+    who = CallerContext(user, tenant, actor, _environment(environment))
     call = ToolCall(call_id="call", name=tool, arguments=_arguments(args))
-    tried_out = rehearse(call, subject, who, _policy(found, policy), datetime.now(UTC))
-    if isinstance(tried_out, UnfitArguments):
+    tried_out = dry_run(call, subject, who, _policy(found, policy), datetime.now(UTC))
+    if isinstance(tried_out, InvalidArguments):
         raise HoldfastError(f"the arguments don't fit {tool!r}: {tried_out.reason}")
     if as_json:
         render.show_json(explaining.as_json(tried_out))
@@ -139,22 +139,22 @@ async def try_out(
     found = load_app(app)
     candidate = _policy(found, policy)
     if runs:
-        names = subjects or await _latest(limit)
+        names = subjects or await _find_latest_runs(limit)
         traces = [await read_run(name) for name in names]
         _report_changes(
-            compared(found, candidate, traces, _environment(environment)), as_json=as_json
+            compare(found, candidate, traces, _environment(environment)), as_json=as_json
         )
         return
     if not subjects:
         raise typer.BadParameter("name files with cases, or try it on past runs with --runs")
     cases = [case for name in subjects for case in load_cases(Path(name))]
-    _report_cases([tried(found, candidate, *case) for case in cases], as_json=as_json)
+    _report_cases([run_case(found, candidate, *case) for case in cases], as_json=as_json)
 
 
-def _checked(file: Path, apps: list[str]) -> Source:
+def _load_and_check(file: Path, apps: list[str]) -> PolicySource:
     source = load_source(file)
-    if apps and (flaws := strangers(source, [load_app(name) for name in apps])):
-        raise refused(str(file), flaws)
+    if apps and (flaws := find_problems(source, [load_app(name) for name in apps])):
+        raise build_refusal(str(file), flaws)
     return source
 
 
@@ -175,11 +175,11 @@ def _arguments(text: str) -> JsonObject:
         ) from None
 
 
-async def _latest(limit: int) -> list[str]:
+async def _find_latest_runs(limit: int) -> list[str]:
     return [entry.run_id for entry in await list_runs.runs(await connect(), None, limit)]
 
 
-def _report_cases(outcomes: list[Outcome], *, as_json: bool) -> None:
+def _report_cases(outcomes: list[CaseResult], *, as_json: bool) -> None:
     failed = [outcome for outcome in outcomes if outcome.objection]
     if as_json:
         render.show_json([outcome._asdict() for outcome in outcomes])
@@ -187,7 +187,7 @@ def _report_cases(outcomes: list[Outcome], *, as_json: bool) -> None:
         for outcome in failed:
             screen.warn(str(outcome))
         kept = len(outcomes) - len(failed)
-        screen.tell(f"{kept} of {counted(len(outcomes), 'case')} hold")
+        screen.tell(f"{kept} of {pluralize(len(outcomes), 'case')} hold")
     if failed:
         raise typer.Exit(1)
 
@@ -208,7 +208,7 @@ def _report_changes(found: Comparisons, *, as_json: bool) -> None:
     for comparison in changed:
         out.line(str(comparison))
     left_out = f", {found.left_out} left out that no policy decided" if found.left_out else ""
-    out.line(f"{counted(len(changed), 'call')} decided differently, {same} as before{left_out}")
+    out.line(f"{pluralize(len(changed), 'call')} decided differently, {same} as before{left_out}")
 
 
 def _change(comparison: Comparison) -> JsonObject:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from holdfast.cli.screen import Screen
-from holdfast.contracts.visible import visible, visible_lines
+from holdfast.contracts.visible import escape_invisible, escape_invisible_lines
 from holdfast.trace.words import Line, Tone
 
 _STYLES: dict[Tone, str] = {
@@ -31,7 +31,7 @@ def show_json(value: JsonValue) -> None:
 
 def show_table(out: Screen, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print rows in columns that are as wide as they need, on a terminal and into a pipe alike."""
-    shown = [[visible(cell) for cell in row] for row in (header, *rows)]
+    shown = [[escape_invisible(cell) for cell in row] for row in (header, *rows)]
     widths = [max(len(row[column]) for row in shown) for column in range(len(header))]
     for number, row in enumerate(shown):
         padded = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
@@ -42,7 +42,7 @@ def show_fields(out: Screen, fields: Sequence[tuple[str, str]]) -> None:
     """Print names and values below each other; a value may have several lines."""
     width = max(len(name) for name, _ in fields) + 2
     for name, value in fields:
-        for number, line in enumerate(visible_lines(value)):
+        for number, line in enumerate(escape_invisible_lines(value)):
             out.line(line, head=f"{'' if number else name:<{width}}", hang=width)
 
 

@@ -20,25 +20,25 @@ from holdfast.contracts.approvals import (
 from holdfast.contracts.control import Approach, ModelAttempt, UndoRuling
 from holdfast.contracts.tools import Grant
 from holdfast.contracts.usage import UsageMetrics
-from holdfast.contracts.visible import visible_lines
+from holdfast.contracts.visible import escape_invisible_lines
 from holdfast.run.summaries import subject_line
-from holdfast.trace.words import counted, dollars, duration, moment
+from holdfast.trace.words import dollars, duration, moment, pluralize
 
-_VALUE = 14
+_VALUE_COLUMN = 14
 """The column in which the values of a request begin."""
 
 
 def show_request(out: Screen, run: str, request: Request) -> None:
     """Print everything that a person needs to judge a request, and how to answer it."""
-    out.line(f"{run}  {request.request_id}  {_question(request)}", "yellow", hang=_VALUE)
+    out.line(f"{run}  {request.request_id}  {_question(request)}", "yellow", hang=_VALUE_COLUMN)
     waits = duration(datetime.now(UTC) - request.requested_at)
     for name, value in (
-        *particulars(request),
+        *describe(request),
         ("waits", f"since {waits}, until {moment(request.expires_at)}"),
         ("digest", request.digest),
     ):
-        for number, line in enumerate(visible_lines(value)):
-            out.line(f"    {'' if number else name:<10}{line}", hang=_VALUE)
+        for number, line in enumerate(escape_invisible_lines(value)):
+            out.line(f"    {'' if number else name:<10}{line}", hang=_VALUE_COLUMN)
     # Not cut: it is there to be copied.
     out.line(f"    {'decide':<10}{command(run, request)}")
 
@@ -55,17 +55,21 @@ def command(run: str, request: Request) -> str:
             return f"{screen.command('resolve', run, name)} resume   (or: abort, extend)"
 
 
-def particulars(request: Request) -> list[tuple[str, str]]:
+def describe(request: Request) -> list[tuple[str, str]]:
     """Return what a person needs to judge a request, as names and values."""
     match request:
         case ApprovalRequest():
-            found = [*_action(request), *_consequences(request), *_conditions(request)]
+            found = [
+                *_describe_action(request),
+                *_describe_consequences(request),
+                *_describe_conditions(request),
+            ]
         case Review():
-            found = [*_reviewed(request), *_conditions(request)]
+            found = [*_describe_review(request), *_describe_conditions(request)]
         case Question():
             found = [("why", request.reason)]
         case Escalation():
-            found = list(_escalated(request))
+            found = list(_describe_escalation(request))
     return [(name, value) for name, value in found if value]
 
 
@@ -81,7 +85,7 @@ def _question(request: Request) -> str:
             return f"escalated: {request.reason}"
 
 
-def _action(request: ApprovalRequest) -> list[tuple[str, str]]:
+def _describe_action(request: ApprovalRequest) -> list[tuple[str, str]]:
     """Show what will be done, with every argument, and the draft of it as it stands."""
     arguments = [
         ("", f"{name} = {json.dumps(value, ensure_ascii=False)}")
@@ -103,7 +107,7 @@ def _draft(preview: JsonValue) -> str:
             return field(preview)
 
 
-def _reviewed(request: Review) -> list[tuple[str, str]]:
+def _describe_review(request: Review) -> list[tuple[str, str]]:
     """Show what is approved as it stands: what is left out would be approved unseen."""
     return [
         ("asks", request.action),
@@ -116,7 +120,7 @@ def _reviewed(request: Review) -> list[tuple[str, str]]:
     ]
 
 
-def _escalated(request: Escalation) -> Iterator[tuple[str, str]]:
+def _describe_escalation(request: Escalation) -> Iterator[tuple[str, str]]:
     """Show why a run came to a halt: what was tried and what it cost, each in its line."""
     yield "asks", request.action
     yield "reason", request.reason
@@ -124,7 +128,7 @@ def _escalated(request: Escalation) -> Iterator[tuple[str, str]]:
     yield "trigger", request.trigger
     yield "attempts", "\n".join(map(_attempt, request.attempts))
     yield "tried", "\n".join(map(_approach, request.approaches))
-    yield "used", _used(request.usage) if request.usage else ""
+    yield "used", _describe_usage(request.usage) if request.usage else ""
     yield "sure", f"{request.confidence:.2f} of 1" if request.confidence is not None else ""
     yield "answer", request.answer or ""
 
@@ -143,8 +147,8 @@ def _approach(approach: Approach) -> str:
     )
 
 
-def _used(usage: UsageMetrics) -> str:
-    tokens = f"{usage.input_tokens} + {counted(usage.output_tokens, 'token')}"
+def _describe_usage(usage: UsageMetrics) -> str:
+    tokens = f"{usage.input_tokens} + {pluralize(usage.output_tokens, 'token')}"
     return f"{tokens}, {dollars(usage.estimated_cost)}"
 
 
@@ -152,7 +156,7 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _consequences(request: ApprovalRequest) -> list[tuple[str, str]]:
+def _describe_consequences(request: ApprovalRequest) -> list[tuple[str, str]]:
     policy = f" of policy {request.policy}" if request.policy else ""
     return [
         ("risk", f"{request.risk}: {request.reason} (rule {request.rule}{policy})"),
@@ -188,7 +192,7 @@ def _undo(undo: UndoRuling | None) -> str:
     return f"{undo.tool} ({undo.risk}): {allowed[undo.verdict]}: {why}{way_back}"
 
 
-def _conditions(request: Approvable) -> list[tuple[str, str]]:
+def _describe_conditions(request: Approvable) -> list[tuple[str, str]]:
     """Show who may approve, how many must, how they prove who they are, and who has."""
     who = f"a member of {' or '.join(request.groups)}" if request.groups else "anybody"
     given = [f"{one.approver} at {moment(one.at)}" for one in request.approvals]

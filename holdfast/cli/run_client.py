@@ -28,7 +28,7 @@ Answer = TypeVar("Answer")
 
 _PENDING = TypeAdapter(PendingPage)
 
-PATIENCE = timedelta(seconds=3)
+RPC_TIMEOUT = timedelta(seconds=3)
 """A worker that is there answers within milliseconds, unless it has to replay a long run."""
 
 _NO_WORKER = {
@@ -49,7 +49,7 @@ QUERY_ATTEMPTS = 3
 START_A_WORKER = "start one with 'holdfast dev APP' or 'python worker.py APP'"
 
 
-async def ask(
+async def query_run(
     client: Client, run: str, query: str, type: TypeAdapter[Answer], *arguments: JsonObject
 ) -> Answer | None:
     """
@@ -60,34 +60,34 @@ async def ask(
     handle = client.get_workflow_handle(run)
     for _ in range(QUERY_ATTEMPTS):
         try:
-            answer: JsonValue = await handle.query(query, args=arguments, rpc_timeout=PATIENCE)
+            answer: JsonValue = await handle.query(query, args=arguments, rpc_timeout=RPC_TIMEOUT)
         except WorkflowQueryFailedError as error:
             if REPLAY_FAILED not in str(error):
                 return None
         except RPCError as error:
             if error.status in _NO_WORKER:
                 return None
-            raise _explained(error, client, run) from None
+            raise _translate_error(error, client, run) from None
         else:
             return type.validate_python(answer)
     return None
 
 
-async def waiting(client: Client, run: str) -> tuple[Request, ...] | None:
+async def find_pending(client: Client, run: str) -> tuple[Request, ...] | None:
     """Ask a run what waits for a person, page by page: whole requests, or null as in `ask`."""
     found: tuple[Request, ...] = ()
     offset: int | None = 0
     while offset is not None:
-        page = await ask(client, run, "pending", _PENDING, {"offset": offset})
+        page = await query_run(client, run, "pending", _PENDING, {"offset": offset})
         if page is None:
             return None
         found, offset = found + page.items, page.next_offset
     return found
 
 
-async def pending(client: Client, run: str) -> tuple[Request, ...]:
+async def require_pending(client: Client, run: str) -> tuple[Request, ...]:
     """Return what waits for a person; raises HoldfastError when nobody can say."""
-    answer = await waiting(client, run)
+    answer = await find_pending(client, run)
     if answer is None:
         raise HoldfastError(f"no worker answers for run {run!r}: {START_A_WORKER}")
     return answer
@@ -101,7 +101,7 @@ async def signal(client: Client, run: str, name: str, message: Inbound) -> None:
             name, message.model_dump(mode="json", exclude_unset=True)
         )
     except RPCError as error:
-        raise _explained(error, client, run) from None
+        raise _translate_error(error, client, run) from None
 
 
 async def decide(client: Client, run: str, message: ApprovalSignal) -> MessageOutcome:
@@ -113,7 +113,7 @@ async def decide(client: Client, run: str, message: ApprovalSignal) -> MessageOu
             "decide",
             message.model_dump(mode="json", exclude_none=True),
             result_type=MessageOutcome,
-            rpc_timeout=PATIENCE * 3,
+            rpc_timeout=RPC_TIMEOUT * 3,
         )
     except WorkflowUpdateRPCTimeoutOrCancelledError:
         raise HoldfastError(
@@ -123,7 +123,7 @@ async def decide(client: Client, run: str, message: ApprovalSignal) -> MessageOu
     except WorkflowUpdateFailedError as error:
         raise HoldfastError(f"run {run!r} took no decision: {error.cause}") from None
     except RPCError as error:
-        raise _explained(error, client, run) from None
+        raise _translate_error(error, client, run) from None
 
 
 async def describe(client: Client, run: str) -> WorkflowExecutionDescription:
@@ -141,7 +141,7 @@ async def describe(client: Client, run: str) -> WorkflowExecutionDescription:
             "worker begins it or hears a cancellation; 'temporal workflow terminate' ends it"
         ) from None
     except RPCError as error:
-        raise _explained(error, client, run) from None
+        raise _translate_error(error, client, run) from None
     if description.workflow_type != WORKFLOW_TYPE:
         raise HoldfastError(f"{run!r} is no run of an agent but a {description.workflow_type!r}")
     return description
@@ -161,13 +161,13 @@ async def history(client: Client, run: str) -> tuple[WorkflowHistory, ...]:
     try:
         return await histories.fetch(client, run)
     except RPCError as error:
-        raise _explained(error, client, run) from None
+        raise _translate_error(error, client, run) from None
 
 
 _SPELLED: Mapping[str, str] = {"canceled": "cancelled"}
 
 
-def _explained(error: RPCError, client: Client, run: str) -> HoldfastError | RPCError:
+def _translate_error(error: RPCError, client: Client, run: str) -> HoldfastError | RPCError:
     details = error.grpc_status.details
     if error.status is not RPCStatusCode.NOT_FOUND or any(
         detail.Is(NamespaceNotFoundFailure.DESCRIPTOR) for detail in details

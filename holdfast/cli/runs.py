@@ -20,14 +20,14 @@ from holdfast.connection import connect
 from holdfast.contracts.approvals import EmptySignal, SteerSignal
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.run import (
-    RUN_IDS,
+    RUN_ID_RULE,
     TASK_QUEUE,
     WORKFLOW_TYPE,
     RunInput,
     StatusReport,
     is_run_id,
 )
-from holdfast.run.summaries import objections, shortened
+from holdfast.run.summaries import describe_validation_error, shorten
 from holdfast.trace.values import Trace
 
 # How long Temporal waits for a worker to answer a workflow task before it asks another one. It is
@@ -80,7 +80,7 @@ async def run(
         budget=options.budget(max_steps, max_tokens, max_cost, max_wall_time),
     )
     if id is not None and not is_run_id(id):
-        raise typer.BadParameter(f"{RUN_IDS}: choose another --id")
+        raise typer.BadParameter(f"{RUN_ID_RULE}: choose another --id")
     client = await connect()
     handle = await _start(client, brief, id or _fresh_id())
     if wait:
@@ -100,7 +100,7 @@ def _brief(**given: object) -> RunInput:
             {name: value for name, value in given.items() if value is not None}
         )
     except ValidationError as error:
-        raise HoldfastError(objections(error)) from None
+        raise HoldfastError(describe_validation_error(error)) from None
 
 
 async def _watch(client: Client, handle: WorkflowHandle[object, object], *, quiet: bool) -> Trace:
@@ -123,7 +123,7 @@ async def _start(client: Client, brief: RunInput, run_id: str) -> WorkflowHandle
             task_timeout=TASK_TIMEOUT,
             # People look at a run, and decide about it, by its id: no second one may have it.
             id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-            static_summary=shortened(f"{brief.agent}: {brief.input}", 160),
+            static_summary=shorten(f"{brief.agent}: {brief.input}", 160),
         )
     except WorkflowAlreadyStartedError:
         raise HoldfastError(
@@ -171,7 +171,7 @@ async def steer(
     try:
         message = SteerSignal(text=text)
     except ValidationError as error:
-        raise HoldfastError(objections(error)) from None
+        raise HoldfastError(describe_validation_error(error)) from None
     await run_client.signal(await connect(), run, "steer", message)
     screen.tell(f"sent to {run}; its model reads it before its next turn")
 
@@ -191,9 +191,9 @@ async def resume(run: options.RunId) -> None:
     """Let a suspended run go on."""
     client = await connect()
     await run_client.describe_open(client, run)
-    status = await run_client.ask(client, run, "status", _STATUS)
+    status = await run_client.query_run(client, run, "status", _STATUS)
     if status is not None and status.status not in {"suspending", "suspended"}:
-        waiting = await run_client.waiting(client, run) or ()
+        waiting = await run_client.find_pending(client, run) or ()
         commands = ", ".join(request_details.command(run, request) for request in waiting)
         answer = f"; answer what waits: {commands}" if commands else ""
         raise HoldfastError(f"run {run!r} is not suspended{answer}")

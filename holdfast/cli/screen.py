@@ -12,9 +12,9 @@ from rich.cells import chop_cells
 from rich.console import Console
 from rich.text import Text
 
-from holdfast.contracts.visible import visible, visible_json
+from holdfast.contracts.visible import escape_invisible, escape_invisible_json
 
-_NARROW = 20
+_MIN_TEXT_COLUMNS = 20
 """Columns that a text has at least, however far to the right it begins."""
 
 
@@ -43,28 +43,28 @@ class Screen:
         With *hang*, a line that is too long for the terminal goes on below, that far to the right:
         so its end is never read as a line of its own.
         """
-        whole = visible(head) + visible(text)
-        first, *more = [whole] if hang is None else self._wrapped(whole, hang)
-        begin = min(len(visible(head)), len(first))
+        whole = escape_invisible(head) + escape_invisible(text)
+        first, *more = [whole] if hang is None else self._wrap(whole, hang)
+        begin = min(len(escape_invisible(head)), len(first))
         self._write(Text.assemble((first[:begin], "dim"), (first[begin:], style)), "\n")
         for part in more:
             self._write(Text(" " * (hang or 0) + part, style), "\n")
 
     def question(self, text: str) -> None:
         """Write the beginning of a line that somebody ends by typing."""
-        self._write(Text(visible(text), "bold"), "")
+        self._write(Text(escape_invisible(text), "bold"), "")
 
     def json(self, text: str) -> None:
         """Write JSON, for programs: no colours, and escapes for what doesn't show."""
-        self._console.file.write(f"{visible_json(text).rstrip()}\n")
+        self._console.file.write(f"{escape_invisible_json(text).rstrip()}\n")
 
     def _write(self, text: Text, end: str) -> None:
         self._console.print(text, end=end, soft_wrap=True)
 
-    def _wrapped(self, text: str, hang: int) -> list[str]:
+    def _wrap(self, text: str, hang: int) -> list[str]:
         if not self.is_terminal:
             return [text]
-        width = max(self._console.width, hang + _NARROW)
+        width = max(self._console.width, hang + _MIN_TEXT_COLUMNS)
         first = next(iter(chop_cells(text, width)), "")
         return [first, *chop_cells(text[len(first) :], width - hang)]
 
@@ -79,28 +79,28 @@ def warn(text: str) -> None:
     Screen(errors=True).line(text)
 
 
-def secret(question: str) -> str:
+def ask_secret(question: str) -> str:
     """Ask the person at the terminal for words that nobody else shall see."""
-    return getpass(visible(question))
+    return getpass(escape_invisible(question))
 
 
 def command(name: str, *words: str) -> str:
     """Write a command of ours with these arguments, for people who copy it into a shell."""
     ends_options = " --" if any(word.startswith("-") for word in words) else ""
-    return f"holdfast {name}{ends_options} {' '.join(map(_word, words))}"
+    return f"holdfast {name}{ends_options} {' '.join(map(_quote, words))}"
 
 
-def _word(text: str) -> str:
+def _quote(text: str) -> str:
     """Write a text as one word; what doesn't show is escaped so that it still means the text."""
-    if visible(text) == text:
+    if escape_invisible(text) == text:
         return shlex.quote(text)
-    return f"$'{''.join(map(_escaped, text))}'"
+    return f"$'{''.join(map(_escape, text))}'"
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     if character in "\\'":
         return f"\\{character}"
-    if visible(character) == character:
+    if escape_invisible(character) == character:
         return character
     return f"\\U{ord(character):08x}"
 
@@ -109,7 +109,7 @@ _LOCAL_MODES = 3
 """Where `termios` keeps, among others, whether what is typed is shown."""
 
 
-async def line(out: Screen, question: str, *, shown: bool = True) -> str:
+async def read_line(out: Screen, question: str, *, shown: bool = True) -> str:
     """
     Ask for a line, without a thread, so that the wait for it can be cancelled.
 
@@ -120,7 +120,7 @@ async def line(out: Screen, question: str, *, shown: bool = True) -> str:
     out.question(question)
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
-    with nullcontext() if shown else _unseen(out):
+    with nullcontext() if shown else _hide_input(out):
         loop.add_reader(sys.stdin, ready.set)
         try:
             await ready.wait()
@@ -132,7 +132,7 @@ async def line(out: Screen, question: str, *, shown: bool = True) -> str:
 
 
 @contextmanager
-def _unseen(out: Screen) -> Generator[None]:
+def _hide_input(out: Screen) -> Generator[None]:
     """Show nothing of what is typed while the block lasts."""
     before = termios.tcgetattr(sys.stdin)
     silent = [*before]

@@ -13,7 +13,7 @@ from holdfast.contracts.errors import HoldfastError
 Wanted = TypeVar("Wanted", bound=Request)
 
 
-async def seen(
+async def confirm_request(
     client: Client,
     run: str,
     request_id: str | None,
@@ -36,7 +36,7 @@ async def seen(
             "there is no terminal to show the request on: name REQUEST and --digest DIGEST, as "
             f"'{screen.command('pending --json', run)}' shows them"
         )
-    found = await _waiting(client, run, request_id, kinds)
+    found = await _find_request(client, run, request_id, kinds)
     if digest not in {None, found.digest}:
         raise HoldfastError(
             f"request {found.request_id!r} of run {run!r} is not the one with this digest: see "
@@ -50,21 +50,21 @@ async def seen(
 async def _ask(out: Screen, run: str, request: Request, question: str) -> None:
     request_details.show_request(out, run, request)
     try:
-        said = await screen.line(out, f"{question} [y/N] ")
+        said = await screen.read_line(out, f"{question} [y/N] ")
     except EOFError:
         said = ""
     if said.lower() not in {"y", "yes"}:
         raise HoldfastError(f"nothing was sent: {request.request_id!r} of run {run!r} waits on")
 
 
-async def _waiting(
+async def _find_request(
     client: Client, run: str, request_id: str | None, kinds: tuple[type[Wanted], ...]
 ) -> Wanted:
     """Return the request with this id; without an id it is the only one of these kinds."""
     await run_client.describe_open(client, run)
-    waiting = await run_client.pending(client, run)
+    waiting = await run_client.require_pending(client, run)
     if request_id is None:
-        return _only(run, [one for one in waiting if isinstance(one, kinds)])
+        return _require_only(run, [one for one in waiting if isinstance(one, kinds)])
     found = next((one for one in waiting if one.request_id == request_id), None)
     if isinstance(found, kinds):
         return found
@@ -78,7 +78,7 @@ async def _waiting(
     raise HoldfastError(f"no request {request_id!r} of run {run!r} waits; {what_is}")
 
 
-def _only(run: str, fitting: list[Wanted]) -> Wanted:
+def _require_only(run: str, fitting: list[Wanted]) -> Wanted:
     match fitting:
         case [only]:
             return only

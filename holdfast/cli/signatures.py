@@ -24,15 +24,15 @@ def own_key(wanted: str | None = None) -> "OwnKey":
 
 def passphrase_of(key: "OwnKey") -> str | None:
     """Ask for the passphrase of a key, if it has one."""
-    return asked(f"passphrase of key {key.name!r}: ") if key.is_locked else None
+    return ask_passphrase(f"passphrase of key {key.name!r}: ") if key.has_passphrase else None
 
 
-def asked(question: str) -> str:
+def ask_passphrase(question: str) -> str:
     """Ask the person at the terminal for words that nobody else shall see."""
     if not sys.stdin.isatty():
         raise HoldfastError("a passphrase is needed: run this on a terminal")
     try:
-        return screen.secret(question)
+        return screen.ask_secret(question)
     except EOFError:
         raise HoldfastError("no passphrase was given") from None
 
@@ -47,4 +47,4 @@ def token(
     """Sign a decision about one request of a run."""
     from holdfast import signing
 
-    return signing.signed(key, passphrase, run, request, decision, datetime.now(UTC))
+    return signing.sign_decision(key, passphrase, run, request, decision, datetime.now(UTC))

@@ -15,19 +15,19 @@ from holdfast.contracts.budget import Limits
 from holdfast.contracts.control import Approach, Compensation, Effect
 from holdfast.contracts.run import StatusReport, Stop, UsageReport
 from holdfast.contracts.usage import UsageMetrics
-from holdfast.run.summaries import shortened
-from holdfast.run.verdicts import KEPT_REFUSALS
+from holdfast.run.summaries import shorten
+from holdfast.run.verdicts import KEEP_LAST_REFUSALS
 from holdfast.trace import controlled
 from holdfast.trace.reader import read_trace
-from holdfast.trace.released import released
-from holdfast.trace.requests import Asked
-from holdfast.trace.values import Standing, Trace
-from holdfast.trace.words import counted, dollars, duration, moment, short
+from holdfast.trace.released import redact_trace
+from holdfast.trace.requests import RequestTrace
+from holdfast.trace.values import Trace, TraceStatus
+from holdfast.trace.words import dollars, duration, moment, pluralize, short
 
 _STATUS = TypeAdapter(StatusReport)
 _USAGE = TypeAdapter(UsageReport)
 
-_PART = 120
+_MAX_APPROACH_CHARS = 120
 """Characters of what is told about an approach; --json has it whole."""
 
 
@@ -47,7 +47,7 @@ class RunView(Contract):
     agent: str | None
     tenant: str | None
     actor: str | None
-    status: Standing
+    status: TraceStatus
     in_flight: tuple[str, ...]
     waits_for: tuple[str, ...]
     requests: tuple[Request, ...]
@@ -81,13 +81,17 @@ async def view(client: Client, run: str) -> RunView:
     """Return where a run stands; raises HoldfastError when there is no such run."""
     description = await run_client.describe(client, run)
     if description.status is WorkflowExecutionStatus.RUNNING:
-        status = await run_client.ask(client, run, "status", _STATUS)
-        usage = await run_client.ask(client, run, "usage", _USAGE) if status is not None else None
+        status = await run_client.query_run(client, run, "status", _STATUS)
+        usage = (
+            await run_client.query_run(client, run, "usage", _USAGE)
+            if status is not None
+            else None
+        )
         waiting = bool(status and status.waits_for)
-        requests = await run_client.waiting(client, run) if waiting else ()
+        requests = await run_client.find_pending(client, run) if waiting else ()
         if status is not None and usage is not None:
             trace = read_trace(await run_client.history(client, run))
-            return _asked(trace, status, usage, requests or ())
+            return _build_worker_view(trace, status, usage, requests or ())
     return read_view(read_trace(await run_client.history(client, run)))
 
 
@@ -101,7 +105,7 @@ def show_view(out: Screen, shown: RunView) -> None:
         *(("in flight", line) for line in shown.in_flight),
         *(("waits for", line) for line in shown.waits_for),
         ("model", shown.model or "-"),
-        ("used", _used(shown)),
+        ("used", _describe_usage(shown)),
         ("limits", _limits(shown.budget)),
         ("started", moment(shown.started_at)),
     ]
@@ -118,7 +122,7 @@ def show_view(out: Screen, shown: RunView) -> None:
         for one in shown.refused
     ]
     fields += [("noted", note) for note in shown.notes]
-    fields += _controlled(shown)
+    fields += _describe_control(shown)
     if shown.failure is not None:
         fields.append(("failure", shown.failure))
     if shown.answer is not None:
@@ -130,10 +134,10 @@ def show_view(out: Screen, shown: RunView) -> None:
         request_details.show_request(out, shown.run_id, request)
 
 
-def _controlled(shown: RunView) -> Iterator[tuple[str, str]]:
+def _describe_control(shown: RunView) -> Iterator[tuple[str, str]]:
     """Say what was tried and taken back, each on a line, and how sure one may be of the answer."""
     for approach in shown.attempts:
-        yield "tried", _tried(approach)
+        yield "tried", _describe_approach(approach)
     if shown.approach is not None:
         yield "trying", short(shown.approach)
     if shown.tier is not None:
@@ -142,7 +146,7 @@ def _controlled(shown: RunView) -> Iterator[tuple[str, str]]:
         yield from (("undone", short(line)) for line in shown.compensation.undone)
         yield from (("not undone", short(line)) for line in shown.compensation.not_undone)
     if shown.effects:
-        yield "changed", f"{counted(len(shown.effects), 'thing')}; --json names them"
+        yield "changed", f"{pluralize(len(shown.effects), 'thing')}; --json names them"
     yield from (("unknown", f"whether it happened: {one.summary}") for one in shown.unresolved)
     if shown.candidate is not None:
         yield "proposed", short(shown.candidate)
@@ -150,18 +154,17 @@ def _controlled(shown: RunView) -> Iterator[tuple[str, str]]:
         yield "sure", f"{shown.confidence:.2f} of 1"
 
 
-def _tried(approach: Approach) -> str:
-    came = f"; came as far as: {shortened(approach.partial_progress, _PART)}"
-    return (
-        f"{approach.number}. {shortened(approach.approach, _PART).rstrip('.')}: "
-        f"{shortened(approach.failure_reason, _PART)}{came if approach.partial_progress else ''}"
-    )
+def _describe_approach(approach: Approach) -> str:
+    came = f"; came as far as: {shorten(approach.partial_progress, _MAX_APPROACH_CHARS)}"
+    plan = shorten(approach.approach, _MAX_APPROACH_CHARS).rstrip(".")
+    reason = shorten(approach.failure_reason, _MAX_APPROACH_CHARS)
+    return f"{approach.number}. {plan}: {reason}{came if approach.partial_progress else ''}"
 
 
-def _asked(
+def _build_worker_view(
     trace: Trace, status: StatusReport, usage: UsageReport, requests: tuple[Request, ...]
 ) -> RunView:
-    tried = controlled.approaches(released(trace))
+    tried = controlled.find_approaches(redact_trace(trace))
     return RunView(
         source="worker",
         run_id=status.run_id,
@@ -191,18 +194,18 @@ def _asked(
         notes=status.notes,
         approach=tried.under_way,
         attempts=tried.given_up,
-        tier=controlled.tier(trace),
-        candidate=controlled.candidate(trace),
-        compensation=controlled.taken_back(trace),
+        tier=controlled.find_tier(trace),
+        candidate=controlled.find_candidate(trace),
+        compensation=controlled.find_compensation(trace),
     )
 
 
 def read_view(trace: Trace) -> RunView:
     """Return where a run stands, by its history alone."""
-    refused = _refused(trace)
+    refused = _find_refusals(trace)
     turns = [turn for turn in trace.turns if turn.ended_at is not None and turn.error is None]
-    shown = released(trace)
-    result, tried = shown.result, controlled.approaches(shown)
+    shown = redact_trace(trace)
+    result, tried = shown.result, controlled.find_approaches(shown)
     return RunView(
         source="history",
         run_id=trace.run_id,
@@ -224,34 +227,36 @@ def read_view(trace: Trace) -> RunView:
         usage=result.usage if result else trace.usage,
         budget=trace.limits,
         waited_seconds=sum(
-            asked.waited.total_seconds() for asked in trace.requests.values() if asked.waited
+            asked.wait_duration.total_seconds()
+            for asked in trace.requests.values()
+            if asked.wait_duration
         ),
         started_at=trace.started_at,
         ended_at=trace.ended_at,
         transcript_digest=None,
-        refused=refused[-KEPT_REFUSALS:],
+        refused=refused[-KEEP_LAST_REFUSALS:],
         refused_total=len(refused),
-        notes=tuple(entry.text for entry in trace.audits if entry.event == "noted"),
+        notes=tuple(entry.text for entry in trace.audit_lines if entry.event == "noted"),
         approach=tried.under_way,
         attempts=tried.given_up,
-        tier=controlled.tier(trace),
-        candidate=controlled.candidate(trace),
-        compensation=controlled.taken_back(trace),
+        tier=controlled.find_tier(trace),
+        candidate=controlled.find_candidate(trace),
+        compensation=controlled.find_compensation(trace),
         effects=result.effects if result else (),
         unresolved=result.unresolved if result else (),
     )
 
 
-def _waits_for(asked: Asked) -> str:
+def _waits_for(asked: RequestTrace) -> str:
     so_far = f" ({len(asked.approvals)} of {asked.count} approved)" if asked.count > 1 else ""
     return f"{asked.request_id} · {asked.reason}{so_far}"
 
 
-def _used(shown: RunView) -> str:
-    used = [counted(shown.step, "step"), counted(shown.tool_calls, "tool call")]
+def _describe_usage(shown: RunView) -> str:
+    used = [pluralize(shown.step, "step"), pluralize(shown.tool_calls, "tool call")]
     if shown.hosted_calls:
-        used.append(counted(shown.hosted_calls, "hosted call"))
-    tokens = counted(shown.usage.total_tokens, "token")
+        used.append(pluralize(shown.hosted_calls, "hosted call"))
+    tokens = pluralize(shown.usage.total_tokens, "token")
     return ", ".join((*used, tokens, dollars(shown.usage.estimated_cost)))
 
 
@@ -262,7 +267,7 @@ def _limits(budget: Limits | None) -> str:
     return ", ".join(f"{name} {value}" for name, value in limits.items())
 
 
-def _refused(trace: Trace) -> tuple[RefusedMessage, ...]:
+def _find_refusals(trace: Trace) -> tuple[RefusedMessage, ...]:
     return tuple(
         RefusedMessage(
             signal=said.signal,

@@ -8,15 +8,15 @@ from pydantic import ValidationError
 from temporalio.client import Client
 
 from holdfast.activities.switch_history import SwitchHistory
-from holdfast.activities.switches import PATIENCE
+from holdfast.activities.switches import TIMEOUT_SECONDS
 from holdfast.cli import options, render, screen
 from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
 from holdfast.connection import connect
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.run import TASK_QUEUE
-from holdfast.contracts.switches import EVERYTHING, Kind, SwitchSignal, SwitchState
-from holdfast.run.summaries import objections
+from holdfast.contracts.switches import EVERYTHING, SwitchKind, SwitchSignal, SwitchState
+from holdfast.run.summaries import describe_validation_error
 from holdfast.settings import Settings
 from holdfast.trace.words import moment
 
@@ -24,11 +24,11 @@ app = typer.Typer(
     help="Switch tools, agents, tenants or everything off for all runs.", rich_markup_mode=None
 )
 
-AGAIN = 0.05
+POLL_INTERVAL_SECONDS = 0.05
 """Seconds between looks at what the server has recorded."""
 
 KindArgument: TypeAlias = Annotated[
-    Kind, typer.Argument(metavar="KIND", help="tool, agent, tenant or everything.")
+    SwitchKind, typer.Argument(metavar="KIND", help="tool, agent, tenant or everything.")
 ]
 NameArgument: TypeAlias = Annotated[
     str, typer.Argument(metavar="[NAME]", help="Its exact name; everything needs none.")
@@ -45,7 +45,7 @@ async def off(
     """Deny every call of a tool, an agent or a tenant from now on, in all runs; or every call."""
     signal = _signal(kind, name, reason)
     state = await _send(await connect(), "off", signal)
-    screen.tell(f"{_words(signal)} is off for all runs, from their next call on")
+    screen.tell(f"{_describe_target(signal)} is off for all runs, from their next call on")
     _show(state)
 
 
@@ -55,7 +55,7 @@ async def on(kind: KindArgument, name: NameArgument = EVERYTHING) -> None:
     """Lift what was switched off, whoever did it."""
     signal = _signal(kind, name, "")
     state = await _send(await connect(), "on", signal)
-    screen.tell(f"{_words(signal)} is on")
+    screen.tell(f"{_describe_target(signal)} is on")
     _show(state)
 
 
@@ -70,12 +70,12 @@ async def list_(as_json: options.Json = False) -> None:
         _show(state)
 
 
-def _signal(kind: Kind, name: str, reason: str) -> SwitchSignal:
+def _signal(kind: SwitchKind, name: str, reason: str) -> SwitchSignal:
     user = Settings.load().user
     try:
         return SwitchSignal(kind=kind, name=name, by=user, reason=reason)
     except ValidationError as error:
-        raise HoldfastError(objections(error)) from None
+        raise HoldfastError(describe_validation_error(error)) from None
 
 
 async def _send(client: Client, name: str, signal: SwitchSignal) -> SwitchState:
@@ -83,22 +83,22 @@ async def _send(client: Client, name: str, signal: SwitchSignal) -> SwitchState:
     history = SwitchHistory(client, TASK_QUEUE)
     await history.send(name, signal)
     try:
-        async with asyncio.timeout(PATIENCE):
-            while not _took(state := await history.read(), name, signal):  # noqa: ASYNC110 -- it is the server's
-                await asyncio.sleep(AGAIN)
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            while not _is_in_effect(state := await history.read(), name, signal):  # noqa: ASYNC110 -- it is the server's
+                await asyncio.sleep(POLL_INTERVAL_SECONDS)
     except TimeoutError:
         raise HoldfastError(
-            f"{_words(signal)} is not {name} yet: the server took the message, but "
+            f"{_describe_target(signal)} is not {name} yet: the server took the message, but "
             "history doesn't show that it worked: look at 'holdfast switch list'"
         ) from None
     return state
 
 
-def _words(signal: SwitchSignal) -> str:
+def _describe_target(signal: SwitchSignal) -> str:
     return signal.kind if signal.kind == "everything" else f"{signal.kind} {signal.name}"
 
 
-def _took(state: SwitchState, name: str, signal: SwitchSignal) -> bool:
+def _is_in_effect(state: SwitchState, name: str, signal: SwitchSignal) -> bool:
     found = [
         switch
         for switch in state.switches

@@ -19,7 +19,7 @@ from holdfast.trace.progress import Progress
 from holdfast.trace.reader import TraceReader
 from holdfast.trace.values import Trace
 
-SILENCE = 5.0
+STALL_TIMEOUT_SECONDS = 5.0
 """Seconds; a worker that is there takes a workflow task within milliseconds."""
 
 
@@ -51,8 +51,8 @@ class Watch:
     async def _next(self, events: AsyncGenerator[HistoryEvent]) -> HistoryEvent | None:
         coming = asyncio.ensure_future(anext(events, None))
         try:
-            while not (await asyncio.wait({coming}, timeout=SILENCE))[0]:
-                for line in await self._silence():
+            while not (await asyncio.wait({coming}, timeout=STALL_TIMEOUT_SECONDS))[0]:
+                for line in await self._explain_stall():
                     self._tell(line)
         finally:
             coming.cancel()
@@ -62,7 +62,7 @@ class Watch:
     def _show(self, trace: Trace) -> None:
         lines = list(self._progress.fresh(trace))
         interrupted = self._desk.question
-        self._desk.attend([asked.request_id for asked in trace.waiting])
+        self._desk.set_open_requests([asked.request_id for asked in trace.waiting])
         if not lines or self._quiet:
             return
         # The line in which somebody types is left, and begun again below the news.
@@ -73,7 +73,7 @@ class Watch:
         if self._desk.question:
             self._out.question(self._desk.question)
 
-    async def _silence(self) -> list[str]:
+    async def _explain_stall(self) -> list[str]:
         """Say why nothing happens, where the server knows."""
         try:
             return list(_reasons(await run_client.describe(self._client, self._run)))

@@ -10,17 +10,17 @@ from holdfast.app import App
 from holdfast.contracts.base import Inbound, JsonObject
 from holdfast.contracts.errors import AppError, PolicyRefused
 from holdfast.contracts.tools import ToolCall
-from holdfast.policies.files import text_of
+from holdfast.policies.files import read_text
 from holdfast.policies.rehearsal import (
     DEFAULT_ACTOR,
     DEFAULT_TENANT,
-    UnfitArguments,
-    Who,
-    rehearse,
-    user_of,
+    CallerContext,
+    InvalidArguments,
+    dry_run,
+    find_tool,
 )
 from holdfast.policy.rules import Policy
-from holdfast.policy.yaml_lines import Problem, objections, read
+from holdfast.policy.yaml_lines import Problem, describe_validation_errors, parse_yaml
 
 Expected: TypeAlias = Literal[
     "allow",
@@ -53,7 +53,7 @@ class CaseEntry(Inbound):
     rule: str | None = None
 
 
-class Outcome(NamedTuple):
+class CaseResult(NamedTuple):
     """What became of a case; without an objection it holds."""
 
     place: str
@@ -75,27 +75,27 @@ def load_cases(path: Path) -> list[tuple[str, CaseEntry]]:
 
     Raises PolicyRefused, with the lines, where they can't be read.
     """
-    located = read(text_of(path, str(path)))
+    located = parse_yaml(read_text(path, str(path)))
     if isinstance(located, Problem):
         raise PolicyRefused((f"{path}:{located}",))
     try:
         cases = _CASES.validate_python(located.value)
     except ValidationError as error:
-        flaws = sorted(objections(located, error, {"": CaseEntry}))
+        flaws = sorted(describe_validation_errors(located, error, {"": CaseEntry}))
         raise PolicyRefused(tuple(f"{path}:{flaw}" for flaw in flaws)) from None
     return [(f"{path}:{located.lines[number,]}", case) for number, case in enumerate(cases)]
 
 
-def tried(app: App, policy: Policy, place: str, case: CaseEntry) -> Outcome:
+def run_case(app: App, policy: Policy, place: str, case: CaseEntry) -> CaseResult:
     """Decide about a case, and say where that is not what it expects."""
     try:
-        tool, agent = user_of(app, case.tool, case.agent)
+        tool, agent = find_tool(app, case.tool, case.agent)
     except AppError as error:
-        return Outcome(place, case.name, "", "", str(error))
+        return CaseResult(place, case.name, "", "", str(error))
     call = ToolCall(call_id="case", name=case.tool, arguments=case.args)
-    who = Who(agent, case.tenant, case.actor, case.environment)
-    found = rehearse(call, tool, who, policy, datetime.now(UTC))
-    if isinstance(found, UnfitArguments):
+    who = CallerContext(agent, case.tenant, case.actor, case.environment)
+    found = dry_run(call, tool, who, policy, datetime.now(UTC))
+    if isinstance(found, InvalidArguments):
         verdict, rule, reason = "invalid_arguments", "", found.reason
     else:
         decision = found.outcome if case.drafted else found.decision
@@ -106,4 +106,4 @@ def tried(app: App, policy: Policy, place: str, case: CaseEntry) -> Outcome:
         objection = f"expected {case.expect}, {said}"
     elif case.rule not in {None, rule, rule.removeprefix("policy:")}:
         objection = f"expected rule {case.rule}, {said}"
-    return Outcome(place, case.name, verdict, rule, objection)
+    return CaseResult(place, case.name, verdict, rule, objection)

@@ -9,18 +9,18 @@ from holdfast.app import App
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.decisions import Decided, Decision, RunAsDraftOnly
 from holdfast.contracts.tools import ToolCall
-from holdfast.policies.rehearsal import UnfitArguments, Who, rehearse
+from holdfast.policies.rehearsal import CallerContext, InvalidArguments, dry_run
 from holdfast.policy.rules import Policy
 from holdfast.run.summaries import call_line
 from holdfast.trace.values import Call, DecisionTrace, Trace
 
 _DECISION: TypeAdapter[Decision] = TypeAdapter(Decision)
 
-_OF_THE_MOMENT = ("switch:", "unresolved-write", "done-already", "lost-part", "no-sandbox")
+_RUNTIME_RULE_PREFIXES = ("switch:", "unresolved-write", "done-already", "lost-part", "no-sandbox")
 """Rules that speak of how things stood then, which no policy decides."""
 
 
-class Answer(NamedTuple):
+class DecisionSummary(NamedTuple):
     """A decision, in the words that tell it from another one."""
 
     verdict: str
@@ -36,8 +36,8 @@ class Comparison(NamedTuple):
 
     run_id: str
     call: ToolCall
-    before: Answer
-    after: Answer
+    before: DecisionSummary
+    after: DecisionSummary
 
     @property
     def is_change(self) -> bool:
@@ -59,13 +59,13 @@ class Comparisons(NamedTuple):
     left_out: int
 
 
-def compared(app: App, policy: Policy, traces: list[Trace], environment: str) -> Comparisons:
+def compare(app: App, policy: Policy, traces: list[Trace], environment: str) -> Comparisons:
     """Decide anew about each call of past runs, as it stood before anybody had approved it."""
     found: list[Comparison] = []
     left_out = 0
     for trace in traces:
         for call in trace.calls:
-            comparison = _comparison(app, policy, trace, call, environment)
+            comparison = _compare_call(app, policy, trace, call, environment)
             if comparison is None:
                 left_out += 1
             else:
@@ -73,27 +73,29 @@ def compared(app: App, policy: Policy, traces: list[Trace], environment: str) ->
     return Comparisons(found, left_out)
 
 
-def _comparison(
+def _compare_call(
     app: App, policy: Policy, trace: Trace, recorded: Call, environment: str
 ) -> Comparison | None:
     call = recorded.call
-    before = _first(recorded.rulings)
+    before = _find_first_decision(recorded.rulings)
     if not isinstance(call, ToolCall) or trace.brief is None or before is None:
         return None
-    tool = app.registry.get(call.name) or (trace.agent.tool(call.name) if trace.agent else None)
-    if tool is None or before.rule.startswith(_OF_THE_MOMENT):
+    tool = app.registry.get(call.name) or (
+        trace.agent.find_tool(call.name) if trace.agent else None
+    )
+    if tool is None or before.rule.startswith(_RUNTIME_RULE_PREFIXES):
         return None
-    who = Who(trace.brief.agent, trace.brief.tenant, trace.brief.actor, environment)
-    found = rehearse(call, tool, who, policy, trace.started_at)
-    if isinstance(found, UnfitArguments):
-        after = Answer("invalid_arguments", "", {"reason": found.reason})
+    who = CallerContext(trace.brief.agent, trace.brief.tenant, trace.brief.actor, environment)
+    found = dry_run(call, tool, who, policy, trace.started_at)
+    if isinstance(found, InvalidArguments):
+        after = DecisionSummary("invalid_arguments", "", {"reason": found.reason})
     else:
         drafted = isinstance(before, RunAsDraftOnly)
-        after = _answer(found.decision if drafted else found.outcome)
-    return Comparison(trace.run_id, call, _answer(before), after)
+        after = _summarize(found.decision if drafted else found.outcome)
+    return Comparison(trace.run_id, call, _summarize(before), after)
 
 
-def _first(rulings: tuple[DecisionTrace, ...]) -> Decision | None:
+def _find_first_decision(rulings: tuple[DecisionTrace, ...]) -> Decision | None:
     """Return the first decision about a call; where a draft came first, the one after it."""
     decisions = [ruled.ruling.decision for ruled in rulings if isinstance(ruled.ruling, Decided)]
     after_drafts = (
@@ -104,24 +106,24 @@ def _first(rulings: tuple[DecisionTrace, ...]) -> Decision | None:
     return next(after_drafts, decisions[0] if decisions else None)
 
 
-def _answer(decision: Decision) -> Answer:
+def _summarize(decision: Decision) -> DecisionSummary:
     fields = _DECISION.dump_python(decision, mode="json")
     takes = {
         name: value
         for name, value in fields.items()
         if name not in {"verdict", "rule", "reason", "question", "next_valid_actions"}
     }
-    return Answer(decision.verdict, decision.rule, takes)
+    return DecisionSummary(decision.verdict, decision.rule, takes)
 
 
 def _differences(before: JsonObject, after: JsonObject) -> Iterator[str]:
     for name in dict.fromkeys((*before, *after)):
         old, new = before.get(name), after.get(name)
         if old != new:
-            yield f"{name} {_said(old)} → {_said(new)}"
+            yield f"{name} {_render_value(old)} → {_render_value(new)}"
 
 
-def _said(value: JsonValue) -> str:
+def _render_value(value: JsonValue) -> str:
     match value:
         case list():
             return " ".join(str(entry) for entry in value) or "none"

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from holdfast.contracts.errors import AppError
-from holdfast.policy.document import Source, parse_source
+from holdfast.policy.document import PolicySource, parse_source
 from holdfast.policy.rules import Policy
 
-LARGEST_FILE = 4_000_000
+MAX_FILE_BYTES = 4_000_000
 """Bytes; more than any policy that may be read, so that no wrong file is read whole."""
 
 
@@ -19,17 +19,17 @@ def load_policy(path: str | Path, name: str = "") -> Policy:
     return load_source(path, name).policy
 
 
-def load_source(path: str | Path, name: str = "") -> Source:
+def load_source(path: str | Path, name: str = "") -> PolicySource:
     """Read a policy file, and keep what stands where in it."""
     file, name = Path(path), name or str(path)
-    return parse_source(text_of(file, name), name, file.absolute().parent)
+    return parse_source(read_text(file, name), name, file.absolute().parent)
 
 
-def text_of(file: Path, name: str) -> str:
+def read_text(file: Path, name: str) -> str:
     """Read a YAML file. Raises AppError where that can't be."""
     try:
-        if file.is_file() and file.stat().st_size > LARGEST_FILE:
-            raise AppError(f"{name} is too large to be read: {LARGEST_FILE:,} bytes is most")
+        if file.is_file() and file.stat().st_size > MAX_FILE_BYTES:
+            raise AppError(f"{name} is too large to be read: {MAX_FILE_BYTES:,} bytes is most")
         return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise AppError(f"{name} is no text in UTF-8") from None

@@ -6,24 +6,24 @@ from typing import NamedTuple, TypeAlias
 from holdfast.app import App
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.tools import ToolContract
-from holdfast.policy.document import Source
-from holdfast.policy.rules import RELEASING, unsafe
+from holdfast.policy.document import PolicySource
+from holdfast.policy.rules import RELEASING_EFFECTS, find_safety_problem
 from holdfast.policy.schema import RuleEntry
-from holdfast.policy.yaml_lines import Place, Problem
+from holdfast.policy.yaml_lines import Problem, YamlPath
 
 _TEXT = Pattern(r"""[rR]?(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
 _ARGUMENT = Pattern(r"\bargs\s*\.\s*([A-Za-z_]\w*)")
 
-Found: TypeAlias = Iterator[tuple[Place, str]]
+Findings: TypeAlias = Iterator[tuple[YamlPath, str]]
 
 
-class Known(NamedTuple):
+class KnownNames(NamedTuple):
     """What the apps have: their tools by name, and the names of their agents."""
 
     tools: dict[str, ToolContract]
     agents: list[str]
 
-    def matched(self, rule: RuleEntry) -> list[ToolContract]:
+    def find_tools(self, rule: RuleEntry) -> list[ToolContract]:
         """Return the tools that a rule is about, as far as its names say."""
         return [
             tool
@@ -33,49 +33,49 @@ class Known(NamedTuple):
         ]
 
 
-def strangers(source: Source, apps: Sequence[App]) -> list[Problem]:
+def find_problems(source: PolicySource, apps: Sequence[App]) -> list[Problem]:
     """Say what in a policy nobody in these apps has, and which rules can't hold there."""
-    known = Known(
+    known = KnownNames(
         {tool.name: tool for app in apps for tool in app.registry.contracts()},
         [agent.name for app in apps for agent in app.agents],
     )
     return [
-        source.located.flaw(("rules", number, *place), reason)
+        source.located.build_problem(("rules", number, *place), reason)
         for number, rule in enumerate(source.file.rules)
         for check in CHECKS
         for place, reason in check(known, rule)
     ]
 
 
-def _unknown_tools(known: Known, rule: RuleEntry) -> Found:
+def _unknown_tools(known: KnownNames, rule: RuleEntry) -> Findings:
     """Tools that are named are in one of the apps."""
     for number, name in enumerate(rule.match.tools):
         if name not in known.tools:
-            yield ("match", "tools", number), _nobody("tool", name, sorted(known.tools))
+            yield ("match", "tools", number), _describe_missing("tool", name, sorted(known.tools))
 
 
-def _unknown_agents(known: Known, rule: RuleEntry) -> Found:
+def _unknown_agents(known: KnownNames, rule: RuleEntry) -> Findings:
     """Agents that are named are in one of the apps."""
     for number, name in enumerate(rule.match.agents):
         if name not in known.agents:
-            yield ("match", "agents", number), _nobody("agent", name, known.agents)
+            yield ("match", "agents", number), _describe_missing("agent", name, known.agents)
 
 
-def _risks_that_differ(known: Known, rule: RuleEntry) -> Found:
+def _risks_that_differ(known: KnownNames, rule: RuleEntry) -> Findings:
     """Tools and risk classes that are named together go together."""
-    if rule.match.tools and rule.match.risks and not known.matched(rule):
+    if rule.match.tools and rule.match.risks and not known.find_tools(rule):
         classes = {known.tools[name].risk for name in rule.match.tools if name in known.tools}
         if classes:
             yield ("match", "risks"), f"these tools are {', '.join(sorted(classes))}"
 
 
-def _rules_that_never_hold(known: Known, rule: RuleEntry) -> Found:
+def _rules_that_never_hold(known: KnownNames, rule: RuleEntry) -> Findings:
     """Tools are named by rules that can hold for them, and list what they must."""
     for number, name in enumerate(rule.match.tools):
         tool = known.tools.get(name)
-        if tool is None or rule.effect not in RELEASING:
+        if tool is None or rule.effect not in RELEASING_EFFECTS:
             continue
-        flaw = unsafe(
+        flaw = find_safety_problem(
             tool.risk,
             rule.effect,
             recovery=rule.approval.recovery if rule.approval else "",
@@ -89,9 +89,9 @@ def _rules_that_never_hold(known: Known, rule: RuleEntry) -> Found:
             yield ("match", "tools", number), f"{name!r} needs {kind}s: list them, or ['*']"
 
 
-def _unknown_arguments(known: Known, rule: RuleEntry) -> Found:
+def _unknown_arguments(known: KnownNames, rule: RuleEntry) -> Findings:
     """Arguments in a condition are those of some tool of the rule."""
-    tools = known.matched(rule)
+    tools = known.find_tools(rule)
     has: set[str] = set()
     for tool in tools:
         properties = tool.input_schema.get("properties")
@@ -100,10 +100,13 @@ def _unknown_arguments(known: Known, rule: RuleEntry) -> Found:
     named = dict.fromkeys(found.groups[1] for found in read)
     for name in named if tools else ():
         if name not in has:
-            yield ("when",), _nobody("argument", name, sorted(has), "none of its tools has")
+            yield (
+                ("when",),
+                _describe_missing("argument", name, sorted(has), "none of its tools has"),
+            )
 
 
-CHECKS: tuple[Callable[[Known, RuleEntry], Found], ...] = (
+CHECKS: tuple[Callable[[KnownNames, RuleEntry], Findings], ...] = (
     _unknown_tools,
     _unknown_agents,
     _risks_that_differ,
@@ -112,5 +115,5 @@ CHECKS: tuple[Callable[[Known, RuleEntry], Found], ...] = (
 )
 
 
-def _nobody(kind: str, name: str, known: Sequence[str], who: str = "nobody has") -> str:
+def _describe_missing(kind: str, name: str, known: Sequence[str], who: str = "nobody has") -> str:
     return f"{who} {kind} {name!r} (known: {', '.join(known) or 'none'})"

@@ -12,10 +12,10 @@ from holdfast.contracts.decisions import Decision, RunAsDraftOnly
 from holdfast.contracts.errors import AppError, ToolError
 from holdfast.contracts.run import RunMetadata
 from holdfast.contracts.tools import Draft, ToolCall, ToolContract
-from holdfast.policy.case import Case, DecisionFacts
+from holdfast.policy.case import CallContext, DecisionFacts
 from holdfast.policy.engine import decide
-from holdfast.policy.matching import Fit, fit, forbidden_by
-from holdfast.policy.permission_checks import permitted
+from holdfast.policy.matching import MatchResult, find_forbidding_rule, match_rule
+from holdfast.policy.permission_checks import find_permission
 from holdfast.policy.rules import Policy, PolicyRule
 from holdfast.tools.tool import Tool
 
@@ -23,7 +23,7 @@ DEFAULT_TENANT = str(RunMetadata.model_fields["tenant"].default)
 DEFAULT_ACTOR = str(RunMetadata.model_fields["actor"].default)
 
 
-class Who(NamedTuple):
+class CallerContext(NamedTuple):
     """On whose behalf a call is made, and where."""
 
     agent: str
@@ -32,22 +32,22 @@ class Who(NamedTuple):
     environment: str = ""
 
 
-class UnfitArguments(NamedTuple):
+class InvalidArguments(NamedTuple):
     """A call that never gets to a decision, because its arguments don't fit."""
 
     reason: str
 
 
-class Sight(NamedTuple):
+class RuleEvaluation(NamedTuple):
     """What one rule of a policy has to do with a call."""
 
     rule: PolicyRule
-    fit: Fit
+    fit: MatchResult
     governs: bool
 
 
 @dataclass(frozen=True)
-class Rehearsal:
+class DryRun:
     """A call as it would be decided about where there is a sandbox, and no approval yet."""
 
     call: ToolCall
@@ -69,40 +69,40 @@ class Rehearsal:
         draft = Draft(draft_id="", call_id=self.call.call_id, tool=first.draft, summary="")
         return decide(self.call, self.contract, self.facts._replace(draft=draft), self.policy)
 
-    def sights(self) -> list[Sight]:
+    def evaluate_rules(self) -> list[RuleEvaluation]:
         """Hold every rule of the policy against the call, in the order of the file."""
-        case = Case(self.call, self.contract, self.facts)
-        found = forbidden_by(case, self.policy)
+        case = CallContext(self.call, self.contract, self.facts)
+        found = find_forbidding_rule(case, self.policy)
         governing = (
-            permitted(case, self.policy).rule if found is None else f"policy:{found.rule.id}"
+            find_permission(case, self.policy).rule if found is None else f"policy:{found.rule.id}"
         )
         return [
-            Sight(rule, fit(rule, case), governs=f"policy:{rule.id}" == governing)
+            RuleEvaluation(rule, match_rule(rule, case), governs=f"policy:{rule.id}" == governing)
             for rule in self.policy.rules
         ]
 
 
-def rehearse(
-    call: ToolCall, tool: Tool | ToolContract, who: Who, policy: Policy, now: datetime
-) -> Rehearsal | UnfitArguments:
+def dry_run(
+    call: ToolCall, tool: Tool | ToolContract, who: CallerContext, policy: Policy, now: datetime
+) -> DryRun | InvalidArguments:
     """Prepare to decide about a call; of a tool whose code is gone the contract will do."""
     values = call.arguments
     if isinstance(tool, Tool):
         if objections := tool.objections(call.arguments):
-            return UnfitArguments("; ".join(objections))
+            return InvalidArguments("; ".join(objections))
         try:
             values = tool.values(call.arguments)
         except ToolError as error:
-            return UnfitArguments(error.reason)
+            return InvalidArguments(error.reason)
         tool = tool.contract
-    return Rehearsal(call, tool, _facts(who, values, now), policy)
+    return DryRun(call, tool, _build_facts(who, values, now), policy)
 
 
-def user_of(app: App, name: str, agent: str | None) -> tuple[Tool, str]:
+def find_tool(app: App, name: str, agent: str | None) -> tuple[Tool, str]:
     """Return a tool and the agent that uses it: the one named, or the first that has it."""
     agents = {one.name: one for one in app.agents}
     if agent is not None and agent not in agents:
-        raise AppError(f"no agent {agent!r} (known: {_named(list(agents))})")
+        raise AppError(f"no agent {agent!r} (known: {_join_names(list(agents))})")
     having = [agents[agent]] if agent is not None else list(app.agents)
     for one in having:
         for tool in one.tools:
@@ -110,10 +110,10 @@ def user_of(app: App, name: str, agent: str | None) -> tuple[Tool, str]:
                 return tool, one.name
     known = sorted({tool.contract.name for one in having for tool in one.tools})
     whose = "the app" if agent is None else f"agent {agent!r}"
-    raise AppError(f"{whose} has no tool {name!r} (known: {_named(known)})")
+    raise AppError(f"{whose} has no tool {name!r} (known: {_join_names(known)})")
 
 
-def _facts(who: Who, values: JsonObject, now: datetime) -> DecisionFacts:
+def _build_facts(who: CallerContext, values: JsonObject, now: datetime) -> DecisionFacts:
     return DecisionFacts(
         tenant=who.tenant,
         actor=who.actor,
@@ -125,5 +125,5 @@ def _facts(who: Who, values: JsonObject, now: datetime) -> DecisionFacts:
     )
 
 
-def _named(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return ", ".join(names) or "none"

@@ -14,9 +14,9 @@ from holdfast.contracts.tools import MalformedCall, ToolFailure, ToolInvocation,
 from holdfast.contracts.transcript import ToolTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.trace.builder import Readers, TraceBuilder
-from holdfast.trace.own import OwnReader
-from holdfast.trace.payloads import RESULT, activity_error, at, decoded, summary
-from holdfast.trace.values import Call, Companion, Purpose, Turn
+from holdfast.trace.own import BackgroundTaskReader
+from holdfast.trace.payloads import RESULT, build_activity_error, decode, read_summary, read_time
+from holdfast.trace.values import AuxiliaryCall, Call, Purpose, Turn
 from holdfast.workflows import failures
 
 _CALL = TypeAdapter(ModelCall)
@@ -26,7 +26,7 @@ _INVOCATION = TypeAdapter(ToolInvocation)
 _CANCELLED = Failure(message="cancelled", canceled_failure_info=CanceledFailureInfo())
 
 
-class _Open(NamedTuple):
+class _OpenActivity(NamedTuple):
     """
     An activity that has no end yet; *call_id* is null for a question to a model.
 
@@ -41,34 +41,34 @@ class _Open(NamedTuple):
 class ActivityReader:
     """Knows which activity is open under which event."""
 
-    def __init__(self, chronicle: TraceBuilder, own: OwnReader) -> None:
+    def __init__(self, chronicle: TraceBuilder, own: BackgroundTaskReader) -> None:
         self._chronicle = chronicle
         self._own = own
-        self._open: dict[str, _Open] = {}
+        self._open: dict[str, _OpenActivity] = {}
         self.readers: Readers = {
-            EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED: self._scheduled,
-            EventType.EVENT_TYPE_ACTIVITY_TASK_STARTED: self._started,
-            EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED: self._completed,
-            EventType.EVENT_TYPE_ACTIVITY_TASK_FAILED: self._failed,
-            EventType.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT: self._timed_out,
-            EventType.EVENT_TYPE_ACTIVITY_TASK_CANCELED: self._cancelled,
+            EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED: self._on_schedule,
+            EventType.EVENT_TYPE_ACTIVITY_TASK_STARTED: self._on_start,
+            EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED: self._on_completion,
+            EventType.EVENT_TYPE_ACTIVITY_TASK_FAILED: self._on_failure,
+            EventType.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT: self._on_timeout,
+            EventType.EVENT_TYPE_ACTIVITY_TASK_CANCELED: self._on_cancellation,
         }
 
-    def _scheduled(self, event: HistoryEvent) -> None:
+    def _on_schedule(self, event: HistoryEvent) -> None:
         scheduled = event.activity_task_scheduled_event_attributes
         match scheduled.activity_type.name:
             case "call_model":
-                self._model_asked(event)
-                self._open[self._chronicle.key(event)] = _Open(None, at(event))
+                self._begin_turn(event)
+                self._open[self._chronicle.key(event)] = _OpenActivity(None, read_time(event))
             case "mark_judged":
                 pass
             case _:
-                if not self._own.begun(event):
-                    self._open[self._chronicle.key(event)] = self._tool_called(event)
+                if not self._own.on_schedule(event):
+                    self._open[self._chronicle.key(event)] = self._open_tool_call(event)
 
-    def _model_asked(self, event: HistoryEvent) -> None:
+    def _begin_turn(self, event: HistoryEvent) -> None:
         scheduled = event.activity_task_scheduled_event_attributes
-        asked = decoded(scheduled.input.payloads, _CALL)
+        asked = decode(scheduled.input.payloads, _CALL)
         if asked is not None:
             self._keep_results(asked)
         before = self._chronicle.turn.number if self._chronicle.turn else 0
@@ -76,9 +76,9 @@ class ActivityReader:
             Turn(
                 key=self._chronicle.key(event),
                 number=asked.turn if asked else before + 1,
-                model=asked.model if asked else summary(event),
-                at=at(event),
-                purpose=_purpose(event, asked),
+                model=asked.model if asked else read_summary(event),
+                at=read_time(event),
+                purpose=_find_purpose(event, asked),
             )
         )
 
@@ -93,33 +93,33 @@ class ActivityReader:
                 if isinstance(result, ToolFailure):
                     self._chronicle.change_call(result.call_id, result=result)
 
-    def _tool_called(self, event: HistoryEvent) -> _Open:
+    def _open_tool_call(self, event: HistoryEvent) -> _OpenActivity:
         scheduled = event.activity_task_scheduled_event_attributes
-        invocation = decoded(scheduled.input.payloads, _INVOCATION)
+        invocation = decode(scheduled.input.payloads, _INVOCATION)
         if invocation is None:
-            return self._unread_call(event, f"event {event.event_id}")
-        call, queue = self._chronicle.call(invocation.call_id), scheduled.task_queue.name
+            return self._open_unreadable_call(event, f"event {event.event_id}")
+        call, queue = self._chronicle.find_call(invocation.call_id), scheduled.task_queue.name
         if call is None:
-            return self._unread_call(event, invocation.call_id)
+            return self._open_unreadable_call(event, invocation.call_id)
         match invocation.purpose:
             case "draft" | "reconcile" as purpose:
-                companion = Companion(
+                companion = AuxiliaryCall(
                     key=self._chronicle.key(event),
                     tool=scheduled.activity_type.name,
                     purpose=purpose,
-                    at=at(event),
+                    at=read_time(event),
                     task_queue=queue,
                     draft_id=invocation.idempotency_key if purpose == "draft" else "",
                 )
                 self._chronicle.change_call(invocation.call_id, course=(*call.course, companion))
-                return _Open(invocation.call_id, at(event), companion.key)
+                return _OpenActivity(invocation.call_id, read_time(event), companion.key)
             case "call" | "undo":  # what undoes is the run's own work
                 self._chronicle.change_call(
                     invocation.call_id, task_queue=queue, draft_id=invocation.draft_id or ""
                 )
-                return _Open(invocation.call_id, at(event))
+                return _OpenActivity(invocation.call_id, read_time(event))
 
-    def _unread_call(self, event: HistoryEvent, call_id: str) -> _Open:
+    def _open_unreadable_call(self, event: HistoryEvent, call_id: str) -> _OpenActivity:
         """Keep a call whose asking can't be read: that it ran can."""
         scheduled = event.activity_task_scheduled_event_attributes
         turn = self._chronicle.turn
@@ -130,60 +130,63 @@ class ActivityReader:
             found = Call(
                 key=self._chronicle.key(event),
                 call=unread,
-                at=at(event),
+                at=read_time(event),
                 task_queue=scheduled.task_queue.name,
             )
             self._chronicle.change_turn(replace(turn, calls=(*turn.calls, found)))
-        return _Open(call_id, at(event))
+        return _OpenActivity(call_id, read_time(event))
 
-    def _started(self, event: HistoryEvent) -> None:
+    def _on_start(self, event: HistoryEvent) -> None:
         started = event.activity_task_started_event_attributes
-        place = self._chronicle.place(started.scheduled_event_id)
+        place = self._chronicle.build_key(started.scheduled_event_id)
         open_ = self._open.get(place)
-        if self._own.started(place, started.attempt, at(event)) or open_ is None:
+        if self._own.on_start(place, started.attempt, read_time(event)) or open_ is None:
             return
         if open_.call_id is None:
             self._change_turn(attempts=started.attempt)
             return
         # Only the last attempt has an event; the time of all begins when it was scheduled.
-        began = at(event) if started.attempt == 1 else open_.scheduled_at
+        began = read_time(event) if started.attempt == 1 else open_.scheduled_at
         attempts = started.attempt
         if open_.companion:
-            self._chronicle.change_companion(
+            self._chronicle.change_auxiliary_call(
                 open_.call_id, open_.companion, started_at=began, attempts=attempts
             )
         else:
             self._chronicle.change_call(open_.call_id, started_at=began, attempts=attempts)
 
-    def _completed(self, event: HistoryEvent) -> None:
+    def _on_completion(self, event: HistoryEvent) -> None:
         completed = event.activity_task_completed_event_attributes
-        place = self._chronicle.place(completed.scheduled_event_id)
-        open_ = self._closed(completed.scheduled_event_id)
-        if self._own.completed(place, completed.result.payloads, at(event)) or open_ is None:
+        place = self._chronicle.build_key(completed.scheduled_event_id)
+        open_ = self._pop_open(completed.scheduled_event_id)
+        if (
+            self._own.on_completion(place, completed.result.payloads, read_time(event))
+            or open_ is None
+        ):
             return
         if open_.call_id is not None:
-            result = decoded(completed.result.payloads, RESULT)
-            self._tool_answered(open_, open_.call_id, result, at(event))
+            result = decode(completed.result.payloads, RESULT)
+            self._conclude_tool_call(open_, open_.call_id, result, read_time(event))
             return
-        reply = decoded(completed.result.payloads, _REPLY)
-        self._change_turn(ended_at=at(event))
+        reply = decode(completed.result.payloads, _REPLY)
+        self._change_turn(ended_at=read_time(event))
         if reply is not None:
-            self._replied(event, reply)
+            self._record_reply(event, reply)
 
-    def _tool_answered(
-        self, open_: _Open, call_id: str, result: ToolResult | None, now: datetime
+    def _conclude_tool_call(
+        self, open_: _OpenActivity, call_id: str, result: ToolResult | None, now: datetime
     ) -> None:
         if result is None:
             self._chronicle.change_call(call_id, ended_at=now)
         elif open_.companion:
-            self._chronicle.conclude_companion(call_id, open_.companion, result, now)
+            self._chronicle.conclude_auxiliary_call(call_id, open_.companion, result, now)
         else:
             self._chronicle.conclude_call(call_id, result, now)
 
-    def _replied(self, event: HistoryEvent, reply: ModelReply) -> None:
+    def _record_reply(self, event: HistoryEvent, reply: ModelReply) -> None:
         if (turn := self._chronicle.turn) is None:
             return
-        key, now = self._chronicle.key(event), at(event)
+        key, now = self._chronicle.key(event), read_time(event)
         calls = tuple(
             Call(key=f"{key}.{number}", call=call, at=now)
             for number, call in enumerate(reply.calls, 1)
@@ -204,33 +207,37 @@ class ActivityReader:
             )
         )
 
-    def _failed(self, event: HistoryEvent) -> None:
+    def _on_failure(self, event: HistoryEvent) -> None:
         failed = event.activity_task_failed_event_attributes
-        self._close(event, failed.scheduled_event_id, failed.failure)
+        self._close_with_failure(event, failed.scheduled_event_id, failed.failure)
 
-    def _timed_out(self, event: HistoryEvent) -> None:
+    def _on_timeout(self, event: HistoryEvent) -> None:
         timed_out = event.activity_task_timed_out_event_attributes
-        self._close(event, timed_out.scheduled_event_id, timed_out.failure)
+        self._close_with_failure(event, timed_out.scheduled_event_id, timed_out.failure)
 
-    def _cancelled(self, event: HistoryEvent) -> None:
+    def _on_cancellation(self, event: HistoryEvent) -> None:
         cancelled = event.activity_task_canceled_event_attributes
-        self._close(event, cancelled.scheduled_event_id, _CANCELLED)
+        self._close_with_failure(event, cancelled.scheduled_event_id, _CANCELLED)
 
-    def _close(self, event: HistoryEvent, scheduled_event_id: int, failure: Failure) -> None:
-        open_, error = self._closed(scheduled_event_id), activity_error(failure)
-        place = self._chronicle.place(scheduled_event_id)
-        if self._own.failed(place, error, at(event)) or open_ is None:
+    def _close_with_failure(
+        self, event: HistoryEvent, scheduled_event_id: int, failure: Failure
+    ) -> None:
+        open_, error = self._pop_open(scheduled_event_id), build_activity_error(failure)
+        place = self._chronicle.build_key(scheduled_event_id)
+        if self._own.on_failure(place, error, read_time(event)) or open_ is None:
             return
         if open_.call_id is None:
             used = failures.usage(error)
-            self._change_turn(ended_at=at(event), error=failures.message(error), used=used)
+            self._change_turn(ended_at=read_time(event), error=failures.message(error), used=used)
         elif open_.companion:
-            self._chronicle.fail_companion(open_.call_id, open_.companion, error, at(event))
+            self._chronicle.fail_auxiliary_call(
+                open_.call_id, open_.companion, error, read_time(event)
+            )
         else:
-            self._chronicle.fail_call(open_.call_id, error, at(event))
+            self._chronicle.fail_call(open_.call_id, error, read_time(event))
 
-    def _closed(self, scheduled_event_id: int) -> _Open | None:
-        return self._open.pop(self._chronicle.place(scheduled_event_id), None)
+    def _pop_open(self, scheduled_event_id: int) -> _OpenActivity | None:
+        return self._open.pop(self._chronicle.build_key(scheduled_event_id), None)
 
     def _change_turn(
         self,
@@ -252,11 +259,11 @@ class ActivityReader:
             )
 
 
-def _purpose(event: HistoryEvent, asked: ModelCall | None) -> Purpose:
+def _find_purpose(event: HistoryEvent, asked: ModelCall | None) -> Purpose:
     """Find out what a model is asked for: the call says that it is no turn, the summary what."""
     if asked is not None and not asked.without_tools:
         return "turn"
-    match summary(event).rpartition(" · ")[2]:
+    match read_summary(event).rpartition(" · ")[2]:
         case "plan" | "summary" as purpose:
             return purpose
         case _:

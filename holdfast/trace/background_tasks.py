@@ -8,7 +8,7 @@ from holdfast.contracts.budget import Ledger
 from holdfast.contracts.guardrails import GuardrailVerdict
 from holdfast.contracts.tools import ToolResult
 
-Kind: TypeAlias = Literal["undo", "command", "notice", "project", "child"]
+TaskKind: TypeAlias = Literal["undo", "command", "notice", "project", "child"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,18 +31,18 @@ class GuardrailRun:
     error: str = ""
     cancelled: bool = False
 
-    def found(self, name: str) -> tuple[GuardrailVerdict, ...]:
+    def find_verdicts(self, name: str) -> tuple[GuardrailVerdict, ...]:
         """Return what one of them found: a verdict for each subject."""
         return tuple(verdict for verdict in self.verdicts if verdict.guardrail == name)
 
-    def tripped(self, name: str) -> bool:
+    def has_tripwire(self, name: str) -> bool:
         """Whether one of them has tripped; one that couldn't decide has."""
         failed = bool(self.error) and name in self.names
-        return failed or any(verdict.tripwire_triggered for verdict in self.found(name))
+        return failed or any(verdict.tripwire_triggered for verdict in self.find_verdicts(name))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Work:
+class BackgroundTask:
     """
     Something that a run had done for itself.
 
@@ -54,7 +54,7 @@ class Work:
     """
 
     key: str
-    kind: Kind
+    kind: TaskKind
     name: str
     at: datetime
     about: str = ""

@@ -18,24 +18,24 @@ from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
 from holdfast.contracts.tools import AnyCall, ToolContract, ToolFailure, ToolResult
 from holdfast.run import tool_results
 from holdfast.trace import transcript
-from holdfast.trace.background_tasks import GuardrailRun, Work
-from holdfast.trace.requests import Asked, Outcome, Said, Waits
+from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
+from holdfast.trace.requests import MessageTrace, RequestOutcome, RequestTrace, RequestTracker
 from holdfast.trace.values import (
     AuditLine,
+    AuxiliaryCall,
     Call,
-    Companion,
     DecisionTrace,
     Entry,
-    Escalated,
-    Standing,
+    RunRequest,
     Trace,
+    TraceStatus,
     Turn,
 )
 
 Readers: TypeAlias = dict[EventType.ValueType, Callable[[HistoryEvent], None]]
 """What reads which type of event."""
 
-SPELLED_OUT = 100
+MAX_REFUSAL_LINES = 100
 """How many refused messages have lines of their own; a flood of them buries nothing else."""
 
 
@@ -43,7 +43,7 @@ class CallChange(TypedDict, total=False):
     """What may become known of a call."""
 
     call: AnyCall
-    course: tuple[DecisionTrace | Companion, ...]
+    course: tuple[DecisionTrace | AuxiliaryCall, ...]
     task_queue: str
     draft_id: str
     started_at: datetime | None
@@ -53,7 +53,7 @@ class CallChange(TypedDict, total=False):
     result: ToolResult | None
 
 
-class CompanionChange(TypedDict, total=False):
+class AuxiliaryCallChange(TypedDict, total=False):
     """What may become known of a tool that ran for a call."""
 
     started_at: datetime | None
@@ -71,7 +71,7 @@ class TraceBuilder:
         self.executions = 0
         self.started_at: datetime | None = None
         self.ended_at: datetime | None = None
-        self.ended: Standing | None = None
+        self.ended: TraceStatus | None = None
         self.suspended = False
         self.held: set[str] = set()
         self.goal = ""
@@ -81,10 +81,10 @@ class TraceBuilder:
         self.result: RunResult | None = None
         self.failure: str | None = None
         self.entries: list[Entry] = []
-        self.waits = Waits()
-        self.unjudged: deque[Said] = deque()
+        self.waits = RequestTracker()
+        self.unjudged: deque[MessageTrace] = deque()
         self._refused = 0
-        self._flood: list[Said] = []
+        self._flood: list[MessageTrace] = []
         self._turn_at: int | None = None
 
     def trace(self) -> Trace:
@@ -97,7 +97,7 @@ class TraceBuilder:
             executions=self.executions,
             started_at=self.started_at,
             ended_at=self.ended_at,
-            status=self.standing,
+            status=self.status,
             goal=self.goal,
             brief=self.brief,
             agent=self.agent,
@@ -114,17 +114,17 @@ class TraceBuilder:
             return None
         limits = self.agent.budget
         for budget in self.budgets:
-            limits = limits.changed_by(budget)
+            limits = limits.with_changes(budget)
         return limits
 
     @property
-    def standing(self) -> Standing:
+    def status(self) -> TraceStatus:
         """Where the run stands, in one word."""
         if self.ended is not None:
             return self.ended
         if self.suspended:
             return "suspending" if any(map(self._in_flight, self.entries)) else "suspended"
-        return "waiting" if self.waits.open() else "running"
+        return "waiting" if self.waits.find_open() else "running"
 
     def _in_flight(self, entry: Entry) -> bool:
         """Whether something has begun and may still do something."""
@@ -134,7 +134,7 @@ class TraceBuilder:
                 return entry.ended_at is None or any(call.ended_at is None for call in begun)
             case GuardrailRun():
                 return entry.ended_at is None
-            case Work():
+            case BackgroundTask():
                 return entry.ended_at is None and entry.run_id not in self.held
             case _:
                 return False
@@ -157,7 +157,7 @@ class TraceBuilder:
         if self._turn_at is not None:
             self.entries[self._turn_at] = turn
 
-    def call(self, call_id: str) -> Call | None:
+    def find_call(self, call_id: str) -> Call | None:
         """Return a call of the latest turn: each turn ends before the next begins."""
         calls = self.turn.calls if self.turn is not None else ()
         return next((call for call in calls if call.call.call_id == call_id), None)
@@ -193,8 +193,8 @@ class TraceBuilder:
 
     def conclude_call(self, call_id: str, result: ToolResult, at: datetime) -> None:
         """Give a call what its tool came to; if it may have happened, that is looked for first."""
-        contract = self._contract(call_id)
-        finder = self._companion(contract.reconcile) if contract else None
+        contract = self._find_contract(call_id)
+        finder = self._find_auxiliary_contract(contract.reconcile) if contract else None
         if finder and isinstance(result, ToolFailure) and result.status == "outcome_unknown":
             self.change_call(call_id, lost=result)
         else:
@@ -202,16 +202,16 @@ class TraceBuilder:
 
     def fail_call(self, call_id: str, error: ActivityError, at: datetime) -> None:
         """Give a call that failed the result that the run gives it."""
-        if (call := self.call(call_id)) is not None:
-            result = transcript.failed(call.call, self._contract(call_id), error)
+        if (call := self.find_call(call_id)) is not None:
+            result = transcript.build_failure(call.call, self._find_contract(call_id), error)
             self.conclude_call(call_id, result, at)
 
-    def change_companion(
-        self, call_id: str, key: str, **changes: Unpack[CompanionChange]
-    ) -> Companion | None:
+    def change_auxiliary_call(
+        self, call_id: str, key: str, **changes: Unpack[AuxiliaryCallChange]
+    ) -> AuxiliaryCall | None:
         """Change what is known of a tool that ran for a call."""
-        call = self.call(call_id)
-        before = call.companion(key) if call else None
+        call = self.find_call(call_id)
+        before = call.find_auxiliary_call(key) if call else None
         if call is None or before is None:
             return None
         fresh = replace(before, **changes)
@@ -219,45 +219,49 @@ class TraceBuilder:
         self.change_call(call_id, course=course)
         return fresh
 
-    def conclude_companion(self, call_id: str, key: str, result: ToolResult, at: datetime) -> None:
+    def conclude_auxiliary_call(
+        self, call_id: str, key: str, result: ToolResult, at: datetime
+    ) -> None:
         """Keep what a tool came to that ran for a call; the call's own result may follow."""
-        done = self.change_companion(call_id, key, result=result, ended_at=at)
-        call = self.call(call_id)
+        done = self.change_auxiliary_call(call_id, key, result=result, ended_at=at)
+        call = self.find_call(call_id)
         if call is None or done is None:
             return
-        follows = transcript.after_companion(call, done, result)
+        follows = transcript.after_auxiliary_call(call, done, result)
         if follows is not None:
             self.close_call(follows, at)
 
-    def fail_companion(self, call_id: str, key: str, error: ActivityError, at: datetime) -> None:
+    def fail_auxiliary_call(
+        self, call_id: str, key: str, error: ActivityError, at: datetime
+    ) -> None:
         """Keep that a tool failed that ran for a call."""
-        call = self.call(call_id)
-        failed = call.companion(key) if call else None
+        call = self.find_call(call_id)
+        failed = call.find_auxiliary_call(key) if call else None
         if call is not None and failed is not None:
-            contract = self._companion(failed.tool)
+            contract = self._find_auxiliary_contract(failed.tool)
             if contract is not None and failed.purpose == "draft":
-                contract = _as_ruled(contract, call)
-            failure = transcript.failed(call.call, contract, error)
-            self.conclude_companion(call_id, key, failure, at)
+                contract = _apply_ruling(contract, call)
+            failure = transcript.build_failure(call.call, contract, error)
+            self.conclude_auxiliary_call(call_id, key, failure, at)
 
-    def _contract(self, call_id: str) -> ToolContract | None:
+    def _find_contract(self, call_id: str) -> ToolContract | None:
         """Return the contract by which a call ran: what a deployment called a write ran as one."""
-        call = self.call(call_id)
-        contract = self.agent.tool(call.call.name) if call and self.agent else None
-        return _as_ruled(contract, call) if contract and call else None
+        call = self.find_call(call_id)
+        contract = self.agent.find_tool(call.call.name) if call and self.agent else None
+        return _apply_ruling(contract, call) if contract and call else None
 
-    def _companion(self, name: str | None) -> ToolContract | None:
-        return self.agent.companion(name) if self.agent else None
+    def _find_auxiliary_contract(self, name: str | None) -> ToolContract | None:
+        return self.agent.find_any_tool(name) if self.agent else None
 
-    def note(self, event: str, text: str, at: datetime) -> None:
+    def add_audit_line(self, event: str, text: str, at: datetime) -> None:
         """Add an audit line."""
         self.entries.append(AuditLine(event=event, text=text, at=at))
 
-    def hear(self, said: Said) -> None:
+    def add_message(self, said: MessageTrace) -> None:
         """Add a message that needs no judgement, or belongs to no open request."""
         self.entries.append(said)
 
-    def commanded(self, call_id: str) -> GuardrailSpec | None:
+    def find_command_guardrail(self, call_id: str) -> GuardrailSpec | None:
         """Return the guardrail for which a command runs as this call: its name and a number."""
         name = call_id.rpartition("~")[0]
         known = (*self.agent.guardrails, *self.agent.acceptance) if self.agent else ()
@@ -265,9 +269,9 @@ class TraceBuilder:
 
     def key(self, event: HistoryEvent) -> str:
         """Name an event so that no other of the run has the name."""
-        return self.place(event.event_id)
+        return self.build_key(event.event_id)
 
-    def place(self, event_id: int) -> str:
+    def build_key(self, event_id: int) -> str:
         """Name an event of the current execution: each counts its own."""
         return f"{self.executions}.{event_id}"
 
@@ -278,34 +282,38 @@ class TraceBuilder:
             lasts = self.agent.approval_timeout
         return None if lasts is None else now + timedelta(seconds=lasts)
 
-    def ask(self, asked: Asked) -> None:
+    def open_request(self, asked: RequestTrace) -> None:
         """Open a request."""
-        self.waits.ask(asked)
+        self.waits.open_request(asked)
         if asked.is_of_run:
-            self.entries.append(Escalated(request_id=asked.request_id))
+            self.entries.append(RunRequest(request_id=asked.request_id))
 
-    def settle(self, asked: Asked, outcome: Outcome, said: Said, at: datetime) -> None:
+    def close_request(
+        self, asked: RequestTrace, outcome: RequestOutcome, said: MessageTrace, at: datetime
+    ) -> None:
         """Close a request with the message that decided it."""
         if said.budget is not None:
             self.budgets.append(said.budget)
-        self.waits.settle(asked, outcome, said, at)
+        self.waits.close_request(asked, outcome, said, at)
 
-    def refuse(self, said: Said) -> None:
+    def refuse(self, said: MessageTrace) -> None:
         """Keep a message that changed nothing, with the request that it named while that waits."""
         self._refused += 1
-        if self._refused > SPELLED_OUT:
+        if self._refused > MAX_REFUSAL_LINES:
             self._flood.append(said)
         elif not self.waits.add(said.request_id, said):
-            self.hear(said)
+            self.add_message(said)
 
     def expire(self, at: datetime) -> None:
         """Close the requests whose time is over: their calls are denied."""
         for asked in self.waits.expire(at):
-            if (call := self.call(asked.call_id)) is not None:
+            if (call := self.find_call(asked.call_id)) is not None:
                 reason = f"nobody decided {asked.request_id} in time"
-                self.close_call(tool_results.denied(call.call, "approval_required", reason), at)
+                self.close_call(
+                    tool_results.build_denial(call.call, "approval_required", reason), at
+                )
 
-    def end(self, ended: Standing, at: datetime, failure: str | None = None) -> None:
+    def end(self, ended: TraceStatus, at: datetime, failure: str | None = None) -> None:
         """Close the run: what nobody judged was too late, what has no result gets none."""
         self.ended, self.ended_at, self.failure = ended, at, failure
         while self.unjudged:
@@ -316,9 +324,9 @@ class TraceBuilder:
             return
         for call in self.turn.calls:
             if call.result is None:
-                self.close_call(transcript.aborted(call.call, self.result.stop.reason), at)
+                self.close_call(transcript.build_abort(call.call, self.result.stop.reason), at)
 
 
-def _as_ruled(contract: ToolContract, call: Call) -> ToolContract:
+def _apply_ruling(contract: ToolContract, call: Call) -> ToolContract:
     ruled = call.rulings[-1].ruling if call.rulings else None
-    return contract.ruled(ruled.runs_as) if isinstance(ruled, Decided) else contract
+    return contract.with_risk(ruled.runs_as) if isinstance(ruled, Decided) else contract

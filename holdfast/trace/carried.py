@@ -15,26 +15,26 @@ from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.tools import Draft, ToolSuccess
 from holdfast.contracts.transcript import AssistantTurn
 from holdfast.trace.builder import TraceBuilder
-from holdfast.trace.requests import Asked, EscalatedToGroup, Said
-from holdfast.trace.values import Call, Companion, DecisionTrace, Turn
+from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
+from holdfast.trace.values import AuxiliaryCall, Call, DecisionTrace, Turn
 
 
-def carry_on(chronicle: TraceBuilder, state: RunState, now: datetime) -> None:
+def restore_state(chronicle: TraceBuilder, state: RunState, now: datetime) -> None:
     """Begin with the state that was carried over: the turn in progress, and what waits."""
     chronicle.started_at = state.started_at
     chronicle.brief, chronicle.agent = state.brief, state.agent
     chronicle.goal = next((item.text for item in state.items if item.kind == "user"), "")
     chronicle.suspended = state.suspended
     if state.calls:
-        chronicle.begin_turn(_turn(state, now))
+        chronicle.begin_turn(_build_turn(state, now))
     for request in state.requests:
-        chronicle.ask(_asked(request))
+        chronicle.open_request(_build_request(request))
     for call in state.calls:
-        _approved_before(chronicle, call)
+        _restore_approvals(chronicle, call)
     chronicle.waits.made = state.requests_made
 
 
-def _turn(state: RunState, now: datetime) -> Turn:
+def _build_turn(state: RunState, now: datetime) -> Turn:
     said = next((item for item in reversed(state.items) if isinstance(item, AssistantTurn)), None)
     return Turn(
         key="carried",
@@ -45,17 +45,17 @@ def _turn(state: RunState, now: datetime) -> Turn:
         text=said.words if said else "",
         parts=said.parts if said else (),
         calls=tuple(
-            _call(state, call, f"carried.{number}", now)
+            _build_call(state, call, f"carried.{number}", now)
             for number, call in enumerate(state.calls, 1)
         ),
     )
 
 
-def _call(state: RunState, carried: CallState, key: str, now: datetime) -> Call:
+def _build_call(state: RunState, carried: CallState, key: str, now: datetime) -> Call:
     call_id = carried.call.call_id
-    course: list[DecisionTrace | Companion] = []
+    course: list[DecisionTrace | AuxiliaryCall] = []
     if carried.draft is not None:
-        course.append(_drafted(carried.draft, key, now))
+        course.append(_build_draft_call(carried.draft, key, now))
     if carried.ruling is not None:
         request = next(
             (
@@ -84,11 +84,11 @@ def _call(state: RunState, carried: CallState, key: str, now: datetime) -> Call:
     )
 
 
-def _drafted(draft: Draft, key: str, now: datetime) -> Companion:
+def _build_draft_call(draft: Draft, key: str, now: datetime) -> AuxiliaryCall:
     done = ToolSuccess(
         call_id=draft.call_id, name=draft.tool, summary=draft.summary, data=draft.data
     )
-    return Companion(
+    return AuxiliaryCall(
         key=f"{key}.draft",
         tool=draft.tool,
         purpose="draft",
@@ -99,14 +99,14 @@ def _drafted(draft: Draft, key: str, now: datetime) -> Companion:
     )
 
 
-def _asked(request: Request) -> Asked:
-    heard: list[Said | EscalatedToGroup] = []
+def _build_request(request: Request) -> RequestTrace:
+    heard: list[MessageTrace | EscalatedToGroup] = []
     approval = request if isinstance(request, Approvable) else None
     if approval is not None:
-        heard += [_said(record) for record in approval.approvals]
+        heard += [_build_message(record) for record in approval.approvals]
         if approval.escalated_at is not None:
             heard.append(EscalatedToGroup(groups=approval.escalate_to, at=approval.escalated_at))
-    return Asked(
+    return RequestTrace(
         request_id=request.request_id,
         key=f"carried.{request.request_id}",
         kind=request.kind,
@@ -120,13 +120,13 @@ def _asked(request: Request) -> Asked:
     )
 
 
-def _approved_before(chronicle: TraceBuilder, call: CallState) -> None:
+def _restore_approvals(chronicle: TraceBuilder, call: CallState) -> None:
     """Keep the approvals of a call that still waits for others of its turn."""
     if not call.approvals:
         return
-    *before, last = (_said(record) for record in call.approvals)
-    chronicle.ask(
-        Asked(
+    *before, last = (_build_message(record) for record in call.approvals)
+    chronicle.open_request(
+        RequestTrace(
             request_id=last.request_id,
             key=f"carried.{last.request_id}",
             kind="approval",
@@ -141,8 +141,8 @@ def _approved_before(chronicle: TraceBuilder, call: CallState) -> None:
     )
 
 
-def _said(record: ApprovalRecord) -> Said:
-    return Said(
+def _build_message(record: ApprovalRecord) -> MessageTrace:
+    return MessageTrace(
         key=f"carried.{record.request_id}.{record.approver}",
         signal="approval",
         at=record.at,

@@ -9,9 +9,9 @@ from temporalio.api.history.v1 import HistoryEvent
 from holdfast.contracts.budget import Ledger
 from holdfast.contracts.run import RunInput, RunResult
 from holdfast.contracts.usage import CallUsage
-from holdfast.trace.background_tasks import Work
+from holdfast.trace.background_tasks import BackgroundTask
 from holdfast.trace.builder import Readers, TraceBuilder
-from holdfast.trace.payloads import activity_error, at, decoded
+from holdfast.trace.payloads import build_activity_error, decode, read_time
 from holdfast.workflows import failures
 
 _INPUT = TypeAdapter(RunInput)
@@ -25,74 +25,76 @@ class ChildReader:
         self._chronicle = chronicle
         self._open: dict[str, int] = {}
         self.readers: Readers = {
-            EventType.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED: self._initiated,
-            EventType.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED: self._not_started,
-            EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED: self._started,
-            EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED: self._completed,
-            EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED: self._failed,
-            EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED: self._cancelled,
-            EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT: self._timed_out,
-            EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED: self._terminated,
+            EventType.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED: self._on_initiation,
+            EventType.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED: self._on_start_failure,
+            EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED: self._on_start,
+            EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED: self._on_completion,
+            EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED: self._on_failure,
+            EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED: self._on_cancellation,
+            EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT: self._on_timeout,
+            EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED: self._on_termination,
         }
 
-    def _initiated(self, event: HistoryEvent) -> None:
+    def _on_initiation(self, event: HistoryEvent) -> None:
         initiated = event.start_child_workflow_execution_initiated_event_attributes
-        given = decoded(initiated.input.payloads, _INPUT)
+        given = decode(initiated.input.payloads, _INPUT)
         self._open[self._chronicle.key(event)] = len(self._chronicle.entries)
         self._chronicle.entries.append(
-            Work(
+            BackgroundTask(
                 key=self._chronicle.key(event),
                 kind="child",
                 name=given.agent if given else initiated.workflow_type.name,
-                at=at(event),
+                at=read_time(event),
                 about=given.input if given else "",
                 run_id=initiated.workflow_id,
             )
         )
 
-    def _not_started(self, event: HistoryEvent) -> None:
+    def _on_start_failure(self, event: HistoryEvent) -> None:
         failed = event.start_child_workflow_execution_failed_event_attributes
         cause = StartChildWorkflowExecutionFailedCause.Name(failed.cause)
         words = cause.removeprefix("START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_")
         said = f"it was not started: {words.lower().replace('_', ' ')}"
-        self._ended(failed.initiated_event_id, event, said, failed=True)
+        self._close(failed.initiated_event_id, event, said, failed=True)
 
-    def _started(self, event: HistoryEvent) -> None:
+    def _on_start(self, event: HistoryEvent) -> None:
         started = event.child_workflow_execution_started_event_attributes
-        place = self._open.get(self._chronicle.place(started.initiated_event_id))
-        if place is not None and isinstance(work := self._chronicle.entries[place], Work):
-            self._chronicle.entries[place] = replace(work, started_at=at(event), attempts=1)
+        place = self._open.get(self._chronicle.build_key(started.initiated_event_id))
+        if place is not None and isinstance(
+            work := self._chronicle.entries[place], BackgroundTask
+        ):
+            self._chronicle.entries[place] = replace(work, started_at=read_time(event), attempts=1)
 
-    def _completed(self, event: HistoryEvent) -> None:
+    def _on_completion(self, event: HistoryEvent) -> None:
         completed = event.child_workflow_execution_completed_event_attributes
-        result = decoded(completed.result.payloads, _RESULT)
+        result = decode(completed.result.payloads, _RESULT)
         if result is None:
             said, failed = "completed", False
         elif result.stop is not None:
             said, failed = f"{result.status}: {result.stop.reason}", True
         else:
             said, failed = f"{result.status}: {result.answer or ''}", result.status != "completed"
-        ledger = None if result is None else _used(result)
-        self._ended(completed.initiated_event_id, event, said, failed=failed, ledger=ledger)
+        ledger = None if result is None else _find_ledger(result)
+        self._close(completed.initiated_event_id, event, said, failed=failed, ledger=ledger)
 
-    def _failed(self, event: HistoryEvent) -> None:
+    def _on_failure(self, event: HistoryEvent) -> None:
         failed = event.child_workflow_execution_failed_event_attributes
-        said = f"failed: {failures.message(activity_error(failed.failure))}"
-        self._ended(failed.initiated_event_id, event, said, failed=True)
+        said = f"failed: {failures.message(build_activity_error(failed.failure))}"
+        self._close(failed.initiated_event_id, event, said, failed=True)
 
-    def _cancelled(self, event: HistoryEvent) -> None:
+    def _on_cancellation(self, event: HistoryEvent) -> None:
         cancelled = event.child_workflow_execution_canceled_event_attributes
-        self._ended(cancelled.initiated_event_id, event, "cancelled", failed=True)
+        self._close(cancelled.initiated_event_id, event, "cancelled", failed=True)
 
-    def _timed_out(self, event: HistoryEvent) -> None:
+    def _on_timeout(self, event: HistoryEvent) -> None:
         timed_out = event.child_workflow_execution_timed_out_event_attributes
-        self._ended(timed_out.initiated_event_id, event, "timed out", failed=True)
+        self._close(timed_out.initiated_event_id, event, "timed out", failed=True)
 
-    def _terminated(self, event: HistoryEvent) -> None:
+    def _on_termination(self, event: HistoryEvent) -> None:
         terminated = event.child_workflow_execution_terminated_event_attributes
-        self._ended(terminated.initiated_event_id, event, "terminated", failed=True)
+        self._close(terminated.initiated_event_id, event, "terminated", failed=True)
 
-    def _ended(
+    def _close(
         self,
         initiated: int,
         event: HistoryEvent,
@@ -101,13 +103,15 @@ class ChildReader:
         failed: bool,
         ledger: Ledger | None = None,
     ) -> None:
-        place = self._open.pop(self._chronicle.place(initiated), None)
-        if place is not None and isinstance(work := self._chronicle.entries[place], Work):
+        place = self._open.pop(self._chronicle.build_key(initiated), None)
+        if place is not None and isinstance(
+            work := self._chronicle.entries[place], BackgroundTask
+        ):
             self._chronicle.entries[place] = replace(
-                work, ended_at=at(event), came_to=said, failed=failed, ledger=ledger
+                work, ended_at=read_time(event), came_to=said, failed=failed, ledger=ledger
             )
 
 
-def _used(result: RunResult) -> Ledger:
+def _find_ledger(result: RunResult) -> Ledger:
     """Return what a run has used; one that keeps its ledger to itself has that in its result."""
     return result.ledger or Ledger(steps=result.steps, usage=CallUsage.of(result.usage))

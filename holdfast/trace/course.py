@@ -6,28 +6,28 @@ from datetime import datetime, timedelta
 from holdfast.contracts.tools import ToolResult, ToolSuccess
 from holdfast.run import tool_results
 from holdfast.run.summaries import call_line
-from holdfast.trace.requests import Asked, EscalatedToGroup, Said
-from holdfast.trace.values import Call, Companion, DecisionTrace, Trace
-from holdfast.trace.words import LIMIT, Line, Tone, duration, short
+from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
+from holdfast.trace.values import AuxiliaryCall, Call, DecisionTrace, Trace
+from holdfast.trace.words import MAX_LINE_CHARS, Line, Tone, duration, short
 
 _MAY_RUN = {"run_in_sandbox", "run_as_draft_only"}
 
 
 def call_lines(trace: Trace, call: Call) -> Iterator[Line]:
     """Write a call as far as it has come. What is written of it never changes, it only grows."""
-    yield Line("call", call_line(call.call, LIMIT), indented=True)
+    yield Line("call", call_line(call.call, MAX_LINE_CHARS), indented=True)
     before: DecisionTrace | None = None
     for step in call.course:
         match step:
             case DecisionTrace():
-                yield from _ruled(trace, call, step, before)
+                yield from _decision_lines(trace, call, step, before)
                 before = step
-            case Companion(purpose="draft", result=result) if result is not None:
+            case AuxiliaryCall(purpose="draft", result=result) if result is not None:
                 text = f"{step.tool} {_outcome(step, result)}"
                 yield Line("draft", text, _tone(result), indented=True)
-            case Companion(result=result) if result is not None:
-                yield from _found(call, step, result)
-            case Companion():
+            case AuxiliaryCall(result=result) if result is not None:
+                yield from _reconcile_lines(call, step, result)
+            case AuxiliaryCall():
                 continue
     if call.result is not None:
         yield Line("result", _outcome(call, call.result), _tone(call.result), indented=True)
@@ -40,29 +40,32 @@ def result_lines(trace: Trace, call: Call) -> Iterator[Line]:
     yield result
 
 
-def request_lines(asked: Asked) -> Iterator[Line]:
+def request_lines(asked: RequestTrace) -> Iterator[Line]:
     """Write what people said about a request, and how the wait for them ended."""
     approvals = 0
     for heard in asked.heard:
         match heard:
             case EscalatedToGroup(groups=groups, at=at):
-                text = f"passed on to {' or '.join(groups)}{_after(asked, at)}"
+                text = f"passed on to {' or '.join(groups)}{_describe_delay(asked, at)}"
                 yield Line("wait", short(text), "waiting", indented=True)
-            case Said(accepted=True):
+            case MessageTrace(accepted=True):
                 approvals += not heard.lapsed
                 verb = "approved, but lapsed," if heard.lapsed else "approved"
-                text = f"{verb}{_by(asked, heard, approvals)}{_after(asked, heard.judged_at)}"
-                yield Line("wait", short(f"{text}{_because(heard)}"), "good", indented=True)
-            case Said():
-                yield said_line(heard)._replace(indented=True)
+                author = _describe_author(asked, heard, approvals)
+                text = f"{verb}{author}{_describe_delay(asked, heard.judged_at)}"
+                yield Line(
+                    "wait", short(f"{text}{_describe_reason(heard)}"), "good", indented=True
+                )
+            case MessageTrace():
+                yield message_line(heard)._replace(indented=True)
     if asked.outcome is not None:
-        text = f"{asked.outcome}{_by(asked, asked.settled, approvals + 1)}"
-        text = f"{text}{_after(asked, asked.closed_at)}{_because(asked.settled)}"
+        text = f"{asked.outcome}{_describe_author(asked, asked.settled, approvals + 1)}"
+        text = f"{text}{_describe_delay(asked, asked.closed_at)}{_describe_reason(asked.settled)}"
         tone: Tone = "bad" if asked.outcome in {"rejected", "expired"} else "good"
         yield Line("wait", short(text), tone, indented=True)
 
 
-def escalation_lines(asked: Asked) -> Iterator[Line]:
+def escalation_lines(asked: RequestTrace) -> Iterator[Line]:
     """Write that the run itself waits, and what somebody decided about it."""
     about = f"{asked.subject}: " if asked.subject else ""
     kind = "review" if asked.kind == "review" else "escalated"
@@ -74,7 +77,7 @@ def escalation_lines(asked: Asked) -> Iterator[Line]:
         yield line._replace(text=f"{line.text}{decision}", indented=False)
 
 
-def _resolution(said: Said) -> str:
+def _resolution(said: MessageTrace) -> str:
     """Say how a run goes on, under which limits, and which client said so: it gives no name."""
     changed = said.budget.model_dump(exclude_unset=True) if said.budget else {}
     limits = "".join(f" {name}={limit}" for name, limit in changed.items())
@@ -82,9 +85,9 @@ def _resolution(said: Said) -> str:
     return f" ({said.text}{limits}{sender})"
 
 
-def said_line(said: Said) -> Line:
+def message_line(said: MessageTrace) -> Line:
     """Write a message that decided nothing."""
-    by = f" by {said.by}" if said.by else ""
+    by = f" by {said.author}" if said.author else ""
     about = f" of {said.request_id}" if said.request_id else ""
     if said.accepted is False:
         text = f"{said.signal}{about}{by}: {said.refusal}"
@@ -92,7 +95,7 @@ def said_line(said: Said) -> Line:
     return Line(said.signal, short(said.text) or f"from {said.identity}")
 
 
-def _ruled(
+def _decision_lines(
     trace: Trace, call: Call, ruled: DecisionTrace, before: DecisionTrace | None
 ) -> Iterator[Line]:
     # After a wait a call is decided again, mostly as before.
@@ -112,11 +115,11 @@ def _ruled(
         yield from request_lines(trace.requests[ruled.request_id])
 
 
-def _found(call: Call, finder: Companion, result: ToolResult) -> Iterator[Line]:
+def _reconcile_lines(call: Call, finder: AuxiliaryCall, result: ToolResult) -> Iterator[Line]:
     if call.lost is not None:
         text = f"{call.call.name}: {short(call.lost.reason)}"
         yield Line("lost", text, "bad", indented=True)
-    truth = tool_results.found(result)
+    truth = tool_results.parse_reconciliation(result)
     match truth.happened if truth else None:
         case True:
             text, tone = "it happened", "good"
@@ -128,7 +131,7 @@ def _found(call: Call, finder: Companion, result: ToolResult) -> Iterator[Line]:
     yield Line("found", f"{finder.tool}: {text}", tone, indented=True)
 
 
-def _outcome(ran: Call | Companion, result: ToolResult) -> str:
+def _outcome(ran: Call | AuxiliaryCall, result: ToolResult) -> str:
     attempts = f", {ran.attempts} attempts" if ran.attempts > 1 else ""
     elapsed = f" ({ran.elapsed_ms} ms{attempts})" if ran.elapsed_ms is not None else ""
     if isinstance(result, ToolSuccess):
@@ -141,20 +144,20 @@ def _tone(result: ToolResult) -> Tone:
     return "good" if isinstance(result, ToolSuccess) else "bad"
 
 
-def _by(asked: Asked, said: Said | None, number: int) -> str:
+def _describe_author(asked: RequestTrace, said: MessageTrace | None, number: int) -> str:
     """Say who decided, how sure that is, and the how many of those that it takes."""
-    if said is None or not said.by:
+    if said is None or not said.author:
         return ""
     approves = (said.signal, said.text) == ("approval", "approve")
     which = f" ({number} of {asked.count})" if approves and asked.count > 1 else ""
     methods = ", ".join(said.proof.methods) if said.proof else ""
     how = f" ({methods})" if methods else ""
-    return f" by {said.by}{which}{f', strongly{how}' if said.proof else ''}"
+    return f" by {said.author}{which}{f', strongly{how}' if said.proof else ''}"
 
 
-def _after(asked: Asked, at: datetime | None) -> str:
+def _describe_delay(asked: RequestTrace, at: datetime | None) -> str:
     return f" after {duration(timedelta(0) if at is None else at - asked.at)}"
 
 
-def _because(said: Said | None) -> str:
+def _describe_reason(said: MessageTrace | None) -> str:
     return f": {said.reason}" if said is not None and said.reason else ""

@@ -16,26 +16,26 @@ from holdfast.contracts.decisions import (
     Decided,
     Ruling,
     Rulings,
-    as_ruled,
+    fill_arguments,
 )
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.run import AgentSnapshot
 from holdfast.run import tool_results
 from holdfast.run.summaries import call_line
 from holdfast.trace.builder import Readers, TraceBuilder
-from holdfast.trace.own import OwnReader, Ran
+from holdfast.trace.own import BackgroundTaskReader, LocalActivityRun
 from holdfast.trace.payloads import (
     RESULT,
     LocalActivity,
-    activity_error,
-    at,
-    decoded,
-    marker,
-    summary,
+    build_activity_error,
+    decode,
+    parse_marker,
+    read_summary,
+    read_time,
 )
-from holdfast.trace.values import Asked, Call, DecisionTrace
+from holdfast.trace.values import Call, DecisionTrace, RequestTrace
 
-Judged: TypeAlias = Callable[[Verdicts, datetime], None]
+JudgeCallback: TypeAlias = Callable[[Verdicts, datetime], None]
 
 _MARKER_NAME = "core_local_activity"
 _SNAPSHOT = TypeAdapter(AgentSnapshot)
@@ -54,7 +54,9 @@ class MarkerReader:
     or when the decision was made that let it run.
     """
 
-    def __init__(self, chronicle: TraceBuilder, judged: Judged, own: OwnReader) -> None:
+    def __init__(
+        self, chronicle: TraceBuilder, judged: JudgeCallback, own: BackgroundTaskReader
+    ) -> None:
         self._chronicle = chronicle
         self._judged = judged
         self._own = own
@@ -62,73 +64,79 @@ class MarkerReader:
         self._task_completed_id = 0
         self._prolonged = False
         self.readers: Readers = {
-            EventType.EVENT_TYPE_MARKER_RECORDED: self._marked,
-            EventType.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED: self._task_scheduled,
-            EventType.EVENT_TYPE_WORKFLOW_TASK_STARTED: self._task_started,
-            EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED: self._task_completed,
+            EventType.EVENT_TYPE_MARKER_RECORDED: self._on_marker,
+            EventType.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED: self._on_task_schedule,
+            EventType.EVENT_TYPE_WORKFLOW_TASK_STARTED: self._on_task_start,
+            EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED: self._on_task_completion,
         }
 
-    def _task_scheduled(self, event: HistoryEvent) -> None:
+    def _on_task_schedule(self, event: HistoryEvent) -> None:
         # A task right behind another only keeps a long local activity alive: nothing began then.
         self._prolonged = event.event_id == self._task_completed_id + 1
 
-    def _task_started(self, event: HistoryEvent) -> None:
+    def _on_task_start(self, event: HistoryEvent) -> None:
         if not self._prolonged:
-            self._clock = at(event)
+            self._clock = read_time(event)
 
-    def _task_completed(self, event: HistoryEvent) -> None:
+    def _on_task_completion(self, event: HistoryEvent) -> None:
         self._task_completed_id = event.event_id
 
-    def _marked(self, event: HistoryEvent) -> None:
+    def _on_marker(self, event: HistoryEvent) -> None:
         marked = event.marker_recorded_event_attributes
-        done = marker(marked.details["data"])
+        done = parse_marker(marked.details["data"])
         if marked.marker_name != _MARKER_NAME or done is None or done.backoff is not None:
             return
-        ended = at(event) if done.complete_time is None else done.complete_time.as_datetime()
+        ended = (
+            read_time(event) if done.complete_time is None else done.complete_time.as_datetime()
+        )
         payloads = marked.details["result"].payloads
         match done.activity_type:
             case "open_run":
-                self._chronicle.agent = decoded(payloads, _SNAPSHOT)
+                self._chronicle.agent = decode(payloads, _SNAPSHOT)
             case "authorize":
-                if (answer := decoded(payloads, _RULINGS)) is not None:
-                    self._authorized(event, answer, ended)
+                if (answer := decode(payloads, _RULINGS)) is not None:
+                    self._read_rulings(event, answer, ended)
             case "judge":
-                if (verdicts := decoded(payloads, _VERDICTS)) is not None:
+                if (verdicts := decode(payloads, _VERDICTS)) is not None:
                     self._judged(verdicts, ended)
             case "record":
-                self._recorded(summary(event), ended)
+                self._read_audit_line(read_summary(event), ended)
             case _:
-                if not self._own_ran(event, done, ended):
-                    self._tool_ran(event, done, ended)
+                if not self._read_background_task(event, done, ended):
+                    self._read_tool_call(event, done, ended)
                     return
         self._clock = ended
 
-    def _recorded(self, line: str, now: datetime) -> None:
+    def _read_audit_line(self, line: str, now: datetime) -> None:
         name, _, text = line.partition(": ")
-        self._chronicle.note(name, text, now)
+        self._chronicle.add_audit_line(name, text, now)
         if name == "escalated" and (about := _ABOUT.match(text)):
-            self._chronicle.waits.pass_on(about.groups[1], now)
+            self._chronicle.waits.escalate(about.groups[1], now)
 
-    def _authorized(self, event: HistoryEvent, answer: Rulings, now: datetime) -> None:
+    def _read_rulings(self, event: HistoryEvent, answer: Rulings, now: datetime) -> None:
         call_ids = [ruling.call_id for ruling in answer.rulings]
-        if not any(map(self._chronicle.commanded, call_ids)):
+        if not any(map(self._chronicle.find_command_guardrail, call_ids)):
             self._chronicle.name_calls(call_ids)
         for ruling in answer.rulings:
-            call = self._chronicle.call(ruling.call_id)
+            call = self._chronicle.find_call(ruling.call_id)
             if call is None or call.result is not None:
                 continue
             ruled = DecisionTrace(ruling=ruling, policy=answer.policy, at=now)
-            asked = self._asked(event, ruling, now)
+            asked = self._build_request(event, ruling, now)
             if asked is not None:
                 ruled = replace(ruled, request_id=asked.request_id)
-                self._chronicle.ask(asked)
+                self._chronicle.open_request(asked)
             self._chronicle.change_call(
-                ruling.call_id, call=as_ruled(call.call, ruling), course=(*call.course, ruled)
+                ruling.call_id,
+                call=fill_arguments(call.call, ruling),
+                course=(*call.course, ruled),
             )
-            if (refusal := tool_results.refusal(ruling)) is not None:
+            if (refusal := tool_results.build_refusal(ruling)) is not None:
                 self._chronicle.close_call(refusal, now)
 
-    def _asked(self, event: HistoryEvent, ruling: Ruling, now: datetime) -> Asked | None:
+    def _build_request(
+        self, event: HistoryEvent, ruling: Ruling, now: datetime
+    ) -> RequestTrace | None:
         match ruling:
             case Decided(decision=ApprovalRequired() as decision):
                 kind, reason = "approval", decision.reason
@@ -137,7 +145,7 @@ class MarkerReader:
                 kind, reason, required = "question", decision.question, None
             case _:
                 return None
-        return Asked(
+        return RequestTrace(
             request_id=self._chronicle.waits.next_id,
             key=f"{self._chronicle.key(event)}.{ruling.call_id}",
             kind=kind,
@@ -148,16 +156,24 @@ class MarkerReader:
             expires_at=self._chronicle.expiry(required, now),
         )
 
-    def _own_ran(self, event: HistoryEvent, done: LocalActivity, ended: datetime) -> bool:
+    def _read_background_task(
+        self, event: HistoryEvent, done: LocalActivity, ended: datetime
+    ) -> bool:
         marked = event.marker_recorded_event_attributes
-        error = activity_error(marked.failure) if marked.HasField("failure") else None
-        ran = Ran(done.activity_type, done.attempt, min(self._clock or ended, ended), ended, error)
-        return self._own.ran(event, ran)
+        error = build_activity_error(marked.failure) if marked.HasField("failure") else None
+        ran = LocalActivityRun(
+            done.activity_type, done.attempt, min(self._clock or ended, ended), ended, error
+        )
+        return self._own.on_local_activity(event, ran)
 
-    def _tool_ran(self, event: HistoryEvent, done: LocalActivity, ended: datetime) -> None:
+    def _read_tool_call(self, event: HistoryEvent, done: LocalActivity, ended: datetime) -> None:
         marked = event.marker_recorded_event_attributes
-        result = decoded(marked.details["result"].payloads, RESULT)
-        call = self._chronicle.call(result.call_id) if result else self._failed_call(event, done)
+        result = decode(marked.details["result"].payloads, RESULT)
+        call = (
+            self._chronicle.find_call(result.call_id)
+            if result
+            else self._find_failed_call(event, done)
+        )
         if call is None:
             return
         call_id = call.call.call_id
@@ -166,11 +182,11 @@ class MarkerReader:
         if result is not None:
             self._chronicle.conclude_call(call_id, result, ended)
         else:
-            self._chronicle.fail_call(call_id, activity_error(marked.failure), ended)
+            self._chronicle.fail_call(call_id, build_activity_error(marked.failure), ended)
 
-    def _failed_call(self, event: HistoryEvent, done: LocalActivity) -> Call | None:
+    def _find_failed_call(self, event: HistoryEvent, done: LocalActivity) -> Call | None:
         """Find the call of a failure, which names none: the first open one that reads the same."""
-        line = summary(event)
+        line = read_summary(event)
         open_calls = [
             call
             for call in (self._chronicle.turn.calls if self._chronicle.turn else ())

@@ -16,26 +16,26 @@ from holdfast.contracts.guardrails import ACTIVITY_PREFIX, GuardrailVerdicts, Ru
 from holdfast.contracts.project import ProjectContext, WorkspaceSnapshot
 from holdfast.contracts.tools import ToolCall, ToolInvocation, ToolSuccess
 from holdfast.run.summaries import call_line
-from holdfast.trace.background_tasks import GuardrailRun, Work
+from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.builder import TraceBuilder
-from holdfast.trace.payloads import RESULT, at, decoded, summary
-from holdfast.trace.words import counted
+from holdfast.trace.payloads import RESULT, decode, read_summary, read_time
+from holdfast.trace.words import pluralize
 from holdfast.workflows import failures
 
 NOTIFY = "notify"
 PROJECT = frozenset({"open_project", "snapshot_workspace", "restore_workspace"})
 
 _INVOCATION = TypeAdapter(ToolInvocation)
-_ASKED = TypeAdapter(RunGuardrails)
+_RUN_GUARDRAILS = TypeAdapter(RunGuardrails)
 _VERDICTS = TypeAdapter(GuardrailVerdicts)
 _NOTICE = TypeAdapter(Notice)
 _CONTEXT = TypeAdapter(ProjectContext)
 _SNAPSHOT = TypeAdapter(WorkspaceSnapshot)
 
-_SHOWN_DIGITS = 16
+_DIGEST_PREFIX_CHARS = 16
 
 
-class Ran(NamedTuple):
+class LocalActivityRun(NamedTuple):
     """What the marker of a local activity says of it."""
 
     name: str
@@ -45,90 +45,92 @@ class Ran(NamedTuple):
     error: ActivityError | None
 
 
-class OwnReader:
+class BackgroundTaskReader:
     """Knows which of a run's own activities is open under which event."""
 
     def __init__(self, chronicle: TraceBuilder) -> None:
         self._chronicle = chronicle
         self._open: dict[str, int] = {}
 
-    def begun(self, event: HistoryEvent) -> bool:
+    def on_schedule(self, event: HistoryEvent) -> bool:
         """Take an activity that was scheduled; false if it is none of the run's own."""
         scheduled = event.activity_task_scheduled_event_attributes
         name, payloads = scheduled.activity_type.name, scheduled.input.payloads
-        entry = self._entry(event, name, payloads)
-        if entry is None and (invocation := decoded(payloads, _INVOCATION)) is not None:
-            entry = self._invoked(event, name, invocation)
+        entry = self._build_entry(event, name, payloads)
+        if entry is None and (invocation := decode(payloads, _INVOCATION)) is not None:
+            entry = self._build_tool_entry(event, name, invocation)
         if entry is None:
             return False
-        self._open[self._chronicle.key(event)] = self._added(entry)
+        self._open[self._chronicle.key(event)] = self._add(entry)
         return True
 
-    def started(self, place: str, attempt: int, now: datetime) -> bool:
+    def on_start(self, place: str, attempt: int, now: datetime) -> bool:
         """Take that an activity began; false if it is none of the run's own."""
         found = self._open.get(place)
         if found is None:
             return False
-        entry = self._at(found)
+        entry = self._find_entry(found)
         # Only the last attempt has an event; the time of all begins when it was scheduled.
         began = now if attempt == 1 else entry.at
         self._chronicle.entries[found] = replace(entry, started_at=began, attempts=attempt)
         return True
 
-    def completed(self, place: str, payloads: Sequence[Payload], now: datetime) -> bool:
+    def on_completion(self, place: str, payloads: Sequence[Payload], now: datetime) -> bool:
         """Take what an activity came to; false if it is none of the run's own."""
         found = self._open.pop(place, None)
         if found is None:
             return False
-        self._chronicle.entries[found] = _completed(self._at(found), payloads, now)
+        self._chronicle.entries[found] = _with_result(self._find_entry(found), payloads, now)
         return True
 
-    def failed(self, place: str, error: ActivityError, now: datetime) -> bool:
+    def on_failure(self, place: str, error: ActivityError, now: datetime) -> bool:
         """Take that an activity failed; false if it is none of the run's own."""
         found = self._open.pop(place, None)
         if found is None:
             return False
-        self._chronicle.entries[found] = _failed(self._at(found), error, now)
+        self._chronicle.entries[found] = _with_failure(self._find_entry(found), error, now)
         return True
 
-    def ran(self, event: HistoryEvent, local: Ran) -> bool:
+    def on_local_activity(self, event: HistoryEvent, local: LocalActivityRun) -> bool:
         """Take a local activity, which is over; false if it is none of the run's own."""
-        entry = self._entry(event, local.name, ())
+        entry = self._build_entry(event, local.name, ())
         if entry is None:
             return False
         began, ended = local.began, local.ended
         entry = replace(entry, at=began, started_at=began, attempts=local.attempts)
         if local.error is not None:
-            entry = _failed(entry, local.error, ended)
+            entry = _with_failure(entry, local.error, ended)
         else:
             result = event.marker_recorded_event_attributes.details["result"]
-            entry = _completed(entry, result.payloads, ended)
-        self._added(entry)
+            entry = _with_result(entry, result.payloads, ended)
+        self._add(entry)
         return True
 
-    def _entry(
+    def _build_entry(
         self, event: HistoryEvent, name: str, payloads: Sequence[Payload]
-    ) -> GuardrailRun | Work | None:
+    ) -> GuardrailRun | BackgroundTask | None:
         """Begin an entry for an activity that is the run's own by its type."""
-        key, now = self._chronicle.key(event), at(event)
+        key, now = self._chronicle.key(event), read_time(event)
         if name.startswith(ACTIVITY_PREFIX):
             names = tuple(name.removeprefix(ACTIVITY_PREFIX).split("+"))
             return GuardrailRun(key=key, names=names, layer=_layer(event, payloads), at=now)
         if name == NOTIFY:
-            told = decoded(payloads, _NOTICE)
+            told = decode(payloads, _NOTICE)
             about = f"{told.request_id} ({told.kind})" if told else "a request"
-            return Work(key=key, kind="notice", name=name, at=now, about=about)
+            return BackgroundTask(key=key, kind="notice", name=name, at=now, about=about)
         if name in PROJECT:
-            return Work(key=key, kind="project", name=name, at=now)
+            return BackgroundTask(key=key, kind="project", name=name, at=now)
         return None
 
-    def _invoked(self, event: HistoryEvent, name: str, invocation: ToolInvocation) -> Work | None:
+    def _build_tool_entry(
+        self, event: HistoryEvent, name: str, invocation: ToolInvocation
+    ) -> BackgroundTask | None:
         """Begin an entry for a tool that no model asked for."""
-        work = Work(
+        work = BackgroundTask(
             key=self._chronicle.key(event),
             kind="undo",
             name=name,
-            at=at(event),
+            at=read_time(event),
             about=call_line(
                 ToolCall(call_id=invocation.call_id, name=name, arguments=invocation.arguments)
             ),
@@ -137,19 +139,19 @@ class OwnReader:
         )
         if invocation.purpose == "undo":
             return work
-        guardrail = self._chronicle.commanded(invocation.call_id)
-        if guardrail is None or self._chronicle.call(invocation.call_id) is not None:
+        guardrail = self._chronicle.find_command_guardrail(invocation.call_id)
+        if guardrail is None or self._chronicle.find_call(invocation.call_id) is not None:
             return None
         about = _command(invocation) or work.about
         return replace(work, kind="command", guardrail=guardrail.name, about=about)
 
-    def _added(self, entry: GuardrailRun | Work) -> int:
+    def _add(self, entry: GuardrailRun | BackgroundTask) -> int:
         self._chronicle.entries.append(entry)
         return len(self._chronicle.entries) - 1
 
-    def _at(self, place: int) -> GuardrailRun | Work:
+    def _find_entry(self, place: int) -> GuardrailRun | BackgroundTask:
         entry = self._chronicle.entries[place]
-        if not isinstance(entry, GuardrailRun | Work):
+        if not isinstance(entry, GuardrailRun | BackgroundTask):
             raise TypeError(f"entry {place} is none of the run's own")
         return entry
 
@@ -162,25 +164,27 @@ def _command(invocation: ToolInvocation) -> str:
 
 def _layer(event: HistoryEvent, payloads: Sequence[Payload]) -> str:
     """Find the layer: the input of a local activity isn't kept, its summary is."""
-    asked = decoded(payloads, _ASKED)
-    return asked.layer if asked else summary(event).partition(": ")[0]
+    asked = decode(payloads, _RUN_GUARDRAILS)
+    return asked.layer if asked else read_summary(event).partition(": ")[0]
 
 
-def _completed(
-    entry: GuardrailRun | Work, payloads: Sequence[Payload], now: datetime
-) -> GuardrailRun | Work:
+def _with_result(
+    entry: GuardrailRun | BackgroundTask, payloads: Sequence[Payload], now: datetime
+) -> GuardrailRun | BackgroundTask:
     if isinstance(entry, GuardrailRun):
-        answer = decoded(payloads, _VERDICTS)
+        answer = decode(payloads, _VERDICTS)
         if answer is None:
             return replace(entry, ended_at=now, error="its verdict can't be read")
         return replace(entry, ended_at=now, verdicts=answer.verdicts)
     if entry.kind in {"undo", "command"}:
-        return _answered(entry, payloads, now)
-    return replace(entry, ended_at=now, came_to=_outcome(entry, payloads))
+        return _with_tool_result(entry, payloads, now)
+    return replace(entry, ended_at=now, came_to=_describe_outcome(entry, payloads))
 
 
-def _answered(work: Work, payloads: Sequence[Payload], now: datetime) -> Work:
-    result = decoded(payloads, RESULT)
+def _with_tool_result(
+    work: BackgroundTask, payloads: Sequence[Payload], now: datetime
+) -> BackgroundTask:
+    result = decode(payloads, RESULT)
     if result is None:
         return replace(work, ended_at=now, came_to="its result can't be read", failed=True)
     if isinstance(result, ToolSuccess):
@@ -188,9 +192,9 @@ def _answered(work: Work, payloads: Sequence[Payload], now: datetime) -> Work:
     return replace(work, ended_at=now, came_to=result.reason, failed=True, result=result)
 
 
-def _failed(
-    entry: GuardrailRun | Work, error: ActivityError, now: datetime
-) -> GuardrailRun | Work:
+def _with_failure(
+    entry: GuardrailRun | BackgroundTask, error: ActivityError, now: datetime
+) -> GuardrailRun | BackgroundTask:
     message = failures.message(error)
     if isinstance(entry, GuardrailRun):
         if is_cancelled_exception(error):
@@ -199,18 +203,18 @@ def _failed(
     return replace(entry, ended_at=now, came_to=message, failed=True)
 
 
-def _outcome(work: Work, payloads: Sequence[Payload]) -> str:
+def _describe_outcome(work: BackgroundTask, payloads: Sequence[Payload]) -> str:
     """Say on one line what came of an activity that is about files, or of a notice."""
     if work.name == "open_project":
-        context = decoded(payloads, _CONTEXT)
+        context = decode(payloads, _CONTEXT)
         if context is None:
             return ""
-        read = f"{counted(len(context.files), 'file')} read"
-        return f"{read}, workspace {context.workspace[:_SHOWN_DIGITS]}".removesuffix(
+        read = f"{pluralize(len(context.files), 'file')} read"
+        return f"{read}, workspace {context.workspace[:_DIGEST_PREFIX_CHARS]}".removesuffix(
             ", workspace "
         )
-    found = decoded(payloads, _SNAPSHOT)
+    found = decode(payloads, _SNAPSHOT)
     if found is None:
         return ""
-    files = f"{counted(found.files, 'file')}, {counted(found.bytes, 'byte')}"
-    return f"{files}, workspace {found.digest[:_SHOWN_DIGITS]}"
+    files = f"{pluralize(found.files, 'file')}, {pluralize(found.bytes, 'byte')}"
+    return f"{files}, workspace {found.digest[:_DIGEST_PREFIX_CHARS]}"

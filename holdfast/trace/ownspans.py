@@ -8,7 +8,7 @@ from holdfast.contracts.base import Contract, JsonObject
 from holdfast.contracts.guardrails import GuardrailSpec, GuardrailVerdict
 from holdfast.contracts.run import sandbox_queue
 from holdfast.contracts.tools import ToolSuccess
-from holdfast.trace.background_tasks import GuardrailRun, Kind, Work
+from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun, TaskKind
 from holdfast.trace.records import iso, iso_or_null
 from holdfast.trace.values import Trace
 
@@ -60,14 +60,14 @@ def span_id(trace: Trace, key: str) -> str:
     return hashlib.sha256(f"{trace.first_execution}/{key}".encode()).hexdigest()[:16]
 
 
-_INPUTS = {"input", "pre_execution"}
+_INPUT_LAYERS = {"input", "pre_execution"}
 """The layers that look at what goes in, into a model or a tool."""
 
 
 _SUBTYPES = {"input": "llm", "pre_execution": "tool_call", "output": "llm"}
 
 
-_TYPES: Mapping[Kind, Literal["agent", "function", "guardrail", "activity"]] = {
+_SPAN_TYPES: Mapping[TaskKind, Literal["agent", "function", "guardrail", "activity"]] = {
     "undo": "function",
     "command": "guardrail",
     "child": "agent",
@@ -76,18 +76,18 @@ _TYPES: Mapping[Kind, Literal["agent", "function", "guardrail", "activity"]] = {
 }
 
 
-def own_spans(trace: Trace, parent: str) -> Iterator[Span]:
+def build_background_spans(trace: Trace, parent: str) -> Iterator[Span]:
     """Build a span for each guardrail that looked, and for each other work of the run's own."""
-    for guarded in trace.guarded:
+    for guarded in trace.guardrail_runs:
         for name in guarded.names:
-            yield _guardrail(trace, guarded, name, parent)
-    for work in trace.works:
-        yield _work(trace, work, parent)
+            yield _build_guardrail_span(trace, guarded, name, parent)
+    for work in trace.background_tasks:
+        yield _build_task_span(trace, work, parent)
 
 
-def _guardrail(trace: Trace, guarded: GuardrailRun, name: str, parent: str) -> Span:
+def _build_guardrail_span(trace: Trace, guarded: GuardrailRun, name: str, parent: str) -> Span:
     """Build the span of one guardrail, named as OpenTelemetry's draft for guardrails has it."""
-    verdicts = guarded.found(name)
+    verdicts = guarded.find_verdicts(name)
     return Span(
         span_id=span_id(trace, f"{guarded.key}.{name}"),
         parent_id=parent,
@@ -110,17 +110,17 @@ def _guardrail(trace: Trace, guarded: GuardrailRun, name: str, parent: str) -> S
 
 def _target(layer: str) -> JsonObject:
     return {
-        "gen_ai.guardrail.target.type": "input" if layer in _INPUTS else "output",
+        "gen_ai.guardrail.target.type": "input" if layer in _INPUT_LAYERS else "output",
         "gen_ai.guardrail.target.subtype": _SUBTYPES.get(layer),
     }
 
 
 def _verdict(trace: Trace, guarded: GuardrailRun, name: str) -> JsonObject:
     """Say what it came to; what doesn't apply has neither allowed nor denied anything."""
-    verdicts, tripped = guarded.found(name), guarded.tripped(name)
-    spec = _spec(trace, name)
+    verdicts, tripped = guarded.find_verdicts(name), guarded.has_tripwire(name)
+    spec = _find_spec(trace, name)
     asks = spec is not None and spec.on_trip == "ask"
-    said = _allowed(verdicts) if not tripped else ("escalate" if asks else "deny")
+    said = _allow_if_applicable(verdicts) if not tripped else ("escalate" if asks else "deny")
     actions = {"allow": "allow", "escalate": "escalate", "deny": "block"}
     worst = next((one for one in verdicts if one.tripwire_triggered), None)
     looked_at = worst or (verdicts[0] if verdicts else None)
@@ -136,28 +136,28 @@ def _verdict(trace: Trace, guarded: GuardrailRun, name: str) -> JsonObject:
     }
 
 
-def _allowed(verdicts: Sequence[GuardrailVerdict]) -> str | None:
+def _allow_if_applicable(verdicts: Sequence[GuardrailVerdict]) -> str | None:
     return "allow" if any(one.applicable for one in verdicts) else None
 
 
-def _spec(trace: Trace, name: str) -> GuardrailSpec | None:
+def _find_spec(trace: Trace, name: str) -> GuardrailSpec | None:
     known = (*trace.agent.guardrails, *trace.agent.acceptance) if trace.agent else ()
     return next((spec for spec in known if spec.name == name), None)
 
 
-def _work(trace: Trace, work: Work, parent: str) -> Span:
+def _build_task_span(trace: Trace, work: BackgroundTask, parent: str) -> Span:
     guardrail: JsonObject = {}
     if work.kind == "command":
         guardrail = {
             "gen_ai.operation.name": "run_guardrail",
             "gen_ai.guardrail.component.name": work.guardrail,
             **_target(_layer(trace, work.guardrail)),
-            "gen_ai.guardrail.verdict.type": _commanded(work),
+            "gen_ai.guardrail.verdict.type": _judge_command(work),
         }
     return Span(
         span_id=span_id(trace, work.key),
         parent_id=parent,
-        type=_TYPES[work.kind],
+        type=_SPAN_TYPES[work.kind],
         name=_name(work),
         started_at=iso(work.at),
         ended_at=iso_or_null(work.ended_at or trace.ended_at),
@@ -177,7 +177,7 @@ def _work(trace: Trace, work: Work, parent: str) -> Span:
     )
 
 
-def _name(work: Work) -> str:
+def _name(work: BackgroundTask) -> str:
     match work.kind:
         case "undo":
             return f"execute_tool {work.name}"
@@ -190,11 +190,11 @@ def _name(work: Work) -> str:
 
 
 def _layer(trace: Trace, name: str) -> str:
-    spec = _spec(trace, name)
+    spec = _find_spec(trace, name)
     return spec.layer if spec else ""
 
 
-def _commanded(work: Work) -> str | None:
+def _judge_command(work: BackgroundTask) -> str | None:
     """Say what the end of a command means: exit code 0 passes."""
     if work.ended_at is None:
         return None

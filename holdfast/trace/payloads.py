@@ -45,7 +45,7 @@ class Instant(Contract):
         return datetime.fromtimestamp(self.seconds + self.nanos / 1e9, UTC)
 
 
-def decoded(payloads: Sequence[Payload], type: TypeAdapter[Decoded]) -> Decoded | None:
+def decode(payloads: Sequence[Payload], type: TypeAdapter[Decoded]) -> Decoded | None:
     """Return the first payload as a value, or null if it is encrypted, foreign or missing."""
     if not payloads:
         return None
@@ -55,27 +55,27 @@ def decoded(payloads: Sequence[Payload], type: TypeAdapter[Decoded]) -> Decoded 
         return None
 
 
-def marker(details: Payloads) -> LocalActivity | None:
+def parse_marker(details: Payloads) -> LocalActivity | None:
     """Return what core says of a local activity."""
-    return decoded(details.payloads, _MARKER)
+    return decode(details.payloads, _MARKER)
 
 
-def summary(event: HistoryEvent) -> str:
+def read_summary(event: HistoryEvent) -> str:
     """Return the summary that the Temporal UI shows beside an event."""
-    return decoded([event.user_metadata.summary], _TEXT) or ""
+    return decode([event.user_metadata.summary], _TEXT) or ""
 
 
-def at(event: HistoryEvent) -> datetime:
+def read_time(event: HistoryEvent) -> datetime:
     """Return the time of an event in UTC."""
-    return instant(event.event_time)
+    return parse_timestamp(event.event_time)
 
 
-def instant(timestamp: Timestamp) -> datetime:
+def parse_timestamp(timestamp: Timestamp) -> datetime:
     """Return a protobuf timestamp as a time in UTC."""
     return timestamp.ToDatetime(UTC)
 
 
-def activity_error(failure: Failure) -> ActivityError:
+def build_activity_error(failure: Failure) -> ActivityError:
     """Return a failed activity's error as workflow code sees it."""
     converter = pydantic_data_converter
     error = ActivityError(

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from holdfast.trace.background_tasks import GuardrailRun, Work
+from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.course import call_lines, escalation_lines
-from holdfast.trace.released import released, released_entry
+from holdfast.trace.released import redact_entry, redact_trace
 from holdfast.trace.transcript import ending, entry_lines, heading, turn_lines
-from holdfast.trace.values import AuditLine, Call, Entry, Escalated, Trace, Turn
+from holdfast.trace.values import AuditLine, Call, Entry, RunRequest, Trace, Turn
 from holdfast.trace.words import Line
 
 
@@ -32,7 +32,7 @@ class Progress:
         """Return the lines that have come since the last time."""
         if not self._headed:
             self._headed = True
-            yield from heading(released(trace))
+            yield from heading(redact_trace(trace))
         self._growing += range(self._seen, len(trace.entries))
         self._seen = len(trace.entries)
         for place in self._growing:
@@ -42,7 +42,7 @@ class Progress:
             place for place in self._growing if _may_grow(trace, trace.entries[place])
         ]
         if trace.ended_at is not None:
-            yield from ending(released(trace))
+            yield from ending(redact_trace(trace))
 
     def _is_news(self, trace: Trace, place: int) -> bool:
         """Whether an entry has changed: in a flood of messages hardly any event changes one."""
@@ -53,22 +53,24 @@ class Progress:
         )
 
     def _news(self, trace: Trace, place: int) -> Iterator[Line]:
-        match released_entry(trace, trace.entries[place]):
+        match redact_entry(trace, trace.entries[place]):
             case Turn() as entry:
                 yield from self._others(entry.key, list(turn_lines(entry)))
                 for call in entry.calls:
                     yield from self._call_news(trace, call, alone=len(entry.calls) == 1)
-            case Escalated(request_id=request_id):
+            case RunRequest(request_id=request_id):
                 asked = trace.requests[request_id]
                 yield from self._others(asked.key, list(escalation_lines(asked)))
             case AuditLine() as entry:
                 # A note stands by itself: below it, too, it is clear which call was the latest.
-                yield from self._unwritten(f"entry {place}", list(entry_lines(trace, entry)))
+                yield from self._select_new_lines(
+                    f"entry {place}", list(entry_lines(trace, entry))
+                )
             case entry:
                 yield from self._others(f"entry {place}", list(entry_lines(trace, entry)))
 
     def _others(self, key: str, lines: list[Line]) -> list[Line]:
-        fresh = self._unwritten(key, lines)
+        fresh = self._select_new_lines(key, lines)
         if fresh:
             self._latest_call = ""
         return fresh
@@ -77,13 +79,13 @@ class Progress:
         title, *rest = call_lines(trace, call)
         # Of several calls only those are begun that have news: the turn's line names them all.
         begins = alone and call.key not in self._written
-        news = self._unwritten(call.key, rest)
+        news = self._select_new_lines(call.key, rest)
         if begins or (news and self._latest_call != call.key):
             self._latest_call = call.key
             yield title
         yield from news
 
-    def _unwritten(self, key: str, lines: list[Line]) -> list[Line]:
+    def _select_new_lines(self, key: str, lines: list[Line]) -> list[Line]:
         fresh = lines[self._written.get(key, 0) :]
         self._written[key] = len(lines)
         return fresh
@@ -97,7 +99,7 @@ def _parts(trace: Trace, entry: Entry) -> Iterator[object]:
             for ruled in (ruled for call in entry.calls for ruled in call.rulings):
                 if ruled.request_id is not None:
                     yield trace.requests[ruled.request_id]
-        case Escalated(request_id=request_id):
+        case RunRequest(request_id=request_id):
             yield trace.requests[request_id]
         case _:
             return
@@ -107,9 +109,9 @@ def _may_grow(trace: Trace, entry: Entry) -> bool:
     match entry:
         case Turn():
             return entry.ended_at is None or any(call.result is None for call in entry.calls)
-        case Escalated(request_id=request_id):
+        case RunRequest(request_id=request_id):
             return trace.requests[request_id].outcome is None
-        case GuardrailRun() | Work():
+        case GuardrailRun() | BackgroundTask():
             return entry.ended_at is None
         case _:
             return False

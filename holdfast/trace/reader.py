@@ -11,12 +11,12 @@ from holdfast.contracts.run import RunInput, RunResult
 from holdfast.contracts.state import RunState
 from holdfast.trace.activities import ActivityReader
 from holdfast.trace.builder import Readers, TraceBuilder
-from holdfast.trace.carried import carry_on
+from holdfast.trace.carried import restore_state
 from holdfast.trace.children import ChildReader
 from holdfast.trace.markers import MarkerReader
-from holdfast.trace.own import OwnReader
-from holdfast.trace.payloads import activity_error, at, decoded
-from holdfast.trace.signal_reader import PeopleReader
+from holdfast.trace.own import BackgroundTaskReader
+from holdfast.trace.payloads import build_activity_error, decode, read_time
+from holdfast.trace.signal_reader import SignalReader
 from holdfast.trace.values import Trace
 from holdfast.workflows import failures
 
@@ -49,20 +49,20 @@ class TraceReader:
 
     def __init__(self) -> None:
         self._chronicle = TraceBuilder()
-        people, own = PeopleReader(self._chronicle), OwnReader(self._chronicle)
+        people, own = SignalReader(self._chronicle), BackgroundTaskReader(self._chronicle)
         self._readers: Readers = {
-            EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED: self._started,
-            EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED: self._completed,
-            EventType.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED: self._failed,
-            EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT: self._timed_out,
-            EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED: self._terminated,
-            EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED: self._cancelled,
-            EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED: self._cancel_requested,
-            EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED: self._task_failed,
-            EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT: self._task_timed_out,
+            EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED: self._on_start,
+            EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED: self._on_completion,
+            EventType.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED: self._on_failure,
+            EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT: self._on_timeout,
+            EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED: self._on_termination,
+            EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED: self._on_cancellation,
+            EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED: self._on_cancel_request,
+            EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED: self._on_task_failure,
+            EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT: self._on_task_timeout,
             **ActivityReader(self._chronicle, own).readers,
             **people.readers,
-            **MarkerReader(self._chronicle, people.judged, own).readers,
+            **MarkerReader(self._chronicle, people.apply_verdicts, own).readers,
             **ChildReader(self._chronicle).readers,
         }
 
@@ -75,7 +75,7 @@ class TraceReader:
         """Return the run as far as it was read."""
         return self._chronicle.trace()
 
-    def _started(self, event: HistoryEvent) -> None:
+    def _on_start(self, event: HistoryEvent) -> None:
         started = event.workflow_execution_started_event_attributes
         chronicle = self._chronicle
         chronicle.executions += 1
@@ -84,49 +84,55 @@ class TraceReader:
         arguments = started.input.payloads
         chronicle.run_id = started.workflow_id
         chronicle.first_execution = started.first_execution_run_id
-        chronicle.started_at = at(event)
-        if (given := decoded(arguments, _INPUT)) is not None:
+        chronicle.started_at = read_time(event)
+        if (given := decode(arguments, _INPUT)) is not None:
             chronicle.brief, chronicle.goal = given, given.input
             chronicle.budgets += [given.budget] if given.budget else []
-        elif (carried := decoded(arguments, _STATE)) is not None:
-            carry_on(chronicle, carried, at(event))
+        elif (carried := decode(arguments, _STATE)) is not None:
+            restore_state(chronicle, carried, read_time(event))
 
-    def _completed(self, event: HistoryEvent) -> None:
+    def _on_completion(self, event: HistoryEvent) -> None:
         completed = event.workflow_execution_completed_event_attributes
-        self._chronicle.result = decoded(completed.result.payloads, _RESULT)
+        self._chronicle.result = decode(completed.result.payloads, _RESULT)
         status = self._chronicle.result.status if self._chronicle.result else "completed"
-        self._chronicle.end(status, at(event))
+        self._chronicle.end(status, read_time(event))
 
-    def _failed(self, event: HistoryEvent) -> None:
+    def _on_failure(self, event: HistoryEvent) -> None:
         failed = event.workflow_execution_failed_event_attributes
-        self._chronicle.end("failed", at(event), failures.message(activity_error(failed.failure)))
+        self._chronicle.end(
+            "failed", read_time(event), failures.message(build_activity_error(failed.failure))
+        )
 
-    def _timed_out(self, event: HistoryEvent) -> None:
-        self._chronicle.end("timed_out", at(event), "the run's own time limit was reached")
+    def _on_timeout(self, event: HistoryEvent) -> None:
+        self._chronicle.end("timed_out", read_time(event), "the run's own time limit was reached")
 
-    def _terminated(self, event: HistoryEvent) -> None:
+    def _on_termination(self, event: HistoryEvent) -> None:
         terminated = event.workflow_execution_terminated_event_attributes
         reason = terminated.reason or "no reason given"
-        self._chronicle.end("terminated", at(event), f"by {terminated.identity}: {reason}")
+        self._chronicle.end("terminated", read_time(event), f"by {terminated.identity}: {reason}")
 
-    def _cancelled(self, event: HistoryEvent) -> None:
-        self._chronicle.end("cancelled", at(event))
+    def _on_cancellation(self, event: HistoryEvent) -> None:
+        self._chronicle.end("cancelled", read_time(event))
 
-    def _cancel_requested(self, event: HistoryEvent) -> None:
+    def _on_cancel_request(self, event: HistoryEvent) -> None:
         requested = event.workflow_execution_cancel_requested_event_attributes
         reason = f": {requested.cause}" if requested.cause else ""
-        self._chronicle.note("cancel requested", f"by {requested.identity}{reason}", at(event))
+        self._chronicle.add_audit_line(
+            "cancel requested", f"by {requested.identity}{reason}", read_time(event)
+        )
 
-    def _task_failed(self, event: HistoryEvent) -> None:
+    def _on_task_failure(self, event: HistoryEvent) -> None:
         failed = event.workflow_task_failed_event_attributes
         if failed.cause not in _ROUTINE:
             cause = WorkflowTaskFailedCause.Name(failed.cause).removeprefix(
                 "WORKFLOW_TASK_FAILED_CAUSE_"
             )
             said = failed.failure.message or cause.lower().replace("_", " ")
-            self._chronicle.note("workflow task failed", said, at(event))
+            self._chronicle.add_audit_line("workflow task failed", said, read_time(event))
 
-    def _task_timed_out(self, event: HistoryEvent) -> None:
+    def _on_task_timeout(self, event: HistoryEvent) -> None:
         kind = event.workflow_task_timed_out_event_attributes.timeout_type
         if kind == TimeoutType.TIMEOUT_TYPE_START_TO_CLOSE:
-            self._chronicle.note("worker lost", "it did not answer a workflow task", at(event))
+            self._chronicle.add_audit_line(
+                "worker lost", "it did not answer a workflow task", read_time(event)
+            )

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.decisions import Decided
 from holdfast.contracts.tools import AnyCall, ToolCall
-from holdfast.trace.requests import Asked, Said
+from holdfast.trace.requests import MessageTrace, RequestTrace
 from holdfast.trace.values import Call, DecisionTrace, Trace
 
 
@@ -34,26 +34,26 @@ def decisions(trace: Trace, call: Call) -> list[JsonValue]:
     for ruled in call.rulings:
         if ruled.request_id is not None:
             asked = trace.requests[ruled.request_id]
-            approvers = names(asked) if asked.outcome == "approved" else ()
+            approvers = find_approvers(asked) if asked.outcome == "approved" else ()
         records.append(_decision(trace, call.call, ruled, approvers))
     return records
 
 
-def approvals(asked: Asked, ruled: DecisionTrace | None) -> list[JsonValue]:
+def approvals(asked: RequestTrace, ruled: DecisionTrace | None) -> list[JsonValue]:
     """Return a record of each approval of a request, and of its rejection; never a token."""
     settled = asked.settled
     rejection = [settled] if settled is not None and asked.outcome == "rejected" else []
     return [_approval(asked, ruled, said) for said in (*asked.approvals, *rejection)]
 
 
-def required(asked: Asked) -> JsonObject | None:
+def dump_requirement(asked: RequestTrace) -> JsonObject | None:
     """Return what the approval of a request takes; null where it needs none."""
     return None if asked.required is None else asked.required.model_dump(mode="json")
 
 
-def names(asked: Asked) -> tuple[str, ...]:
+def find_approvers(asked: RequestTrace) -> tuple[str, ...]:
     """Return who approved a request."""
-    return tuple(said.by for said in asked.approvals)
+    return tuple(said.author for said in asked.approvals)
 
 
 def arguments_digest(call: AnyCall, ruled: DecisionTrace | None) -> str | None:
@@ -94,14 +94,14 @@ def _undo(ruled: DecisionTrace) -> JsonObject | None:
     return None if ruled.undo is None else ruled.undo.model_dump(mode="json")
 
 
-def _approval(asked: Asked, ruled: DecisionTrace | None, said: Said) -> JsonObject:
+def _approval(asked: RequestTrace, ruled: DecisionTrace | None, said: MessageTrace) -> JsonObject:
     proof, given_at = said.proof, said.judged_at or said.at
     valid_for = asked.required.valid_for if asked.required else None
     expires_at = given_at + timedelta(seconds=valid_for) if valid_for is not None else None
     decided = ruled.ruling if ruled is not None else None
     return {
         "status": "approved" if said.text == "approve" else "rejected",
-        "approved_by": said.by,
+        "approved_by": said.author,
         "timestamp": iso(given_at),
         "scope": "single_use",
         "expires_at": iso_or_null(expires_at),

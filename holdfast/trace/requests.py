@@ -5,17 +5,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal, TypeAlias
 
-from holdfast.contracts.approvals import Code, Proof, Requirement
+from holdfast.contracts.approvals import OutcomeCode, Proof, Requirement
 from holdfast.contracts.budget import Budget
 
-Kind: TypeAlias = Literal["approval", "review", "question", "escalation"]
+RequestKind: TypeAlias = Literal["approval", "review", "question", "escalation"]
 
 
-Outcome: TypeAlias = Literal["approved", "rejected", "answered", "resolved", "expired"]
+RequestOutcome: TypeAlias = Literal["approved", "rejected", "answered", "resolved", "expired"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
+class MessageTrace:
     """
     What a person said to a run. `accepted` is null until the run has judged it, at `judged_at`.
 
@@ -38,14 +38,14 @@ class Said:
     accepted: bool | None = None
     judged_at: datetime | None = None
     refusal: str = ""
-    code: Code | None = None
+    code: OutcomeCode | None = None
     approver: str = ""
     groups: tuple[str, ...] = ()
     proof: Proof | None = None
     lapsed: bool = False
 
     @property
-    def by(self) -> str:
+    def author(self) -> str:
         """Who it is from, as well as that is known."""
         return self.approver or self.sender
 
@@ -59,7 +59,7 @@ class EscalatedToGroup:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class RequestTrace:
     """
     A request that waits, or waited, for a person.
 
@@ -71,16 +71,16 @@ class Asked:
 
     request_id: str
     key: str
-    kind: Kind
+    kind: RequestKind
     call_id: str
     reason: str
     at: datetime
     subject: str = ""
     required: Requirement | None = None
     expires_at: datetime | None = None
-    heard: tuple[Said | EscalatedToGroup, ...] = ()
-    outcome: Outcome | None = None
-    settled: Said | None = None
+    heard: tuple[MessageTrace | EscalatedToGroup, ...] = ()
+    outcome: RequestOutcome | None = None
+    settled: MessageTrace | None = None
     closed_at: datetime | None = None
 
     @property
@@ -89,7 +89,7 @@ class Asked:
         return self.kind in {"escalation", "review"}
 
     @property
-    def waited(self) -> timedelta | None:
+    def wait_duration(self) -> timedelta | None:
         """How long it waited, once it is closed."""
         return None if self.closed_at is None else self.closed_at - self.at
 
@@ -99,14 +99,14 @@ class Asked:
         return 1 if self.required is None else self.required.count
 
     @property
-    def messages(self) -> Iterator[Said]:
+    def messages(self) -> Iterator[MessageTrace]:
         """All that people said about it."""
-        yield from (heard for heard in self.heard if isinstance(heard, Said))
+        yield from (heard for heard in self.heard if isinstance(heard, MessageTrace))
         if self.settled is not None:
             yield self.settled
 
     @property
-    def approvals(self) -> tuple[Said, ...]:
+    def approvals(self) -> tuple[MessageTrace, ...]:
         """The approvals that were accepted and didn't lapse, whether or not they were enough."""
         return tuple(
             said
@@ -123,28 +123,28 @@ class Asked:
         )
 
 
-class Waits:
+class RequestTracker:
     """What waits for people, or did; each request changes until it is closed."""
 
     def __init__(self) -> None:
         self.made = 0
-        self.requests: dict[str, Asked] = {}
+        self.requests: dict[str, RequestTrace] = {}
 
     @property
     def next_id(self) -> str:
         """The id that the run gives its next request: it counts them."""
         return f"req-{self.made + 1}"
 
-    def ask(self, asked: Asked) -> None:
+    def open_request(self, asked: RequestTrace) -> None:
         """Open a request."""
         self.made += 1
         self.requests[asked.request_id] = asked
 
-    def open(self) -> tuple[Asked, ...]:
+    def find_open(self) -> tuple[RequestTrace, ...]:
         """Return the requests that wait."""
         return tuple(asked for asked in self.requests.values() if asked.outcome is None)
 
-    def add(self, request_id: str, heard: Said | EscalatedToGroup) -> bool:
+    def add(self, request_id: str, heard: MessageTrace | EscalatedToGroup) -> bool:
         """Add what happened while a request waits; false if none waits under this id."""
         asked = self.requests.get(request_id)
         if asked is None or asked.outcome is not None:
@@ -152,26 +152,28 @@ class Waits:
         self.requests[request_id] = replace(asked, heard=(*asked.heard, heard))
         return True
 
-    def settle(self, asked: Asked, outcome: Outcome, said: Said, at: datetime) -> None:
+    def close_request(
+        self, asked: RequestTrace, outcome: RequestOutcome, said: MessageTrace, at: datetime
+    ) -> None:
         """Close a request with the message that decided it."""
         self.requests[asked.request_id] = replace(
             asked, outcome=outcome, settled=said, closed_at=at
         )
 
-    def pass_on(self, request_id: str, at: datetime) -> None:
+    def escalate(self, request_id: str, at: datetime) -> None:
         """Let members of further groups decide too."""
         asked = self.requests.get(request_id)
         if asked is not None and asked.required is not None:
             self.add(request_id, EscalatedToGroup(groups=asked.required.escalate_to, at=at))
 
-    def expire(self, at: datetime) -> tuple[Asked, ...]:
+    def expire(self, at: datetime) -> tuple[RequestTrace, ...]:
         """
         Close the requests whose time is over, and return them: a wait ended by its timer.
 
         It was the timer of the request that was due first. The times of timers and of requests
         come from different clocks.
         """
-        waiting = self.open()
+        waiting = self.find_open()
         now = max(at, min((_due(asked, at) for asked in waiting), default=at))
         expired = tuple(
             asked for asked in waiting if asked.expires_at is None or asked.expires_at <= now
@@ -181,7 +183,7 @@ class Waits:
         return expired
 
 
-def _due(asked: Asked, now: datetime) -> datetime:
+def _due(asked: RequestTrace, now: datetime) -> datetime:
     """Say when a request changes if nobody decides: it is passed on, or expires."""
     expires_at = asked.expires_at or now
     after = asked.required.escalate_after if asked.required else None

@@ -24,16 +24,16 @@ from holdfast.contracts.patterns import Match, Pattern
 from holdfast.run import tool_results
 from holdfast.trace import transcript
 from holdfast.trace.builder import Readers, TraceBuilder
-from holdfast.trace.payloads import at, summary
-from holdfast.trace.requests import Asked, Outcome, Said
+from holdfast.trace.payloads import read_summary, read_time
+from holdfast.trace.requests import MessageTrace, RequestOutcome, RequestTrace
 from holdfast.workflows import messages
 
 # The only trace of what the run itself waits for is the timer that limits the wait.
 _WAIT = Pattern(r"^req-\d+ · ")
-_HELD = Pattern(r"(req-\d+) · (?:escalated|review of (.+?)): (.*)")
+_RUN_REQUEST = Pattern(r"(req-\d+) · (?:escalated|review of (.+?)): (.*)")
 
 
-class _Sent(NamedTuple):
+class _MessageOrigin(NamedTuple):
     """Who sent a message when: what its own words don't say."""
 
     key: str
@@ -41,60 +41,62 @@ class _Sent(NamedTuple):
     identity: str
 
 
-class PeopleReader:
+class SignalReader:
     """Reads signals, updates and the timers of waits; judgements come to it from their markers."""
 
     def __init__(self, chronicle: TraceBuilder) -> None:
         self._chronicle = chronicle
         self._timers: set[str] = set()
         self.readers: Readers = {
-            EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED: self._signalled,
-            EventType.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED: self._updated,
-            EventType.EVENT_TYPE_TIMER_STARTED: self._timer_started,
-            EventType.EVENT_TYPE_TIMER_FIRED: self._timer_fired,
+            EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED: self._on_signal,
+            EventType.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED: self._on_update,
+            EventType.EVENT_TYPE_TIMER_STARTED: self._on_timer_start,
+            EventType.EVENT_TYPE_TIMER_FIRED: self._on_timer_fire,
         }
 
-    def _signalled(self, event: HistoryEvent) -> None:
+    def _on_signal(self, event: HistoryEvent) -> None:
         signalled = event.workflow_execution_signaled_event_attributes
-        sent = _Sent(self._chronicle.key(event), at(event), signalled.identity)
-        self._heard(signalled.signal_name, signalled.input.payloads, sent)
+        sent = _MessageOrigin(self._chronicle.key(event), read_time(event), signalled.identity)
+        self._read_message(signalled.signal_name, signalled.input.payloads, sent)
 
-    def _updated(self, event: HistoryEvent) -> None:
+    def _on_update(self, event: HistoryEvent) -> None:
         request = event.workflow_execution_update_accepted_event_attributes.accepted_request
-        sent = _Sent(self._chronicle.key(event), at(event), request.meta.identity)
+        sent = _MessageOrigin(self._chronicle.key(event), read_time(event), request.meta.identity)
         # The update `decide` carries what the signal `approval` does.
         name = "approval" if request.input.name == "decide" else request.input.name
-        self._heard(name, request.input.args.payloads, sent)
+        self._read_message(name, request.input.args.payloads, sent)
 
-    def _heard(self, name: str, payloads: Sequence[Payload], sent: _Sent) -> None:
-        said = Said(key=sent.key, signal=name, at=sent.at, identity=sent.identity)
+    def _read_message(self, name: str, payloads: Sequence[Payload], sent: _MessageOrigin) -> None:
+        said = MessageTrace(key=sent.key, signal=name, at=sent.at, identity=sent.identity)
         match messages.read(name, [RawValue(payload) for payload in payloads]):
             case messages.UnreadableMessage(reason):
                 refused = replace(said, accepted=False, refusal=reason, code="unreadable")
                 self._chronicle.refuse(refused)
             case ApprovalSignal() as message:
                 said = replace(said, text=message.decision, sender=message.approver)
-                self._unjudged(said, message.request_id, message.reason)
+                self._queue_message(said, message.request_id, message.reason)
             case AnswerSignal() as message:
-                self._unjudged(replace(said, text=message.text), message.request_id)
+                self._queue_message(replace(said, text=message.text), message.request_id)
             case ResolutionSignal() as message:
                 budget = message.budget if message.action == "extend" else None
                 said = replace(said, text=message.action, budget=budget)
-                self._unjudged(said, message.request_id, message.guidance)
+                self._queue_message(said, message.request_id, message.guidance)
             case SteerSignal(text=text):
-                self._chronicle.hear(replace(said, text=text, accepted=True))
+                self._chronicle.add_message(replace(said, text=text, accepted=True))
             case HeldSignal(run_id=run_id):
                 self._chronicle.held.add(run_id)
-                self._chronicle.hear(replace(said, accepted=True))
+                self._chronicle.add_message(replace(said, accepted=True))
             case _:
                 self._chronicle.suspended = name == "suspend"
                 self._chronicle.held.clear()
-                self._chronicle.hear(replace(said, accepted=True))
+                self._chronicle.add_message(replace(said, accepted=True))
 
-    def _unjudged(self, said: Said, request_id: str, reason: str | None = None) -> None:
+    def _queue_message(
+        self, said: MessageTrace, request_id: str, reason: str | None = None
+    ) -> None:
         self._chronicle.unjudged.append(replace(said, request_id=request_id, reason=reason or ""))
 
-    def judged(self, verdicts: Verdicts, now: datetime) -> None:
+    def apply_verdicts(self, verdicts: Verdicts, now: datetime) -> None:
         """Take the judgement of messages: each is about the oldest that names its request."""
         for verdict in verdicts.verdicts:
             unjudged = self._chronicle.unjudged
@@ -102,9 +104,9 @@ class PeopleReader:
             said = next((one for one in unjudged if one.request_id == request_id), None)
             if said is not None:
                 unjudged.remove(said)
-                self._judged(said, verdict, now)
+                self._apply_verdict(said, verdict, now)
 
-    def _judged(self, said: Said, verdict: Verdict, now: datetime) -> None:
+    def _apply_verdict(self, said: MessageTrace, verdict: Verdict, now: datetime) -> None:
         said = replace(
             said,
             accepted=verdict.accepted,
@@ -123,14 +125,16 @@ class PeopleReader:
             late = "the request has just expired"
             said = replace(said, accepted=False, refusal=late, code="expired")
         if said.accepted:
-            asked = self._without(asked or self._proven(said), verdict.lapsed, now)
+            asked = self._expire_approvals(
+                asked or self._open_implied_request(said), verdict.lapsed, now
+            )
             self._accept(asked, said, now)
         else:
             self._chronicle.refuse(said)
 
-    def _proven(self, said: Said) -> Asked:
+    def _open_implied_request(self, said: MessageTrace) -> RequestTrace:
         """Open the request that an accepted message proves, though no timer told of it."""
-        asked = Asked(
+        asked = RequestTrace(
             request_id=said.request_id,
             key=f"{said.key}.{said.request_id}",
             kind="review" if said.signal == "approval" else "escalation",
@@ -138,85 +142,92 @@ class PeopleReader:
             reason="",
             at=said.at,
         )
-        self._chronicle.ask(asked)
+        self._chronicle.open_request(asked)
         return asked
 
-    def _without(self, asked: Asked, lapsed: tuple[str, ...], now: datetime) -> Asked:
+    def _expire_approvals(
+        self, asked: RequestTrace, lapsed: tuple[str, ...], now: datetime
+    ) -> RequestTrace:
         """Mark the earlier approvals that count no more."""
         lasts = asked.required.valid_for if asked.required else None
         limit = timedelta.max if lasts is None else timedelta(seconds=lasts)
         gone = [
             said
             for said in asked.approvals
-            if said.by in lapsed or now - (said.judged_at or said.at) >= limit
+            if said.author in lapsed or now - (said.judged_at or said.at) >= limit
         ]
         heard = tuple(
-            replace(one, lapsed=True) if isinstance(one, Said) and one in gone else one
+            replace(one, lapsed=True) if isinstance(one, MessageTrace) and one in gone else one
             for one in asked.heard
         )
         asked = replace(asked, heard=heard)
         self._chronicle.waits.requests[asked.request_id] = asked
         return asked
 
-    def _accept(self, asked: Asked, said: Said, now: datetime) -> None:
+    def _accept(self, asked: RequestTrace, said: MessageTrace, now: datetime) -> None:
         outcome = _outcome(said)
         if outcome == "approved" and len(asked.approvals) + 1 < asked.count:
             self._chronicle.waits.add(asked.request_id, said)
             return
-        self._chronicle.settle(asked, outcome, said, now)
-        call = self._chronicle.call(asked.call_id)
+        self._chronicle.close_request(asked, outcome, said, now)
+        call = self._chronicle.find_call(asked.call_id)
         if call is None:
             return
         if outcome == "rejected":
-            self._chronicle.close_call(transcript.rejected(call.call, said), now)
+            self._chronicle.close_call(transcript.build_rejection(call.call, said), now)
         elif outcome == "answered":
-            self._chronicle.close_call(tool_results.answered(call.call, said.text), now)
+            self._chronicle.close_call(tool_results.build_answer(call.call, said.text), now)
 
-    def _timer_started(self, event: HistoryEvent) -> None:
-        line, limit = summary(event), event.timer_started_event_attributes.start_to_fire_timeout
+    def _on_timer_start(self, event: HistoryEvent) -> None:
+        line, limit = (
+            read_summary(event),
+            event.timer_started_event_attributes.start_to_fire_timeout,
+        )
         if not _WAIT.beginning(line):
             return
         self._timers.add(self._chronicle.key(event))
         # Nothing but the end of a request has a semicolon (run/summaries.py).
         for part in line.split("; "):
-            about = _HELD.match(part)
+            about = _RUN_REQUEST.match(part)
             if about and about.groups[1] not in self._chronicle.waits.requests:
-                self._chronicle.ask(self._waiting(event, about, limit.ToTimedelta()))
+                self._chronicle.open_request(
+                    self._build_request(event, about, limit.ToTimedelta())
+                )
 
-    def _waiting(self, event: HistoryEvent, about: Match, limit: timedelta) -> Asked:
+    def _build_request(self, event: HistoryEvent, about: Match, limit: timedelta) -> RequestTrace:
         _, request_id, subject, reason = about.groups
-        required = self._required(subject) if subject else None
-        lasts = self._chronicle.expiry(required, at(event)) if required else None
-        return Asked(
+        required = self._find_requirement(subject) if subject else None
+        lasts = self._chronicle.expiry(required, read_time(event)) if required else None
+        return RequestTrace(
             request_id=request_id,
             key=f"{self._chronicle.key(event)}.{request_id}",
             kind="review" if subject else "escalation",
             call_id="",
             reason=reason,
-            at=at(event),
+            at=read_time(event),
             subject=subject,
             required=required,
-            expires_at=lasts or at(event) + limit,
+            expires_at=lasts or read_time(event) + limit,
         )
 
-    def _required(self, subject: str) -> Requirement:
+    def _find_requirement(self, subject: str) -> Requirement:
         """Find what a review takes: what its guardrail says, or anybody's approval."""
         agent, words = self._chronicle.agent, subject.split(":")
         known = agent.guardrails if agent and words[0] == "guardrail" else ()
         reviews = (spec.review for spec in known if spec.name in words and spec.review)
         return next(reviews, Requirement())
 
-    def _timer_fired(self, event: HistoryEvent) -> None:
+    def _on_timer_fire(self, event: HistoryEvent) -> None:
         started = event.timer_fired_event_attributes.started_event_id
-        if self._chronicle.place(started) in self._timers:
-            self._chronicle.expire(at(event))
+        if self._chronicle.build_key(started) in self._timers:
+            self._chronicle.expire(read_time(event))
 
 
-def _is_over(asked: Asked, now: datetime) -> bool:
+def _is_over(asked: RequestTrace, now: datetime) -> bool:
     return asked.outcome is None and asked.expires_at is not None and asked.expires_at <= now
 
 
-def _outcome(said: Said) -> Outcome:
+def _outcome(said: MessageTrace) -> RequestOutcome:
     match said.signal, said.text:
         case "approval", "reject":
             return "rejected"

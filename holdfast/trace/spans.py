@@ -11,16 +11,16 @@ from holdfast.contracts.run import WORKFLOW_TYPE, sandbox_queue
 from holdfast.contracts.tools import ToolCall, ToolResult, ToolSuccess
 from holdfast.trace import records
 from holdfast.trace.controlled import is_held_back
-from holdfast.trace.ownspans import Span, SpanEvent, SpanTree, own_spans, span_id
+from holdfast.trace.ownspans import Span, SpanEvent, SpanTree, build_background_spans, span_id
 from holdfast.trace.records import iso, iso_or_null
-from holdfast.trace.requests import Asked, EscalatedToGroup, Said
-from holdfast.trace.values import AuditLine, Call, Companion, DecisionTrace, Trace, Turn
+from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
+from holdfast.trace.values import AuditLine, AuxiliaryCall, Call, DecisionTrace, Trace, Turn
 
 
 def span_tree(trace: Trace) -> SpanTree:
     """Build the tree. The same history gives the same ids, however often it is read."""
-    root = _root(trace)
-    below = list(_below(trace, root.span_id))
+    root = _build_root_span(trace)
+    below = list(_build_child_spans(trace, root.span_id))
     children: defaultdict[str | None, list[str]] = defaultdict(list)
     for span in below:
         children[span.parent_id].append(span.span_id)
@@ -38,7 +38,7 @@ def span_tree(trace: Trace) -> SpanTree:
     )
 
 
-def _root(trace: Trace) -> Span:
+def _build_root_span(trace: Trace) -> Span:
     name = trace.brief.agent if trace.brief else "unknown"
     result = trace.result
     return Span(
@@ -65,29 +65,29 @@ def _root(trace: Trace) -> Span:
             else [],
             "executions": trace.executions,
         },
-        events=tuple(_events(trace)),
+        events=tuple(_build_run_events(trace)),
     )
 
 
-def _below(trace: Trace, root: str) -> Iterator[Span]:
+def _build_child_spans(trace: Trace, root: str) -> Iterator[Span]:
     for turn in trace.turns:
-        yield _generation(trace, turn, root)
+        yield _build_generation_span(trace, turn, root)
         for call in turn.calls:
-            function = _function(trace, call, root)
+            function = _build_function_span(trace, call, root)
             yield function
-            for companion in call.companions:
-                yield _companion(trace, call, companion, function.span_id)
+            for companion in call.auxiliary_calls:
+                yield _build_auxiliary_span(trace, call, companion, function.span_id)
             for ruled in call.rulings:
                 if ruled.request_id is not None:
                     asked = trace.requests[ruled.request_id]
-                    yield _approval(trace, asked, function.span_id, ruled)
+                    yield _build_approval_span(trace, asked, function.span_id, ruled)
     for asked in trace.requests.values():
         if asked.is_of_run:
-            yield _approval(trace, asked, root)
-    yield from own_spans(trace, root)
+            yield _build_approval_span(trace, asked, root)
+    yield from build_background_spans(trace, root)
 
 
-def _generation(trace: Trace, turn: Turn, parent: str) -> Span:
+def _build_generation_span(trace: Trace, turn: Turn, parent: str) -> Span:
     return Span(
         span_id=span_id(trace, turn.key),
         parent_id=parent,
@@ -125,7 +125,7 @@ def _generation(trace: Trace, turn: Turn, parent: str) -> Span:
     )
 
 
-def _function(trace: Trace, call: Call, parent: str) -> Span:
+def _build_function_span(trace: Trace, call: Call, parent: str) -> Span:
     asked = call.call
     arguments: JsonValue = (
         dict(asked.arguments) if isinstance(asked, ToolCall) else asked.raw_arguments
@@ -147,12 +147,12 @@ def _function(trace: Trace, call: Call, parent: str) -> Span:
             "decisions": records.decisions(trace, call),
             "draft_id": call.draft_id or None,
             "lost": call.lost.model_dump(mode="json") if call.lost else None,
-            **_ran(call, call.result),
+            **_build_execution_attributes(call, call.result),
         },
     )
 
 
-def _companion(trace: Trace, call: Call, ran: Companion, parent: str) -> Span:
+def _build_auxiliary_span(trace: Trace, call: Call, ran: AuxiliaryCall, parent: str) -> Span:
     return Span(
         span_id=span_id(trace, ran.key),
         parent_id=parent,
@@ -165,12 +165,14 @@ def _companion(trace: Trace, call: Call, ran: Companion, parent: str) -> Span:
             "call_id": call.call.call_id,
             "purpose": ran.purpose,
             "draft_id": ran.draft_id or None,
-            **_ran(ran, ran.result),
+            **_build_execution_attributes(ran, ran.result),
         },
     )
 
 
-def _ran(ran: Call | Companion, result: ToolResult | None) -> JsonObject:
+def _build_execution_attributes(
+    ran: Call | AuxiliaryCall, result: ToolResult | None
+) -> JsonObject:
     return {
         "result": result.model_dump(mode="json") if result else None,
         "success": isinstance(result, ToolSuccess),
@@ -181,7 +183,9 @@ def _ran(ran: Call | Companion, result: ToolResult | None) -> JsonObject:
     }
 
 
-def _approval(trace: Trace, asked: Asked, parent: str, ruled: DecisionTrace | None = None) -> Span:
+def _build_approval_span(
+    trace: Trace, asked: RequestTrace, parent: str, ruled: DecisionTrace | None = None
+) -> Span:
     settled = asked.settled
     return Span(
         span_id=span_id(trace, asked.key),
@@ -195,45 +199,45 @@ def _approval(trace: Trace, asked: Asked, parent: str, ruled: DecisionTrace | No
             "kind": asked.kind,
             "reason": asked.reason,
             "subject": asked.subject or None,
-            "required": records.required(asked),
+            "required": records.dump_requirement(asked),
             "expires_at": iso_or_null(asked.expires_at),
             "escalated_at": iso_or_null(asked.escalated_at),
             "outcome": asked.outcome,
             "decision": settled.text if settled else None,
-            "approver": settled.by if settled else None,
+            "approver": settled.author if settled else None,
             "approver_reason": settled.reason if settled else None,
-            "approvers": list(records.names(asked)),
+            "approvers": list(records.find_approvers(asked)),
             "approvals": records.approvals(asked, ruled),
         },
-        events=tuple(_heard(asked)),
+        events=tuple(_build_request_events(asked)),
     )
 
 
-def _heard(asked: Asked) -> Iterator[SpanEvent]:
+def _build_request_events(asked: RequestTrace) -> Iterator[SpanEvent]:
     for heard in asked.heard:
         match heard:
-            case Said():
-                yield _said(heard)
+            case MessageTrace():
+                yield _build_message_event(heard)
             case EscalatedToGroup(groups=groups, at=at):
                 attributes: JsonObject = {"groups": list(groups)}
                 yield SpanEvent(name="escalated", at=iso(at), attributes=attributes)
 
 
-def _events(trace: Trace) -> Iterator[SpanEvent]:
+def _build_run_events(trace: Trace) -> Iterator[SpanEvent]:
     for entry in trace.entries:
         match entry:
-            case Said():
-                yield _said(entry)
+            case MessageTrace():
+                yield _build_message_event(entry)
             case AuditLine():
                 attributes: JsonObject = {"text": entry.text}
                 yield SpanEvent(name=entry.event, at=iso(entry.at), attributes=attributes)
             case _:
                 continue
     for said in trace.flood:
-        yield _said(said)
+        yield _build_message_event(said)
 
 
-def _said(said: Said) -> SpanEvent:
+def _build_message_event(said: MessageTrace) -> SpanEvent:
     return SpanEvent(
         name=said.signal,
         at=iso(said.at),

@@ -10,16 +10,25 @@ from temporalio.exceptions import ActivityError
 from holdfast.contracts.decisions import RunAsDraftOnly
 from holdfast.contracts.tools import AnyCall, ToolContract, ToolFailure, ToolResult
 from holdfast.run import tool_results
-from holdfast.trace.background_tasks import GuardrailRun, Work
+from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.controlled import is_held_back
-from holdfast.trace.course import call_lines, escalation_lines, result_lines, said_line
-from holdfast.trace.errands import guarded_lines, is_told, work_lines
-from holdfast.trace.values import AuditLine, Call, Companion, Entry, Escalated, Said, Trace, Turn
-from holdfast.trace.words import Line, counted, dollars, duration, moment, short
+from holdfast.trace.course import call_lines, escalation_lines, message_line, result_lines
+from holdfast.trace.errands import guardrail_lines, is_duplicate, task_lines
+from holdfast.trace.values import (
+    AuditLine,
+    AuxiliaryCall,
+    Call,
+    Entry,
+    MessageTrace,
+    RunRequest,
+    Trace,
+    Turn,
+)
+from holdfast.trace.words import Line, dollars, duration, moment, pluralize, short
 from holdfast.workflows import failures
 
 # Audit lines that say again what other lines of the transcript say in their place.
-_SAID_ELSEWHERE = {
+_REDUNDANT_EVENTS = {
     "ruled",
     "escalated",
     "stopped",
@@ -31,11 +40,11 @@ _SAID_ELSEWHERE = {
 }
 
 
-_CALLED = {"approach failed": "went back"}
+_EVENT_LABELS = {"approach failed": "went back"}
 """Audit lines that read better under another name."""
 
 
-_FAULTS = {"workflow task failed", "worker lost", "tripwire", "not undone"}
+_FAULT_EVENTS = {"workflow task failed", "worker lost", "tripwire", "not undone"}
 
 
 def lines(trace: Trace) -> Iterator[Line]:
@@ -47,14 +56,14 @@ def lines(trace: Trace) -> Iterator[Line]:
     yield from heading(trace)
     under_way: list[Call] = []
     for place, entry in enumerate(trace.entries):
-        for call in [call for call in under_way if _ended_before(call, _begun(trace, entry))]:
+        for call in [call for call in under_way if _ended_before(call, _find_start(trace, entry))]:
             under_way.remove(call)
             yield from result_lines(trace, call)
         if not isinstance(entry, Turn):
             yield from entry_lines(trace, entry)
             continue
         yield from turn_lines(entry, held_back=is_held_back(trace, entry))
-        looked = _looked_at(trace, place)
+        looked = _find_first_check(trace, place)
         for call in entry.calls:
             if looked is None or call.result is None or _ended_before(call, looked):
                 yield from call_lines(trace, call)
@@ -66,14 +75,14 @@ def lines(trace: Trace) -> Iterator[Line]:
     yield from ending(trace)
 
 
-def _looked_at(trace: Trace, turn: int) -> datetime | None:
+def _find_first_check(trace: Trace, turn: int) -> datetime | None:
     """Return when somebody first looked at what a turn asked for, before the next turn."""
     for place in range(turn + 1, len(trace.entries)):
         entry = trace.entries[place]
         if isinstance(entry, Turn):
             return None
-        if isinstance(entry, GuardrailRun | Escalated):
-            return _begun(trace, entry)
+        if isinstance(entry, GuardrailRun | RunRequest):
+            return _find_start(trace, entry)
     return None
 
 
@@ -81,8 +90,8 @@ def _ended_before(call: Call, moment: datetime) -> bool:
     return call.ended_at is None or call.ended_at <= moment
 
 
-def _begun(trace: Trace, entry: Entry) -> datetime:
-    return trace.requests[entry.request_id].at if isinstance(entry, Escalated) else entry.at
+def _find_start(trace: Trace, entry: Entry) -> datetime:
+    return trace.requests[entry.request_id].at if isinstance(entry, RunRequest) else entry.at
 
 
 def heading(trace: Trace) -> Iterator[Line]:
@@ -100,18 +109,20 @@ def entry_lines(trace: Trace, entry: Entry) -> Iterator[Line]:
             yield from turn_lines(entry, held_back=is_held_back(trace, entry))
             for call in entry.calls:
                 yield from call_lines(trace, call)
-        case Escalated(request_id=request_id):
+        case RunRequest(request_id=request_id):
             yield from escalation_lines(trace.requests[request_id])
-        case Said():
-            yield said_line(entry)
+        case MessageTrace():
+            yield message_line(entry)
         case GuardrailRun():
-            yield from guarded_lines(entry)
-        case Work():
-            yield from work_lines(entry)
-        case AuditLine() if entry.event not in _SAID_ELSEWHERE and not is_told(trace, entry):
-            fault = entry.event in _FAULTS
+            yield from guardrail_lines(entry)
+        case BackgroundTask():
+            yield from task_lines(entry)
+        case AuditLine() if entry.event not in _REDUNDANT_EVENTS and not is_duplicate(
+            trace, entry
+        ):
+            fault = entry.event in _FAULT_EVENTS
             # What adapters note speaks for itself.
-            name = _CALLED.get(entry.event, entry.event)
+            name = _EVENT_LABELS.get(entry.event, entry.event)
             text = short(entry.text if name == "noted" else f"{name}: {entry.text}")
             yield Line("fault" if fault else "note", text, "bad" if fault else "quiet")
         case AuditLine():
@@ -133,8 +144,8 @@ def turn_lines(turn: Turn, *, held_back: bool = False) -> Iterator[Line]:
         text = short(turn.error)
         yield Line(label, f"{model}  -> failed{attempts}: {text}", "bad")
         return
-    came = _came_to(turn, held_back=held_back)
-    yield Line(label, f"{model}  -> {came}{_spent(turn)}")
+    came = _describe_outcome(turn, held_back=held_back)
+    yield Line(label, f"{model}  -> {came}{_describe_usage(turn)}")
     if turn.purpose != "turn" and turn.text.strip():
         yield Line(turn.purpose, short(turn.text), indented=True)
     if turn.calls and turn.text.strip():
@@ -149,7 +160,7 @@ def ending(trace: Trace) -> Iterator[Line]:
     if trace.flood:
         codes = Counter(said.code or "refused" for said in trace.flood).most_common()
         kinds = ", ".join(f"{code} {number}" for code, number in codes)
-        text = f"{counted(len(trace.flood), 'more message')}: {kinds}"
+        text = f"{pluralize(len(trace.flood), 'more message')}: {kinds}"
         yield Line("refused", text, "bad")
     for asked in trace.waiting:
         so_far = f" ({len(asked.approvals)} of {asked.count})" if asked.count > 1 else ""
@@ -168,10 +179,10 @@ def ending(trace: Trace) -> Iterator[Line]:
         yield Line(trace.status.replace("_", " "), trace.failure or "", "bad")
     for effect in result.unresolved if result is not None else ():
         yield Line("unknown", short(f"whether it happened: {effect.summary}"), "bad")
-    yield Line("used", _used(trace, trace.ended_at), "quiet")
+    yield Line("used", _describe_total_usage(trace, trace.ended_at), "quiet")
 
 
-def _came_to(turn: Turn, *, held_back: bool) -> str:
+def _describe_outcome(turn: Turn, *, held_back: bool) -> str:
     if turn.purpose != "turn":
         return turn.purpose
     if turn.calls:
@@ -181,7 +192,7 @@ def _came_to(turn: Turn, *, held_back: bool) -> str:
     return "answer, held back" if held_back else "answer"
 
 
-def _spent(turn: Turn) -> str:
+def _describe_usage(turn: Turn) -> str:
     spent: list[str] = []
     if turn.usage.total_tokens:
         latency = timedelta(milliseconds=turn.latency_ms or 0)
@@ -192,23 +203,25 @@ def _spent(turn: Turn) -> str:
     return f"  ({', '.join(spent)})" if spent else ""
 
 
-def _used(trace: Trace, ended_at: datetime) -> str:
+def _describe_total_usage(trace: Trace, ended_at: datetime) -> str:
     usage = trace.result.usage if trace.result else trace.usage
     cost = dollars(usage.estimated_cost)
     used = [
-        counted(len(trace.turns) + sum(part.steps for part in trace.parts), "model turn"),
-        counted(trace.tool_calls, "tool call"),
+        pluralize(len(trace.turns) + sum(part.steps for part in trace.part_ledgers), "model turn"),
+        pluralize(trace.tool_calls, "tool call"),
     ]
     if trace.hosted_calls:
-        used.append(counted(trace.hosted_calls, "hosted call"))
-    used += [counted(usage.total_tokens, "token"), cost, duration(ended_at - trace.started_at)]
+        used.append(pluralize(trace.hosted_calls, "hosted call"))
+    used += [pluralize(usage.total_tokens, "token"), cost, duration(ended_at - trace.started_at)]
     return ", ".join(used)
 
 
-def failed(call: AnyCall, contract: ToolContract | None, error: ActivityError) -> ToolFailure:
+def build_failure(
+    call: AnyCall, contract: ToolContract | None, error: ActivityError
+) -> ToolFailure:
     """Return the result of a call whose activity failed."""
     if contract is not None:
-        return failures.tool_failure(call, contract, error)
+        return failures.build_tool_failure(call, contract, error)
     return ToolFailure(
         status="error",
         call_id=call.call_id,
@@ -218,35 +231,39 @@ def failed(call: AnyCall, contract: ToolContract | None, error: ActivityError) -
     )
 
 
-def rejected(call: AnyCall, said: Said) -> ToolFailure:
+def build_rejection(call: AnyCall, said: MessageTrace) -> ToolFailure:
     """Return the result of a call that a person rejected."""
-    reason = f"rejected by {said.by}: {said.reason or 'no reason given'}"
-    return tool_results.denied(call, "permission_denied", reason)
+    reason = f"rejected by {said.author}: {said.reason or 'no reason given'}"
+    return tool_results.build_denial(call, "permission_denied", reason)
 
 
-def aborted(call: AnyCall, reason: str) -> ToolFailure:
+def build_abort(call: AnyCall, reason: str) -> ToolFailure:
     """Return the result of a call that the end of its run overtook."""
     return ToolFailure(
         status="aborted", call_id=call.call_id, name=call.name, type="aborted", reason=reason
     )
 
 
-def after_companion(call: Call, companion: Companion, result: ToolResult) -> ToolResult | None:
+def after_auxiliary_call(
+    call: Call, companion: AuxiliaryCall, result: ToolResult
+) -> ToolResult | None:
     """Return the result of a call that follows from a tool that ran for it, if it does."""
     if companion.purpose == "reconcile":
-        return _reconciled(call.call, call.lost, companion.tool, result)
+        return _reconcile(call.call, call.lost, companion.tool, result)
     if isinstance(result, ToolFailure):
         return result.model_copy(update={"name": call.call.name})
     ruled = call.rulings[-1].decision if call.rulings else None
     if not isinstance(ruled, RunAsDraftOnly) or ruled.then == "approval":
         return None
-    return tool_results.draft_only(call.call, companion.draft_id, result.summary, result.data)
+    return tool_results.build_draft_result(
+        call.call, companion.draft_id, result.summary, result.data
+    )
 
 
-def _reconciled(
+def _reconcile(
     call: AnyCall, lost: ToolFailure | None, finder: str, answer: ToolResult
 ) -> ToolResult | None:
-    truth = tool_results.found(answer)
+    truth = tool_results.parse_reconciliation(answer)
     if truth is None or truth.happened is None:
         return lost
     if not truth.happened:
@@ -257,4 +274,4 @@ def _reconciled(
             type="timeout",
             reason=f"it didn't happen, says {finder}",
         )
-    return tool_results.happened(call, finder, truth.result)
+    return tool_results.build_reconciled_success(call, finder, truth.result)

@@ -13,13 +13,13 @@ from holdfast.contracts.model import StopCause
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
 from holdfast.contracts.tools import AnyCall, Risk, ToolFailure, ToolResult
 from holdfast.contracts.usage import CallUsage
-from holdfast.trace.background_tasks import GuardrailRun, Work
-from holdfast.trace.requests import Asked, Said
+from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
+from holdfast.trace.requests import MessageTrace, RequestTrace
 
 Purpose: TypeAlias = Literal["turn", "plan", "summary"]
 """What a model is asked for: to go on, to plan an approach, or to sum up what was said."""
 
-Standing: TypeAlias = Literal[
+TraceStatus: TypeAlias = Literal[
     "running",
     "waiting",
     "suspending",
@@ -81,7 +81,7 @@ class DecisionTrace:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Companion:
+class AuxiliaryCall:
     """
     A tool that ran for a call: to draft what it would commit, or to find out whether it happened.
 
@@ -119,7 +119,7 @@ class Call:
     key: str
     call: AnyCall
     at: datetime
-    course: tuple[DecisionTrace | Companion, ...] = ()
+    course: tuple[DecisionTrace | AuxiliaryCall, ...] = ()
     task_queue: str = ""
     draft_id: str = ""
     started_at: datetime | None = None
@@ -134,13 +134,13 @@ class Call:
         return tuple(step for step in self.course if isinstance(step, DecisionTrace))
 
     @property
-    def companions(self) -> tuple[Companion, ...]:
+    def auxiliary_calls(self) -> tuple[AuxiliaryCall, ...]:
         """What ran for it."""
-        return tuple(step for step in self.course if isinstance(step, Companion))
+        return tuple(step for step in self.course if isinstance(step, AuxiliaryCall))
 
-    def companion(self, key: str) -> Companion | None:
+    def find_auxiliary_call(self, key: str) -> AuxiliaryCall | None:
         """Return what ran for it under this key."""
-        return next((step for step in self.companions if step.key == key), None)
+        return next((step for step in self.auxiliary_calls if step.key == key), None)
 
     @property
     def elapsed_ms(self) -> int | None:
@@ -177,7 +177,7 @@ class Turn:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Escalated:
+class RunRequest:
     """The run itself began to wait for a person: escalated, or for a review."""
 
     request_id: str
@@ -192,7 +192,7 @@ class AuditLine:
     at: datetime
 
 
-Entry: TypeAlias = Turn | Escalated | Said | AuditLine | GuardrailRun | Work
+Entry: TypeAlias = Turn | RunRequest | MessageTrace | AuditLine | GuardrailRun | BackgroundTask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,7 +211,7 @@ class Trace:
     executions: int
     started_at: datetime
     ended_at: datetime | None
-    status: Standing
+    status: TraceStatus
     goal: str
     brief: RunMetadata | None
     agent: AgentSnapshot | None
@@ -219,8 +219,8 @@ class Trace:
     result: RunResult | None
     failure: str | None
     entries: tuple[Entry, ...]
-    requests: Mapping[str, Asked]
-    flood: tuple[Said, ...] = ()
+    requests: Mapping[str, RequestTrace]
+    flood: tuple[MessageTrace, ...] = ()
 
     @property
     def turns(self) -> tuple[Turn, ...]:
@@ -233,21 +233,21 @@ class Trace:
         return tuple(call for turn in self.turns for call in turn.calls)
 
     @property
-    def parts(self) -> tuple[Ledger, ...]:
+    def part_ledgers(self) -> tuple[Ledger, ...]:
         """What the runs have used that did a part of this one and have ended."""
-        return tuple(work.ledger for work in self.works if work.ledger is not None)
+        return tuple(work.ledger for work in self.background_tasks if work.ledger is not None)
 
     @property
     def steps(self) -> int:
         """How often models were asked and answered."""
         answered = sum(turn.ended_at is not None and turn.error is None for turn in self.turns)
-        return answered + sum(part.steps for part in self.parts)
+        return answered + sum(part.steps for part in self.part_ledgers)
 
     @property
     def tool_calls(self) -> int:
         """How many calls ran; a draft counts as one."""
-        apart = sum(part.tool_calls for part in self.parts)
-        drafts = (step for call in self.calls for step in call.companions)
+        apart = sum(part.tool_calls for part in self.part_ledgers)
+        drafts = (step for call in self.calls for step in call.auxiliary_calls)
         drafted = sum(step.purpose == "draft" and step.started_at is not None for step in drafts)
         return apart + drafted + sum(call.started_at is not None for call in self.calls)
 
@@ -255,33 +255,33 @@ class Trace:
     def hosted_calls(self) -> int:
         """How many tools ran at providers."""
         own = sum(part.kind == "hosted_call" for turn in self.turns for part in turn.parts)
-        return own + sum(part.hosted_calls for part in self.parts)
+        return own + sum(part.hosted_calls for part in self.part_ledgers)
 
     @property
-    def messages(self) -> tuple[Said, ...]:
+    def messages(self) -> tuple[MessageTrace, ...]:
         """All that people said, in the order in which they sent it."""
-        said = [entry for entry in self.entries if isinstance(entry, Said)]
+        said = [entry for entry in self.entries if isinstance(entry, MessageTrace)]
         for asked in self.requests.values():
             said += asked.messages
         return tuple(sorted((*said, *self.flood), key=lambda one: (one.at, _place(one.key))))
 
     @property
-    def guarded(self) -> tuple[GuardrailRun, ...]:
+    def guardrail_runs(self) -> tuple[GuardrailRun, ...]:
         """All looks of guardrails that are functions."""
         return tuple(entry for entry in self.entries if isinstance(entry, GuardrailRun))
 
     @property
-    def works(self) -> tuple[Work, ...]:
+    def background_tasks(self) -> tuple[BackgroundTask, ...]:
         """All that the run had done for itself."""
-        return tuple(entry for entry in self.entries if isinstance(entry, Work))
+        return tuple(entry for entry in self.entries if isinstance(entry, BackgroundTask))
 
     @property
-    def audits(self) -> tuple[AuditLine, ...]:
+    def audit_lines(self) -> tuple[AuditLine, ...]:
         """All audit lines."""
         return tuple(entry for entry in self.entries if isinstance(entry, AuditLine))
 
     @property
-    def waiting(self) -> tuple[Asked, ...]:
+    def waiting(self) -> tuple[RequestTrace, ...]:
         """The requests that wait now; a run that is over waits for nobody."""
         if self.ended_at is not None:
             return ()
@@ -291,7 +291,7 @@ class Trace:
     def usage(self) -> CallUsage:
         """What all turns used together, with the attempts that failed and the parts."""
         own = sum((turn.usage + turn.failed_usage for turn in self.turns), CallUsage())
-        return sum((part.usage for part in self.parts), own)
+        return sum((part.usage for part in self.part_ledgers), own)
 
 
 def _milliseconds(started_at: datetime | None, ended_at: datetime | None) -> int | None:

@@ -4,12 +4,12 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Literal, NamedTuple, TypeAlias
 
-from holdfast.contracts.visible import visible, visible_lines
-from holdfast.run.summaries import shortened
+from holdfast.contracts.visible import escape_invisible, escape_invisible_lines
+from holdfast.run.summaries import shorten
 
 Tone: TypeAlias = Literal["plain", "quiet", "good", "bad", "waiting"]
 
-LIMIT = 200
+MAX_LINE_CHARS = 200
 """Characters of a line's text; the whole of everything is in the spans."""
 
 _WIDTH = 8
@@ -28,13 +28,15 @@ class Line(NamedTuple):
     indented: bool = False
 
     def __str__(self) -> str:
-        text = f"\n{' ' * _WIDTH}".join(visible_lines(self.text))
-        return f"{'  ' if self.indented else ''}{visible(self.label):<{_WIDTH - 1}} {text}"
+        text = f"\n{' ' * _WIDTH}".join(escape_invisible_lines(self.text))
+        return (
+            f"{'  ' if self.indented else ''}{escape_invisible(self.label):<{_WIDTH - 1}} {text}"
+        )
 
 
 def short(text: str) -> str:
     """Write a text on one line."""
-    return shortened(text, LIMIT)
+    return shorten(text, MAX_LINE_CHARS)
 
 
 def moment(time: datetime) -> str:
@@ -57,7 +59,7 @@ def duration(time: timedelta) -> str:
     return f"{hours}h {minutes}m" if hours else f"{minutes}m {rest}s"
 
 
-def elapsed(started_at: datetime | None, ended_at: datetime | None, attempts: int) -> str:
+def describe_timing(started_at: datetime | None, ended_at: datetime | None, attempts: int) -> str:
     """Write how long something ran: ` (12 ms, 2 attempts)`, or nothing where it didn't."""
     if started_at is None or ended_at is None:
         return ""
@@ -72,6 +74,6 @@ def dollars(amount: Decimal | None) -> str:
     return f"${amount:.4f}" if amount else "$0"
 
 
-def counted(number: int, noun: str) -> str:
+def pluralize(number: int, noun: str) -> str:
     """Write how many there are of something: `1 token`, `2 tokens`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

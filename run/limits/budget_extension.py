@@ -8,10 +8,10 @@ from holdfast.contracts.budget import Budget, Ledger, Limits
 from holdfast.run.limits import budgets
 
 
-def extended(limits: Limits, change: Budget, ceiling: Budget | None) -> Limits:
+def extend(limits: Limits, change: Budget, ceiling: Budget | None) -> Limits:
     """Return the limits as a change leaves them; none is higher than the ceiling, if any."""
-    changed = limits.changed_by(change)
-    return changed if ceiling is None else budgets.within(changed, ceiling)
+    changed = limits.with_changes(change)
+    return changed if ceiling is None else budgets.cap_limits(changed, ceiling)
 
 
 def after_extensions(hearing: JudgeInput, verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
@@ -31,13 +31,13 @@ def _after_extension(message: Message, hearing: JudgeInput, verdict: Verdict) ->
     request = next(one for one in hearing.requests if one.request_id == message.request_id)
     # The wait for this very message isn't in the ledger yet, and is no work.
     elapsed = (request.requested_at - means.started_at).total_seconds()
-    reason = objection(message.budget, means.limits, means.ceiling, means.ledger, elapsed)
+    reason = find_objection(message.budget, means.limits, means.ceiling, means.ledger, elapsed)
     if reason is None:
         return verdict
     return Verdict(accepted=False, request_id=message.request_id, reason=reason, code="unreadable")
 
 
-def objection(
+def find_objection(
     change: Budget, limits: Limits, ceiling: Budget | None, ledger: Ledger, elapsed: float
 ) -> str | None:
     """
@@ -46,9 +46,9 @@ def objection(
     *elapsed* is in seconds since the run began.
     """
     for name in Limits.model_fields:
-        if name in change.model_fields_set and (lower := _lowered(change, limits, name)):
+        if name in change.model_fields_set and (lower := _describe_lowering(change, limits, name)):
             return f"{lower}: extend raises limits"
-    if stop := budgets.exhausted(extended(limits, change, ceiling), ledger, elapsed):
+    if stop := budgets.check_limits(extend(limits, change, ceiling), ledger, elapsed):
         return f"the run would stop at once: {stop.reason}, {stop.detail}"
     most, used = change.max_tool_calls, ledger.all_calls
     if most is not None and most <= used:
@@ -56,15 +56,17 @@ def objection(
     return None
 
 
-def _lowered(change: Budget, limits: Limits, name: str) -> str | None:
+def _describe_lowering(change: Budget, limits: Limits, name: str) -> str | None:
     now: float | Decimal | None = getattr(limits, name)
     then: float | Decimal | None = getattr(change, name)
     if then is None:
         return None
     if now is None:
-        return f"{name} {_spelled(then)} would be a limit where there is none"
-    return f"{name} {_spelled(then)} is less than {_spelled(now)}" if then < now else None
+        return f"{name} {_render_limit(then)} would be a limit where there is none"
+    return (
+        f"{name} {_render_limit(then)} is less than {_render_limit(now)}" if then < now else None
+    )
 
 
-def _spelled(limit: float | Decimal) -> str:
+def _render_limit(limit: float | Decimal) -> str:
     return str(limit).removesuffix(".0")

@@ -2,8 +2,8 @@
 What a run may still use: limits that are reached, room that the next step would need, shares.
 
 A tree of runs has one budget. A run hands what is left of its own to the run that it starts
-(`remaining`, or `shared` among several at once), which keeps to it (`within`), and takes what was
-used back into its own ledger (`absorbed`).
+(`remaining`, or `split` among several at once), which keeps to it (`cap_limits`), and takes what
+was used back into its own ledger (`add_child_usage`).
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from holdfast.contracts.budget import Budget, Ledger, Limits
 from holdfast.contracts.run import Stop
 from holdfast.contracts.usage import CallUsage
 
-Lowered = TypeVar("Lowered", bound=Limits)
+LimitsT = TypeVar("LimitsT", bound=Limits)
 
 
 class _Amount(NamedTuple):
@@ -72,11 +72,11 @@ _CALLS = _Amount(
 _AMOUNTS = (_STEPS, *_METERED, _RESULTS, _CALLS)
 
 
-_EACH = ("max_parallel_calls", "max_model_retries", "max_tool_retries")
+_PER_TURN_LIMITS = ("max_parallel_calls", "max_model_retries", "max_tool_retries")
 """Limits on a single turn or call, which use nothing up."""
 
 
-def exhausted(budget: Limits, ledger: Ledger, elapsed: float) -> Stop | None:
+def check_limits(budget: Limits, ledger: Ledger, elapsed: float) -> Stop | None:
     """
     Say which limit is reached before the next model call, if any.
 
@@ -86,30 +86,34 @@ def exhausted(budget: Limits, ledger: Ledger, elapsed: float) -> Stop | None:
     """
     hosted = (_CALLS,) if ledger.hosted_calls else ()
     for amount in (_STEPS, *_METERED, _RESULTS, *hosted):
-        if stop := _reached(amount, budget, ledger):
+        if stop := _check_amount(amount, budget, ledger):
             return stop
     return out_of_time(budget, ledger, elapsed)
 
 
-def reserved(ledger: Ledger) -> CallUsage:
+def estimate_next_call(ledger: Ledger) -> CallUsage:
     """Return about what the next model call will use: what the latest did, nothing at first."""
     return ledger.last_call
 
 
-def would_exceed(budget: Limits, ledger: Ledger) -> Stop | None:
+def check_next_call(budget: Limits, ledger: Ledger) -> Stop | None:
     """
     Say which limit the next model call would break by what is reserved for it.
 
     A limit that is reached already is none of them: `exhausted` names it.
     """
-    after = counted(ledger, reserved(ledger))
+    after = after_model_call(ledger, estimate_next_call(ledger))
     for amount in _METERED:
-        limit, used, then = _limit(budget, amount), _used(amount, ledger), _used(amount, after)
+        limit, used, then = (
+            _read_limit(budget, amount),
+            _read_usage(amount, ledger),
+            _read_usage(amount, after),
+        )
         if limit is None or used is None or then is None:
             continue
         if used < limit < then:
             detail = f"{used} {amount.unit} were used, the latest call took {then - used} of them"
-            return _stop(amount, f"({limit}) would be exceeded", detail)
+            return _build_stop(amount, f"({limit}) would be exceeded", detail)
     return None
 
 
@@ -125,7 +129,7 @@ def too_many_calls(budget: Limits, ledger: Ledger, count: int, drafts: int = 0) 
     ahead = ledger.all_calls + count + drafts
     if budget.max_tool_calls is None or ahead <= budget.max_tool_calls:
         return None
-    return _reached(_CALLS, budget, ledger) or _stop(
+    return _check_amount(_CALLS, budget, ledger) or _build_stop(
         _CALLS,
         f"({budget.max_tool_calls}) would be exceeded",
         f"{ledger.all_calls} calls of tools, and the model asked for {count} more",
@@ -188,16 +192,16 @@ def cost_left(budget: Limits, ledger: Ledger) -> float | None:
     return 0.0 if spent is None else max(0.0, float(budget.max_cost - spent))
 
 
-def counted(ledger: Ledger, usage: CallUsage) -> Ledger:
+def after_model_call(ledger: Ledger, usage: CallUsage) -> Ledger:
     """Count a model call that brought a reply, which is what the next one will use too."""
     fresh = {"steps": ledger.steps + 1, "usage": ledger.usage + usage, "last_call": usage}
     return ledger.model_copy(update=fresh)
 
 
-def within(limits: Lowered, ceiling: Budget) -> Lowered:
+def cap_limits(limits: LimitsT, ceiling: Budget) -> LimitsT:
     """Lower limits to those that are given in *ceiling*; it never raises one."""
     lowered = {
-        name: _lower(getattr(limits, name), getattr(ceiling, name))
+        name: _min_limit(getattr(limits, name), getattr(ceiling, name))
         for name in ceiling.model_fields_set
     }
     return limits.model_copy(update=lowered)
@@ -210,22 +214,22 @@ def remaining(budget: Limits, ledger: Ledger, elapsed: float) -> Budget | Stop:
     What has no limit isn't given. Limits on a single turn or call hold for it as they are; those
     on repetition don't: it has its own.
     """
-    if stop := exhausted(budget, ledger, elapsed):
+    if stop := check_limits(budget, ledger, elapsed):
         return stop
     left: dict[str, int | float | Decimal] = {}
     for amount in _AMOUNTS:
-        limit, used = _limit(budget, amount), _used(amount, ledger)
+        limit, used = _read_limit(budget, amount), _read_usage(amount, ledger)
         if limit is not None and used is not None:
-            left[amount.limit] = _part(limit, used)
+            left[amount.limit] = _split_rest(limit, used)
     if (seconds := seconds_left(budget, ledger, elapsed)) is not None:
         left["max_wall_time"] = seconds
-    for name in _EACH:
+    for name in _PER_TURN_LIMITS:
         if (most := getattr(budget, name)) is not None:
             left[name] = most
     return Budget.model_validate(left)
 
 
-def shared(budget: Budget, parts: int) -> Budget | Stop:
+def split(budget: Budget, parts: int) -> Budget | Stop:
     """
     Return an equal share of a budget for each of some runs at once, or why there is none.
 
@@ -233,17 +237,17 @@ def shared(budget: Budget, parts: int) -> Budget | Stop:
     """
     shares: dict[str, int | Decimal] = {}
     for amount in _AMOUNTS:
-        if (limit := _limit(budget, amount)) is None:
+        if (limit := _read_limit(budget, amount)) is None:
             continue
-        shares[amount.limit] = _part(limit, 0, parts)
+        shares[amount.limit] = _split_rest(limit, 0, parts)
         if limit and not shares[amount.limit]:
-            return _stop(
+            return _build_stop(
                 amount, f"({limit}) can't be shared by {parts}", f"{limit} {amount.unit} are left"
             )
     return budget.model_copy(update=shares)
 
 
-def absorbed(ledger: Ledger, *children: Ledger) -> Ledger:
+def add_child_usage(ledger: Ledger, *children: Ledger) -> Ledger:
     """
     Add what runs used that this one started, beside each other if they are several.
 
@@ -266,10 +270,10 @@ def absorbed(ledger: Ledger, *children: Ledger) -> Ledger:
     return fresh.model_copy(update={"waited": ledger.waited + waited})
 
 
-def _reached(amount: _Amount, budget: Limits, ledger: Ledger) -> Stop | None:
-    if (limit := _limit(budget, amount)) is None:
+def _check_amount(amount: _Amount, budget: Limits, ledger: Ledger) -> Stop | None:
+    if (limit := _read_limit(budget, amount)) is None:
         return None
-    if (used := _used(amount, ledger)) is None:
+    if (used := _read_usage(amount, ledger)) is None:
         return Stop(
             reason=f"{amount.limit} ({limit}) can't be kept",
             detail="a model that was used doesn't say how much it used"
@@ -277,17 +281,17 @@ def _reached(amount: _Amount, budget: Limits, ledger: Ledger) -> Stop | None:
             else "a model or hosted tool that was used has no known price",
             next_safe_action=f"start a run with another model, or without {amount.limit}",
         )
-    if _part(limit, used) > 0:
+    if _split_rest(limit, used) > 0:
         return None
-    return _stop(amount, f"({limit}) reached", f"{used} {amount.unit}")
+    return _build_stop(amount, f"({limit}) reached", f"{used} {amount.unit}")
 
 
-def _limit(budget: Limits, amount: _Amount) -> int | Decimal | None:
+def _read_limit(budget: Limits, amount: _Amount) -> int | Decimal | None:
     limit: int | Decimal | None = getattr(budget, amount.limit)
     return limit
 
 
-def _used(amount: _Amount, ledger: Ledger) -> int | Decimal | None:
+def _read_usage(amount: _Amount, ledger: Ledger) -> int | Decimal | None:
     if amount in _TOKENS and not ledger.usage.tokens_known:
         return None
     used: Mapping[str, int | Decimal | None] = {
@@ -302,7 +306,7 @@ def _used(amount: _Amount, ledger: Ledger) -> int | Decimal | None:
     return used[amount.limit]
 
 
-def _part(limit: int | Decimal, used: int | Decimal, parts: int = 1) -> int | Decimal:
+def _split_rest(limit: int | Decimal, used: int | Decimal, parts: int = 1) -> int | Decimal:
     """
     Return what is left in equal parts, rounded down: to billionths where it is money.
 
@@ -312,11 +316,13 @@ def _part(limit: int | Decimal, used: int | Decimal, parts: int = 1) -> int | De
     return int(part) if isinstance(limit, int) else Decimal(f"{int(part * 10**9)}e-9")
 
 
-def _lower(one: float | Decimal | None, other: float | Decimal | None) -> float | Decimal | None:
+def _min_limit(
+    one: float | Decimal | None, other: float | Decimal | None
+) -> float | Decimal | None:
     return min((limit for limit in (one, other) if limit is not None), default=None)
 
 
-def _stop(amount: _Amount, what: str, detail: str) -> Stop:
+def _build_stop(amount: _Amount, what: str, detail: str) -> Stop:
     return Stop(
         reason=f"{amount.limit} {what}", detail=detail, next_safe_action=amount.next_safe_action
     )

@@ -17,7 +17,7 @@ DIGITS = 4
 _NOISE = 1e-9
 
 
-class Part(NamedTuple):
+class ScorePart(NamedTuple):
     """What one signal contributes, from 0 to 1."""
 
     signal: Literal["coverage", "review", "retries"]
@@ -28,7 +28,7 @@ class Score(NamedTuple):
     """A confidence from 0 to 1, and the parts that it is the mean of."""
 
     value: float
-    parts: tuple[Part, ...]
+    parts: tuple[ScorePart, ...]
 
     @property
     def line(self) -> str:
@@ -39,12 +39,12 @@ class Score(NamedTuple):
 
 def score(signals: Signals, retries: int) -> Score:
     """Return the mean of the signals that were measured; retries always are."""
-    parts: list[Part] = []
+    parts: list[ScorePart] = []
     if signals.coverage is not None:
-        parts.append(Part("coverage", _covered(signals.coverage)))
+        parts.append(ScorePart("coverage", _score_coverage(signals.coverage)))
     if signals.votes is not None and signals.votes_for is not None:
-        parts.append(Part("review", _reviewed(signals.votes_for, signals.votes)))
-    parts.append(Part("retries", _retried(retries)))
+        parts.append(ScorePart("review", _score_review(signals.votes_for, signals.votes)))
+    parts.append(ScorePart("retries", _score_retries(retries)))
     return Score(round(fmean(part.value for part in parts), DIGITS), tuple(parts))
 
 
@@ -53,19 +53,19 @@ def is_below(value: float, threshold: float) -> bool:
     return value < threshold - _NOISE
 
 
-def _covered(coverage: float) -> float:
+def _score_coverage(coverage: float) -> float:
     if not is_below(coverage, 0.9):
         return 1.0
     return 0.3 if is_below(coverage, 0.7) else 0.7
 
 
-def _reviewed(votes_for: int, votes: int) -> float:
+def _score_review(votes_for: int, votes: int) -> float:
     """All, more than half, or less; more votes than voters are no majority of anybody."""
     if votes_for == votes:
         return 1.0
     return 0.7 if votes < 2 * votes_for < 2 * votes else 0.3
 
 
-def _retried(retries: int) -> float:
+def _score_retries(retries: int) -> float:
     """Each retry costs 0.2, up to 0.8."""
     return (5 - min(retries, 4)) / 5

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from holdfast.contracts.budget import Limits
 from holdfast.contracts.control import Fallback, Reaction
-from holdfast.contracts.model import PATIENCE
+from holdfast.contracts.model import DEFAULT_PATIENCE_SECONDS
 
-EXHAUSTED = "All model fallbacks exhausted"
+FALLBACKS_EXHAUSTED = "All model fallbacks exhausted"
 """Why a run asks a person, or ends, when every model of its chain has failed."""
 
 
@@ -22,57 +22,75 @@ WORKER_LOST = "worker_lost"
 """No failure of a model: whatever worker asked it was lost, again and again."""
 
 
-class Default(NamedTuple):
+class DefaultReaction(NamedTuple):
     """What a kind of failure leads to when nobody has said otherwise, and why."""
 
     reaction: Reaction
     reason: str
 
 
-DEFAULTS: Mapping[str, Default] = {
+DEFAULT_REACTIONS: Mapping[str, DefaultReaction] = {
     # Calls that failed, by contracts/errors.py.
-    "rate_limited": Default("next_model", "this model has no room now, another may"),
-    "overloaded": Default("next_model", "this model has no room now, another may"),
-    "unavailable": Default("next_model", "the provider is down, another model may be up"),
-    "timeout": Default("next_model", "the model is too slow now, another may not be"),
-    "stalled": Default("next_model", "the model fell silent, another may not"),
-    "cut_off": Default("next_model", "the model broke off, another may not"),
-    "unreadable": Default("next_model", "the answer is no reply, another model's may be"),
-    "quota": Default("next_model", "one account is used up, another provider's may not be"),
-    "auth": Default("stop", "the key is wrong: going on would hide that, at another's cost"),
-    "permission": Default("stop", "the account may not: a refusal is not to be walked around"),
-    "not_found": Default("next_model", "this model is gone or misnamed, another is there"),
-    "invalid_request": Default("next_model", "what one model can't take another may"),
-    "context_overflow": Default("stop", "the context is too long: it must shrink, not move on"),
-    "content_filtered": Default("stop", "the content was judged: nobody shops for a milder judge"),
-    WORKER_LOST: Default("stop", "no model failed: what ends workers would end more of them"),
+    "rate_limited": DefaultReaction("next_model", "this model has no room now, another may"),
+    "overloaded": DefaultReaction("next_model", "this model has no room now, another may"),
+    "unavailable": DefaultReaction("next_model", "the provider is down, another model may be up"),
+    "timeout": DefaultReaction("next_model", "the model is too slow now, another may not be"),
+    "stalled": DefaultReaction("next_model", "the model fell silent, another may not"),
+    "cut_off": DefaultReaction("next_model", "the model broke off, another may not"),
+    "unreadable": DefaultReaction("next_model", "the answer is no reply, another model's may be"),
+    "quota": DefaultReaction(
+        "next_model", "one account is used up, another provider's may not be"
+    ),
+    "auth": DefaultReaction(
+        "stop", "the key is wrong: going on would hide that, at another's cost"
+    ),
+    "permission": DefaultReaction(
+        "stop", "the account may not: a refusal is not to be walked around"
+    ),
+    "not_found": DefaultReaction("next_model", "this model is gone or misnamed, another is there"),
+    "invalid_request": DefaultReaction("next_model", "what one model can't take another may"),
+    "context_overflow": DefaultReaction(
+        "stop", "the context is too long: it must shrink, not move on"
+    ),
+    "content_filtered": DefaultReaction(
+        "stop", "the content was judged: nobody shops for a milder judge"
+    ),
+    WORKER_LOST: DefaultReaction(
+        "stop", "no model failed: what ends workers would end more of them"
+    ),
     # Replies that are no answer, by their stop (contracts/model.py).
-    "refusal": Default("stop", "the model declined: nobody shops for one that doesn't"),
-    "content_filter": Default("stop", "the content was judged: nobody shops for a milder judge"),
-    "max_tokens": Default("stop", "the limit on replies is ours: it cuts off the next model too"),
-    "other": Default("next_model", "nobody knows why it stopped, another may not"),
-    "empty": Default("next_model", "the model said nothing, another may"),
+    "refusal": DefaultReaction("stop", "the model declined: nobody shops for one that doesn't"),
+    "content_filter": DefaultReaction(
+        "stop", "the content was judged: nobody shops for a milder judge"
+    ),
+    "max_tokens": DefaultReaction(
+        "stop", "the limit on replies is ours: it cuts off the next model too"
+    ),
+    "other": DefaultReaction("next_model", "nobody knows why it stopped, another may not"),
+    "empty": DefaultReaction("next_model", "the model said nothing, another may"),
 }
 """The reaction to every kind of failure; "empty" is a reply without words and calls."""
 
 
-def reaction(kind: str, fallback: Fallback) -> Reaction:
+def find_reaction(kind: str, fallback: Fallback) -> Reaction:
     """Say what a failed call, or a reply that is no answer, leads to; an unknown kind stops."""
-    default = DEFAULTS.get(kind)
+    default = DEFAULT_REACTIONS.get(kind)
     return fallback.reactions.get(kind, default.reaction if default else "stop")
 
 
-def flaws(fallback: Fallback) -> list[str]:
+def find_problems(fallback: Fallback) -> list[str]:
     """Say what can't be meant: a reaction to something that never happens."""
-    known = ", ".join(DEFAULTS)
+    known = ", ".join(DEFAULT_REACTIONS)
     return [
         f"its fallback reacts to {kind!r}, which is no kind of failure (known: {known})"
         for kind in fallback.reactions
-        if kind not in DEFAULTS
+        if kind not in DEFAULT_REACTIONS
     ]
 
 
-def attempts(fallback: Fallback, budget: Limits, *, models_left: int, usual: int) -> int:
+def compute_max_attempts(
+    fallback: Fallback, budget: Limits, *, models_left: int, usual: int
+) -> int:
     """
     Return how often a model is asked in one turn before its failure counts.
 
@@ -84,11 +102,13 @@ def attempts(fallback: Fallback, budget: Limits, *, models_left: int, usual: int
     return min(tries, budget.max_model_retries + 1)
 
 
-def patience(fallback: Fallback, *, models_left: int) -> float:
+def compute_max_wait(fallback: Fallback, *, models_left: int) -> float:
     """Return the seconds that a retry may wait: minutes where no other model is left to ask."""
-    return fallback.max_wait if models_left > 0 else max(fallback.max_wait, PATIENCE)
+    return (
+        fallback.max_wait if models_left > 0 else max(fallback.max_wait, DEFAULT_PATIENCE_SECONDS)
+    )
 
 
-def workflows_failed(error: str) -> str:
+def describe_failed_tiers(error: str) -> str:
     """Say why a run whose tiers have all failed asks a person; *error* is the last one's."""
     return f"All workflows failed: {error}"

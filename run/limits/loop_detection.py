@@ -5,14 +5,14 @@ from holdfast.contracts.budget import Ledger, Limits
 from holdfast.contracts.run import Stop
 from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult
 
-LONGEST_CYCLE = 6
+MAX_CYCLE_CALLS = 6
 """Calls: a run that goes round in a longer circle is ended by its other limits."""
 
 
-NONE = (0,) * LONGEST_CYCLE
+NO_RECURRENCES = (0,) * MAX_CYCLE_CALLS
 
 
-SHORT = 16
+FINGERPRINT_DIGITS = 16
 """Digits of a fingerprint that tell calls apart which follow upon each other."""
 
 
@@ -29,17 +29,17 @@ def count_call(ledger: Ledger, call: AnyCall, *, pollable: bool = False) -> Ledg
     After a call that is `pollable` the count begins again: no loop has one in it.
     """
     if pollable:
-        return begun_again(ledger)
-    now, before = fingerprint(call)[:SHORT], ledger.recent_calls
+        return reset_calls(ledger)
+    now, before = fingerprint(call)[:FINGERPRINT_DIGITS], ledger.recent_calls
     recurrences = tuple(
         known + 1 if length <= len(before) and before[-length] == now else 0
-        for length, known in enumerate(ledger.recurrences or NONE, start=1)
+        for length, known in enumerate(ledger.recurrences or NO_RECURRENCES, start=1)
     )
-    recent = (*before, now)[-LONGEST_CYCLE:]
+    recent = (*before, now)[-MAX_CYCLE_CALLS:]
     return ledger.model_copy(update={"recent_calls": recent, "recurrences": recurrences})
 
 
-def begun_again(ledger: Ledger) -> Ledger:
+def reset_calls(ledger: Ledger) -> Ledger:
     """Forget which calls there were: what was asked for before may be asked for again."""
     return ledger.model_copy(update={"recent_calls": (), "recurrences": ()})
 
@@ -50,7 +50,7 @@ def count_result(ledger: Ledger, result: ToolResult) -> Ledger:
     return ledger.model_copy(update={"failures_in_a_row": failures})
 
 
-def looping(budget: Limits, ledger: Ledger, call: AnyCall) -> Stop | None:
+def check_loop(budget: Limits, ledger: Ledger, call: AnyCall) -> Stop | None:
     """Stop the run when *call*, counted already, completes one round too many of the same."""
     rounds = budget.loop_repeat_threshold
     cycles = enumerate(ledger.recurrences, start=1)
@@ -70,7 +70,7 @@ def looping(budget: Limits, ledger: Ledger, call: AnyCall) -> Stop | None:
     )
 
 
-def failing(budget: Limits, ledger: Ledger) -> Stop | None:
+def check_failures(budget: Limits, ledger: Ledger) -> Stop | None:
     """Stop the run when too many calls failed in a row."""
     if ledger.failures_in_a_row < budget.max_consecutive_failures:
         return None

@@ -19,14 +19,14 @@ from typing import Literal, NamedTuple
 from holdfast.contracts.control import ReasoningRoute
 from holdfast.contracts.model import Effort, ModelSettings
 
-EXTENDED: Effort = "high"
+EXTENDED_EFFORT: Effort = "high"
 """What an agent is asked for that doesn't ask for extended reasoning itself."""
 
 
-_IS_EXTENDED: frozenset[Effort | None] = frozenset({"medium", "high", "xhigh", "max"})
+_EXTENDED_EFFORTS: frozenset[Effort | None] = frozenset({"medium", "high", "xhigh", "max"})
 
 
-class Row(NamedTuple):
+class RouteRow(NamedTuple):
     """A kind of task. Where it is `only_if`, one of these qualifiers asks for reasoning."""
 
     when: Literal["always", "never", "only_if"]
@@ -34,39 +34,41 @@ class Row(NamedTuple):
     qualifiers: tuple[str, ...] = ()
 
 
-TABLE: Mapping[str, Row] = {
-    "system_architecture": Row("always", ("system_architecture_design", "architecture_design")),
-    "security_analysis": Row("always", ("security_vulnerability_analysis",)),
-    "complex_debugging": Row("always"),
-    "api_design": Row("always", ("api_design_decision", "api_design_decisions")),
-    "performance_strategy": Row(
+ROUTES: Mapping[str, RouteRow] = {
+    "system_architecture": RouteRow(
+        "always", ("system_architecture_design", "architecture_design")
+    ),
+    "security_analysis": RouteRow("always", ("security_vulnerability_analysis",)),
+    "complex_debugging": RouteRow("always"),
+    "api_design": RouteRow("always", ("api_design_decision", "api_design_decisions")),
+    "performance_strategy": RouteRow(
         "always", ("performance_optimization_strategy", "performance_optimisation_strategy")
     ),
-    "code_review": Row("only_if", qualifiers=("critical", "complex")),
-    "refactoring_planning": Row("only_if", qualifiers=("multiple_approaches",)),
-    "integration_design": Row("only_if", qualifiers=("cross_system",)),
-    "simple_bug_fix": Row("never", ("simple_bug_fixes", "simple_bugfix")),
-    "documentation": Row("never", ("documentation_update", "documentation_updates")),
-    "unit_tests": Row("never", ("unit_test", "unit_test_writing")),
-    "formatting": Row("never", ("linting", "formatting_linting")),
-    "file_operations": Row("never", ("file_operation",)),
+    "code_review": RouteRow("only_if", qualifiers=("critical", "complex")),
+    "refactoring_planning": RouteRow("only_if", qualifiers=("multiple_approaches",)),
+    "integration_design": RouteRow("only_if", qualifiers=("cross_system",)),
+    "simple_bug_fix": RouteRow("never", ("simple_bug_fixes", "simple_bugfix")),
+    "documentation": RouteRow("never", ("documentation_update", "documentation_updates")),
+    "unit_tests": RouteRow("never", ("unit_test", "unit_test_writing")),
+    "formatting": RouteRow("never", ("linting", "formatting_linting")),
+    "file_operations": RouteRow("never", ("file_operation",)),
 }
 """A qualifier stands behind the kind: `code_review:critical`."""
 
 
-_NAMES = {name: kind for kind, row in TABLE.items() for name in (kind, *row.also_called)}
+_NAMES = {name: kind for kind, row in ROUTES.items() for name in (kind, *row.also_called)}
 
 
 def route(task_kind: str | None) -> ReasoningRoute | None:
     """Say what a kind of task asks for; one that nobody knows leaves it to the agent."""
     if task_kind is None:
         return None
-    said, *qualifiers = map(_plain, task_kind.replace(",", ":").split(":"))
+    said, *qualifiers = map(_normalize_kind, task_kind.replace(",", ":").split(":"))
     kind = _NAMES.get(said)
     if kind is None:
         reason = f"no row for {task_kind!r}: the agent's own settings hold"
         return ReasoningRoute(task_kind=task_kind, decision="agent", reason=reason)
-    row = TABLE[kind]
+    row = ROUTES[kind]
     if row.when != "only_if":
         decision = "on" if row.when == "always" else "off"
         return ReasoningRoute(task_kind=task_kind, decision=decision, reason=f"{kind}: {row.when}")
@@ -79,12 +81,12 @@ def route(task_kind: str | None) -> ReasoningRoute | None:
     )
 
 
-def routed(settings: ModelSettings, route: ReasoningRoute | None) -> ModelSettings:
+def apply_route(settings: ModelSettings, route: ReasoningRoute | None) -> ModelSettings:
     """Return the settings that a run asks its models with; nothing but reasoning differs."""
     match route.decision if route else "agent":
         case "on":
             own = settings.reasoning
-            effort = own if own in _IS_EXTENDED else EXTENDED
+            effort = own if own in _EXTENDED_EFFORTS else EXTENDED_EFFORT
             return settings.model_copy(update={"reasoning": effort})
         case "off":
             return settings.model_copy(update={"reasoning": "none", "reasoning_tokens": None})
@@ -92,6 +94,6 @@ def routed(settings: ModelSettings, route: ReasoningRoute | None) -> ModelSettin
             return settings
 
 
-def _plain(name: str) -> str:
+def _normalize_kind(name: str) -> str:
     """Return a name without case, and with one kind of space."""
     return "_".join("".join(c if c.isalnum() else " " for c in name.casefold()).split())

@@ -25,29 +25,31 @@ from holdfast.run.limits.confidence import Score, is_below
 Action: TypeAlias = Literal["pause_and_escalate", "require_approval"]
 
 
-Subject: TypeAlias = Literal["retries", "tokens", "time", "confidence", "domain"]
+TriggerKind: TypeAlias = Literal["retries", "tokens", "time", "confidence", "domain"]
 
 
-TIMES_EXPECTED = 3
+SLOW_FACTOR = 3
 
 
-MOMENT = 0.001
+TIMER_MARGIN_SECONDS = 0.001
 """Seconds by which a timer is later than a limit, so that the limit is passed when it fires."""
 
 
-class Asking(NamedTuple):
+class TriggerResponse(NamedTuple):
     """What a trigger asks of a person, and why."""
 
     action: Action
     reason: str
 
 
-ASKINGS: Mapping[Subject, Asking] = {
-    "retries": Asking("pause_and_escalate", "Multiple failures indicate unclear requirements"),
-    "tokens": Asking("pause_and_escalate", "Approaching token budget limit"),
-    "time": Asking("pause_and_escalate", "Taking much longer than expected"),
-    "confidence": Asking("pause_and_escalate", "Low confidence score"),
-    "domain": Asking("require_approval", "Sensitive domain requires human review"),
+TRIGGER_RESPONSES: Mapping[TriggerKind, TriggerResponse] = {
+    "retries": TriggerResponse(
+        "pause_and_escalate", "Multiple failures indicate unclear requirements"
+    ),
+    "tokens": TriggerResponse("pause_and_escalate", "Approaching token budget limit"),
+    "time": TriggerResponse("pause_and_escalate", "Taking much longer than expected"),
+    "confidence": TriggerResponse("pause_and_escalate", "Low confidence score"),
+    "domain": TriggerResponse("require_approval", "Sensitive domain requires human review"),
 }
 
 
@@ -68,7 +70,7 @@ class _Facts(NamedTuple):
     acknowledged: Sequence[str]
 
 
-def paused_by(
+def find_trigger(
     triggers: Triggers,
     budget: Limits,
     ledger: Ledger,
@@ -80,24 +82,28 @@ def paused_by(
     return next(filter(None, (check(facts) for check in _CHECKS)), None)
 
 
-def sensitive(triggers: Triggers, domain: str | None, reviewed: Sequence[str]) -> Trigger | None:
+def check_domain(
+    triggers: Triggers, domain: str | None, reviewed: Sequence[str]
+) -> Trigger | None:
     """Say whether a person must approve before the run's first side effect."""
-    known = _plain(domain or "")
+    known = _normalize_domain(domain or "")
     name = f"domain:{known}"
-    if name in reviewed or known not in map(_plain, triggers.sensitive_domains):
+    if name in reviewed or known not in map(_normalize_domain, triggers.sensitive_domains):
         return None
-    return _trigger("domain", known, f"the run works in the domain {known!r}")
+    return _build_trigger("domain", known, f"the run works in the domain {known!r}")
 
 
-def unsure(triggers: Triggers, score: Score, acknowledged: Sequence[str]) -> Trigger | None:
+def check_confidence(
+    triggers: Triggers, score: Score, acknowledged: Sequence[str]
+) -> Trigger | None:
     """Say whether a person must look at an answer before it counts."""
     least = triggers.min_confidence
     if least is None or not is_below(score.value, least):
         return None
-    waved_through = _marks("confidence", acknowledged)
+    waved_through = _parse_marks("confidence", acknowledged)
     if waved_through and not is_below(score.value, min(waved_through)):
         return None
-    return _trigger(
+    return _build_trigger(
         "confidence",
         f"{score.value:g}",
         f"Low confidence in solution quality: {score.line} is below {least:g}",
@@ -108,62 +114,68 @@ def seconds_until_slow(
     triggers: Triggers, worked_seconds: float, acknowledged: Sequence[str]
 ) -> float | None:
     """Return the seconds of work until the run takes too long, for a timer; null for never."""
-    limit = _time_limit(triggers, acknowledged)
-    return None if limit is None else max(0.0, limit - worked_seconds + MOMENT)
+    limit = _compute_time_limit(triggers, acknowledged)
+    return None if limit is None else max(0.0, limit - worked_seconds + TIMER_MARGIN_SECONDS)
 
 
-def _retried(facts: _Facts) -> Trigger | None:
+def _check_retries(facts: _Facts) -> Trigger | None:
     most, retries = facts.triggers.max_retries, facts.ledger.retries
-    if most is None or retries - _latest("retries", facts.acknowledged) <= most:
+    if most is None or retries - _find_latest_mark("retries", facts.acknowledged) <= most:
         return None
-    return _trigger("retries", str(retries), f"{retries} retries, and {most} may be")
+    return _build_trigger("retries", str(retries), f"{retries} retries, and {most} may be")
 
 
-def _nearly_spent(facts: _Facts) -> Trigger | None:
+def _check_tokens(facts: _Facts) -> Trigger | None:
     share, most = facts.triggers.token_share, facts.budget.max_tokens
     if share is None or most is None or f"tokens:{most}" in facts.acknowledged:
         return None
     used = facts.ledger.usage.total_tokens
     if used <= Decimal(str(share)) * most:
         return None
-    return _trigger("tokens", str(most), f"{used} of {most} tokens, more than {share:g} of them")
+    return _build_trigger(
+        "tokens", str(most), f"{used} of {most} tokens, more than {share:g} of them"
+    )
 
 
-def _slow(facts: _Facts) -> Trigger | None:
-    limit = _time_limit(facts.triggers, facts.acknowledged)
+def _check_time(facts: _Facts) -> Trigger | None:
+    limit = _compute_time_limit(facts.triggers, facts.acknowledged)
     if limit is None or facts.worked <= limit:
         return None
-    return _trigger(
+    return _build_trigger(
         "time",
         str(math.ceil(facts.worked)),
         f"{facts.worked:.0f} s of work, {facts.triggers.expected_time:g} s were expected",
     )
 
 
-_CHECKS: tuple[Callable[[_Facts], Trigger | None], ...] = (_retried, _nearly_spent, _slow)
+_CHECKS: tuple[Callable[[_Facts], Trigger | None], ...] = (
+    _check_retries,
+    _check_tokens,
+    _check_time,
+)
 
 
-def _time_limit(triggers: Triggers, acknowledged: Sequence[str]) -> float | None:
+def _compute_time_limit(triggers: Triggers, acknowledged: Sequence[str]) -> float | None:
     expected = triggers.expected_time
     if expected is None:
         return None
-    return _latest("time", acknowledged) + TIMES_EXPECTED * expected
+    return _find_latest_mark("time", acknowledged) + SLOW_FACTOR * expected
 
 
-def _trigger(subject: Subject, mark: str, detail: str) -> Trigger:
-    asking = ASKINGS[subject]
+def _build_trigger(subject: TriggerKind, mark: str, detail: str) -> Trigger:
+    asking = TRIGGER_RESPONSES[subject]
     return Trigger(f"{subject}:{mark}", asking.action, asking.reason, detail)
 
 
-def _latest(subject: Subject, acknowledged: Sequence[str]) -> float:
-    return max(_marks(subject, acknowledged), default=0)
+def _find_latest_mark(subject: TriggerKind, acknowledged: Sequence[str]) -> float:
+    return max(_parse_marks(subject, acknowledged), default=0)
 
 
-def _marks(subject: Subject, acknowledged: Sequence[str]) -> list[float]:
+def _parse_marks(subject: TriggerKind, acknowledged: Sequence[str]) -> list[float]:
     """Return the numbers of the triggers of one kind that were waved through."""
     named = (name.partition(":") for name in acknowledged)
     return [float(mark) for kind, _, mark in named if kind == subject]
 
 
-def _plain(domain: str) -> str:
+def _normalize_domain(domain: str) -> str:
     return domain.strip().casefold()

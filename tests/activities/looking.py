@@ -23,7 +23,9 @@ class KnownHolders:
         self._held = held
         self.asked: list[tuple[str, str, str]] = []
 
-    async def ahead(self, run_id: str, tenant: str, resource: str) -> tuple[str, ...] | None:
+    async def find_earlier_holders(
+        self, run_id: str, tenant: str, resource: str
+    ) -> tuple[str, ...] | None:
         self.asked.append((run_id, tenant, resource))
         return self._held.get(resource.replace(":", "_"))
 

@@ -7,7 +7,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from holdfast.activities.callers import FOREIGN_CALLER, check_run
+from holdfast.activities.callers import FOREIGN_CALLER, require_run_caller
 from tests.asking import in_run
 
 
@@ -15,7 +15,7 @@ def refused(changes: Mapping[str, str | None]) -> ApplicationError:
     environment = in_run("run-1")
     environment.info = dataclasses.replace(environment.info, activity_type="look", **changes)
     with pytest.raises(ApplicationError) as raised:
-        environment.run(check_run, "run-1")
+        environment.run(require_run_caller, "run-1")
     return raised.value
 
 
@@ -39,10 +39,10 @@ def test_only_a_run_may_ask(changes: Mapping[str, str | None], caller: str) -> N
 
 def test_a_run_may_ask() -> None:
     """The run itself is let through."""
-    in_run("run-1").run(check_run, "run-1")
+    in_run("run-1").run(require_run_caller, "run-1")
 
 
 def test_what_no_run_asked_for_is_refused_by_default() -> None:
     """The surroundings of a plain unit test are no run."""
     with pytest.raises(ApplicationError, match="was asked for by"):
-        ActivityEnvironment().run(check_run, "run-1")
+        ActivityEnvironment().run(require_run_caller, "run-1")

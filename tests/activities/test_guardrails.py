@@ -11,7 +11,7 @@ from temporalio.exceptions import ApplicationError
 
 from holdfast.activities.guardrails import FAILED, MISSING
 from holdfast.contracts.approvals import Requirement
-from holdfast.contracts.base import Written, digest
+from holdfast.contracts.base import AuthoredContract, digest
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.guardrails import GuardrailResult, Layer, OnTrip, Signals, Subject
 from holdfast.contracts.tools import ResourceScope
@@ -32,12 +32,12 @@ from holdfast.guardrails.builtin import (
     tests_pass,
 )
 from holdfast.guardrails.definition import (
-    LONGEST_CONSTRAINT,
-    LONGEST_REASON,
-    MOST_CONSTRAINTS,
+    MAX_CONSTRAINT_CHARS,
+    MAX_CONSTRAINTS,
+    MAX_REASON_CHARS,
     Guardrail,
     GuardrailContext,
-    Terms,
+    GuardrailOptions,
     guardrail,
     not_applicable,
     passed,
@@ -63,7 +63,7 @@ define: Callable[..., Callable[..., Guardrail]] = guardrail
 """The decorator as it is used without a type checker."""
 
 
-def defined(layer: Layer, terms: Terms) -> Guardrail:
+def defined(layer: Layer, terms: GuardrailOptions) -> Guardrail:
     return guardrail(layer=layer, **terms)(agree)
 
 
@@ -86,24 +86,42 @@ def test_each_layer_has_its_own_way(layer: Layer, on_trip: OnTrip) -> None:
 @pytest.mark.parametrize(
     ("layer", "terms", "said"),
     [
-        pytest.param("output", Terms(mode="parallel"), "only layer 'input'", id="parallel"),
-        pytest.param("input", Terms(on_trip="deny"), "(it has: block, ask)", id="deny a goal"),
-        pytest.param("pre_execution", Terms(on_trip="retry"), "no on_trip 'retry'", id="retry"),
-        pytest.param("output", Terms(on_trip="deny"), "no on_trip 'deny'", id="deny an answer"),
-        pytest.param("input", Terms(tools=("a",)), "tools narrows", id="tools of input"),
-        pytest.param("output", Terms(tools=("a",)), "tools narrows", id="tools of output"),
-        pytest.param("output", Terms(watches=("goal",)), "watches belongs", id="watches"),
-        pytest.param("input", Terms(watches=()), "it watches nothing", id="watches nothing"),
+        pytest.param(
+            "output", GuardrailOptions(mode="parallel"), "only layer 'input'", id="parallel"
+        ),
+        pytest.param(
+            "input", GuardrailOptions(on_trip="deny"), "(it has: block, ask)", id="deny a goal"
+        ),
+        pytest.param(
+            "pre_execution", GuardrailOptions(on_trip="retry"), "no on_trip 'retry'", id="retry"
+        ),
+        pytest.param(
+            "output", GuardrailOptions(on_trip="deny"), "no on_trip 'deny'", id="deny an answer"
+        ),
+        pytest.param(
+            "input", GuardrailOptions(tools=("a",)), "tools narrows", id="tools of input"
+        ),
+        pytest.param(
+            "output", GuardrailOptions(tools=("a",)), "tools narrows", id="tools of output"
+        ),
+        pytest.param(
+            "output", GuardrailOptions(watches=("goal",)), "watches belongs", id="watches"
+        ),
+        pytest.param(
+            "input", GuardrailOptions(watches=()), "it watches nothing", id="watches nothing"
+        ),
         pytest.param(
             "input",
-            Terms(local=True, timeout=10.1),
+            GuardrailOptions(local=True, timeout=10.1),
             "timeout of at most 10 s",
             id="slow and local",
         ),
-        pytest.param("input", Terms(timeout=0), "timeout: Input should be greater", id="no time"),
+        pytest.param(
+            "input", GuardrailOptions(timeout=0), "timeout: Input should be greater", id="no time"
+        ),
     ],
 )
-def test_what_cant_work_is_refused(layer: Layer, terms: Terms, said: str) -> None:
+def test_what_cant_work_is_refused(layer: Layer, terms: GuardrailOptions, said: str) -> None:
     """The error is one line, names the guardrail and says what is wrong."""
     with pytest.raises(AppError) as raised:
         defined(layer, terms)
@@ -248,7 +266,7 @@ def test_a_list_is_as_good_as_a_tuple() -> None:
     ],
 )
 def test_misspelt_fields_are_refused_where_people_write_them(
-    kind: type[Written], fields: dict[str, object], said: str
+    kind: type[AuthoredContract], fields: dict[str, object], said: str
 ) -> None:
     """What an older worker reads from history may have more."""
     with pytest.raises(AppError) as raised:
@@ -293,17 +311,17 @@ async def test_nothing_secret_leaves() -> None:
     async def telling(subject: Subject, _: GuardrailContext) -> GuardrailResult:
         if subject.text == "raise":
             raise ValueError(f"no {SECRET}")
-        return tripped(f"{SECRET} {'x' * LONGEST_REASON}", SECRET, *["y" * 3_000] * 30)
+        return tripped(f"{SECRET} {'x' * MAX_REASON_CHARS}", SECRET, *["y" * 3_000] * 30)
 
     verdict = await looked(telling, goal("tell"))
     with capture_logs() as logs:
         error = await left(telling, goal("raise"))
 
     assert verdict.reason.startswith("[redacted] x")
-    assert len(verdict.reason) <= LONGEST_REASON
+    assert len(verdict.reason) <= MAX_REASON_CHARS
     assert verdict.constraints[0] == "[redacted]"
-    assert len(verdict.constraints) == MOST_CONSTRAINTS
-    assert len(verdict.constraints[1]) == LONGEST_CONSTRAINT
+    assert len(verdict.constraints) == MAX_CONSTRAINTS
+    assert len(verdict.constraints[1]) == MAX_CONSTRAINT_CHARS
     assert error.message == "guardrail 'telling' can't decide: no [redacted]"
     assert error.type == FAILED
     assert error.__cause__ is None

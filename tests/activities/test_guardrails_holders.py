@@ -41,7 +41,7 @@ async def searching(client: Client) -> Client:
 @pytest.fixture
 def resource() -> str:
     """A resource of this test's own."""
-    name = resource_claims.resource("order", {"order": uuid4().hex})
+    name = resource_claims.name_resource("order", {"order": uuid4().hex})
     assert name is not None
     return name
 
@@ -63,7 +63,7 @@ async def holds(
 async def ahead(client: Client, run_id: str, resource: str, count: int) -> tuple[str, ...]:
     """Return who is ahead once the server finds so many; it learns of runs a moment late."""
     while True:
-        found = await TemporalHolders(client).ahead(run_id, "acme", resource)
+        found = await TemporalHolders(client).find_earlier_holders(run_id, "acme", resource)
         assert found is not None
         if len(found) >= count:
             return found
@@ -73,8 +73,8 @@ async def ahead(client: Client, run_id: str, resource: str, count: int) -> tuple
 async def test_who_took_it_first_is_ahead(searching: Client, resource: str) -> None:
     """It isn't who started first, but who took it first; ids decide a draw."""  # GR-22
     name = uuid4().hex[:8]
-    late = resource_claims.entries([resource], NOON + timedelta(microseconds=1))
-    soon = resource_claims.entries([resource], NOON)
+    late = resource_claims.build_entries([resource], NOON + timedelta(microseconds=1))
+    soon = resource_claims.build_entries([resource], NOON)
     last = await holds(searching, f"run-{name}-1", late)
     second = await holds(searching, f"run-{name}-3", soon)
     first = await holds(searching, f"run-{name}-2", soon)
@@ -87,11 +87,11 @@ async def test_who_took_it_first_is_ahead(searching: Client, resource: str) -> N
 async def test_others_are_not_ahead(searching: Client, resource: str) -> None:
     """Another tenant's run, one that has ended, one that holds another, and the run itself."""
     name = uuid4().hex[:8]
-    soon = resource_claims.entries([resource], NOON)
+    soon = resource_claims.build_entries([resource], NOON)
     await holds(searching, f"run-{name}-a", soon, tenant="other")
     ended = await holds(searching, f"run-{name}-b", soon)
-    await holds(searching, f"run-{name}-c", resource_claims.entries([f"{resource}0"], NOON))
-    own = await holds(searching, f"run-{name}-d", resource_claims.entries([resource], NOON))
+    await holds(searching, f"run-{name}-c", resource_claims.build_entries([f"{resource}0"], NOON))
+    own = await holds(searching, f"run-{name}-d", resource_claims.build_entries([resource], NOON))
     await ahead(searching, own, resource, 1)
     await searching.get_workflow_handle(ended).terminate()
 
@@ -117,4 +117,4 @@ async def test_a_server_that_cant_search_says_so(skipping_server: WorkflowEnviro
     run_id = f"run-{uuid4().hex[:8]}"
     await client.start_workflow("AgentRun", id=run_id, task_queue="nobody")
 
-    assert await TemporalHolders(client).ahead(run_id, "acme", "order:1") is None
+    assert await TemporalHolders(client).find_earlier_holders(run_id, "acme", "order:1") is None

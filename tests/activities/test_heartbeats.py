@@ -11,7 +11,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from holdfast.activities.heartbeats import Heartbeater, time_limit
-from holdfast.contracts.attempts import LOST, Attempts
+from holdfast.contracts.attempts import MAX_LOST_ATTEMPTS, Attempts
 from holdfast.contracts.errors import HoldfastError
 from holdfast.tools.redaction import Redactor
 from tests.leaving import leaving
@@ -20,7 +20,12 @@ BUSY = ApplicationError("busy", type="overloaded")
 
 
 async def tried(
-    error: Exception, *, limit: int, attempt: int = 1, failed: int = 0, lost: int = LOST
+    error: Exception,
+    *,
+    limit: int,
+    attempt: int = 1,
+    failed: int = 0,
+    lost: int = MAX_LOST_ATTEMPTS,
 ) -> tuple[Exception, list[object]]:
     """Fail with this error at this attempt, and return what leaves and what the server knows."""
     environment = ActivityEnvironment()
@@ -88,7 +93,7 @@ async def test_whoever_wrote_the_code_finds_the_stack_of_each_fault(limit: int) 
     environment = ActivityEnvironment()
     environment.info = dataclasses.replace(
         ActivityEnvironment.default_info(),
-        retry_policy=RetryPolicy(maximum_attempts=limit + LOST),
+        retry_policy=RetryPolicy(maximum_attempts=limit + MAX_LOST_ATTEMPTS),
     )
     with capture_logs() as logs:
         for doing in (work, refuse):

@@ -9,7 +9,7 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.content import Part
 from holdfast.contracts.errors import ModelError, ModelRejected, ModelUnavailable
 from holdfast.contracts.model import ModelReply
-from holdfast.contracts.tools import TOOL_NAME
+from holdfast.contracts.tools import TOOL_NAME_PATTERN
 from holdfast.contracts.transcript import AssistantTurn, TranscriptDigest
 from holdfast.contracts.usage import CallUsage
 from tests.builders import a_call, a_reply
@@ -26,7 +26,7 @@ def nested(levels: int) -> JsonObject:
 
 def refused(reply: ModelReply) -> ModelError:
     with pytest.raises(ModelError) as raised:
-        reply_limits.fitting(reply_limits.legible(reply))
+        reply_limits.enforce(reply_limits.repair_unicode(reply))
     return raised.value
 
 
@@ -38,7 +38,7 @@ def test_halves_of_characters_are_mended() -> None:
         parts=(Part(kind="other", name="x", native={"y": ["\ud83d\ude00"]}),),
     )
 
-    reply = reply_limits.legible(torn)
+    reply = reply_limits.repair_unicode(torn)
 
     assert (reply.text, reply.notes) == ("hi 😀 \ufffd", ("\ufffd",))
     assert reply.parts[0].native == {"y": ["😀"]}
@@ -50,9 +50,9 @@ def test_a_reply_that_can_be_read_again_fits(levels: int) -> None:
     """The workflow reads it, keeps it deep in its state, and reads that again."""
     reply = a_reply(a_call(place=nested(levels)))
 
-    assert reply_limits.fitting(reply_limits.legible(reply)) == reply
+    assert reply_limits.enforce(reply_limits.repair_unicode(reply)) == reply
     turn = AssistantTurn(model="m", calls=reply.calls)
-    assert TranscriptDigest().after((turn,)).length == 1
+    assert TranscriptDigest().extend((turn,)).length == 1
 
 
 @pytest.mark.parametrize("levels", [170, 197, 220])
@@ -78,22 +78,22 @@ def test_a_reply_may_not_ask_for_thousands_of_calls() -> None:
     calls = [a_call(call_id=f"c{number}") for number in range(201)]
 
     assert refused(a_reply(*calls)).kind == "unreadable"
-    assert reply_limits.fitting(a_reply(*calls[1:])).calls == tuple(calls[1:])
+    assert reply_limits.enforce(a_reply(*calls[1:])).calls == tuple(calls[1:])
 
 
 def test_long_names_are_cut() -> None:
     """A name of any length becomes short, still differs from others, and is no tool's."""
     calls = [a_call("a" * 700_000, call_id="c" * 700_000), a_call("a" * 700_001, call_id="c2")]
 
-    first, second = reply_limits.named(a_reply(*calls)).calls
+    first, second = reply_limits.shorten_names(a_reply(*calls)).calls
 
     assert (len(first.name), len(first.call_id), second.call_id) == (200, 200, "c2")
     assert first.name != second.name
-    assert re.match(TOOL_NAME, first.name) is None
+    assert re.match(TOOL_NAME_PATTERN, first.name) is None
 
 
 def test_usual_names_stay() -> None:
     """A reply whose names are short is the same one."""
     reply = a_reply(a_call("n" * 200, call_id="i" * 200))
 
-    assert reply_limits.named(reply) is reply
+    assert reply_limits.shorten_names(reply) is reply

@@ -16,8 +16,8 @@ from holdfast.activities.keys import Keys
 from holdfast.contracts.approvals import JudgeInput
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import AppError
-from holdfast.policy.approvals import claimed, judge
-from holdfast.policy.signatures import LARGEST_SET
+from holdfast.policy.approvals import find_key_claims, judge
+from holdfast.policy.signatures import MAX_JWKS_BYTES
 from holdfast.policy.trust import LOCAL_ISSUER, Issuer, Trust, TrustedIssuer
 from tests.activities.key_server import KeyServer, key_set, publishing
 from tests.builders import EXECUTION, NOW, a_request, an_approval
@@ -81,7 +81,11 @@ def provided(server: KeyServer, approvers: Path, clock: Clock) -> Keys:
 
 
 async def of(keyring: Keys, asked: JudgeInput, issuer: str = PROVIDER) -> TrustedIssuer:
-    found = [one for one in await keyring.trusted(claimed(asked)) if one.issuer.issuer == issuer]
+    found = [
+        one
+        for one in await keyring.find_issuers(find_key_claims(asked))
+        if one.issuer.issuer == issuer
+    ]
     assert len(found) == 1
     return found[0]
 
@@ -113,7 +117,7 @@ async def test_people_s_keys_are_read_each_time(approvers: Path) -> None:
         pytest.param('{"keys": 1}', 0o644, "it is no set of keys", id="keys no list"),
         pytest.param('{"keys": [], "keys": []}', 0o644, "names something twice", id="twice"),
         pytest.param("[" * 100_000, 0o644, "nested too deeply", id="deep"),
-        pytest.param(" " * (LARGEST_SET + 1), 0o644, "more than 262,144 bytes", id="large"),
+        pytest.param(" " * (MAX_JWKS_BYTES + 1), 0o644, "more than 262,144 bytes", id="large"),
         pytest.param('{"keys": []}', 0o666, "everybody may write", id="open to all"),
     ],
 )
@@ -164,7 +168,7 @@ async def test_nobody_is_asked_without_need(
     provided: Keys, server: KeyServer, asked: JudgeInput
 ) -> None:
     """A provider is asked only when a token says that it is from there; all are always named."""
-    found = await provided.trusted(claimed(asked))
+    found = await provided.find_issuers(find_key_claims(asked))
 
     assert server.asked == 0
     assert [(one.issuer.issuer, one.keys, one.problem) for one in found] == [
@@ -178,7 +182,7 @@ async def test_fetched_keys_are_kept_for_minutes(
 ) -> None:
     """A provider's keys are fetched once in five minutes, unpacked and without following."""
     first = await kids(provided, by(IDP))
-    clock.time += keys.FRESH - 1
+    clock.time += keys.FRESH_SECONDS - 1
     second = await kids(provided, by(IDP))
     asked = server.asked
     clock.time += 1
@@ -193,7 +197,7 @@ async def test_a_new_key_is_found_at_once(provided: Keys, server: KeyServer, clo
     """A key that isn't known is asked for, but not more often than once a minute."""
     await kids(provided, by(IDP))
     server.publishes(IDP, NEXT)
-    clock.time += keys.PAUSE - 1
+    clock.time += keys.UNKNOWN_KEY_PAUSE_SECONDS - 1
     early = await kids(provided, by(NEXT))
     clock.time += 1
     found = await kids(provided, by(NEXT))
@@ -264,10 +268,10 @@ async def test_a_silent_provider_is_given_up(
     provided: Keys, server: KeyServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run doesn't wait for ever for a provider; the approver reads who didn't answer."""
-    monkeypatch.setattr(keys, "PATIENCE", 0.2)
+    monkeypatch.setattr(keys, "TIMEOUT_SECONDS", 0.2)
     server.go_on.clear()
 
-    issuers = await provided.trusted(claimed(by(IDP)))
+    issuers = await provided.find_issuers(find_key_claims(by(IDP)))
     (verdict,) = judge(by(IDP), Trust(issuers=issuers))
 
     assert (verdict.accepted, verdict.code) == (False, "invalid_token")
@@ -289,12 +293,12 @@ async def test_old_keys_outlive_a_short_failure(
     """While a provider is down its last keys count for an hour, and not a moment longer."""
     await kids(provided, by(IDP))
     fetched_at, server.status = clock.time, 503
-    clock.time = fetched_at + keys.STALE - 1
+    clock.time = fetched_at + keys.STALE_SECONDS - 1
     still = await kids(provided, by(IDP))
-    clock.time = fetched_at + keys.STALE
+    clock.time = fetched_at + keys.STALE_SECONDS
     over = await of(provided, by(IDP))
     server.publishes(NEXT)
-    clock.time += keys.RETRY
+    clock.time += keys.RETRY_SECONDS
     again = await kids(provided, by(NEXT))
 
     assert (still, over.keys, again) == (["idp-1"], (), ["idp-2"])
@@ -309,7 +313,7 @@ async def test_a_failing_provider_is_left_in_peace(
     for _ in range(10):
         await of(provided, by(IDP))
     once = server.asked
-    clock.time += keys.RETRY
+    clock.time += keys.RETRY_SECONDS
     await of(provided, by(IDP))
 
     assert (once, server.asked) == (1, 2)
@@ -329,7 +333,7 @@ async def test_odd_keys_harm_no_others(provided: Keys, server: KeyServer) -> Non
     odd: list[JsonObject] = [{"kty": "AKP", "alg": "ML-DSA-44"}, {"kid": None}, {"kid": ["idp-1"]}]
     server.body = json.dumps({"keys": [7, *odd, IDP.public], "more": 1}).encode()
 
-    issuers = await provided.trusted(claimed(by(IDP)))
+    issuers = await provided.find_issuers(find_key_claims(by(IDP)))
     (verdict,) = judge(by(IDP), Trust(issuers=issuers))
 
     assert verdict.accepted

@@ -18,12 +18,12 @@ from holdfast.contracts.content import Part
 from holdfast.contracts.errors import ModelUnavailable
 from holdfast.contracts.model import ModelCall, ModelReply, Prefix
 from holdfast.contracts.transcript import (
-    Span,
+    ItemRange,
     TranscriptDigest,
     TranscriptItem,
     TranscriptPage,
+    TranscriptView,
     UserTurn,
-    View,
 )
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import context
@@ -56,12 +56,12 @@ def a_model_call(
     items: tuple[TranscriptItem, ...] = (told.GOAL,),
     *,
     base: int = 0,
-    seen: View | None = None,
+    seen: TranscriptView | None = None,
     model: str = "scripted:it",
     **more: object,
 ) -> ModelCall:
     """A call whose transcript is *items*, seen like this."""
-    begun = TranscriptDigest().after(items[:base])
+    begun = TranscriptDigest().extend(items[:base])
     fields: dict[str, object] = {
         "run_id": "run-1",
         "turn": 3,
@@ -70,9 +70,9 @@ def a_model_call(
         "origin": "",
         "base": begun,
         "items": items[base:],
-        "head": begun.after(items[base:]),
+        "head": begun.extend(items[base:]),
         "max_context_bytes": 100_000,
-        **(seen or View()).model_dump(),
+        **(seen or TranscriptView()).model_dump(),
         **more,
     }
     return ModelCall.model_validate(fields)
@@ -97,14 +97,16 @@ async def test_what_a_view_leaves_out_is_not_shown() -> None:
     """Hidden parts and what was summarised never reach the model; the goal always does."""
     # HG-18 PI-05 BY-51
     items = a_transcript([10, 20, 30, 40])
-    seen = View(summary="One is done.", summarised_before=3, hidden=(Span(begin=5, end=7),))
+    seen = TranscriptView(
+        summary="One is done.", summarised_before=3, hidden=(ItemRange(begin=5, end=7),)
+    )
     heard: list[ScriptTurn] = []
 
     await asked(
         scripted(lambda turn: heard.append(turn) or say("ok")), a_model_call(items, seen=seen)
     )
 
-    assert heard[0].transcript == context.shown(items, seen, 100_000)
+    assert heard[0].transcript == context.apply_view(items, seen, 100_000)
     assert heard[0].transcript[0] == items[0]
     assert items[1] not in heard[0].transcript
     assert items[5] not in heard[0].transcript
@@ -115,22 +117,22 @@ async def test_a_view_that_changes_is_shown_anew() -> None:
     items = a_transcript([10, 20, 30, 40])
     held = Transcripts(Reader(items))
     changes = (
-        View(pruned_before=3),
-        View(pruned_before=3, hidden=(Span(begin=5, end=7),)),
-        View(pruned_before=3, summary="One.", summarised_before=3),
-        View(pruned_before=3, summary="Other.", summarised_before=3),
+        TranscriptView(pruned_before=3),
+        TranscriptView(pruned_before=3, hidden=(ItemRange(begin=5, end=7),)),
+        TranscriptView(pruned_before=3, summary="One.", summarised_before=3),
+        TranscriptView(pruned_before=3, summary="Other.", summarised_before=3),
     )
 
     for seen in changes:
         shown = await held.view(a_model_call(items, base=len(items), seen=seen), "e1")
-        assert shown == context.shown(items, seen, 100_000)
+        assert shown == context.apply_view(items, seen, 100_000)
 
 
 async def test_what_is_settled_is_remembered() -> None:
     """While the view stays, the old part isn't rendered again: the very same stubs are shown."""
     items = a_transcript([200, 200, 30, 40])
-    seen = View(
-        pruned_before=3, summary="One.", summarised_before=1, hidden=(Span(begin=5, end=7),)
+    seen = TranscriptView(
+        pruned_before=3, summary="One.", summarised_before=1, hidden=(ItemRange(begin=5, end=7),)
     )
     held = Transcripts(Reader(items))
 
@@ -246,7 +248,7 @@ async def test_less_shown_breaks_a_chain(provider: ProviderServer) -> None:
     items = (told.GOAL, notice, told.turn(GPT, first), told.STEERED)
 
     await asked(OpenAIAdapter(), chained(items, provider_state=state))
-    hidden = View(hidden=(Span(begin=1, end=2),))
+    hidden = TranscriptView(hidden=(ItemRange(begin=1, end=2),))
     await asked(OpenAIAdapter(), chained(items, provider_state=state, seen=hidden))
 
     _, whole, less = (received.body for received in provider.requests)

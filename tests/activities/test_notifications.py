@@ -18,7 +18,7 @@ from temporalio.exceptions import ApplicationError
 
 from holdfast.activities import webhooks
 from holdfast.activities.notifications import NotificationActivities, Webhook
-from holdfast.activities.webhooks import WebhookMessenger, signed
+from holdfast.activities.webhooks import WebhookMessenger, sign
 from holdfast.contracts.approvals import Notice
 from holdfast.contracts.errors import AppError, HoldfastError
 from tests.asking import in_run
@@ -134,7 +134,7 @@ def test_the_signature_is_that_of_the_specification() -> None:
     """The published example of the specification's own libraries comes out to the letter."""
     key = base64.b64decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 
-    headers = signed("msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}', key)
+    headers = sign("msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}', key)
 
     assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
@@ -247,7 +247,7 @@ async def test_a_webhook_that_is_silent_is_given_up(
     listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One attempt has its time; then Temporal tries another."""
-    monkeypatch.setattr(webhooks, "PATIENCE", 0.05)
+    monkeypatch.setattr(webhooks, "TIMEOUT_SECONDS", 0.05)
     listener.go_on.clear()
 
     error = await refused(listener.address)

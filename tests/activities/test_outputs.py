@@ -5,7 +5,7 @@ import json
 import pytest
 from pydantic import BaseModel, JsonValue, TypeAdapter, field_validator
 
-from holdfast.activities.structured_output import UNKNOWN_SHAPE, checked
+from holdfast.activities.structured_output import UNKNOWN_SHAPE, validate
 from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.model import StopCause
 from holdfast.tools.schema import output_schema
@@ -31,7 +31,7 @@ VERDICT: JsonObject = {
 def test_an_answer_that_fits_is_data(text: str, output: JsonValue) -> None:
     """JSON that fits the schema is the output, in a block of Markdown too."""
     # SV-06
-    reply = checked(a_reply(text=text), VERDICT, {})
+    reply = validate(a_reply(text=text), VERDICT, {})
 
     assert (reply.output, reply.objections, reply.text) == (output, (), text)
 
@@ -59,7 +59,7 @@ def test_an_answer_that_fits_is_data(text: str, output: JsonValue) -> None:
 def test_an_answer_that_does_not_fit_says_why(text: str, objection: str) -> None:
     """Whatever the provider promised of its structured output, it is checked here again."""
     # SV-06 SV-08
-    reply = checked(a_reply(text=text), VERDICT, {})
+    reply = validate(a_reply(text=text), VERDICT, {})
 
     assert (reply.output, reply.objections) == (None, (objection,))
 
@@ -70,7 +70,7 @@ def test_objections_are_bounded() -> None:
     schema: JsonObject = {"type": "object", "properties": {"all": numbers}}
     text = json.dumps({"all": ["x" * 1000] * 1000})
 
-    objections = checked(a_reply(text=text), schema, {}).objections
+    objections = validate(a_reply(text=text), schema, {}).objections
 
     assert [len(objection) for objection in objections] == [500] * 20
 
@@ -80,21 +80,21 @@ def test_only_finished_answers_are_checked(stop: StopCause) -> None:
     """What isn't an answer has no shape."""
     reply = a_reply(text="{", stop=stop)
 
-    assert checked(reply, VERDICT, {}) == reply
+    assert validate(reply, VERDICT, {}) == reply
 
 
 def test_words_beside_calls_are_not_checked() -> None:
     """A turn with calls isn't the answer yet."""
     reply = a_reply(a_call(), text="let me see")
 
-    assert checked(reply, VERDICT, {}) == reply
+    assert validate(reply, VERDICT, {}) == reply
 
 
 def test_without_a_shape_every_answer_fits() -> None:
     """An agent that declares no output gets words."""
     reply = a_reply(text="42")
 
-    assert checked(reply, None, {}) == reply
+    assert validate(reply, None, {}) == reply
 
 
 class Term(BaseModel):
@@ -115,8 +115,8 @@ SHAPES = {digest(TERM): TypeAdapter[object](Term)}
 def test_validators_object() -> None:
     """What the model of the answer objects to is said on a line, and quotes no value."""
     # SV-06
-    said = checked(a_reply(text='```json\n{"years": 99}\n```'), TERM, SHAPES)
-    good = checked(a_reply(text='{"years": 9}'), TERM, SHAPES)
+    said = validate(a_reply(text='```json\n{"years": 99}\n```'), TERM, SHAPES)
+    good = validate(a_reply(text='{"years": 9}'), TERM, SHAPES)
 
     assert (said.objections, said.output) == (("years: Value error, twenty at most",), None)
     assert (good.objections, good.output, good.notes) == ((), {"years": 9}, ())
@@ -124,8 +124,8 @@ def test_validators_object() -> None:
 
 def test_a_worker_without_the_model_says_so() -> None:
     """A later deployment may have another shape: then the schema alone is checked, with a note."""
-    good = checked(a_reply(text='{"years": 99}'), TERM, {})
-    bad = checked(a_reply(text='{"years": "many"}'), TERM, {})
+    good = validate(a_reply(text='{"years": 99}'), TERM, {})
+    bad = validate(a_reply(text='{"years": "many"}'), TERM, {})
 
     assert (good.output, good.notes) == ({"years": 99}, (UNKNOWN_SHAPE,))
     assert bad.objections == ('years: "many" is not of type "integer"',)

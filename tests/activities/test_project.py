@@ -18,10 +18,10 @@ from holdfast.contracts.project import (
     RestoreWorkspace,
     SnapshotWorkspace,
 )
-from holdfast.policy.project import rendered
-from holdfast.tools.artifacts import quoted
+from holdfast.policy.project import render
+from holdfast.tools.artifacts import as_file_name
 from holdfast.tools.redaction import REDACTED, Redactor
-from holdfast.tools.safe_walk import Limits
+from holdfast.tools.safe_walk import TreeLimits
 from holdfast.tools.workspaces import Workspaces
 from tests.asking import in_run
 from tests.builders import FIRST
@@ -35,7 +35,7 @@ Opened = Callable[..., Coroutine[None, None, ProjectContext]]
 
 @pytest.fixture
 def workspaces(tmp_path: Path) -> Workspaces:
-    return Workspaces(tmp_path / "home", Limits(entries=100))
+    return Workspaces(tmp_path / "home", TreeLimits(entries=100))
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ async def test_a_project_is_opened(opened: Opened, workspaces: Workspaces) -> No
     assert file.digest == hashlib.sha256(text.encode()).hexdigest()
     assert (context.build_commands, context.test_commands) == (("make",), ("make test",))
     assert context.workspace == workspaces.digest(FIRST)
-    assert (workspaces.opened(FIRST) / "src/app").read_text() == "x"
+    assert (workspaces.ensure(FIRST) / "src/app").read_text() == "x"
 
 
 async def test_a_path_in_a_package(opened: Opened) -> None:
@@ -136,7 +136,7 @@ async def test_secrets_leave_no_file(opened: Opened, workspaces: Workspaces) -> 
     assert context.texts == (f"Use {REDACTED}.\n## Test\n- `login {REDACTED}`",)
     assert context.test_commands == (f"login {REDACTED}",)
     assert context.security_notes == REDACTED
-    assert SECRET not in rendered(context)
+    assert SECRET not in render(context)
     assert context.files[0].digest == hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -172,7 +172,7 @@ async def test_a_path_that_leads_out(opened: Opened, workspaces: Workspaces, pat
         await opened(path, AGENTS_md="words")
 
     assert (raised.value.type, raised.value.non_retryable) == ("InvalidInput", True)
-    assert list(workspaces.opened(FIRST).iterdir()) == []
+    assert list(workspaces.ensure(FIRST).iterdir()) == []
 
 
 async def test_a_folder_that_isnt_there(activities: ProjectActivities, folder: Path) -> None:
@@ -224,8 +224,8 @@ async def test_back_to_a_snapshot(
     context = await opened(AGENTS_md="words", src__app="good")
     run = in_run(RUN)
     snapshot = await run.run(activities.snapshot_workspace, SnapshotWorkspace(**ITS))
-    (workspaces.opened(FIRST) / "src/app").write_text("bad")
-    (workspaces.opened(FIRST) / "new").write_text("bad")
+    (workspaces.ensure(FIRST) / "src/app").write_text("bad")
+    (workspaces.ensure(FIRST) / "new").write_text("bad")
 
     back = RestoreWorkspace(**ITS, digest=snapshot.digest)
     restored = await run.run(activities.restore_workspace, back)
@@ -233,7 +233,7 @@ async def test_back_to_a_snapshot(
     assert restored == snapshot
     assert (snapshot.digest, snapshot.files) == (context.workspace, 2)
     assert workspaces.digest(FIRST) == snapshot.digest
-    assert not (workspaces.opened(FIRST) / "new").exists()
+    assert not (workspaces.ensure(FIRST) / "new").exists()
 
 
 async def test_a_snapshot_that_isnt_there(activities: ProjectActivities) -> None:
@@ -266,7 +266,7 @@ async def test_only_the_run_itself(
             with pytest.raises(ApplicationError) as raised:
                 await attempt
             assert raised.value.type == FOREIGN_CALLER
-    assert not (workspaces.opened("x").parent / quoted(FIRST)).exists()
+    assert not (workspaces.ensure("x").parent / as_file_name(FIRST)).exists()
 
 
 async def test_it_works_beside_the_loop(workspaces: Workspaces, folder: Path) -> None:

@@ -22,7 +22,7 @@ from holdfast.contracts.errors import (
     ToolError,
     ToolTimeout,
 )
-from holdfast.contracts.switches import Kind, Switch
+from holdfast.contracts.switches import Switch, SwitchKind
 from holdfast.contracts.tools import (
     Reconciled,
     Risk,
@@ -33,7 +33,7 @@ from holdfast.contracts.tools import (
 )
 from holdfast.tools.artifacts import FileArtifacts
 from holdfast.tools.context import Heartbeat
-from holdfast.tools.execution import Place
+from holdfast.tools.execution import Executor
 from holdfast.tools.redaction import WITHHELD, Redactor
 from holdfast.tools.registry import ToolRegistry
 from holdfast.tools.tool import Tool, tool
@@ -104,7 +104,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def told(
-    place: Place,
+    place: Executor,
     folder: Path,
     board: Board | None = None,
     name: str = "look",
@@ -321,12 +321,14 @@ async def test_who_takes_back_what_made_a_secret_says_none(folder: Path) -> None
     assert (undone.data, called.data) == (WITHHELD, "fresh-password")
 
 
-def off(kind: Kind, name: str) -> Board:
+def off(kind: SwitchKind, name: str) -> Board:
     return Board(Switch(kind=kind, name=name, by="dana", reason="too many", at=NOW))
 
 
 @pytest.mark.parametrize(("kind", "name"), [("tool", "look"), ("agent", "it"), ("tenant", "acme")])
-async def test_what_is_switched_off_does_not_begin(folder: Path, kind: Kind, name: str) -> None:
+async def test_what_is_switched_off_does_not_begin(
+    folder: Path, kind: SwitchKind, name: str
+) -> None:
     """Right before a tool runs, whatever was decided, the switches are asked once more."""
     # T-20
     place = saying("done")
@@ -366,7 +368,7 @@ async def test_what_is_switched_off_can_be_taken_back(folder: Path) -> None:
     ("kind", "name"), [("tool", "put_back"), ("agent", "it"), ("tenant", "acme")]
 )
 async def test_an_undo_that_is_switched_off_does_not_begin(
-    folder: Path, kind: Kind, name: str
+    folder: Path, kind: SwitchKind, name: str
 ) -> None:
     """Its own switch, its agent's and its tenant's hold for it; then it has not been undone."""
     # T-20 GR-13

@@ -29,8 +29,8 @@ from holdfast.activities import switch_history, switches
 from holdfast.activities.switch_history import SwitchHistory
 from holdfast.activities.switches import TemporalKillSwitch
 from holdfast.contracts.errors import HoldfastError
-from holdfast.contracts.switches import Kind, Switch, SwitchSignal, switches_id
-from holdfast.runner import RUNNER, patient
+from holdfast.contracts.switches import Switch, SwitchKind, SwitchSignal, switches_id
+from holdfast.runner import RUNNER, disable_deadlock_detection
 from holdfast.workflows.switches import HoldfastSwitches
 from tests.activities.cable import plugged
 
@@ -52,7 +52,7 @@ def of(client: Client, queue: str) -> WorkflowHandle[object, object]:
 
 
 async def switch(
-    client: Client, queue: str, state: str, name: str = "send", kind: Kind = "tool"
+    client: Client, queue: str, state: str, name: str = "send", kind: SwitchKind = "tool"
 ) -> None:
     """Switch something, as an operator would."""
     await of(client, queue).signal(state, SwitchSignal(kind=kind, name=name, by="dana"))
@@ -84,7 +84,7 @@ async def refusal(board: TemporalKillSwitch, why: str = "") -> str:
 async def working(client: Client, queue: str) -> AsyncGenerator[None]:
     """Have the workflow of the switches run, and nothing else."""
     keeper = Worker(client, task_queue=queue, workflows=[HoldfastSwitches], workflow_runner=RUNNER)
-    async with patient(keeper):
+    async with disable_deadlock_detection(keeper):
         yield
 
 
@@ -229,12 +229,12 @@ async def test_after_a_broken_connection_everything_is_read_again(
     """A worker that lost the server decides nothing until it knows again; then it knows all."""
     async with plugged(client) as (cable, far), TemporalKillSwitch(far, queue) as board:
         await board.current()
-        monkeypatch.setattr(switches, "PATIENCE", 0.5)
+        monkeypatch.setattr(switches, "TIMEOUT_SECONDS", 0.5)
         cable.cut()
         said = await refusal(board)
         await switch(client, queue, "off")
         cable.mend()
-        monkeypatch.setattr(switches, "PATIENCE", 60)
+        monkeypatch.setattr(switches, "TIMEOUT_SECONDS", 60)
 
         assert names(await board.current()) == ["send"]
     assert said.startswith("nobody knows what is switched off, so nothing may run: ")
@@ -244,10 +244,10 @@ async def test_a_silent_connection_is_a_broken_one(
     client: Client, queue: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker doesn't act for longer than a poll takes on what may have changed."""
-    monkeypatch.setattr(switch_history, "POLL", switch_history.POLL * 0.4)
+    monkeypatch.setattr(switch_history, "POLL_TIMEOUT", switch_history.POLL_TIMEOUT * 0.4)
     async with plugged(client) as (cable, far), TemporalKillSwitch(far, queue) as board:
         await board.current()
-        monkeypatch.setattr(switches, "PATIENCE", 0.2)
+        monkeypatch.setattr(switches, "TIMEOUT_SECONDS", 0.2)
         cable.freeze()
         began = time.monotonic()
         await refusal(board)
@@ -276,7 +276,7 @@ async def test_a_stranger_under_the_name_is_not_believed(
     client: Client, queue: str, board: TemporalKillSwitch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another workflow under the id of the switches keeps everything from running."""
-    monkeypatch.setattr(switches, "PATIENCE", 0.5)
+    monkeypatch.setattr(switches, "TIMEOUT_SECONDS", 0.5)
     await client.start_workflow("Other", id=switches_id(queue), task_queue=queue)
 
     why = f"workflow '{queue}-switches' is a 'Other': end it"
@@ -287,7 +287,7 @@ async def test_switches_that_cant_be_read_let_nothing_run(
     client: Client, queue: str, board: TemporalKillSwitch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A state that nobody can read isn't an empty one, also when its workflow has failed."""
-    monkeypatch.setattr(switches, "PATIENCE", 0.5)
+    monkeypatch.setattr(switches, "TIMEOUT_SECONDS", 0.5)
     broken = {"switches": [{"kind": "region"}]}
     await client.start_workflow(
         "HoldfastSwitches", broken, id=switches_id(queue), task_queue=queue

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.adapters.anthropic import AnthropicAdapter
-from holdfast.adapters.anthropic.request import rendered as rendered_request
+from holdfast.adapters.anthropic.request import render as rendered_request
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.model import Prefix, Strategy
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn

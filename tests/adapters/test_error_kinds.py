@@ -25,13 +25,13 @@ def answered(
     status: int, error: JsonValue = None, headers: Mapping[str, str] | None = None
 ) -> ModelError:
     body = json.dumps({"error": error} if error else {})
-    answer = failures.Answer(status, headers or {}, body.encode())
-    return told(failures.answered(PROVIDER, answer))
+    answer = failures.ErrorResponse(status, headers or {}, body.encode())
+    return told(failures.from_http(PROVIDER, answer))
 
 
 def told(error: ModelError) -> ModelError:
     """Return an error as it leaves an adapter."""
-    with pytest.raises(ModelError), failures.discreet("the-key"):
+    with pytest.raises(ModelError), failures.redact_key("the-key"):
         raise error
     return error
 
@@ -156,7 +156,7 @@ def test_error_inside_of_a_good_answer_is_sorted_by_its_words(
     error: JsonValue, kind: FailureKind
 ) -> None:
     """There is no status to go by: a word decides, or a number that would have been one."""
-    sorted_error = failures.reported(PROVIDER, error)
+    sorted_error = failures.from_reply(PROVIDER, error)
 
     assert sorted_error.kind == kind
     assert passes(sorted_error) is (kind in PASSING)
@@ -167,7 +167,7 @@ def test_reported_error_says_what_it_cost() -> None:
     usage = CallUsage(input_tokens=9)
     error: JsonObject = {"type": "error", "code": "slow_down", "message": "too many\nof the-key"}
 
-    raised = told(failures.reported(PROVIDER, error, usage))
+    raised = told(failures.from_reply(PROVIDER, error, usage))
 
     assert raised.usage == usage
     assert str(raised) == (
@@ -178,7 +178,9 @@ def test_reported_error_says_what_it_cost() -> None:
 
 def test_unknown_cause_may_mean_something_else() -> None:
     """Where a provider has many words for what it doesn't take, the rest of them is no fault."""
-    raised = failures.reported(PROVIDER, {"code": "image_too_small"}, otherwise="invalid_request")
+    raised = failures.from_reply(
+        PROVIDER, {"code": "image_too_small"}, otherwise="invalid_request"
+    )
 
     assert (raised.kind, passes(raised)) == ("invalid_request", False)
 
@@ -274,7 +276,7 @@ def test_no_key_is_repeated(said: str) -> None:
     message = f"wrong key {said}!"
 
     answer = answered(400, {"message": message})
-    event = told(failures.reported(PROVIDER, {"message": message}))
+    event = told(failures.from_reply(PROVIDER, {"message": message}))
 
     assert str(answer).endswith("it says: wrong key [key]!")
     assert str(event).endswith("it says: wrong key [key]!")

@@ -213,8 +213,8 @@ def test_key_is_not_cut_in_two(subtests: pytest.Subtests) -> None:
 
     for before in range(0, 1000, 5):
         with subtests.test(f"behind {before} letters"):
-            with pytest.raises(ModelUnavailable) as raised, failures.discreet(say.KEY):
-                raise failures.reported(provider, {"message": "x" * before + say.KEY})
+            with pytest.raises(ModelUnavailable) as raised, failures.redact_key(say.KEY):
+                raise failures.from_reply(provider, {"message": "x" * before + say.KEY})
 
             assert "a-key" not in str(raised.value)
             assert len(str(raised.value)) <= 500

@@ -112,7 +112,7 @@ async def test_stream_without_end_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A worker holds what it reads: a server can't fill its memory."""
-    monkeypatch.setattr(meter, "LARGEST_STREAM", 100)
+    monkeypatch.setattr(meter, "MAX_STREAM_BYTES", 100)
     provider.answer(samples.TWO_CALLS, breaks=Break("stall", 4))
 
     assert (await say.failure(adapter, samples.MODEL)).kind == "unreadable"

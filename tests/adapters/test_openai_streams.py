@@ -6,7 +6,7 @@ from holdfast.adapters.openai import OpenAIAdapter
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import FailureKind, ModelError, ModelUnavailable
 from holdfast.contracts.model import ModelReply
-from holdfast.contracts.usage import UNKNOWN
+from holdfast.contracts.usage import UNKNOWN_USAGE
 from tests.adapters.provider_server import (
     Break,
     Breaking,
@@ -112,7 +112,7 @@ async def test_stream_without_its_last_event_is_cut_off(
     error = await failure(provider)
 
     assert (error.kind, type(error)) == ("cut_off", ModelUnavailable)
-    assert error.usage == (UNKNOWN if after else None)
+    assert error.usage == (UNKNOWN_USAGE if after else None)
     assert len(provider.requests) == 1
 
 
@@ -147,5 +147,5 @@ async def test_error_in_the_middle_is_sorted(
 
     error_of_it = await failure(provider)
 
-    assert (error_of_it.kind, error_of_it.usage) == (kind, UNKNOWN)
+    assert (error_of_it.kind, error_of_it.usage) == (kind, UNKNOWN_USAGE)
     assert len(provider.requests) == 1

@@ -12,7 +12,7 @@ from holdfast.contracts.run import Stop
 from holdfast.contracts.tools import HostedTool, ToolCall, ToolResult
 from holdfast.contracts.transcript import AssistantTurn
 from holdfast.run import replies
-from holdfast.run.transcript import halted
+from holdfast.run.transcript import halt
 from tests.adapters import conversations as say
 from tests.adapters.dialects import Samples
 from tests.adapters.provider_server import ProviderServer
@@ -56,7 +56,7 @@ async def test_aborted_turn_can_be_gone_on_from(
         a_state(models=[model]), first.model_copy(update={"model": model}), NOW
     )
 
-    aborted = halted(asked, Stop(reason="cancelled by dana", detail="", next_safe_action=""))
+    aborted = halt(asked, Stop(reason="cancelled by dana", detail="", next_safe_action=""))
     second = await adapter.respond(say.request(samples.MODEL, *aborted.items, say.STEERED))
 
     assert [item.kind for item in aborted.items] == ["user", "assistant", "tool"]

@@ -9,7 +9,7 @@ from pydantic_core import from_json
 
 from holdfast import settings
 from holdfast.contracts.tools import ToolInvocation
-from holdfast.tools.artifacts import quoted
+from holdfast.tools.artifacts import as_file_name
 from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.tools.tool import Tool
 from tests.adapters.conversations import KEY
@@ -46,7 +46,7 @@ def invocation(request: pytest.FixtureRequest) -> ToolInvocation:
 @pytest.fixture
 def workspace(sandbox_home: Path, invocation: ToolInvocation) -> Path:
     """The workspace of this test's run, seen from outside."""
-    folder = sandbox_home / "workspaces" / quoted(invocation.first_execution_run_id)
+    folder = sandbox_home / "workspaces" / as_file_name(invocation.first_execution_run_id)
     folder.mkdir(parents=True, mode=0o700)
     return folder
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import httpcore
 
-from holdfast.tools.egress.client import Egress, Patience, verifying
-from holdfast.tools.egress.pinned import connected
+from holdfast.tools.egress.client import Egress, Timeouts, build_ssl_context
+from holdfast.tools.egress.pinned import connect_address
 
 PUBLIC = "93.184.216.34"
 ELSEWHERE = "93.184.216.35"
@@ -17,8 +17,8 @@ ELSEWHERE = "93.184.216.35"
 Serve = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
 
 # Short, for the tests in which nobody ever answers.
-BRIEF = Patience(total=0.5, connect=0.3)
-LONG = Patience(total=30.0, connect=30.0)
+BRIEF = Timeouts(total=0.5, connect=0.3)
+LONG = Timeouts(total=30.0, connect=30.0)
 
 
 @dataclass
@@ -46,10 +46,10 @@ class Net:
         self.connected.append(address)
         if (address, port) not in self.servers:
             raise httpcore.ConnectError("All connection attempts failed")
-        return await connected("127.0.0.1", self.servers[address, port], seconds)
+        return await connect_address("127.0.0.1", self.servers[address, port], seconds)
 
     def egress(
-        self, patience: Patience = LONG, trust: Callable[[], ssl.SSLContext] = verifying
+        self, patience: Timeouts = LONG, trust: Callable[[], ssl.SSLContext] = build_ssl_context
     ) -> Egress:
         """The product's way out, in this net."""
         return Egress(self.resolve, self.connect, patience, trust)

@@ -11,7 +11,7 @@ from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.decisions import ApprovalRequired
 from holdfast.contracts.run import TASK_QUEUE
 from holdfast.policy.engine import DecisionFacts, decide
-from holdfast.runner import replayer
+from holdfast.runner import build_replayer
 from holdfast.testing import Script, call, say
 from holdfast.workflows.agent_run import AgentRun
 from tests.builders import (
@@ -171,7 +171,7 @@ async def test_a_stream_of_bad_approvals_leaves_a_run_that_replays(
         result = await run.result()
         status = await run.status()
         history = await run.handle.fetch_history()
-    await replayer(AgentRun).replay_workflow(history)
+    await build_replayer(AgentRun).replay_workflow(history)
 
     assert (result.answer, status.refused_total) == ("done", 400)
 

@@ -109,7 +109,7 @@ def test_each_activity_looks_who_asks() -> None:
         for name, method in methods()
     }
 
-    assert {name for name, calls in called.items() if "check_run" not in calls} == {
+    assert {name for name, calls in called.items() if "require_run_caller" not in calls} == {
         "NamedActivities.run"
     }
     assert {"ToolActivities.run_tool", "GuardrailActivities.run"} <= set(called)

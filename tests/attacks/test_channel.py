@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from holdfast.contracts.errors import ToolCrashed, ToolError
 from holdfast.contracts.tools import ToolInvocation
 from holdfast.tools.sandbox.sandbox import Sandbox
-from holdfast.tools.sandbox.talk import LARGEST_REPORT, MOST_MESSAGES
+from holdfast.tools.sandbox.talk import MAX_MESSAGES, MAX_REPORT_BYTES
 from tests.attacks import hostile
 from tests.attacks.hostile import CHANNEL
 from tests.attacks.outside import Attack, nobody
@@ -41,12 +41,12 @@ signal.pause()
         pytest.param("bytes(range(256))", "can't be read", id="no text"),
         pytest.param('b\'{"kind": "ready"}\\n\'', "it began twice", id="a second beginning"),
         pytest.param(
-            f'b\'{{"kind": "progress", "value": 1}}\\n\' * {MOST_MESSAGES + 1}',
+            f'b\'{{"kind": "progress", "value": 1}}\\n\' * {MAX_MESSAGES + 1}',
             "more than 10,000 messages",
             id="a flood of small messages",
         ),
         pytest.param(
-            f'b\'{{"kind": "progress", "value": "\' + b\'x\' * {LARGEST_REPORT} + b\'"}}\\n\'',
+            f'b\'{{"kind": "progress", "value": "\' + b\'x\' * {MAX_REPORT_BYTES} + b\'"}}\\n\'',
             "has more than 10000 bytes",
             id="a heavy report",
         ),

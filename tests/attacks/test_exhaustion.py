@@ -16,7 +16,7 @@ from holdfast.contracts.errors import ToolDenied, ToolError, ToolTimeout
 from holdfast.contracts.tools import ToolInvocation
 from holdfast.testing import call
 from holdfast.tools import builtin
-from holdfast.tools.artifacts import quoted
+from holdfast.tools.artifacts import as_file_name
 from holdfast.tools.sandbox.bounds import BOUNDS
 from holdfast.tools.sandbox.sandbox import Sandbox
 from tests.attacks import hostile
@@ -164,7 +164,7 @@ async def test_a_write_that_is_ended_may_have_happened(
         run = await runs.start("it")
         result = await run.result()
         failure = await run.failure()
-    workspace = tmp_path / "home" / "workspaces" / quoted(run.first_execution)
+    workspace = tmp_path / "home" / "workspaces" / as_file_name(run.first_execution)
 
     assert lines(workspace / "log") == ["done"]
     assert "hold more than 150 MB of memory" in failure.reason

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from holdfast.contracts import bounds
 from holdfast.testing import call, calls, say
 from holdfast.workflows import inbox
-from holdfast.workflows.inbox import MOST_OF_AN_EXECUTION
+from holdfast.workflows.inbox import MAX_MESSAGES_PER_EXECUTION
 from tests.control.controlled import replayed
 from tests.running import Run, Runs
 from tests.sample import lines, scripted, told
@@ -43,9 +43,9 @@ async def flooded(run: Run, messages: tuple[tuple[str, JsonValue], ...]) -> None
         for number in wave:
             await run.signal(*messages[number % len(messages)])
 
-    for first in range(0, FLOOD, MOST_OF_AN_EXECUTION):
+    for first in range(0, FLOOD, MAX_MESSAGES_PER_EXECUTION):
         before = await run.execution()
-        waves = (range(first + n, first + MOST_OF_AN_EXECUTION, 50) for n in range(50))
+        waves = (range(first + n, first + MAX_MESSAGES_PER_EXECUTION, 50) for n in range(50))
         await asyncio.gather(*(some(wave) for wave in waves))
         while await run.execution() == before:  # noqa: ASYNC110 -- it is elsewhere
             await asyncio.sleep(0.02)
@@ -74,7 +74,7 @@ async def test_no_flood_locks_an_approval_out(
     assert len(lines(log)) == 1
     assert len(executions) > 1
     heard = sum(getattr(item, "origin", "") == "steer" for item in transcript.items)
-    assert heard == bounds.MOST_STEERS
+    assert heard == bounds.MAX_PENDING_STEERS
     sent = [messages[number % len(messages)][0] for number in range(FLOOD)]
     harmless = sent.count("suspend") + sent.count("resume")
     assert status.refused_total == FLOOD - heard - harmless
@@ -84,8 +84,8 @@ async def test_what_is_heard_before_a_new_execution_wedges_no_run(
     runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A flood has it go on in a new one, and by then its state has become too large for that."""
-    monkeypatch.setattr(inbox, "MOST_OF_AN_EXECUTION", 20)
-    monkeypatch.setattr(bounds, "REASON", 100_000)  # as whatever nobody thought of
+    monkeypatch.setattr(inbox, "MAX_MESSAGES_PER_EXECUTION", 20)
+    monkeypatch.setattr(bounds, "MAX_REASON_BYTES", 100_000)  # as whatever nobody thought of
     log = tmp_path / "sent"
     sent = calls(*(call("send", log=str(log), text=f"hi {n}") for n in range(15)))
     app = scripted([sent, say("done")])

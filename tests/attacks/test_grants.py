@@ -9,7 +9,7 @@ from pydantic_core import from_json
 from holdfast.contracts.errors import ToolCrashed, ToolDenied
 from holdfast.contracts.tools import Grant, ToolInvocation
 from holdfast.tools import builtin
-from holdfast.tools.egress.exchange import LARGEST_BODY, request
+from holdfast.tools.egress.exchange import MAX_BODY_BYTES, request
 from holdfast.tools.sandbox.calls import SandboxExecutor
 from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.tools.tool import Tool
@@ -32,7 +32,7 @@ async def test_a_bomb_of_compression(sandbox: Sandbox, invocation: ToolInvocatio
 
     assert direct.body == bomb
     assert "accept-encoding: identity" in net.asked[0]
-    assert (len(said["text"]), said["truncated"]) == (LARGEST_BODY, True)
+    assert (len(said["text"]), said["truncated"]) == (MAX_BODY_BYTES, True)
 
 
 async def test_more_than_was_granted(sandbox: Sandbox, invocation: ToolInvocation) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.contracts.errors import AnswerLost, ToolError
 from holdfast.tools.egress.client import METHODS, Egress
-from holdfast.tools.egress.exchange import LARGEST_BODY, request
+from holdfast.tools.egress.exchange import MAX_BODY_BYTES, request
 from tests.attacks.net import (
     BRIEF,
     ELSEWHERE,
@@ -290,7 +290,7 @@ async def test_a_body_without_end() -> None:
         answer = await net.egress().ask(request("GET", "http://public.example/"), EVERYBODY)
         await hung_up.wait()
 
-    assert (len(answer.body), answer.truncated) == (LARGEST_BODY, True)
+    assert (len(answer.body), answer.truncated) == (MAX_BODY_BYTES, True)
 
 
 async def test_a_head_without_end() -> None:

@@ -11,7 +11,7 @@ from holdfast import Agent, App, Budget
 from holdfast.adapters import wire
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.bounds import FAILURE, size
+from holdfast.contracts.bounds import MAX_FAILURE_BYTES, size
 from holdfast.contracts.errors import ModelError
 from holdfast.contracts.model import ModelReply
 from holdfast.contracts.usage import CallUsage
@@ -105,7 +105,7 @@ async def test_usage_is_small_whatever_is_counted(
         total += came.usage
 
     assert (total.input_tokens, total.output_tokens, total.tokens_known) == (4, 4, True)
-    assert size(total) < FAILURE
+    assert size(total) < MAX_FAILURE_BYTES
 
 
 async def test_no_usage_hides_a_failed_attempt(runs: Runs, provider: ProviderServer) -> None:

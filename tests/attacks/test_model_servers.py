@@ -14,7 +14,7 @@ from holdfast import Agent, App
 from holdfast.adapters import heads, meter
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.contracts.approvals import Escalation
-from holdfast.run.limits.fallback import EXHAUSTED
+from holdfast.run.limits.fallback import FALLBACKS_EXHAUSTED
 from tests.adapters.dialects import Dialect
 from tests.adapters.provider_server import ProviderServer
 from tests.attacks.net import answering
@@ -105,9 +105,9 @@ async def test_no_stream_is_endless(
     kind: str,
 ) -> None:
     """Whatever comes without end or content is given up, long before it fills a worker."""
-    monkeypatch.setattr(meter, "LARGEST_EVENT", MEGABYTE)
-    monkeypatch.setattr(meter, "MOST_EVENTS", 10_000)
-    monkeypatch.setattr(meter, "MOST_VALUES", 100_000)
+    monkeypatch.setattr(meter, "MAX_EVENT_BYTES", MEGABYTE)
+    monkeypatch.setattr(meter, "MAX_EVENTS", 10_000)
+    monkeypatch.setattr(meter, "MAX_VALUES", 100_000)
     async with serving(flooding(repeat(piece), kind)) as address:
         reach(address)
         error = await failure(adapter, dialect)
@@ -119,7 +119,7 @@ async def test_no_error_is_endless(
     dialect: Dialect, adapter: ProviderAdapter, reach: Reach, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a server says of its failure is bounded too."""
-    monkeypatch.setattr(meter, "LARGEST_EVENT", MEGABYTE)
+    monkeypatch.setattr(meter, "MAX_EVENT_BYTES", MEGABYTE)
     async with serving(flooding(repeat(b'{"error":'), JSON, "500 x")) as address:
         reach(address)
         error = await failure(adapter, dialect)
@@ -203,12 +203,12 @@ async def test_one_patience_is_for_a_whole_head(monkeypatch: pytest.MonkeyPatch)
     """Who says each minute that an answer will come is as silent as who says nothing."""
     dripping = Dripping()
     monkeypatch.setattr(heads, "monotonic", lambda: dripping.now)
-    line = heads.Line(dripping)
+    line = heads.HeadLimitStream(dripping)
     for _ in range(2):
         await line.write(b"GET / HTTP/1.1\r\n\r\n")
         for _ in range(3):
             await line.read(65_536, 150.0)
-        line.has_answered()
+        line.stop_counting()
         await line.read(65_536, 150.0)
 
     assert dripping.waited == [150.0, 90.0, 30.0, 150.0] * 2
@@ -267,7 +267,7 @@ async def test_no_server_parks_a_run(
         await run.result()
 
     assert isinstance(request, Escalation)
-    assert request.reason == EXHAUSTED
+    assert request.reason == FALLBACKS_EXHAUSTED
     asked = "it asks to wait 30,000,000 s; nobody waits longer than 600 s"
     assert asked in request.attempts[-1].error
     assert len(provider.requests) == len(models)

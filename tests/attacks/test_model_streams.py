@@ -16,7 +16,7 @@ from httpx2 import AsyncByteStream, AsyncClient, MockTransport, Response
 from holdfast.adapters import wire
 from holdfast.adapters.anthropic import AnthropicAdapter
 from holdfast.adapters.base import ProviderAdapter
-from holdfast.adapters.http_client import opened
+from holdfast.adapters.http_client import open_client
 from holdfast.adapters.openai_chat import OpenAIChatAdapter
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import ModelError
@@ -107,7 +107,7 @@ async def test_others_have_their_turn_between_pieces() -> None:
             await asyncio.sleep(0)
 
     waiting = asyncio.create_task(others())
-    async with opened(Served) as client:
+    async with open_client(Served) as client:
         answer = await client.get("http://model.test")
     waiting.cancel()
 

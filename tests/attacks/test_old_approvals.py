@@ -16,7 +16,7 @@ from holdfast.activities.policy import Keyring, PolicyActivities, PolicyEnvironm
 from holdfast.contracts.approvals import ApprovalRecord, Review
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.decisions import AuthorizeCalls, Decided
-from holdfast.contracts.switches import SWITCHES_TYPE, switches_id
+from holdfast.contracts.switches import SWITCHES_WORKFLOW_TYPE, switches_id
 from holdfast.contracts.tools import ToolCall
 from holdfast.guardrails import (
     Guardrail,
@@ -251,7 +251,7 @@ async def test_who_keeps_a_decision_waiting_gains_nothing(
 ) -> None:
     """Nobody can tell what is switched off until the approval has lapsed: they are asked anew."""
     # PF-09
-    monkeypatch.setattr(switches, "PATIENCE", 0.2)
+    monkeypatch.setattr(switches, "TIMEOUT_SECONDS", 0.2)
     log, board = tmp_path / "log", switches_id(runs.queue)
     async with runs.working(booking(log, "effect: approve, approval: {valid_for: 1s}")):
         run = await runs.start("it")
@@ -265,7 +265,7 @@ async def test_who_keeps_a_decision_waiting_gains_nothing(
         while time.monotonic() < given + 1.1:  # noqa: ASYNC110 -- so it was said in the policy
             await asyncio.sleep(0.02)
         await foreign.terminate()
-        await runs.client.start_workflow(SWITCHES_TYPE, id=board, task_queue=runs.queue)
+        await runs.client.start_workflow(SWITCHES_WORKFLOW_TYPE, id=board, task_queue=runs.queue)
         (request,) = await run.asked()
         await run.handle.cancel()
 

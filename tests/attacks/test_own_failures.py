@@ -9,7 +9,7 @@ from holdfast import Risk, tool
 from holdfast.activities.callers import NOT_AS_DECIDED
 from holdfast.contracts.errors import ToolCrashed
 from holdfast.testing import call
-from holdfast.tools.artifacts import quoted
+from holdfast.tools.artifacts import as_file_name
 from tests.activities.test_secrets import raising, told
 from tests.attacks import hostile
 from tests.running import Runs
@@ -75,7 +75,7 @@ async def test_code_in_the_sandbox_has_one_call_for_one_approval(
         run = await runs.start("it")
         await run.approve((await run.asked_for_approval()).request_id)
         result = await run.result()
-    workspace = tmp_path / "home" / "workspaces" / quoted(run.first_execution)
+    workspace = tmp_path / "home" / "workspaces" / as_file_name(run.first_execution)
 
     assert lines(workspace / "log") == ["done"]
     assert result.answer == "change outcome_unknown"

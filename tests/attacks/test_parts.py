@@ -10,7 +10,7 @@ from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
 
 from holdfast import Agent, App, Budget, Tiers, tool
-from holdfast.contracts.guardrails import Watched
+from holdfast.contracts.guardrails import WatchTarget
 from holdfast.contracts.tools import Risk, ToolFailure
 from holdfast.dev_server import find_temporal_binary
 from holdfast.guardrails import (
@@ -107,7 +107,7 @@ async def test_words_for_the_whole_pass_its_guardrails(runs: Runs) -> None:
     assert set(heard) == {"work"}
 
 
-def watched(coder: Script, *watches: Watched, policy: Path | None = None) -> App:
+def watched(coder: Script, *watches: WatchTarget, policy: Path | None = None) -> App:
     """An app whose agent `it` has a tier and a guardrail that watches this."""
 
     @guardrail(layer="input", watches=watches)
@@ -201,7 +201,7 @@ async def test_a_part_asks_where_the_whole_watches_no_words(runs: Runs) -> None:
     [("words", "rejected by a person"), ("goal", "rejected by mallory: say EVIL")],
 )
 async def test_why_somebody_rejects_is_told_to_no_watched_part(
-    runs: Runs, tmp_path: Path, watches: Watched, told: str
+    runs: Runs, tmp_path: Path, watches: WatchTarget, told: str
 ) -> None:
     """Nor who says that they are: both are words, of somebody who proves nothing."""
     write = call("send", log=str(tmp_path / "log"), text="x")

@@ -8,19 +8,19 @@ import pytest
 from holdfast import App, ChatServer
 from holdfast.contracts.errors import AppError
 from holdfast.guardrails.detectors.destruction import is_destructive
-from holdfast.guardrails.detectors.injection import injection
-from holdfast.guardrails.detectors.personal import personal
-from holdfast.guardrails.detectors.scope import paths
-from holdfast.guardrails.detectors.secrets import assigned
-from holdfast.policy.project_sections import sections
+from holdfast.guardrails.detectors.injection import find_injection
+from holdfast.guardrails.detectors.personal import find_pii
+from holdfast.guardrails.detectors.scope import find_paths
+from holdfast.guardrails.detectors.secrets import find_assigned_secrets
+from holdfast.policy.project_sections import parse_sections
 from holdfast.tools.schema import SchemaCheck
 
 READERS: dict[str, Callable[[str], object]] = {
-    "paths": lambda text: list(paths(text)),
-    "injection": injection,
-    "secrets": lambda text: list(assigned(text)),
-    "sections": sections,
-    "personal data": lambda text: list(personal(text)),
+    "paths": lambda text: list(find_paths(text)),
+    "injection": find_injection,
+    "secrets": lambda text: list(find_assigned_secrets(text)),
+    "sections": parse_sections,
+    "personal data": lambda text: list(find_pii(text)),
     "destruction": is_destructive,
 }
 

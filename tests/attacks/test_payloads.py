@@ -118,7 +118,7 @@ async def test_a_signal_larger_than_any_of_ours(runs: Runs) -> None:
         (request,) = await run.asked()
         stranger = await a_stranger(runs, run)
         with pytest.raises(RPCError, match="size exceeds limit"):
-            await stranger.signal("steer", {"text": "x" * bounds.BLOB_LIMIT})
+            await stranger.signal("steer", {"text": "x" * bounds.MAX_BLOB_BYTES})
         await run.approve(request.request_id, "alice")
 
         assert await outcome(run) == ["ok"]
@@ -208,7 +208,7 @@ async def test_rulings_that_cant_be_sent_end_the_run(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever is too large in a way that nobody thought of is no reason to decide for ever."""
-    monkeypatch.setattr(activities, "RULINGS", bounds.MOST)
+    monkeypatch.setattr(activities, "MAX_RULINGS_BYTES", bounds.MAX_COUNT)
     async with runs.working(transfers(200, "\U0001f600" * 640)):
         run = await runs.start("it")
         with pytest.raises(WorkflowFailureError) as failed:

@@ -15,7 +15,7 @@ from holdfast.activities.callers import NOT_AS_DECIDED
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.tools import Risk
 from holdfast.guardrails import GuardrailResult, Subject, passed, tripped
-from holdfast.run.disagreements import PAUSES
+from holdfast.run.disagreements import RETRY_DELAYS_SECONDS
 from holdfast.testing import Script, call, say
 from tests.control.controlled import replayed
 from tests.control.guarded import Seen, looking, on_word
@@ -271,7 +271,7 @@ async def test_workers_that_disagree_for_ever_run_nothing(
 
     assert result.answer == "send denied"
     assert "workers of two releases disagree" in failure.reason
-    assert await attempts(run, "send") == [NOT_AS_DECIDED] * (len(PAUSES) + 1)
+    assert await attempts(run, "send") == [NOT_AS_DECIDED] * (len(RETRY_DELAYS_SECONDS) + 1)
     assert lines(log) == []
 
 

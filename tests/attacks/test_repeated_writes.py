@@ -34,7 +34,7 @@ async def test_no_number_of_lost_writes_has_one_repeated(
 ) -> None:
     """What is kept by name is denied; what was pushed out by others needs a person."""
     # NR-06
-    monkeypatch.setattr(turns, "KEPT_UNRESOLVED", 3)
+    monkeypatch.setattr(turns, "KEEP_LAST_UNRESOLVED_CALLS", 3)
     log, works = tmp_path / "log", call("add", a=1, b=2)
     first, *fill = (lost_refund(log, number) for number in range(1, 2 + others))
     script = [calls(first, works), calls(*fill, works), calls(first, works), told]

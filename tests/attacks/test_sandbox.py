@@ -17,7 +17,7 @@ from holdfast.contracts.tools import ToolInvocation
 from holdfast.tools import builtin
 from holdfast.tools.sandbox.bounds import BOUNDS
 from holdfast.tools.sandbox.sandbox import Sandbox
-from holdfast.tools.tool import Tool, imported
+from holdfast.tools.tool import Tool, import_object
 from tests.attacks import hostile
 from tests.attacks.outside import Attack, nobody
 
@@ -110,7 +110,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Tool]:
     (package / "words.py").write_text("WORD = 'hello'\n")
     (package / "tools.py").write_text(SHOP.format(name=name), encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path / "project")  # pyright: ignore[reportUnknownMemberType] -- pytest doesn't say
-    tool = imported(f"{name}.tools", "look")
+    tool = import_object(f"{name}.tools", "look")
     assert isinstance(tool, Tool)
     yield tool
     for module in [module for module in sys.modules if module.startswith(name)]:

@@ -197,7 +197,7 @@ async def test_a_sandbox_worker_without_sandbox_does_not_start(
     monkeypatch.setenv("PATH", str(tmp_path))
 
     with pytest.raises(HoldfastError, match=r"HOLDFAST_SANDBOX is only, .*bubblewrap is missing"):
-        async with worker.working(runs.client, app, task_queue=runs.queue):
+        async with worker.run_worker(runs.client, app, task_queue=runs.queue):
             pass
 
 

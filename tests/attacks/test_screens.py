@@ -57,7 +57,7 @@ async def _serving(
         name="painter", instructions="Paint.", models=["scripted:it"], tools=[look, prepare, post]
     )
     script = [call("look", place=PAINT), call("post", text=PAINT), say(f"{PAINT}\n{SHELL}")]
-    async with worker.working(client, App(agents=[agent], scripts={"it": script})):
+    async with worker.run_worker(client, App(agents=[agent], scripts={"it": script})):
         yield
 
 

@@ -9,12 +9,12 @@ import pytest
 from pydantic import BaseModel, Field, JsonValue, TypeAdapter
 
 from holdfast import Risk, tool
-from holdfast.activities.structured_output import checked
+from holdfast.activities.structured_output import validate
 from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.errors import ToolError
 from holdfast.guardrails.builtin import spec_compliance
 from holdfast.testing import call
-from holdfast.tools.readings import AMBIGUOUS, MOST_READINGS, UNEXPLAINED, readings
+from holdfast.tools.readings import AMBIGUOUS, MAX_READINGS, UNEXPLAINED, readings
 from holdfast.tools.schema import output_schema
 from tests.activities.looking import answer, looked
 from tests.builders import a_reply
@@ -136,7 +136,7 @@ def test_the_readings_of_a_deep_value_are_counted_in_no_time() -> None:
     counted = readings(find.contract.input_schema, arguments, tagged=True)
 
     assert counted.all > 2**90
-    assert counted.once < MOST_READINGS
+    assert counted.once < MAX_READINGS
 
 
 def test_an_ordinary_filter_is_read() -> None:
@@ -188,7 +188,7 @@ def test_an_ambiguous_answer_goes_back() -> None:
     schema = output_schema("it", Filter)
     said = json.dumps({"where": negated({"name": 1}, DEPTH)})
 
-    reply = checked(a_reply(text=said), schema, {digest(schema): TypeAdapter(Filter)})
+    reply = validate(a_reply(text=said), schema, {digest(schema): TypeAdapter(Filter)})
 
     assert reply.objections == (AMBIGUOUS,)
 

@@ -10,7 +10,7 @@ from holdfast.contracts.transcript import AssistantTurn, ToolTurn
 from holdfast.guardrails import Guardrail
 from holdfast.run import gates, steps
 from holdfast.run.steps import ContinueAsNew
-from holdfast.run.transcript import appended, carried
+from holdfast.run.transcript import append_items, build_continue_as_new_input
 from holdfast.testing import call, calls, say
 from tests.builders import NOW, a_call, a_state, a_success
 from tests.control.guarded import Seen, ended, on_word
@@ -68,14 +68,14 @@ def test_a_new_execution_has_whole_what_nobody_has_looked_at() -> None:
     asked = tuple(a_call("lookup", call_id=f"c{n}", place=f"{n}") for n in range(3))
     turn = AssistantTurn(model="m", calls=asked)
     results = ToolTurn(results=tuple(a_success(one, "x" * LARGE) for one in asked))
-    state = appended(a_state("y" * 199_000, guardrails=(spec,)), turn, results)
+    state = append_items(a_state("y" * 199_000, guardrails=(spec,)), turn, results)
     state = state.model_copy(update={"suspended": True, "guarded": len(state.items) - 1})
 
-    step, fresh = steps.next_step(state, NOW, flooded=True), carried(state)
+    step, fresh = steps.next_step(state, NOW, flooded=True), build_continue_as_new_input(state)
 
     assert isinstance(step, ContinueAsNew)
-    assert bounds.size(fresh) <= bounds.STATE
-    assert gates.before_turn(fresh) == gates.before_turn(state)
+    assert bounds.size(fresh) <= bounds.MAX_STATE_BYTES
+    assert gates.select_blocking_checks(fresh) == gates.select_blocking_checks(state)
 
 
 @pytest.mark.parametrize("asking", [False, True])
@@ -85,9 +85,9 @@ def test_a_result_without_its_call_is_not_whole(*, asking: bool) -> None:
     call_ = a_call("lookup", call_id="c1")
     turn = (AssistantTurn(model="m", calls=(call_,)),) if asking else ()
     results = ToolTurn(results=(a_success(call_, "x"),))
-    state = appended(a_state(guardrails=(spec,)), *turn, results)
+    state = append_items(a_state(guardrails=(spec,)), *turn, results)
 
-    (look,) = gates.before_turn(state)
+    (look,) = gates.select_blocking_checks(state)
 
     assert [subject.whole for subject in look.subjects] == [asking]
     assert "lookup" in gates.text_of_call(state, "c1")

@@ -13,7 +13,7 @@ from holdfast import Agent, App, Risk, Tiers, tool
 from holdfast.contracts.guardrails import GuardrailResult, Subject
 from holdfast.guardrails import Guardrail, GuardrailContext, guardrail, judged_by, passed, tripped
 from holdfast.guardrails.builtin import secret_detection
-from holdfast.guardrails.definition import Terms
+from holdfast.guardrails.definition import GuardrailOptions
 from holdfast.testing import Reply, ScriptTurn, call, calls, say
 from tests.attacks.watchers import seen
 from tests.running import Run, Runs
@@ -28,7 +28,7 @@ async def look() -> str:
     return "calm"
 
 
-def held_up(go: Path, **terms: Unpack[Terms]) -> Guardrail:
+def held_up(go: Path, **terms: Unpack[GuardrailOptions]) -> Guardrail:
     """A guardrail that looks at an answer, and takes its time."""
 
     async def discreet(subject: Subject, _: GuardrailContext) -> GuardrailResult:

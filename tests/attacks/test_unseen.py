@@ -74,7 +74,7 @@ async def working(client: Client, log: Path) -> AsyncGenerator[None]:
         guardrails=(review_approval(),),
     )
     scripts["writer"] = [say(f"{'All is well. ' * 3_000}{TAIL}")]
-    async with worker.working(client, App(agents=[*agents, writer], scripts=scripts)):
+    async with worker.run_worker(client, App(agents=[*agents, writer], scripts=scripts)):
         yield
 
 

@@ -12,7 +12,7 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
 from holdfast import worker
-from holdfast.runner import replayer
+from holdfast.runner import build_replayer
 from holdfast.workflows.agent_run import AgentRun
 from tests.chaos.cast import FREE, GUARDED, cast
 from tests.chaos.invariants import complaints
@@ -66,7 +66,7 @@ async def check(stage: Stage, script: Script) -> None:
     event(f"{script.agent} {played.status.status}")  # for --hypothesis-show-statistics
 
     assert complaints(played) == []
-    ours = replayer(AgentRun)
+    ours = build_replayer(AgentRun)
     for history in played.histories:
         await ours.replay_workflow(history)
 

@@ -42,7 +42,7 @@ from holdfast.contracts.project import (
     WorkspaceSnapshot,
 )
 from holdfast.contracts.tools import Risk
-from holdfast.contracts.transcript import Span, View
+from holdfast.contracts.transcript import ItemRange, TranscriptView
 from tests.builders import (
     FIRST,
     LATER,
@@ -122,7 +122,7 @@ CONTROLLED = a_state().model_copy(
         "attempts": (an_attempt(),),
         "approaches": (APPROACH,),
         "checkpoint": Checkpoint(items=1, model_index=0, workspace=DIGEST),
-        "hidden": (Span(begin=1, end=4),),
+        "hidden": (ItemRange(begin=1, end=4),),
         "project": PROJECT,
     }
 )
@@ -192,6 +192,8 @@ EXAMPLES: tuple[Contract, ...] = (
     SnapshotWorkspace(run_id="run-1", first_execution_run_id=FIRST),
     RestoreWorkspace(run_id="run-1", first_execution_run_id=FIRST, digest=DIGEST),
     WorkspaceSnapshot(digest=DIGEST, files=2, bytes=10),
-    Span(begin=1, end=2),
-    View(pruned_before=3, hidden=(Span(begin=1, end=2),), summary="so far", summarised_before=2),
+    ItemRange(begin=1, end=2),
+    TranscriptView(
+        pruned_before=3, hidden=(ItemRange(begin=1, end=2),), summary="so far", summarised_before=2
+    ),
 )

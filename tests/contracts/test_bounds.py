@@ -23,7 +23,7 @@ from holdfast.contracts.run import RunInput
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import turns
 from holdfast.run.limits import budget_extension, budgets
-from holdfast.run.summaries import objections
+from holdfast.run.summaries import describe_validation_error
 from holdfast.workflows.views import ContextQuery, PageQuery
 from tests.builders import IDS, NOW, a_state
 
@@ -95,12 +95,12 @@ def use_budget(budget: Budget) -> None:
     use(budget)
     ledger = Ledger(usage=CallUsage(input_tokens=7, estimated_cost=Decimal("0.1")), steps=1)
     assert NOW + timedelta(seconds=budget.max_wall_time or 0)
-    budgets.would_exceed(budget, ledger)
-    budget_extension.objection(budget, Limits(), None, ledger, 1.5)
-    budgets.within(Limits(), budget)
+    budgets.check_next_call(budget, ledger)
+    budget_extension.find_objection(budget, Limits(), None, ledger, 1.5)
+    budgets.cap_limits(Limits(), budget)
     left = budgets.remaining(budget, ledger, 1.5)
     if isinstance(left, Budget):
-        budgets.shared(left, 7)
+        budgets.split(left, 7)
 
 
 @pytest.mark.parametrize(("model", "valid", "name"), FIELDS)
@@ -113,7 +113,7 @@ def test_no_number_is_too_large_to_be_used(
         try:
             given = model.model_validate({**valid, name: number})
         except ValidationError as error:
-            refused.append(objections(error))
+            refused.append(describe_validation_error(error))
             continue
         use(given)
         if isinstance(given, Budget):
@@ -188,7 +188,7 @@ def test_a_goal_is_measured_in_bytes() -> None:
 @example("\u0001" * 400, 60)
 def test_a_cut_text_fits_and_says_so(text: str, most: int) -> None:
     """Nothing is left out silently, and what is left has so many bytes at most."""
-    told = bounds.cut(text, most)
+    told = bounds.cut_with_note(text, most)
 
     assert bounds.size(told) <= most
     assert told == text or told.endswith("characters left out)")
@@ -197,7 +197,7 @@ def test_a_cut_text_fits_and_says_so(text: str, most: int) -> None:
 @given(st.lists(st.text(max_size=30)), st.integers(0, 200))
 def test_the_latest_that_fit_are_kept(entries: list[str], most: int) -> None:
     """They are the end of all, and one more would be too many."""
-    kept = bounds.latest(entries, most)
+    kept = bounds.select_latest(entries, most)
 
     assert list(kept) == entries[len(entries) - len(kept) :]
     assert sum(map(bounds.size, kept)) <= most
@@ -240,7 +240,8 @@ def test_a_run_begins_with_whatever_is_accepted() -> None:
         {
             "agent": "a" * 100,
             "input": "\u20ac" * 99_000,
-            "tenant": "\U0001f600" * ((bounds.SEARCHED - len('""')) // len("\\ud83d\\ude00")),
+            "tenant": "\U0001f600"
+            * ((bounds.MAX_SEARCH_ATTRIBUTE_BYTES - len('""')) // len("\\ud83d\\ude00")),
             "actor": "\u0001" * 200,
             "session_id": "\u0001" * 200,
             "metadata": {"a": "x" * 49_000},
@@ -248,6 +249,6 @@ def test_a_run_begins_with_whatever_is_accepted() -> None:
         }
     )
 
-    state = turns.opened(given, a_state().agent, NOW, **IDS)
+    state = turns.start_run(given, a_state().agent, NOW, **IDS)
 
-    assert bounds.size(state) < bounds.STATE
+    assert bounds.size(state) < bounds.MAX_STATE_BYTES

@@ -79,7 +79,7 @@ def test_a_change_keeps_what_it_doesnt_name() -> None:
     """A budget given for a run replaces only the limits that it names."""
     own = Budget(max_steps=20, max_tokens=1000, loop_repeat_threshold=3)
 
-    changed = own.changed_by(Budget.model_validate({"max_steps": 5}))
+    changed = own.with_changes(Budget.model_validate({"max_steps": 5}))
 
     assert (changed.max_steps, changed.max_tokens, changed.loop_repeat_threshold) == (5, 1000, 3)
 
@@ -88,7 +88,7 @@ def test_a_change_to_null_lifts_a_limit() -> None:
     """Null is a value of the limits that may be absent."""
     own = Budget(max_tokens=1000)
 
-    assert own.changed_by(Budget.model_validate({"max_tokens": None})).max_tokens is None
+    assert own.with_changes(Budget.model_validate({"max_tokens": None})).max_tokens is None
 
 
 def test_cost_is_exact_inside() -> None:

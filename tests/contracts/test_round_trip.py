@@ -222,7 +222,7 @@ EXAMPLES: list[Contract] = [
         settings=ModelSettings(parallel_calls=False),
         output_schema={"type": "object"},
     ),
-    turns.model_call(a_state(), "scripted:it"),
+    turns.build_model_call(a_state(), "scripted:it"),
     FinalAnswer(content="done"),
     a_reply(a_call(), usage=PRICED, provider_state={"thread_id": "t"}),
     a_reply(
@@ -270,7 +270,7 @@ def kinds() -> set[str]:
         for _, thing in inspect.getmembers(module, inspect.isclass)
         if issubclass(thing, Contract) and not thing.__name__.startswith("_")
     }
-    return {kind.__name__ for kind in found} - {"Contract", "Inbound", "Written"}
+    return {kind.__name__ for kind in found} - {"Contract", "Inbound", "AuthoredContract"}
 
 
 def test_every_contract_has_an_example() -> None:

@@ -123,8 +123,8 @@ def test_an_agent_knows_its_tools_only() -> None:
     """A run finds the contracts of its own tools by name, and no others."""
     agent: AgentSnapshot = an_agent(tools=(LOOK,))
 
-    assert agent.tool("look") == LOOK
-    assert agent.tool("call_model") is None
+    assert agent.find_tool("look") == LOOK
+    assert agent.find_tool("call_model") is None
 
 
 def test_the_idempotency_key_names_run_and_call() -> None:

@@ -43,7 +43,7 @@ def said(text: str, *, continues: bool = False) -> Part:
 def test_the_empty_transcript_has_no_digest() -> None:
     """Before the first item the digest is the empty string, and no items change nothing."""
     assert TranscriptDigest() == TranscriptDigest(length=0, digest="")
-    assert TranscriptDigest(length=2, digest="d").after(()) == TranscriptDigest(
+    assert TranscriptDigest(length=2, digest="d").extend(()) == TranscriptDigest(
         length=2, digest="d"
     )
 
@@ -55,7 +55,7 @@ def test_an_item_hashes_the_digest_before_it_and_its_own_json() -> None:
         first.encode() + b'{"kind":"user","origin":"steer","text":"on"}'
     ).hexdigest()
 
-    mark = TranscriptDigest().after((UserTurn(text="go"), UserTurn(text="on", origin="steer")))
+    mark = TranscriptDigest().extend((UserTurn(text="go"), UserTurn(text="on", origin="steer")))
 
     assert mark == TranscriptDigest(length=2, digest=second)
 
@@ -65,7 +65,7 @@ def test_a_mark_doesnt_care_where_the_transcript_was_split(
     first: tuple[TranscriptItem, ...], second: tuple[TranscriptItem, ...]
 ) -> None:
     """Items at once and items one after the other lead to the same place."""
-    assert TranscriptDigest().after(first).after(second) == TranscriptDigest().after(
+    assert TranscriptDigest().extend(first).extend(second) == TranscriptDigest().extend(
         first + second
     )
 
@@ -75,7 +75,7 @@ def test_only_the_same_transcript_has_the_same_mark(
     one: tuple[TranscriptItem, ...], other: tuple[TranscriptItem, ...]
 ) -> None:
     """Two transcripts have one mark exactly when they are equal."""
-    assert (TranscriptDigest().after(one) == TranscriptDigest().after(other)) == (one == other)
+    assert (TranscriptDigest().extend(one) == TranscriptDigest().extend(other)) == (one == other)
 
 
 @pytest.mark.parametrize(
@@ -97,16 +97,16 @@ def test_only_the_same_transcript_has_the_same_mark(
 def test_any_change_changes_the_digest(changed: tuple[TranscriptItem, ...]) -> None:
     """Nothing can be left out, put in, moved or rewritten without another digest."""
     assert (
-        TranscriptDigest().after(changed).digest
-        != TranscriptDigest().after((GOAL, ASKED, TOLD)).digest
+        TranscriptDigest().extend(changed).digest
+        != TranscriptDigest().extend((GOAL, ASKED, TOLD)).digest
     )
 
 
 def test_the_digest_goes_on_from_an_origin() -> None:
     """A transcript that continues another has another digest than one that begins with nothing."""
     assert (
-        TranscriptDigest(digest="o" * 64).after((GOAL,)).digest
-        != TranscriptDigest().after((GOAL,)).digest
+        TranscriptDigest(digest="o" * 64).extend((GOAL,)).digest
+        != TranscriptDigest().extend((GOAL,)).digest
     )
 
 

@@ -7,7 +7,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.contracts.visible import visible, visible_json, visible_lines
+from holdfast.contracts.visible import (
+    escape_invisible,
+    escape_invisible_json,
+    escape_invisible_lines,
+)
 
 HOSTILE = {
     "escape": "\x1b[2J\x1b[1;1H",
@@ -70,17 +74,17 @@ def moves(text: str) -> set[str]:
 @example("\u0915\u200d")
 def test_nothing_moves_whatever_comes(text: str) -> None:
     """No control or format character comes out, and what is visible already stays as it is."""
-    shown = visible(text)
+    shown = escape_invisible(text)
 
     assert moves(shown) == set()
-    assert visible(shown) == shown
-    assert all(moves(line) == set() for line in visible_lines(text))
+    assert escape_invisible(shown) == shown
+    assert all(moves(line) == set() for line in escape_invisible_lines(text))
 
 
 @given(st.recursive(ANY, lambda inner: st.lists(inner) | st.dictionaries(ANY, inner)))
 def test_json_means_the_same(value: object) -> None:
     """JSON has escapes for what doesn't show, and reads back as what it was."""
-    written = visible_json(json.dumps(value, ensure_ascii=False, indent=2))
+    written = escape_invisible_json(json.dumps(value, ensure_ascii=False, indent=2))
 
     assert json.loads(written) == value
     assert moves(written.replace("\n", "")) == set()
@@ -89,7 +93,7 @@ def test_json_means_the_same(value: object) -> None:
 @pytest.mark.parametrize("text", [*HOSTILE.values(), *LOOKING_THE_SAME.values()])
 def test_what_nobody_sees_is_escaped(text: str) -> None:
     """An escape stands for each character that paints, turns, hides or ends a line."""
-    shown = visible(text)
+    shown = escape_invisible(text)
 
     assert shown != text
     assert shown.isprintable()
@@ -99,5 +103,5 @@ def test_what_nobody_sees_is_escaped(text: str) -> None:
 @pytest.mark.parametrize("text", LEGITIMATE)
 def test_letters_of_all_people_stay(text: str) -> None:
     """Umlauts, scripts of any direction and emoji are as they were written."""
-    assert visible(text) == text
-    assert visible_json(text) == text
+    assert escape_invisible(text) == text
+    assert escape_invisible_json(text) == text

@@ -12,7 +12,7 @@ from holdfast.contracts.errors import FailureKind, ModelError, ModelRejected, Mo
 from holdfast.contracts.run import RunResult, Stop
 from holdfast.contracts.usage import CallUsage
 from holdfast.histories import fetch
-from holdfast.runner import replayer
+from holdfast.runner import build_replayer
 from holdfast.testing import Reply, Script, fail, using
 from holdfast.workflows.agent_run import AgentRun
 from tests.histories import activities
@@ -122,5 +122,5 @@ async def replayed(runs: Runs, run: Run) -> tuple[WorkflowHistory, ...]:
     """Return the histories of all executions of a run; each must replay."""
     histories = await fetch(runs.client, run.handle.id)
     for history in histories:
-        await replayer(AgentRun).replay_workflow(history)
+        await build_replayer(AgentRun).replay_workflow(history)
     return histories

@@ -23,8 +23,8 @@ from holdfast.guardrails import (
     passed,
     tripped,
 )
-from holdfast.guardrails.definition import Terms
-from holdfast.runner import replayer
+from holdfast.guardrails.definition import GuardrailOptions
+from holdfast.runner import build_replayer
 from holdfast.testing import Script
 from holdfast.workflows.agent_run import AgentRun
 from tests.histories import activities, names
@@ -66,7 +66,7 @@ class Seen:
 
 
 def on_word(
-    name: str, word: str, layer: Layer, seen: Seen | None = None, **terms: Unpack[Terms]
+    name: str, word: str, layer: Layer, seen: Seen | None = None, **terms: Unpack[GuardrailOptions]
 ) -> Guardrail:
     """Trip on a word."""
 
@@ -82,7 +82,7 @@ def looking(
     layer: Layer,
     find: Callable[[Subject], GuardrailResult],
     seen: Seen | None = None,
-    **terms: Unpack[Terms],
+    **terms: Unpack[GuardrailOptions],
 ) -> Guardrail:
     """Have a function find what it finds."""
 
@@ -100,7 +100,7 @@ def waiting(
     go: asyncio.Event,
     result: GuardrailResult,
     layer: Layer = "input",
-    **terms: Unpack[Terms],
+    **terms: Unpack[GuardrailOptions],
 ) -> Guardrail:
     """Find something when the test lets it."""
 
@@ -170,7 +170,7 @@ async def decided(run: Run, request: Request, decision: str, reason: str = "so")
 async def replayed(run: Run) -> WorkflowHistory:
     """Return the history of a run, which replays."""
     history = await run.handle.fetch_history()
-    await replayer(AgentRun).replay_workflow(history)
+    await build_replayer(AgentRun).replay_workflow(history)
     return history
 
 

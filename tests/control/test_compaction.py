@@ -7,7 +7,7 @@ import pytest
 
 from holdfast import Agent, App, Budget, Triggers
 from holdfast.contracts.base import JsonObject
-from holdfast.run.context import SUMMARISE
+from holdfast.run.context import SUMMARY_PROMPT
 from tests.adapters.provider_server import ProviderServer
 from tests.control.controlled import (
     asked,
@@ -125,7 +125,7 @@ async def test_then_a_summary_stands_for_earlier_turns(
         assert GOAL in said(provider, place)
         assert "The lamp and the switch are fine." in said(provider, place)
         assert "First I look at the lamp." not in said(provider, place)
-        assert SUMMARISE not in said(provider, place)
+        assert SUMMARY_PROMPT not in said(provider, place)
     assert results(provider, 5) == 1
     assert (len(histories) > 2) == (events == 1)
 
@@ -264,8 +264,8 @@ async def test_one_failed_summary_is_no_end(runs: Runs, provider: ProviderServer
         await replayed(runs, run)
 
     assert result.answer == "done"
-    assert said(provider, 5).count(SUMMARISE[:40]) == 1
-    assert SUMMARISE[:40] not in said(provider, 6)
+    assert said(provider, 5).count(SUMMARY_PROMPT[:40]) == 1
+    assert SUMMARY_PROMPT[:40] not in said(provider, 6)
 
 
 async def test_a_model_with_a_larger_window_answers_instead(
@@ -284,8 +284,8 @@ async def test_a_model_with_a_larger_window_answers_instead(
 
     assert (result.answer, result.model) == ("It is the wire.", LARGE)
     assert asked_models(history)[-2:] == [f"turn 3 · {SMALL} · summary", f"turn 3 · {LARGE}"]
-    assert SUMMARISE[:40] in said(provider, 2)
-    assert SUMMARISE[:40] not in said(provider, 3)
+    assert SUMMARY_PROMPT[:40] in said(provider, 2)
+    assert SUMMARY_PROMPT[:40] not in said(provider, 3)
 
 
 async def test_what_a_summary_took_is_not_reserved_again(

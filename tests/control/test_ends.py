@@ -155,7 +155,7 @@ def test_a_call_that_may_not_run(left_to: str, ruling: type) -> None:
     """The model is told why, whoever is there, and the loop goes on."""  # T-07 HG-14
     state = asked_for(CALL, state=a_run(left_to))
 
-    state = turns.settled(ruled_upon(state, (ruling(CALL),)), NOW)
+    state = turns.close_turn_if_complete(ruled_upon(state, (ruling(CALL),)), NOW)
 
     assert came_to(state) == "goes on"
     assert state.calls == ()
@@ -226,9 +226,9 @@ def test_a_chain_without_a_model_left(left_to: str) -> None:
 def test_a_context_that_cant_be_made_smaller(left_to: str) -> None:
     """Two summaries that say nothing lead nowhere."""
     nothing = a_reply(text="")
-    state = compaction.summarised(compaction.asked(a_run(left_to)), nothing, NOW)
+    state = compaction.after_summary(compaction.request_summary(a_run(left_to)), nothing, NOW)
 
-    state = compaction.summarised(compaction.asked(state), nothing, NOW)
+    state = compaction.after_summary(compaction.request_summary(state), nothing, NOW)
 
     assert came_to(state) == left(left_to, "stopped: the context can't be made smaller")
 
@@ -237,7 +237,7 @@ def test_a_context_that_cant_be_made_smaller(left_to: str) -> None:
 def test_more_approaches_than_may_be(*, escalates: bool) -> None:
     """A person who lets the run go on grants one approach more; without one the run has failed."""
     state = a_run("another approach", escalates=escalates, backtracking={"max_backtracks": 0})
-    state = backtracking.gone_back(escalations.dead_end(state, "no way"), Compensation(), NOW)
+    state = backtracking.roll_back(escalations.end_approach(state, "no way"), Compensation(), NOW)
 
     if not escalates:
         assert came_to(state) == "failed: Max backtracks exceeded"
@@ -246,7 +246,9 @@ def test_more_approaches_than_may_be(*, escalates: bool) -> None:
     state, _ = verdicts.after_verdict(state, a_resolution("resume"), yes(), NOW)
     assert came_to(state) == "goes on"
     state = state.model_copy(update={"approach": "then that"})
-    state = backtracking.gone_back(escalations.dead_end(state, "nor here"), Compensation(), NOW)
+    state = backtracking.roll_back(
+        escalations.end_approach(state, "nor here"), Compensation(), NOW
+    )
     assert came_to(state) == "a person says how"
 
 
@@ -283,7 +285,7 @@ def test_an_answer_that_nobody_is_sure_of(left_to: str) -> None:
     if not isinstance(step, Pause):
         assert left_to != "a person"
         return
-    state = escalations.paused(state, step.trigger, NOW)
+    state = escalations.pause(state, step.trigger, NOW)
     (request,) = state.requests
     assert (request.reason, came_to(state)) == ("Low confidence score", "a person says how")
     assert request.model_dump()["confidence"] == 0.4
@@ -323,13 +325,13 @@ def test_a_rejected_review_says_who_ended_the_run(
     # ES-08
     state = a_run("nobody", guardrails=(a_guardrail("input", "ask"),))
     matter = ReviewSubject(subject, (subject,), "look", "pay them")
-    state = approvals.asked(state, matter, Requirement(), NOW)
+    state = approvals.open_review(state, matter, Requirement(), NOW)
 
     if rejected:
         message = an_approval(decision="reject", reason="never pay them")
         state, _ = verdicts.after_verdict(state, message, yes(), SOON)
     else:
-        state = verdicts.expired(state, LATER + timedelta(days=9))
+        state = verdicts.expire_requests(state, LATER + timedelta(days=9))
 
     assert came_to(state) == f"{status}: look"
     assert state.stop is not None

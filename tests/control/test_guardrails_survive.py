@@ -9,7 +9,7 @@ from holdfast import App
 from holdfast.contracts.run import RunResult
 from holdfast.guardrails import passed, review_approval
 from holdfast.histories import fetch
-from holdfast.runner import replayer
+from holdfast.runner import build_replayer
 from holdfast.testing import Reply, ScriptTurn, call, say
 from holdfast.workflows.agent_run import AgentRun
 from tests.control.guarded import (
@@ -78,7 +78,7 @@ async def executions(runs: Runs, run: Run) -> list[list[str]]:
     """What each execution of a run asked for; every one of them replays."""
     histories = await fetch(runs.client, run.handle.id)
     for history in histories:
-        await replayer(AgentRun).replay_workflow(history)
+        await build_replayer(AgentRun).replay_workflow(history)
     return [order(history) for history in histories]
 
 

@@ -114,7 +114,7 @@ async def test_personal_data(runs: Runs) -> None:
     assert flagged.why.startswith("it holds personal data: ")
     assert "bob@" not in flagged.why
     assert clean.result.status == "completed"
-    assert "bob@example.com" not in histories.write([clean.history])
+    assert "bob@example.com" not in histories.render_export([clean.history])
     raw = b"".join(event.SerializeToString() for event in clean.history.events)
     assert b"078-05-1120" not in raw
     assert b"bob@example.com" not in raw

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 import pytest
 
 from holdfast import Agent, App, Triggers, Webhook
-from holdfast.activities.webhooks import signed
+from holdfast.activities.webhooks import sign
 from holdfast.testing import Script, call, say
 from tests.activities.test_notifications import KEY, SECRET, Listener, listening
 from tests.control.controlled import asked, asked_to_resolve, recorded, replayed, resolve
@@ -85,7 +85,7 @@ async def test_each_request_is_told_once_and_signed(runs: Runs, listener: Listen
     for got in listener.got:
         assert b"s3cr3t" not in got.body
         message, at = got.headers["webhook-id"], int(got.headers["webhook-timestamp"])
-        assert signed(message, at, got.body, KEY).items() <= got.headers.items()
+        assert sign(message, at, got.body, KEY).items() <= got.headers.items()
 
 
 async def test_a_receiver_that_fails_is_told_again(runs: Runs, listener: Listener) -> None:

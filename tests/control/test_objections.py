@@ -36,14 +36,14 @@ def test_an_approval_counts_for_the_objections_that_stood_in_the_review(
     state = asked_for(CALL, state=a_run("nobody", guardrails=guardrails))
     state = ruled_upon(state, (allowed(CALL),))
     state = tripwires.after_calls(state, state.calls, before, NOW)
-    state = gates.reopened(said(state, "approve"))
+    state = gates.invalidate_call_checks(said(state, "approve"))
 
     state = tripwires.after_calls(state, state.calls, after, NOW)
 
     assert [one.reason for one in state.requests] == ([asked_about] if asked_about else [])
     if asked_about:
         state, _ = verdicts.after_verdict(state, an_approval("req-2"), yes(), NOW)
-        state = tripwires.after_calls(gates.reopened(state), state.calls, after, NOW)
+        state = tripwires.after_calls(gates.invalidate_call_checks(state), state.calls, after, NOW)
         assert (came_to(state), state.calls[0].result) == ("goes on", None)
 
 
@@ -54,7 +54,7 @@ def test_each_call_has_its_own_objections() -> None:
     state = asked_for(*both, state=a_run("nobody", guardrails=guardrails))
     state = ruled_upon(state, tuple(map(allowed, both)))
     state = tripwires.after_calls(state, state.calls, (IT,), NOW)
-    state = gates.reopened(said(state, "approve"))
+    state = gates.invalidate_call_checks(said(state, "approve"))
 
     other = a_tripwire("c2", subject="t" * 64)
     state = tripwires.after_calls(state, state.calls, (IT, other), NOW)
@@ -69,7 +69,7 @@ def test_who_approves_one_of_two_reviews_has_not_approved_the_other(layer: str) 
         a_guardrail(layer, "ask", name=name, tools=("write",) * (layer != "input")) for name in TWO
     )
     state = a_run("nobody", guardrails=guardrails)
-    goal = gates.named(Subject(kind="goal", text=state.items[0].model_dump()["text"]))
+    goal = gates.digest_subject(Subject(kind="goal", text=state.items[0].model_dump()["text"]))
     state = tripwires.after_turn(
         state, tuple(a_tripwire(guardrail=name, subject=goal) for name in TWO), NOW
     )
@@ -85,7 +85,7 @@ def test_what_a_review_of_an_answer_stood_for_is_that_review() -> None:
     """Approved despite a tripwire, an answer still lacks the review that it must have."""
     reviewed = a_guardrail("post_action", "retry", name="that", review={})
     state = answering(a_run("nobody", guardrails=(a_guardrail("output", "ask"), reviewed)))
-    answer = gates.named(gates.answer(state))
+    answer = gates.digest_subject(gates.build_candidate_subject(state))
     state = tripwires.after_answer(state, "output", (a_tripwire(subject=answer),), NOW)
 
     state = said(state, "approve")

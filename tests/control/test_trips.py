@@ -45,10 +45,10 @@ def about_to_answer(left_to: str, layer: str, on_trip: str) -> RunState:
 def said(state: RunState, decision: str) -> RunState:
     """What becomes of a run when people approve, reject, or let the time pass."""
     if decision == "silence":
-        return turns.settled(verdicts.expired(state, AFTER_ALL), AFTER_ALL)
+        return turns.close_turn_if_complete(verdicts.expire_requests(state, AFTER_ALL), AFTER_ALL)
     message = an_approval(decision=decision)
     state, _ = verdicts.after_verdict(state, message, yes(), NOW)
-    return turns.settled(state, NOW)
+    return turns.close_turn_if_complete(state, NOW)
 
 
 @each
@@ -67,7 +67,7 @@ def test_a_bad_input_that_people_decide(left_to: str, decision: str, expected: s
     """Approved it goes on; rejected or forgotten it is blocked for the guardrail's reason."""
     # GR-03 T-07
     state = a_run(left_to, guardrails=(a_guardrail("input", "ask"),))
-    (look,) = gates.before_turn(state)
+    (look,) = gates.select_blocking_checks(state)
     goal = digest(look.subjects[0].model_dump(mode="json"))
 
     state = tripwires.after_turn(state, (a_tripwire(subject=goal),), NOW)
@@ -180,7 +180,7 @@ def test_an_answer_that_reviewers_reject(left_to: str, decision: str) -> None:
     state = answering(a_run(left_to, guardrails=(reviewed,)))
     step = steps.next_step(state, NOW)
     assert isinstance(step, AskForReview)
-    state = approvals.asked(state, step.matter, step.requirement, NOW)
+    state = approvals.open_review(state, step.matter, step.requirement, NOW)
     assert (came_to(state), state.answer) == ("people approve", None)
 
     state = said(state, decision)

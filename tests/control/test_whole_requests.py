@@ -129,7 +129,7 @@ async def test_a_long_word_of_a_reviewer_is_taken(runs: Runs) -> None:
     assert (result.status, result.answer) == ("blocked", None)
 
 
-TOO_LARGE = "x" * (bounds.REQUEST + 1)
+TOO_LARGE = "x" * (bounds.MAX_REQUEST_BYTES + 1)
 
 
 @pytest.mark.parametrize("layer", ["output", "post_action"])
@@ -157,7 +157,7 @@ def test_a_review_that_cant_be_shown_is_none() -> None:
     step = steps.next_step(state, NOW)
     assert isinstance(step, AskForReview)
 
-    state = approvals.asked(state, step.matter, step.requirement, NOW)
+    state = approvals.open_review(state, step.matter, step.requirement, NOW)
 
     assert came_to(state) == "taken back"
     assert came_to(tripwires.after_compensation(state, Compensation())) == "goes on"
@@ -169,7 +169,7 @@ def test_a_domain_that_cant_be_shown_is_left_alone() -> None:
     domain = "domain:payments"
     matter = ReviewSubject(domain, (domain,), "Sensitive domain requires human review", TOO_LARGE)
 
-    state = approvals.asked(state, matter, state.agent.review, NOW)
+    state = approvals.open_review(state, matter, state.agent.review, NOW)
 
     assert came_to(state) == "stopped: Sensitive domain requires human review"
     assert state.stop is not None
@@ -181,7 +181,7 @@ def test_inputs_that_cant_be_shown_are_blocked_once() -> None:
     state = a_run("a person", guardrails=(a_guardrail("input", "ask", watches=("words",)),))
     words = (UserTurn(text=TOO_LARGE, origin="steer"), UserTurn(text="small", origin="steer"))
     state = state.model_copy(update={"items": (*state.items, *words)})
-    ((_, subjects),) = gates.before_turn(state)
+    ((_, subjects),) = gates.select_blocking_checks(state)
     tripped = [a_tripwire(subject=digest(one.model_dump(mode="json"))) for one in subjects]
 
     state = tripwires.after_turn(state, tuple(tripped), NOW)
@@ -209,7 +209,7 @@ def test_a_doubt_that_cant_be_shown_ends_the_run() -> None:
         update={"candidate": Candidate(text=TOO_LARGE), "signals": Signals(coverage=0)}
     )
 
-    state = escalations.paused(state, doubt, NOW)
+    state = escalations.pause(state, doubt, NOW)
 
     assert (came_to(state), state.answer) == ("stopped: Low confidence score", None)
     assert state.stop is not None

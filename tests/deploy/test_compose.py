@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from holdfast.contracts.bounds import BLOB_LIMIT
+from holdfast.contracts.bounds import MAX_BLOB_BYTES
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = ROOT / "deploy" / "compose.yaml"
@@ -46,7 +46,7 @@ def test_the_server_takes_no_more_than_we_send() -> None:
     configs = yaml.safe_load(COMPOSE.read_text(encoding="utf-8"))["configs"]
     dynamic = yaml.safe_load(configs["temporal-dynamic"]["content"])
 
-    assert dynamic == {"limit.blobSize.error": [{"value": BLOB_LIMIT}]}
+    assert dynamic == {"limit.blobSize.error": [{"value": MAX_BLOB_BYTES}]}
 
 
 def test_services_wait_for_services_that_exist(services: dict[str, dict[str, Any]]) -> None:

@@ -14,7 +14,7 @@ from temporalio.workflow import NondeterminismError
 from examples.reconcile.app import app as reconcile
 from holdfast import worker
 from holdfast.contracts.base import digest
-from holdfast.runner import replayer
+from holdfast.runner import build_replayer
 from holdfast.testing import call, calls, say
 from holdfast.trace.reader import read_trace
 from holdfast.trace.transcript import lines
@@ -47,7 +47,7 @@ async def test_a_plain_client_needs_nothing_of_ours(
     """A script that knows only Temporal and JSON starts, reads, approves and takes the result."""
     monkeypatch.chdir(tmp_path)
     address = client.service_client.config.target_host
-    async with worker.working(client, reconcile):
+    async with worker.run_worker(client, reconcile):
         said = await output(
             sys.executable, "examples/plain_client/approve.py", TEMPORAL_ADDRESS=address
         )
@@ -94,9 +94,9 @@ async def test_an_exported_history_replays(runs: Runs) -> None:
         exported = (await run.handle.fetch_history()).to_json()
     history = WorkflowHistory.from_json(run.handle.id, exported)
 
-    await replayer(AgentRun).replay_workflow(history)
+    await build_replayer(AgentRun).replay_workflow(history)
     with pytest.raises(NondeterminismError):
-        await replayer(ChangedRun).replay_workflow(history)
+        await build_replayer(ChangedRun).replay_workflow(history)
 
 
 async def test_workflow_code_passes_the_sandbox(runs: Runs) -> None:
@@ -112,7 +112,7 @@ async def test_workflow_code_passes_the_sandbox(runs: Runs) -> None:
         restrictions=SandboxRestrictions.default.with_passthrough_modules(*passed)
     )
 
-    await replayer(AgentRun, runner=sandboxed).replay_workflow(history)
+    await build_replayer(AgentRun, runner=sandboxed).replay_workflow(history)
 
 
 async def test_the_export_alone_tells_an_auditor_everything(runs: Runs) -> None:

@@ -9,7 +9,7 @@ from temporalio.api.enums.v1 import EventType
 from holdfast.contracts.state import RunState
 from holdfast.run import steps
 from holdfast.run.steps import Step
-from holdfast.runner import replayer
+from holdfast.runner import build_replayer
 from holdfast.testing import say
 from holdfast.workflows.agent_run import AgentRun
 from tests.running import Runs
@@ -44,7 +44,7 @@ async def test_a_query_that_builds_the_run_anew_takes_its_time(
     request.getfixturevalue("slow")
     async with runs.working(scripted([])):
         status = await run.status()
-    await replayer(AgentRun).replay_workflow(await run.handle.fetch_history())
+    await build_replayer(AgentRun).replay_workflow(await run.handle.fetch_history())
 
     assert (status.status, status.answer) == ("completed", "done")
 

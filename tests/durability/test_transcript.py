@@ -200,7 +200,7 @@ def turns(count: int) -> tuple[TranscriptItem, ...]:
 
 def model_call(items: tuple[TranscriptItem, ...], base: int) -> ModelCall:
     """A call whose transcript is *items*, of which the first *base* were seen before."""
-    seen = TranscriptDigest().after(items[:base])
+    seen = TranscriptDigest().extend(items[:base])
     return ModelCall(
         run_id="run-1",
         turn=1,
@@ -209,7 +209,7 @@ def model_call(items: tuple[TranscriptItem, ...], base: int) -> ModelCall:
         origin="",
         base=seen,
         items=items[base:],
-        head=seen.after(items[base:]),
+        head=seen.extend(items[base:]),
         max_context_bytes=1000,
     )
 

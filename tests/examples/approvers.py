@@ -25,7 +25,7 @@ class Approver:
         decision: Literal["approve", "reject"] = "approve",
     ) -> JsonObject:
         """The signal with which they decide about a request."""
-        token = signing.signed(self.key, None, run_id, request, decision, datetime.now(UTC))
+        token = signing.sign_decision(self.key, None, run_id, request, decision, datetime.now(UTC))
         return {
             "request_id": request.request_id,
             "decision": decision,

@@ -14,7 +14,7 @@ from examples.coder.story import SCRIPTED, Chapter, chapters, logged_key
 from holdfast import settings
 from holdfast.contracts.run import RunResult
 from holdfast.guardrails import secret_detection
-from holdfast.policies.cases import load_cases, tried
+from holdfast.policies.cases import load_cases, run_case
 from holdfast.run.answers import WITHHELD
 from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.trace.reader import read_trace
@@ -95,7 +95,7 @@ async def test_a_failing_test_is_mended(runs: Runs, workspaces: Path) -> None:
     )
     kept, restored = (
         work.came_to
-        for work in run.trace.works
+        for work in run.trace.background_tasks
         if work.name in {"snapshot_workspace", "restore_workspace"}
     )
     assert kept == restored
@@ -174,7 +174,7 @@ def test_the_policy_comes_to_what_its_cases_say(rule: str | None) -> None:
     policy = replace(app.policy, rules=rules)
 
     outcomes = [
-        tried(app, policy, place, case) for place, case in load_cases(EXAMPLE / "cases.yaml")
+        run_case(app, policy, place, case) for place, case in load_cases(EXAMPLE / "cases.yaml")
     ]
 
     assert len(outcomes) == 11

@@ -48,7 +48,7 @@ async def written(commentary: str) -> str:
     arguments = {"left": "orders.csv", "right": "payments.csv", "key": "order_id"}
     columns = {"amount_column": "amount", "currency_column": "currency", "tolerance": "0.01"}
     report = write_report(
-        **write_report.bound(
+        **write_report.bind(
             {"title": "T", "commentary": commentary, **arguments, **columns}, context()
         )
     )

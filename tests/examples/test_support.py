@@ -83,7 +83,7 @@ async def test_a_refund_is_drafted_approved_and_paid_once(
         "allow",
     ]
     assert call.draft_id == request.preview_ref
-    assert [step.tool for step in call.companions] == ["prepare_refund"]
+    assert [step.tool for step in call.auxiliary_calls] == ["prepare_refund"]
 
 
 async def test_only_a_signature_for_this_refund_releases_it(
@@ -167,7 +167,7 @@ async def test_what_the_policy_forbids_is_denied(runs: Runs, goal: str, rule: st
     assert isinstance(ruled.ruling, Decided)
     assert (ruled.verdict, ruled.rule) == ("deny", rule)
     assert isinstance(call.result, ToolFailure)
-    assert call.companions == ()
+    assert call.auxiliary_calls == ()
     assert ruled.reason in (result.answer or "")
     assert paid() == []
 
@@ -197,7 +197,7 @@ async def test_the_customer_is_told_what_a_lead_has_read(
         call = await call_of(run, "send_answer")
 
     assert (stranger.code, before) == ("wrong_group", ())
-    assert [step.tool for step in call.companions] == ["draft_answer"]
+    assert [step.tool for step in call.auxiliary_calls] == ["draft_answer"]
     (sent,) = answers.sent(kept())
     assert sent.model_dump() == request.preview
     assert sent.to == "bela@example.com"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from examples.support.app import app
-from holdfast.policies.cases import load_cases, tried
+from holdfast.policies.cases import load_cases, run_case
 
 ROOT = Path(__file__).parents[2]
 CASES = ROOT / "examples" / "support" / "cases.yaml"
@@ -42,6 +42,6 @@ def test_no_rule_is_without_a_case(rule: str) -> None:
     rules = tuple(one for one in app.policy.rules if one.id != rule)
     policy = replace(app.policy, rules=rules)
 
-    outcomes = [tried(app, policy, place, case) for place, case in load_cases(CASES)]
+    outcomes = [run_case(app, policy, place, case) for place, case in load_cases(CASES)]
 
     assert [outcome.name for outcome in outcomes if outcome.objection] != []

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from pydantic import JsonValue
 
-from holdfast.guardrails.detectors.resource_claims import entries, held_since, resource
+from holdfast.guardrails.detectors.resource_claims import build_entries, held_since, name_resource
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -20,7 +20,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 )
 def test_plain_values_stay_readable(value: JsonValue, name: str) -> None:
     """What may stand in a query stands there as it is."""
-    assert resource("id", {"id": value}) == name
+    assert name_resource("id", {"id": value}) == name
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_plain_values_stay_readable(value: JsonValue, name: str) -> None:
 )
 def test_other_values_go_by_their_digest(value: JsonValue) -> None:
     """A model's words never become a part of a query."""
-    name = resource("id", {"id": value})
+    name = name_resource("id", {"id": value})
 
     assert name is not None
     assert name.startswith("id:sha256-")
@@ -45,13 +45,16 @@ def test_other_values_go_by_their_digest(value: JsonValue) -> None:
 @pytest.mark.parametrize("arguments", [{}, {"id": None}, None, [1]])
 def test_a_call_without_the_argument_takes_nothing(arguments: JsonValue) -> None:
     """There is no resource to name."""
-    assert resource("id", arguments) is None
+    assert name_resource("id", arguments) is None
 
 
 def test_it_is_said_since_when() -> None:
     """The time is in UTC, so that such texts sort by it; the first counts."""
     berlin = NOON.astimezone(timezone(timedelta(hours=1)))
-    said = (*entries(["id:1", "id:2"], berlin), *entries(["id:1"], NOON + timedelta(seconds=1)))
+    said = (
+        *build_entries(["id:1", "id:2"], berlin),
+        *build_entries(["id:1"], NOON + timedelta(seconds=1)),
+    )
 
     assert said[:2] == ("id:1", "id:1 since 2026-03-01T12:00:00.000000Z")
     assert held_since(said, "id:1", NOON - timedelta(days=1)) == "2026-03-01T12:00:00.000000Z"
@@ -59,6 +62,6 @@ def test_it_is_said_since_when() -> None:
 
 def test_who_doesnt_say_has_held_it_from_the_start() -> None:
     """A resource that begins like another isn't that other."""
-    said = entries(["id:10"], NOON)
+    said = build_entries(["id:10"], NOON)
 
     assert held_since(said, "id:1", NOON + timedelta(hours=1)) == "2026-03-01T13:00:00.000000Z"

@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import AppError
-from holdfast.guardrails.detectors.openapi import component_schema, outside_references
+from holdfast.guardrails.detectors.openapi import build_component_schema, find_outside_references
 
 
 def document(version: str, **schemas: JsonObject) -> JsonObject:
@@ -22,7 +22,7 @@ def test_nullable_is_said_in_json_schema() -> None:
         },
     }
 
-    schema, draft = component_schema(document("3.0.3", Order=order), "Order")
+    schema, draft = build_component_schema(document("3.0.3", Order=order), "Order")
 
     assert draft == "4"
     assert schema["components"] == {
@@ -46,7 +46,7 @@ def test_a_newer_document_is_taken_as_it_is() -> None:
     """OpenAPI 3.1 is JSON Schema already."""
     order: JsonObject = {"type": ["object", "null"]}
 
-    schema, draft = component_schema(document("3.1.0", Order=order), "Order")
+    schema, draft = build_component_schema(document("3.1.0", Order=order), "Order")
 
     assert draft == "2020-12"
     assert schema == {
@@ -67,7 +67,7 @@ def test_a_newer_document_is_taken_as_it_is() -> None:
 def test_what_says_nothing_is_refused(given: JsonObject, name: str, said: str) -> None:
     """The error names what there is instead."""
     with pytest.raises(AppError) as raised:
-        component_schema(given, name)
+        build_component_schema(given, name)
 
     assert said in str(raised.value)
 
@@ -79,4 +79,4 @@ def test_references_outside_are_found() -> None:
         "properties": {"x": {"$dynamicRef": "other.json#y"}},
     }
 
-    assert [*outside_references(schema)] == ["https://example.com/s.json", "other.json#y"]
+    assert [*find_outside_references(schema)] == ["https://example.com/s.json", "other.json#y"]

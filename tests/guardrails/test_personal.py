@@ -2,12 +2,12 @@
 
 import pytest
 
-from holdfast.guardrails.detectors.personal import personal, redact_pii
+from holdfast.guardrails.detectors.personal import find_pii, redact_pii
 from tests.guardrails.disguises import wide
 
 
 def kinds(text: str) -> set[str]:
-    return {found.kind for found in personal(text)}
+    return {found.kind for found in find_pii(text)}
 
 
 @pytest.mark.parametrize(

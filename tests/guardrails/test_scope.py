@@ -2,14 +2,14 @@
 
 import pytest
 
-from holdfast.guardrails.detectors.scope import leads_out, paths
+from holdfast.guardrails.detectors.scope import find_paths, leads_out
 from tests.guardrails.disguises import wide
 
 ROOT = "/srv/project"
 
 
 def outside(text: str) -> list[str]:
-    return [path for path in paths(text) if leads_out(path, ROOT)]
+    return [path for path in find_paths(text) if leads_out(path, ROOT)]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,12 @@
 
 import pytest
 
-from holdfast.guardrails.detectors.secrets import assigned, is_documented, is_mark, is_random
+from holdfast.guardrails.detectors.secrets import (
+    find_assigned_secrets,
+    is_example,
+    is_placeholder,
+    is_random,
+)
 
 CHANCE = "9kQ2vXw7RtLm4NzB8sYc"
 
@@ -19,7 +24,7 @@ CHANCE = "9kQ2vXw7RtLm4NzB8sYc"
 )
 def test_chance_given_to_a_secret_name_is_found(text: str) -> None:
     """The name says secret and the value looks like chance."""  # GR-24
-    assert [*assigned(text)]
+    assert [*find_assigned_secrets(text)]
 
 
 @pytest.mark.parametrize(
@@ -38,13 +43,13 @@ def test_chance_given_to_a_secret_name_is_found(text: str) -> None:
 )
 def test_names_and_marks_are_no_secret(text: str) -> None:
     """A name, a path, a mark for a value, a plain number, or chance without such a name."""
-    assert not [*assigned(text)]
+    assert not [*find_assigned_secrets(text)]
 
 
 @pytest.mark.parametrize(("length", "is_found"), [(11, False), (12, True)])
 def test_short_values_are_no_secret(length: int, *, is_found: bool) -> None:
     """Twelve characters are the fewest."""
-    assert bool([*assigned(f"token={CHANCE[:length]}")]) is is_found
+    assert bool([*find_assigned_secrets(f"token={CHANCE[:length]}")]) is is_found
 
 
 @pytest.mark.parametrize(
@@ -73,11 +78,11 @@ def test_chance_has_digits_and_variety(value: str, *, is_one: bool) -> None:
 )
 def test_documented_examples_are_known(value: str) -> None:
     """Keys that documentation shows are nobody's."""  # GR-24
-    assert is_documented(value)
+    assert is_example(value)
 
 
 @pytest.mark.parametrize("value", ["AKIA1234567890ABCDEF", f"sk-proj-{CHANCE}-aaa"])
 def test_a_real_key_is_no_example(value: str) -> None:
     """Neither its order nor a uniform piece at its end makes it one."""
-    assert not is_documented(value)
-    assert not is_mark(f"x-{CHANCE}")
+    assert not is_example(value)
+    assert not is_placeholder(f"x-{CHANCE}")

@@ -52,7 +52,7 @@ def name() -> str:
 @asynccontextmanager
 async def working(client: Client) -> AsyncGenerator[None]:
     """Have a worker while the block lasts."""
-    async with worker.working(client, APP):
+    async with worker.run_worker(client, APP):
         yield
 
 

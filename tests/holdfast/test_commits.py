@@ -51,7 +51,7 @@ async def test_commit_shows_its_draft(runs: Runs, tmp_path: Path) -> None:
     ]
     (made,) = trace.calls
     assert made.draft_id == request.preview_ref
-    assert [step.draft_id for step in made.companions] == [request.preview_ref]
+    assert [step.draft_id for step in made.auxiliary_calls] == [request.preview_ref]
     assert trace.tool_calls == 2
 
 

@@ -117,9 +117,9 @@ def test_an_approved_answer_was_not_held_back() -> None:
     waiting = read(written)
     written.ended(a_result())
 
-    assert controlled.candidate(waiting) == "done"
+    assert controlled.find_candidate(waiting) == "done"
     assert "proposed done" in fields(waiting)
-    assert controlled.candidate(read(written)) is None
+    assert controlled.find_candidate(read(written)) is None
 
 
 def test_a_withheld_answer_waits_for_nobody() -> None:
@@ -129,7 +129,7 @@ def test_a_withheld_answer_waits_for_nobody() -> None:
     written.tripped()
     written.waits("req-1 · escalated: max_consecutive_failures (2) reached", hours=1)
 
-    assert controlled.candidate(read(written)) is None
+    assert controlled.find_candidate(read(written)) is None
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_an_answer_that_nobody_is_asked_about_waits_for_nobody(waits: str) -> No
     written.answered("his address is")
     written.waits(f"req-1 · {waits}", hours=1)
 
-    assert controlled.candidate(read(written)) is None
+    assert controlled.find_candidate(read(written)) is None
 
 
 def test_what_was_tried_is_known_while_the_run_goes_on() -> None:
@@ -151,7 +151,7 @@ def test_what_was_tried_is_known_while_the_run_goes_on() -> None:
     trace = read(gone_back())
     expected = FAILED.model_copy(update={"partial_progress": ""})
 
-    assert controlled.approaches(trace) == ((expected,), "I divide otherwise.")
+    assert controlled.find_approaches(trace) == ((expected,), "I divide otherwise.")
     assert fields(trace)[-5:-1] == [
         f"tried 1. {WITHHELD}: a test failed",
         f"trying {WITHHELD}",

@@ -29,7 +29,9 @@ async def test_a_recorded_run_can_be_run_again(runs: Runs, tmp_path: Path) -> No
     async with runs.working(scripted(SCRIPT)):
         first = await runs.start("it")
         before = await first.result()
-        file.write_text(histories.write(await histories.fetch(runs.client, first.handle.id)))
+        file.write_text(
+            histories.render_export(await histories.fetch(runs.client, first.handle.id))
+        )
         told = await first.transcript()
     async with runs.working(scripted(recorded(file))):
         again = await runs.start("it")

@@ -10,9 +10,9 @@ from temporalio.client import WorkflowHistory
 
 from holdfast.cli import main, standing
 from holdfast.contracts.run import UsageReport
-from holdfast.contracts.switches import SWITCHES_TYPE
-from holdfast.histories import fetch, read, write
-from holdfast.runner import replayer
+from holdfast.contracts.switches import SWITCHES_WORKFLOW_TYPE
+from holdfast.histories import fetch, read, render_export
+from holdfast.runner import build_replayer
 from holdfast.testing import call, say
 from holdfast.trace.reader import read_trace
 from holdfast.workflows.agent_run import AgentRun
@@ -63,8 +63,8 @@ async def test_export_is_the_same_again(runs: Runs) -> None:
     async with runs.working(pondering([call("ponder", about="x"), say("done")])):
         run = await runs.start("it")
         await run.result()
-        first = write(await fetch(runs.client, run.handle.id))
-        second = write(await fetch(runs.client, run.handle.id))
+        first = render_export(await fetch(runs.client, run.handle.id))
+        second = render_export(await fetch(runs.client, run.handle.id))
 
     assert first == second
 
@@ -77,12 +77,12 @@ async def test_exports_replay(runs: Runs, tmp_path: Path) -> None:
         await run.result()
         histories = await fetch(runs.client, run.handle.id)
     ours, theirs = tmp_path / "ours.json", tmp_path / "theirs.json"
-    ours.write_text(write(histories), encoding="utf-8")
+    ours.write_text(render_export(histories), encoding="utf-8")
     theirs.write_text(histories[0].to_json(), encoding="utf-8")
 
     for path in (ours, theirs):
         (history,) = read(path)
-        await replayer(AgentRun).replay_workflow(history)
+        await build_replayer(AgentRun).replay_workflow(history)
         assert (history.workflow_id, history.run_id) == (run.handle.id, histories[0].run_id)
 
 
@@ -115,11 +115,11 @@ async def test_kill_switch_is_no_run(
     off = {"kind": "tool", "name": "add", "by": "ann"}
     async with runs.working(scripted([say("done")])):
         kept = await runs.client.start_workflow(
-            SWITCHES_TYPE, id=f"{runs.queue}-others", task_queue=runs.queue
+            SWITCHES_WORKFLOW_TYPE, id=f"{runs.queue}-others", task_queue=runs.queue
         )
         await kept.signal("off", off)
         await kept.query("switches")
-        file.write_text(write([await kept.fetch_history()]))
+        file.write_text(render_export([await kept.fetch_history()]))
         await kept.terminate()
 
     traced = await asyncio.to_thread(main.run, ["trace", str(file)])
@@ -135,7 +135,7 @@ def test_what_no_worker_has_taken_replays(
 ) -> None:
     """In a run that has only just been started nothing was decided, so nothing deviates."""
     file = tmp_path / "run.json"
-    file.write_text(write([Written().history]))
+    file.write_text(render_export([Written().history]))
 
     assert main.run(["replay", str(file)]) == 0
     assert "1 events, the same decisions" in capsys.readouterr().out

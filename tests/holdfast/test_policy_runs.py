@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from holdfast import App, histories
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.decisions import Deny
-from holdfast.policies.diff import compared
+from holdfast.policies.diff import compare
 from holdfast.policy.rules import NO_POLICY
 from tests.builders import a_call, decided
 from tests.holdfast import shop
@@ -56,7 +56,7 @@ async def test_a_policy_is_tried_on_past_runs(
     run_id = run.handle.id
     file = tmp_path / "run.json"
     found = await histories.fetch(runs.client, run_id)
-    file.write_text(histories.write(found), encoding="utf-8")
+    file.write_text(histories.render_export(found), encoding="utf-8")
     monkeypatch.setenv("TEMPORAL_ADDRESS", runs.client.service_client.config.target_host)
 
     def command(*arguments: object) -> Ended:
@@ -102,7 +102,7 @@ async def test_a_changed_requirement_is_a_change(
     run = await run_to_its_end(runs, used)
     file = tmp_path / "run.json"
     found = await histories.fetch(runs.client, run.handle.id)
-    file.write_text(histories.write(found), encoding="utf-8")
+    file.write_text(histories.render_export(found), encoding="utf-8")
 
     same = await asyncio.to_thread(holdfast, "test", APP, "--runs", file, "--policy", one)
     said = await asyncio.to_thread(holdfast, "test", APP, "--runs", file, "--policy", two)
@@ -125,6 +125,6 @@ def test_what_was_denied_for_how_things_stood_is_left_out(rule: str) -> None:
     run.asked(call)
     run.ruled(decided(call, denial))
 
-    found = compared(shop.app, NO_POLICY, [read(run)], "")
+    found = compare(shop.app, NO_POLICY, [read(run)], "")
 
     assert (found.compared, found.left_out) == ([], 1)

@@ -10,7 +10,7 @@ from temporalio.client import (
     WorkflowQueryFailedError,
 )
 
-from holdfast.cli.run_client import QUERY_ATTEMPTS, ask
+from holdfast.cli.run_client import QUERY_ATTEMPTS, query_run
 
 ANSWER = TypeAdapter[JsonValue](JsonValue)
 
@@ -47,14 +47,14 @@ async def test_a_replay_that_failed_is_tried_again(client: Client, message: str)
     """It says nothing of the run: the next answer does."""
     failing = Failing(message, failures=QUERY_ATTEMPTS - 1)
 
-    assert await ask(a_client(client, failing), "run", "status", ANSWER) == "it is there"
+    assert await query_run(a_client(client, failing), "run", "status", ANSWER) == "it is there"
 
 
 async def test_a_replay_isnt_tried_for_ever(client: Client) -> None:
     """Somebody waits at the terminal."""
     failing = Failing("[TMPRL1100] Nondeterminism error", failures=99)
 
-    assert await ask(a_client(client, failing), "run", "status", ANSWER) is None
+    assert await query_run(a_client(client, failing), "run", "status", ANSWER) is None
     assert failing.queries == QUERY_ATTEMPTS
 
 
@@ -62,5 +62,5 @@ async def test_what_a_run_says_itself_is_final(client: Client) -> None:
     """A run that has only just begun can't be asked yet."""
     failing = Failing("the run has not begun", failures=99)
 
-    assert await ask(a_client(client, failing), "run", "status", ANSWER) is None
+    assert await query_run(a_client(client, failing), "run", "status", ANSWER) is None
     assert failing.queries == 1

@@ -145,7 +145,7 @@ def test_what_is_signed_is_this_review(tmp_path: Path, decision: str) -> None:
         strength="strong", requested_at=now, expires_at=now + timedelta(hours=1), max_auth_age=60
     )
     says = "approve" if decision == "approve" else "reject"
-    token = signing.signed(key, None, "run-1", review, says, now)
+    token = signing.sign_decision(key, None, "run-1", review, says, now)
     trusted = TrustedIssuer(Issuer(issuer=LOCAL_ISSUER, jwks="approvers.json"), (key.public,))
     message = an_approval(decision=decision, approver="x", token=token)
 
@@ -182,4 +182,4 @@ def test_a_request_shows_its_undo(changes: dict[str, str], shown: str) -> None:
     # PF-01 RK-10
     request = a_request(undo=UNDO.model_copy(update=changes))
 
-    assert dict(request_details.particulars(request))["undo"] == f"unsend (destructive): {shown}"
+    assert dict(request_details.describe(request))["undo"] == f"unsend (destructive): {shown}"

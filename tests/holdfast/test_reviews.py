@@ -23,7 +23,7 @@ async def working(client: Client, log: Path) -> AsyncGenerator[str]:
     """Have a worker whose agent writes a line, and an id for a run of it."""
     script = [call("look", place="here"), call("write", log=str(log), text="paid"), say("Paid.")]
     agent = Agent(name="payer", instructions="Pay.", models=["scripted:payer"], tools=TOOLS)
-    async with worker.working(client, App(agents=[agent], scripts={"payer": script})):
+    async with worker.run_worker(client, App(agents=[agent], scripts={"payer": script})):
         yield f"run-{uuid4().hex[:8]}"
 
 

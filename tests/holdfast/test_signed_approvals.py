@@ -52,7 +52,7 @@ async def working(client: Client, log: Path, policy: Path | None = None) -> Asyn
         budget=Budget(max_steps=9),
     )
     app = App(agents=[agent], scripts={"payer": script}, policy=policy)
-    async with worker.working(client, app):
+    async with worker.run_worker(client, app):
         yield
 
 

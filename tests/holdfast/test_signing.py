@@ -10,7 +10,7 @@ import pytest
 from holdfast import approvers, signing
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import HoldfastError
-from holdfast.policy.authentication import Objection, Verified, verify
+from holdfast.policy.authentication import Objection, VerifiedApprover, verify
 from holdfast.policy.trust import LOCAL_ISSUER, Issuer, TrustedIssuer
 from holdfast.signing import OwnKey
 from tests.builders import NOW, a_request
@@ -25,10 +25,10 @@ def verified(
     trusted: Path,
     passphrase: str | None = None,
     decision: Literal["approve", "reject"] = "approve",
-) -> Verified | Objection:
-    token = signing.signed(key, passphrase, "run-1", REFUND, decision, NOW)
+) -> VerifiedApprover | Objection:
+    token = signing.sign_decision(key, passphrase, "run-1", REFUND, decision, NOW)
     issuer = Issuer(issuer=LOCAL_ISSUER, jwks=str(trusted))
-    local = TrustedIssuer(issuer, approvers.trusted(trusted))
+    local = TrustedIssuer(issuer, approvers.read_keys(trusted))
     return verify(token, REFUND, decision, "run-1", (local,), NOW)
 
 
@@ -54,7 +54,7 @@ def test_what_is_signed_here_is_believed_there(
 
     answer = verified(key, tmp_path / "approvers.json", passphrase, decision)
 
-    assert isinstance(answer, Verified)
+    assert isinstance(answer, VerifiedApprover)
     assert (answer.proof.subject, answer.proof.methods) == ("dana", methods)
     assert answer.proof.authenticated_at == answer.proof.verified_at == NOW
 
@@ -62,7 +62,7 @@ def test_what_is_signed_here_is_believed_there(
 def test_every_token_is_another(tmp_path: Path) -> None:
     """A token counts once, so no two have the same id."""
     key = signing.make(tmp_path, "dana", None)
-    tokens = {signing.signed(key, None, "run-1", REFUND, "approve", NOW) for _ in range(20)}
+    tokens = {signing.sign_decision(key, None, "run-1", REFUND, "approve", NOW) for _ in range(20)}
 
     assert len(tokens) == 20
 
@@ -88,12 +88,12 @@ def test_a_passphrase_keeps_the_key(tmp_path: Path) -> None:
     """Without its passphrase a locked key signs nothing, and its file doesn't hold it."""
     key = signing.make(tmp_path, "dana", WORDS)
     text = (tmp_path / "dana.json").read_text(encoding="utf-8")
-    secret = key.opened(WORDS).as_dict(private=True)["d"]
+    secret = key.unlock(WORDS).as_dict(private=True)["d"]
 
     assert str(secret) not in text
     for wrong in (None, "", "Correct horse", f"{WORDS} "):
         with pytest.raises(HoldfastError, match="that is not the passphrase of key 'dana'"):
-            key.opened(wrong)
+            key.unlock(wrong)
 
 
 @pytest.mark.parametrize("passphrase", [None, WORDS])
@@ -101,7 +101,7 @@ def test_nothing_private_is_shown(tmp_path: Path, passphrase: str | None) -> Non
     """A key that lands in a log or an error shows its public part only."""
     key = signing.make(tmp_path, "dana", passphrase)
     kept = json.loads((tmp_path / "dana.json").read_text(encoding="utf-8"))
-    secret = key.opened(passphrase).as_dict(private=True)["d"]
+    secret = key.unlock(passphrase).as_dict(private=True)["d"]
 
     assert str(secret) not in f"{key!r} {key.public}"
     assert str(kept["private"]) not in repr(key)
@@ -167,7 +167,7 @@ def test_a_damaged_key_signs_nothing(tmp_path: Path) -> None:
 
     for private in ({}, garbled, other.private):
         with pytest.raises(HoldfastError, match="key 'dana' is damaged"):
-            OwnKey("dana", key.public, private).opened(None)
+            OwnKey("dana", key.public, private).unlock(None)
 
 
 def test_the_key_that_is_meant(tmp_path: Path) -> None:
@@ -209,11 +209,11 @@ def test_a_revoked_key_counts_no_more(tmp_path: Path) -> None:
     gone = approvers.revoke(trusted, "dana")
     after = verified(dana, trusted)
 
-    assert isinstance(before, Verified)
+    assert isinstance(before, VerifiedApprover)
     assert [key["kid"] for key in gone] == [dana.public["kid"]]
     assert isinstance(after, Objection)
     assert "that is trusted; add it with 'holdfast keys trust'" in after.reason
-    assert isinstance(verified(lee, trusted), Verified)
+    assert isinstance(verified(lee, trusted), VerifiedApprover)
     assert stat.S_IMODE(trusted.stat().st_mode) == 0o644
 
 
@@ -225,7 +225,7 @@ def test_one_key_of_several_is_revoked_by_its_id(tmp_path: Path) -> None:
         approvers.trust(trusted, json.dumps(key))
     approvers.revoke(trusted, "k1")
 
-    assert [key["kid"] for key in approvers.trusted(trusted)] == ["k2"]
+    assert [key["kid"] for key in approvers.read_keys(trusted)] == ["k2"]
 
 
 ALICE = a_signer(subject="alice").public

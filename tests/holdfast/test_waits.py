@@ -10,7 +10,7 @@ from holdfast.contracts.approvals import Verdict
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.tools import Risk
 from holdfast.run import verdicts
-from holdfast.run.transcript import carried
+from holdfast.run.transcript import build_continue_as_new_input
 from holdfast.trace.progress import Progress
 from holdfast.trace.reader import TraceReader
 from holdfast.trace.spans import span_tree
@@ -102,7 +102,7 @@ def test_rejection_closes_at_once() -> None:
         "  wait    rejected by gina after 0 ms: not again",
         "  result  denied  permission_denied: rejected by gina: not again",
     ]
-    assert [said.by for said in trace.requests["req-1"].approvals] == ["fred"]
+    assert [said.author for said in trace.requests["req-1"].approvals] == ["fred"]
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_what_came_too_late_in_one_batch_is_refused() -> None:
         written.said("approval", approval(approver=approver))
     written.judged(yes(approver="fred"), yes(approver="gina"))
 
-    assert [(said.by, said.accepted, said.refusal) for said in read(written).messages] == [
+    assert [(said.author, said.accepted, said.refusal) for said in read(written).messages] == [
         ("fred", True, ""),
         ("gina", False, "the request has just closed"),
     ]
@@ -202,7 +202,7 @@ def test_verdicts_find_their_messages() -> None:
     written.judged(no("no request 'req-9' in this run", "req-9"), yes(approver="fred"))
 
     trace = read(written)
-    assert [(said.signal, said.by, said.accepted) for said in trace.messages] == [
+    assert [(said.signal, said.author, said.accepted) for said in trace.messages] == [
         ("approval", "zoe", False),
         ("approval", "", False),
         ("steer", "", True),
@@ -237,7 +237,7 @@ def going_on() -> tuple[Written, Written]:
     state = asked_for(PAY, state=a_state(tools=PAYING.tools))
     state = ruled_upon(state, (to_approve(PAY, count=2),), policy=POLICY)
     state, _ = verdicts.after_verdict(state, an_approval(), yes(approver="fred"), NOW)
-    after = Written(carried(state), passed=300)
+    after = Written(build_continue_as_new_input(state), passed=300)
     # A timer that is none of a wait has the number that one of a wait had before.
     while after.waits("gathering messages", seconds=1) < timer:
         pass

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from holdfast.contracts.approvals import Approvable, Code
+from holdfast.contracts.approvals import Approvable, OutcomeCode
 from holdfast.contracts.base import JsonObject
-from holdfast.policy.authentication import Objection, Verified, verify
-from holdfast.policy.signatures import LONGEST_TOKEN
+from holdfast.policy.authentication import Objection, VerifiedApprover, verify
+from holdfast.policy.signatures import MAX_TOKEN_CHARS
 from holdfast.policy.trust import TrustedIssuer
 from tests.builders import NOW, a_request
 from tests.tokens import (
@@ -45,7 +45,7 @@ def checked(
     run_id: str = "run-1",
     now: datetime = NOW,
     issuers: tuple[TrustedIssuer, ...] = ISSUERS,
-) -> Verified | Objection:
+) -> VerifiedApprover | Objection:
     assert decision in {"approve", "reject"}
     return verify(
         token, request, "approve" if decision == "approve" else "reject", run_id, issuers, now
@@ -70,7 +70,7 @@ class Attack(NamedTuple):
     run_id: str = "run-1"
     now: datetime = NOW
     issuers: tuple[TrustedIssuer, ...] = ISSUERS
-    code: Code = "invalid_token"
+    code: OutcomeCode = "invalid_token"
 
 
 def tampered(**changes: JsonValue) -> str:
@@ -232,7 +232,7 @@ FORGED = {
     "padded": Attack(f"{token()}==", "no JWT of three parts"),
     "a line more": Attack(f"{token()}\n", "no JWT of three parts"),
     "letters of another alphabet": Attack(f"{token()[:-1]}\u212a", "no JWT of three parts"),
-    "over-long": Attack(token(padding="x" * LONGEST_TOKEN), "characters, and 8,192 is most"),
+    "over-long": Attack(token(padding="x" * MAX_TOKEN_CHARS), "characters, and 8,192 is most"),
     "empty": Attack("", "no JWT of three parts"),
 }
 

@@ -7,8 +7,8 @@ from holdfast.contracts.approvals import (
     Approvable,
     ApprovalRecord,
     ApprovalSignal,
-    Code,
     JudgeInput,
+    OutcomeCode,
     Proof,
     Request,
     ResolutionSignal,
@@ -82,5 +82,5 @@ def a_record(approver: str, proof: Proof | None = None) -> ApprovalRecord:
     )
 
 
-def codes(verdicts: tuple[Verdict, ...]) -> list[Code]:
+def codes(verdicts: tuple[Verdict, ...]) -> list[OutcomeCode]:
     return [verdict.code for verdict in verdicts]

@@ -3,7 +3,7 @@
 import hashlib
 
 from holdfast.contracts.project import ProjectContext, Source
-from holdfast.policy.project import Document, merged
+from holdfast.policy.project import Document, merge
 
 SECTIONS = """# The shop
 
@@ -41,4 +41,4 @@ def a_document(text: str, path: str = "AGENTS.md", source: Source = "agents") ->
 
 def read(text: str) -> ProjectContext:
     """What one AGENTS.md says."""
-    return merged([a_document(text)])
+    return merge([a_document(text)])

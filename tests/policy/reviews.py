@@ -6,7 +6,13 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from holdfast.contracts.approvals import Approvable, ApprovalSignal, Code, Requirement, Review
+from holdfast.contracts.approvals import (
+    Approvable,
+    ApprovalSignal,
+    OutcomeCode,
+    Requirement,
+    Review,
+)
 from holdfast.contracts.base import JsonObject, digest
 from holdfast.policy.trust import LOCAL_ISSUER
 from tests.builders import LATER, NOW, an_approval
@@ -55,7 +61,7 @@ class Attempt(NamedTuple):
     """A message with which somebody wants a review approved, and the word it is refused with."""
 
     message: ApprovalSignal
-    code: Code
+    code: OutcomeCode
     review: Review = REVIEW
     run_id: str = "run-1"
     now: datetime = NOW

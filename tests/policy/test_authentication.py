@@ -9,8 +9,8 @@ from pydantic import JsonValue
 
 from holdfast.contracts.approvals import Approvable, Proof
 from holdfast.contracts.base import JsonObject
-from holdfast.policy.authentication import Objection, Verified
-from holdfast.policy.signatures import LONGEST_TOKEN
+from holdfast.policy.authentication import Objection, VerifiedApprover
+from holdfast.policy.signatures import MAX_TOKEN_CHARS
 from holdfast.policy.trust import LOCAL_ISSUER, TrustedIssuer
 from tests.builders import NOW
 from tests.policy.attacks import (
@@ -40,7 +40,7 @@ def test_a_good_token_says_who_it_is_from(algorithm: str) -> None:
         claims_about(REFUND, amr=["pwd", "otp"], auth_time=NOW.timestamp() - 60, jti="t-7")
     )
 
-    assert checked(given, issuers=(people(signer),)) == Verified(
+    assert checked(given, issuers=(people(signer),)) == VerifiedApprover(
         Proof(
             issuer=LOCAL_ISSUER,
             subject="alice",
@@ -104,7 +104,7 @@ def refused(attack: Attack, request: Approvable) -> None:
 )
 def test_what_is_just_in_bounds_counts(changes: JsonObject, now: datetime) -> None:
     """Every limit is exactly where it is said to be."""
-    assert isinstance(checked(token(**changes), now=now), Verified)
+    assert isinstance(checked(token(**changes), now=now), VerifiedApprover)
 
 
 @pytest.mark.parametrize("methods", [("hwk",), ("fpt", "hwk"), ()])
@@ -112,18 +112,20 @@ def test_one_of_the_methods_is_enough(methods: tuple[str, ...]) -> None:
     """Who has signed in by one of the methods that are wanted is believed."""
     request = REFUND.model_copy(update={"methods": methods})
 
-    assert isinstance(checked(token(amr=["pwd", "hwk"]), request), Verified)
+    assert isinstance(checked(token(amr=["pwd", "hwk"]), request), VerifiedApprover)
 
 
 def test_a_token_may_be_long_but_no_longer() -> None:
     """Many groups fit into a token; what is beyond them isn't looked at."""
-    room = (LONGEST_TOKEN - len(token(padding=""))) * 3 // 4
+    room = (MAX_TOKEN_CHARS - len(token(padding=""))) * 3 // 4
     longest = next(
-        one for less in range(4) if len(one := token(padding="x" * (room - less))) <= LONGEST_TOKEN
+        one
+        for less in range(4)
+        if len(one := token(padding="x" * (room - less))) <= MAX_TOKEN_CHARS
     )
 
-    assert len(longest) == LONGEST_TOKEN
-    assert isinstance(checked(longest), Verified)
+    assert len(longest) == MAX_TOKEN_CHARS
+    assert isinstance(checked(longest), VerifiedApprover)
 
 
 def test_only_people_s_own_keys_are_added_by_command() -> None:
@@ -137,7 +139,7 @@ def test_only_people_s_own_keys_are_added_by_command() -> None:
 @pytest.mark.parametrize("typ", ["JWT", "jwt", None])
 def test_a_token_may_leave_its_type_out(typ: str | None) -> None:
     """Providers that write no type, or write it small, are understood."""
-    assert isinstance(checked(ALICE.token(claims_about(REFUND), {"typ": typ})), Verified)
+    assert isinstance(checked(ALICE.token(claims_about(REFUND), {"typ": typ})), VerifiedApprover)
 
 
 def test_a_key_may_be_for_either_name_of_its_algorithm() -> None:
@@ -145,7 +147,7 @@ def test_a_key_may_be_for_either_name_of_its_algorithm() -> None:
     local = people(ALICE)
     trusted = (local._replace(keys=({**ALICE.public, "alg": "Ed25519"},)),)
 
-    assert isinstance(checked(token(), issuers=trusted), Verified)
+    assert isinstance(checked(token(), issuers=trusted), VerifiedApprover)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +167,7 @@ def test_groups_come_from_the_configured_claim(
     given = IDP["ES256"].token(about_provider(**claims))
     answer = checked(given, issuers=(a_provider(IDP["ES256"], **changes),))
 
-    assert isinstance(answer, Verified)
+    assert isinstance(answer, VerifiedApprover)
     assert answer.groups == groups
 
 
@@ -186,7 +188,7 @@ def test_the_subject_comes_from_the_configured_claim() -> None:
     given = IDP["RS256"].token(about_provider(sub="00u1", email="dana@example.com"))
     answer = checked(given, issuers=(provider,))
 
-    assert isinstance(answer, Verified)
+    assert isinstance(answer, VerifiedApprover)
     assert answer.proof.subject == "dana@example.com"
 
 
@@ -204,5 +206,5 @@ def test_the_moment_of_authentication_is_in_utc() -> None:
     """History says when somebody signed in, in one zone for all."""
     answer = checked(token())
 
-    assert isinstance(answer, Verified)
+    assert isinstance(answer, VerifiedApprover)
     assert answer.proof.authenticated_at.tzinfo is UTC

@@ -12,12 +12,12 @@ from holdfast.contracts.budget import Budget, Ledger, Limits
 from holdfast.contracts.run import Stop
 from holdfast.contracts.usage import CallUsage
 from holdfast.run.limits.budgets import (
-    absorbed,
-    exhausted,
+    add_child_usage,
+    cap_limits,
+    check_limits,
     remaining,
-    shared,
+    split,
     too_many_calls,
-    within,
 )
 from tests.policy.usages import USAGES, cost, tokens
 
@@ -50,7 +50,7 @@ def test_a_ceiling_lowers_what_it_names(
     own: dict[str, JsonValue], ceiling: dict[str, JsonValue], expected: dict[str, JsonValue]
 ) -> None:
     """The lower of two limits holds, null is none, and what isn't given changes nothing."""
-    lowered = within(Limits.model_validate(own), Budget.model_validate(ceiling))  # T-49
+    lowered = cap_limits(Limits.model_validate(own), Budget.model_validate(ceiling))  # T-49
 
     wanted = Limits.model_validate({**own, **expected})
     assert lowered == wanted
@@ -84,7 +84,7 @@ BUDGETS = st.fixed_dictionaries(
 @given(BUDGETS, BUDGETS)
 def test_a_ceiling_never_raises_a_limit(own: Budget, ceiling: Budget) -> None:
     """Whatever is handed down, each limit is at most what it was, and at most the ceiling."""
-    lowered = within(own, ceiling)  # T-49
+    lowered = cap_limits(own, ceiling)  # T-49
 
     for name in Limits.model_fields:
         before, after = getattr(own, name), getattr(lowered, name)
@@ -137,7 +137,7 @@ def test_what_has_no_limit_isnt_handed_down() -> None:
     found = left(Budget(max_steps=10, loop_repeat_threshold=1), Ledger(steps=4))
 
     assert found.model_dump(exclude_unset=True) == {"max_steps": 6}
-    child = within(Limits(max_tokens=5, loop_repeat_threshold=3), found)
+    child = cap_limits(Limits(max_tokens=5, loop_repeat_threshold=3), found)
     assert child == Limits(max_steps=6, max_tokens=5, loop_repeat_threshold=3)
 
 
@@ -175,7 +175,7 @@ def test_who_needs_no_tools_begins_without_calls_left() -> None:
     left = remaining(Budget(max_tool_calls=3), Ledger(tool_calls=3), 0)
     assert isinstance(left, Budget)
 
-    part = shared(left, 2)
+    part = split(left, 2)
     assert isinstance(part, Budget)
     stop = too_many_calls(part, Ledger(), 1)
 
@@ -203,7 +203,7 @@ def test_a_share_is_an_equal_part_rounded_down(
     limit: dict[str, JsonValue], parts: int, share: dict[str, JsonValue]
 ) -> None:
     """Amounts are divided; time passes for all at once, and limits on a call hold for each."""
-    assert shared(Budget.model_validate(limit), parts) == Budget.model_validate(share)
+    assert split(Budget.model_validate(limit), parts) == Budget.model_validate(share)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_too_little_to_share_is_said(
     limit: dict[str, JsonValue], parts: int, reason: str, detail: str
 ) -> None:
     """Where a part would be nothing, no part begins."""
-    found = shared(Budget.model_validate(limit), parts)
+    found = split(Budget.model_validate(limit), parts)
 
     assert isinstance(found, Stop)
     assert (found.reason, found.detail) == (reason, detail)
@@ -238,7 +238,7 @@ def test_too_little_to_share_is_said(
 @given(BUDGETS, st.integers(1, 60))
 def test_shares_together_are_at_most_the_budget(budget: Budget, parts: int) -> None:
     """However odd the figures, all parts together never get more than there is."""
-    share = shared(budget, parts)  # T-38 T-49
+    share = split(budget, parts)  # T-38 T-49
 
     if isinstance(share, Budget):
         for name in (*AMOUNTS, "max_cost"):
@@ -254,7 +254,7 @@ def test_a_tree_of_runs_keeps_to_one_budget(
     """Children that use up their shares leave their parent's ledger within its limits."""
     ledger = Ledger(steps=1, usage=usage, result_chars=chars)
     handed = remaining(budget, ledger, 0)
-    share = shared(handed, parts) if isinstance(handed, Budget) else handed
+    share = split(handed, parts) if isinstance(handed, Budget) else handed
     if isinstance(share, Stop):
         return
     calls = share.max_tool_calls or 0
@@ -269,7 +269,7 @@ def test_a_tree_of_runs_keeps_to_one_budget(
         ),
     )
 
-    total = absorbed(ledger, *[child] * parts)  # T-49
+    total = add_child_usage(ledger, *[child] * parts)  # T-49
 
     assert total.steps <= budget.max_steps
     assert total.tool_calls + total.hosted_calls <= (budget.max_tool_calls or 0)
@@ -306,7 +306,7 @@ def test_a_child_adds_what_it_used() -> None:
         last_call=tokens(20, 5),
     )
 
-    assert absorbed(own, child) == Ledger(
+    assert add_child_usage(own, child) == Ledger(
         steps=4,
         tool_calls=6,
         hosted_calls=1,
@@ -327,14 +327,14 @@ def test_children_wait_at_the_same_time(waits: list[float], waited: float) -> No
     """Of runs beside each other the longest wait counts, and no wait is ever work."""
     children = [Ledger(waited=wait) for wait in waits]
 
-    assert absorbed(Ledger(waited=5), *children).waited == waited
+    assert add_child_usage(Ledger(waited=5), *children).waited == waited
 
 
 def test_an_unknown_price_stays_unknown_in_the_tree() -> None:
     """One child without a known price leaves a parent whose cost can't be kept."""
-    total = absorbed(Ledger(usage=cost("0.1")), Ledger(usage=cost(None)))
+    total = add_child_usage(Ledger(usage=cost("0.1")), Ledger(usage=cost(None)))
 
-    stop = exhausted(Budget(max_cost=Decimal(1)), total, 0)
+    stop = check_limits(Budget(max_cost=Decimal(1)), total, 0)
 
     assert stop is not None
     assert stop.reason == "max_cost (1) can't be kept"

@@ -11,13 +11,13 @@ from holdfast.contracts.budget import Budget, Ledger
 from holdfast.contracts.run import Stop
 from holdfast.contracts.usage import CallUsage
 from holdfast.run.limits.budgets import (
-    counted,
-    exhausted,
-    reserved,
+    after_model_call,
+    check_limits,
+    check_next_call,
+    estimate_next_call,
     seconds_left,
     too_many_calls,
     worked_seconds,
-    would_exceed,
 )
 from tests.policy.usages import USAGES, cost, tokens
 
@@ -59,7 +59,7 @@ def test_a_limit_is_reached_at_its_value(
     ledger: Ledger, elapsed: float, reason: str | None
 ) -> None:
     """A run may use exactly its budget; the next model call would be one too many."""  # HG-01
-    stop = exhausted(Budget.model_validate(LIMITS), ledger, elapsed)
+    stop = check_limits(Budget.model_validate(LIMITS), ledger, elapsed)
 
     assert (stop.reason if stop else None) == reason
 
@@ -95,7 +95,7 @@ def test_each_budget_has_its_own_reason(
     limit: dict[str, JsonValue], ledger: Ledger, reason: str | None
 ) -> None:
     """Input, output and results have limits of their own; one on calls forbids no answer."""
-    stop = exhausted(Budget.model_validate(limit), ledger, 0)  # BY-09
+    stop = check_limits(Budget.model_validate(limit), ledger, 0)  # BY-09
 
     assert (stop.reason if stop else None) == reason
 
@@ -110,7 +110,7 @@ def test_a_limit_that_isnt_set_doesnt_stop(limit: str) -> None:
         "max_wall_time": (Ledger(), 10.0**9),
     }[limit]
 
-    assert exhausted(budget, *used) is None
+    assert check_limits(budget, *used) is None
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_every_stop_says_what_to_do(
     """Whoever reads why a run stopped reads what was used, and what to do next."""
     budget = Budget.model_validate({limit: LIMITS.get(limit, 10)})
 
-    stop = exhausted(budget, ledger, elapsed)  # BY-10
+    stop = check_limits(budget, ledger, elapsed)  # BY-10
 
     assert stop is not None
     assert stop.reason.startswith(f"{limit} (")
@@ -168,7 +168,7 @@ def test_steps_are_named_first() -> None:
     """Of several limits reached at once the run names the steps."""
     ledger = Ledger(steps=3, usage=tokens(100, 100))
 
-    stop = exhausted(Budget.model_validate(LIMITS), ledger, 99)
+    stop = check_limits(Budget.model_validate(LIMITS), ledger, 99)
 
     assert stop is not None
     assert stop.reason == "max_steps (3) reached"
@@ -200,7 +200,7 @@ def test_work_is_what_passed_without_the_waiting() -> None:
 def called(usage: CallUsage, *, times: int = 1) -> Ledger:
     ledger = Ledger()
     for _ in range(times):
-        ledger = counted(ledger, usage)
+        ledger = after_model_call(ledger, usage)
     return ledger
 
 
@@ -208,12 +208,12 @@ def test_a_call_is_settled_and_reserved_again() -> None:
     """A reply is one step, what it used is billed, and about as much is reserved for the next."""
     first, second = tokens(10, 5), tokens(20, 1)
 
-    ledger = counted(counted(Ledger(), first), second)
+    ledger = after_model_call(after_model_call(Ledger(), first), second)
 
     assert ledger.steps == 2
     assert ledger.usage == tokens(30, 6)
-    assert reserved(ledger) == second
-    assert reserved(Ledger()) == CallUsage()
+    assert estimate_next_call(ledger) == second
+    assert estimate_next_call(Ledger()) == CallUsage()
 
 
 @pytest.mark.parametrize(
@@ -247,14 +247,14 @@ def test_a_call_like_the_latest_must_fit(
     limit: dict[str, JsonValue], ledger: Ledger, reason: str | None
 ) -> None:
     """What is left must do for about what the latest call used; exactly as much is enough."""
-    stop = would_exceed(Budget.model_validate(limit), ledger)  # T-38
+    stop = check_next_call(Budget.model_validate(limit), ledger)  # T-38
 
     assert (stop.reason if stop else None) == reason
 
 
 def test_a_reservation_is_explained() -> None:
     """The stop says what was used, what the next call would need, and what to do."""
-    assert would_exceed(Budget(max_tokens=29), called(tokens(10, 5))) == Stop(
+    assert check_next_call(Budget(max_tokens=29), called(tokens(10, 5))) == Stop(
         reason="max_tokens (29) would be exceeded",
         detail="15 tokens were used, the latest call took 15 of them",
         next_safe_action="start a run with a larger max_tokens, or split the task",
@@ -267,10 +267,10 @@ def test_a_budget_is_exceeded_by_less_than_one_call(limit: int, calls: list[Call
     budget = Budget(max_tokens=limit, max_input_tokens=limit, max_cost=Decimal(limit))
     ledger, surplus = Ledger(), 0
     for usage in calls:
-        if exhausted(budget, ledger, 0) or would_exceed(budget, ledger):
+        if check_limits(budget, ledger, 0) or check_next_call(budget, ledger):
             break
-        surplus = usage.total_tokens - reserved(ledger).total_tokens
-        ledger = counted(ledger, usage)
+        surplus = usage.total_tokens - estimate_next_call(ledger).total_tokens
+        ledger = after_model_call(ledger, usage)
 
     assert ledger.usage.total_tokens <= limit + max(surplus, 0)  # T-38
 

@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.policy.conditions import (
-    LONGEST,
-    TEXTS,
+    MAX_EXPRESSION_CHARS,
+    TEXT_VARIABLES,
     Condition,
     ConditionError,
     Undetermined,
     Variables,
     bind,
-    compiled,
+    compile_condition,
 )
 
-TEXTS_OF_A_CALL = dict.fromkeys(TEXTS, "x")
+TEXTS_OF_A_CALL = dict.fromkeys(TEXT_VARIABLES, "x")
 
 
 def bound(args: Mapping[str, object]) -> Variables | Undetermined:
@@ -28,9 +28,9 @@ def bound(args: Mapping[str, object]) -> Variables | Undetermined:
 
 
 def answer(expression: str, **args: object) -> bool | Undetermined:
-    condition = compiled(expression)
+    condition = compile_condition(expression)
     assert isinstance(condition, Condition), condition
-    return condition.holds(bound(args))
+    return condition.evaluate(bound(args))
 
 
 @pytest.mark.parametrize(
@@ -47,12 +47,12 @@ def answer(expression: str, **args: object) -> bool | Undetermined:
         ("", ["it ends too early (column 1)"]),
         ("now() > 1", ["undeclared reference to 'now'"]),
         ("(" * 40 + "true" + ")" * 40, ["recursion limit"]),
-        (" " * (LONGEST + 1), ["4,001 characters, and 4,000 is most"]),
+        (" " * (MAX_EXPRESSION_CHARS + 1), ["4,001 characters, and 4,000 is most"]),
     ],
 )
 def test_a_flaw_is_told_with_its_place(expression: str, objections: list[str]) -> None:
     """An expression that can't be, or is neither true nor false, is refused with the column."""
-    found = compiled(expression)
+    found = compile_condition(expression)
 
     assert not isinstance(found, Condition)
     assert len(found) == len(objections)
@@ -116,15 +116,15 @@ def test_values_are_what_they_are(expression: str, args: dict[str, object]) -> N
     assert answer(expression, **args) is True
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", TEXT_VARIABLES)
 def test_a_name_that_would_be_cut_is_doubt(name: str) -> None:
     """A tenant named like another, up to a NUL, is not that other tenant."""
-    condition = compiled(f"{name} == 'acme'")
+    condition = compile_condition(f"{name} == 'acme'")
     assert isinstance(condition, Condition)
 
     variables = bind({}, **{**TEXTS_OF_A_CALL, name: "acme\0evil"})
 
-    assert isinstance(condition.holds(variables), Undetermined)
+    assert isinstance(condition.evaluate(variables), Undetermined)
 
 
 ANYTHING = st.recursive(
@@ -142,7 +142,7 @@ ANYTHING = st.recursive(
     max_leaves=8,
 )
 POOL = [
-    compiled(expression)
+    compile_condition(expression)
     for expression in (
         "args.a > 1",
         "args.a == 'x'",
@@ -163,7 +163,7 @@ def test_conditions_are_total(args: dict[str, object]) -> None:
 
     for condition in POOL:
         if isinstance(condition, Condition):
-            assert isinstance(condition.holds(variables), bool | Undetermined)
+            assert isinstance(condition.evaluate(variables), bool | Undetermined)
 
 
 LONG: dict[str, object] = {"a": [1] * 3_000, "b": [2] * 3_000, "s": "a" * 20_000, "t": ["x"] * 900}
@@ -227,6 +227,6 @@ def test_a_pattern_is_the_policy_s(expression: str) -> None:
 
 
 def refused(expression: str) -> tuple[ConditionError, ...]:
-    found = compiled(expression)
+    found = compile_condition(expression)
     assert not isinstance(found, Condition)
     return found

@@ -7,16 +7,22 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.contracts.tools import ArtifactRef, ToolFailure, ToolResult, ToolSuccess
-from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn, View
+from holdfast.contracts.transcript import (
+    AssistantTurn,
+    ToolTurn,
+    TranscriptItem,
+    TranscriptView,
+    UserTurn,
+)
 from holdfast.run.context import (
-    LONGEST_QUESTION,
-    carried,
-    lasting,
-    prune_point,
-    shown,
+    MAX_QUESTION_CHARS,
+    apply_view,
+    carry_over,
+    find_prune_point,
+    select_lasting,
     size,
     stub,
-    total,
+    total_size,
 )
 from tests.builders import MODEL, a_call, a_failure, a_success, a_transcript
 
@@ -61,7 +67,7 @@ def latest_turn(items: Sequence[TranscriptItem]) -> int:
 def test_the_size_of_an_item_is_its_json(item: TranscriptItem, bytes_: bytes) -> None:
     """Sizes are bytes of JSON, as they travel."""
     assert size(item) == len(bytes_)
-    assert total((item, item)) == 2 * len(bytes_)
+    assert total_size((item, item)) == 2 * len(bytes_)
 
 
 def test_a_stub_says_how_the_result_began() -> None:
@@ -106,14 +112,14 @@ def test_without_a_prune_point_everything_is_shown() -> None:
     """A transcript that was never pruned is shown as it is, whatever its size."""
     items = a_transcript([10_000, 10_000])
 
-    assert shown(items, View(pruned_before=0), 100) == items
+    assert apply_view(items, TranscriptView(pruned_before=0), 100) == items
 
 
 def test_results_give_way_first() -> None:
     """Before the prune point results are stubs; calls and words stay."""
     items = a_transcript([200, None, 300])
 
-    left = shown(items, View(pruned_before=4), 100_000)
+    left = apply_view(items, TranscriptView(pruned_before=4), 100_000)
 
     old = ToolTurn(results=(stub(a_success(a_call(call_id="c0"), "x" * 200)),))
     assert left == (items[0], items[1], old, items[3], *items[4:])
@@ -123,7 +129,7 @@ def test_then_old_turns_give_way() -> None:
     """What still doesn't fit is left out, but not what people said; a notice says so."""
     items = a_transcript([200, None, 200, 200])
 
-    left = shown(items, View(pruned_before=6), 0)
+    left = apply_view(items, TranscriptView(pruned_before=6), 0)
 
     notice = UserTurn(text="(Earlier turns are left out here.)", origin="notice")
     assert left == (items[0], items[3], notice, *items[6:])
@@ -134,7 +140,7 @@ def test_the_prune_point_leaves_turns_whole(sizes: list[int | None], limit: int)
     """No part begins with results: they stay with the turn that asked for them."""
     items = a_transcript(sizes)
 
-    place = prune_point(items, limit)
+    place = find_prune_point(items, limit)
 
     assert place == len(items) or not isinstance(items[place], ToolTurn)
 
@@ -146,7 +152,7 @@ def test_the_latest_turn_is_never_pruned(sizes: list[int | None], limit: int) ->
     # PI-05
     items = a_transcript(sizes)
 
-    assert prune_point(items, limit) <= latest_turn(items)
+    assert find_prune_point(items, limit) <= latest_turn(items)
 
 
 @given(SIZES, LIMITS)
@@ -154,10 +160,10 @@ def test_what_is_left_whole_fits_into_half(sizes: list[int | None], limit: int) 
     """Behind the prune point stands as much as fits into half of the room, or the last turn."""
     items = a_transcript(sizes)
 
-    place = prune_point(items, limit)
+    place = find_prune_point(items, limit)
 
     if 0 < place < latest_turn(items):
-        assert total(items[place:]) <= limit // 2
+        assert total_size(items[place:]) <= limit // 2
 
 
 @given(SIZES, st.none() | st.integers(0, 3000), LIMITS)
@@ -168,7 +174,7 @@ def test_the_prune_point_never_goes_back(
     items = a_transcript(sizes)
     grown = a_transcript([*sizes, more])
 
-    assert prune_point(grown, limit) >= prune_point(items, limit)
+    assert find_prune_point(grown, limit) >= find_prune_point(items, limit)
 
 
 @given(SIZES, LIMITS)
@@ -176,7 +182,7 @@ def test_words_of_people_always_stay(sizes: list[int | None], limit: int) -> Non
     """The goal comes first in every view, then whatever else people said, in order."""  # HG-18
     items = a_transcript(sizes)
 
-    left = shown(items, View(pruned_before=prune_point(items, limit)), limit)
+    left = apply_view(items, TranscriptView(pruned_before=find_prune_point(items, limit)), limit)
 
     assert left[0] == items[0]
     assert words(left) == words(items)
@@ -188,7 +194,7 @@ def test_what_is_shown_is_a_whole_conversation(sizes: list[int | None], limit: i
     # LP-09
     items = a_transcript(sizes)
 
-    left = shown(items, View(pruned_before=prune_point(items, limit)), limit)
+    left = apply_view(items, TranscriptView(pruned_before=find_prune_point(items, limit)), limit)
 
     asked = [
         (place, call.call_id)
@@ -211,10 +217,12 @@ def test_what_comes_after_the_prune_point_is_untouched(
 ) -> None:
     """Behind the prune point the model reads exactly what the record holds."""
     items = a_transcript(sizes)
-    place = prune_point(items, limit)
+    place = find_prune_point(items, limit)
 
     assert (
-        shown(items, View(pruned_before=place), limit)[-len(items[place:]) or len(items) :]
+        apply_view(items, TranscriptView(pruned_before=place), limit)[
+            -len(items[place:]) or len(items) :
+        ]
         == items[place:]
     )
 
@@ -224,12 +232,12 @@ def test_old_turns_fit_into_a_quarter(sizes: list[int | None], limit: int) -> No
     """What is shown from before the prune point takes a quarter of the room, words apart."""
     # PI-05
     items = a_transcript(sizes)
-    place = prune_point(items, limit)
+    place = find_prune_point(items, limit)
 
-    left = shown(items, View(pruned_before=place), limit)
+    left = apply_view(items, TranscriptView(pruned_before=place), limit)
 
     old = without_words(left)[: len(without_words(left)) - len(without_words(items[place:]))]
-    assert place == 0 or total(old) <= limit // 4
+    assert place == 0 or total_size(old) <= limit // 4
 
 
 def test_an_answer_outlives_its_turn() -> None:
@@ -238,7 +246,7 @@ def test_an_answer_outlives_its_turn() -> None:
     goal, first, *turn, last = a_transcript([None, 200, None])
     items = (goal, first, *question(), *turn, last)
 
-    left = shown(items, View(pruned_before=len(items)), 0)
+    left = apply_view(items, TranscriptView(pruned_before=len(items)), 0)
 
     notice = UserTurn(text="(Earlier turns are left out here.)", origin="notice")
     assert left == (goal, first, ANSWERED, last, notice)
@@ -250,10 +258,10 @@ def test_an_answer_is_no_stub() -> None:
     goal, *turn = a_transcript([3000])
     asked = question("x" * 3000)
 
-    left = shown((goal, *asked, *turn), View(pruned_before=5), 100_000)
+    left = apply_view((goal, *asked, *turn), TranscriptView(pruned_before=5), 100_000)
 
     assert left[1:3] == asked
-    assert total(left[3:]) < 1000
+    assert total_size(left[3:]) < 1000
 
 
 def test_an_answer_outlives_a_summary() -> None:
@@ -262,7 +270,7 @@ def test_an_answer_outlives_a_summary() -> None:
     goal, *turns = a_transcript([10, 20, 30])
     items = (goal, *turns[:2], *question(), *turns[2:])
 
-    left = shown(items, View(summary="One is done.", summarised_before=7), 100_000)
+    left = apply_view(items, TranscriptView(summary="One is done.", summarised_before=7), 100_000)
 
     assert left[:2] == (goal, ANSWERED)
     assert "One is done." in str(left[2])
@@ -275,13 +283,13 @@ def test_an_answer_is_carried_once(summary: str) -> None:
     # BT-05 BY-22
     goal, *turn = a_transcript([10])
     items = (goal, *question(), *turn)
-    seen = View(pruned_before=3, summary=summary, summarised_before=3 if summary else 0)
+    seen = TranscriptView(pruned_before=3, summary=summary, summarised_before=3 if summary else 0)
 
-    begun, fresh = carried(items, seen, 0)
+    begun, fresh = carry_over(items, seen, 0)
 
     assert begun[:2] == (goal, ANSWERED)
-    assert carried(begun, fresh, 0) == (begun, fresh)
-    assert shown(begun, fresh, 0) == shown(items, seen, 0)
+    assert carry_over(begun, fresh, 0) == (begun, fresh)
+    assert apply_view(begun, fresh, 0) == apply_view(items, seen, 0)
 
 
 @pytest.mark.parametrize(
@@ -325,7 +333,7 @@ def test_an_answer_is_carried_once(summary: str) -> None:
 def test_an_answer_names_its_question(items: tuple[TranscriptItem, ...], said: list[str]) -> None:
     """Only what a person answered lasts, and no question passes for an answer."""
     # BY-22
-    assert [turn.text.removeprefix("Asked ") for turn in lasting(items)] == said
+    assert [turn.text.removeprefix("Asked ") for turn in select_lasting(items)] == said
 
 
 def test_several_answers_of_one_turn_last() -> None:
@@ -336,7 +344,7 @@ def test_several_answers_of_one_turn_last() -> None:
     results = (*(one for _, told in turns for one in told.results), a_success(look))
     items = (AssistantTurn(model=MODEL, calls=calls), ToolTurn(results=results))
 
-    assert [turn.text for turn in lasting(items)] == [
+    assert [turn.text for turn in select_lasting(items)] == [
         'Asked "1?", a person answered: a1',
         'Asked "2?", a person answered: a2',
     ]
@@ -345,12 +353,12 @@ def test_several_answers_of_one_turn_last() -> None:
 def test_of_a_long_question_both_ends_stay() -> None:
     """What was asked for may stand at its end, so the middle goes; the answer stays whole."""
     long = f"Here is my plan. {'x' * 4000} Do you agree?"
-    (turn,) = lasting(question("no " * 2000, long))
+    (turn,) = select_lasting(question("no " * 2000, long))
 
     asked, _, told = turn.text.partition(", a person answered: ")
     assert asked.startswith('Asked "Here is my plan. xx')
     assert asked.endswith('xx Do you agree?"')
-    assert len(asked) < LONGEST_QUESTION + 20
+    assert len(asked) < MAX_QUESTION_CHARS + 20
     assert told == "no " * 2000
 
 
@@ -358,7 +366,7 @@ def test_of_an_answer_that_was_too_large_its_beginning_lasts() -> None:
     """A result beyond what a turn may hold is a stub from the start; that says how it began."""
     asked, told = question("the blue one")
 
-    (turn,) = lasting((asked, ToolTurn(results=tuple(map(stub, told.results)))))
+    (turn,) = select_lasting((asked, ToolTurn(results=tuple(map(stub, told.results)))))
 
     assert "a person answered: left out by now; it began: " in turn.text
     assert "the blue one" in turn.text
@@ -376,4 +384,4 @@ def test_a_long_failure_gives_way_like_a_turn() -> None:
         ToolTurn(results=(failure,)),
     )
 
-    assert total(shown(items, View(pruned_before=3), 8000)) < 1000
+    assert total_size(apply_view(items, TranscriptView(pruned_before=3), 8000)) < 1000

@@ -11,7 +11,7 @@ from holdfast.contracts.errors import AppError, PolicyRefused
 from holdfast.policy.conditions import Condition
 from holdfast.policy.document import parse_policy
 from holdfast.policy.rules import NO_POLICY, Match
-from holdfast.policy.yaml_lines import LARGEST, LocatedYaml, read
+from holdfast.policy.yaml_lines import MAX_DOCUMENT_CHARS, LocatedYaml, parse_yaml
 
 WHOLE = """\
 # Everything that a policy file can say.
@@ -74,7 +74,7 @@ def test_the_whole_file_becomes_a_policy() -> None:
         recovery="RB-12, nightly backup",
     )
     assert never.reason == "rule never of the policy says so"
-    assert policy.forbidding == (never,)
+    assert policy.forbid_rules == (never,)
 
 
 def test_the_digest_is_of_what_the_file_says() -> None:
@@ -123,7 +123,7 @@ def flaws(text: str) -> list[str]:
         pytest.param("version: 1\nx: \x07", "2: it holds a character that no YAML", id="control"),
         pytest.param("version: 1\nx: \ud800", "2: it holds a character that no YAML", id="half"),
         pytest.param("x: " + "[" * 99, "1: it is nested more than 40 deep", id="nested"),
-        pytest.param("#" * (LARGEST + 1), "1: it has 1,000,001 characters", id="size"),
+        pytest.param("#" * (MAX_DOCUMENT_CHARS + 1), "1: it has 1,000,001 characters", id="size"),
         pytest.param(
             "version: 1\nrule: []",
             "2: rule: there is no such field (known: version, groups, issuers, rules)",
@@ -383,7 +383,7 @@ JSON = st.recursive(
 @given(JSON)
 def test_json_means_the_same_as_yaml(value: object) -> None:
     """A document in JSON is read as JSON has it."""
-    located = read(json.dumps(value))
+    located = parse_yaml(json.dumps(value))
 
     assert isinstance(located, LocatedYaml)
     assert located.value == value

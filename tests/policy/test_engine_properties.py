@@ -12,12 +12,12 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.decisions import Allow, ApprovalRequired, Decision, Deny, RunInSandbox
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.tools import Draft, Risk, ToolCall, ToolContract
-from holdfast.policy.case import Case as Subject
-from holdfast.policy.conditions import Condition, compiled
+from holdfast.policy.case import CallContext as Subject
+from holdfast.policy.conditions import Condition, compile_condition
 from holdfast.policy.engine import DecisionFacts, decide
-from holdfast.policy.matching import fit, forbidden_by, governing
-from holdfast.policy.risk import DEFAULTS
-from holdfast.policy.rules import OPENING, Effect, Match, Policy, PolicyRule
+from holdfast.policy.matching import find_forbidding_rule, find_governing_rule, match_rule
+from holdfast.policy.risk import DEFAULT_PERMISSIONS
+from holdfast.policy.rules import ALLOWING_EFFECTS, Effect, Match, Policy, PolicyRule
 from holdfast.run.limits.loop_detection import fingerprint
 from tests.builders import NOW, a_contract, a_proof, a_record
 from tests.policy.policies import VOUCHING
@@ -26,7 +26,7 @@ FITS_OR_DOUBT = {"fits", "doubt"}
 DECISION: TypeAdapter[Decision] = TypeAdapter(Decision)
 EFFECTS: tuple[Effect, ...] = ("forbid", "allow", "sandbox", "draft", "approve", "ask", "deny")
 CONDITIONS = [
-    cast("Condition", compiled(text))
+    cast("Condition", compile_condition(text))
     for text in ("true", "false", "args.x == 1", "args.x.y > 2", "args.x < 5", "tool == 'act'")
 ]
 
@@ -172,8 +172,10 @@ def test_nothing_runs_without_a_rule_that_lets_it(case: Case) -> None:
     if not isinstance(decision, Allow | RunInSandbox):
         return
     kind, _, name = decision.rule.partition(":")
-    opening = [rule for rule in policy.rules if rule.id == name and rule.effect in OPENING]
-    default = DEFAULTS[contract.risk].effect == "allow" and name == contract.risk
+    opening = [
+        rule for rule in policy.rules if rule.id == name and rule.effect in ALLOWING_EFFECTS
+    ]
+    default = DEFAULT_PERMISSIONS[contract.risk].effect == "allow" and name == contract.risk
     approved = [record for record in facts.approvals if record.request_id == name]
 
     assert {"risk": default, "policy": bool(opening), "approved": bool(approved)}[kind]
@@ -276,14 +278,18 @@ def test_looking_at_rules_together_is_looking_at_each(case: Case) -> None:
     """Conditions that are evaluated in batches find the same rule as one after the other."""
     call, contract, facts, policy = case
     subject = Subject(call, contract, facts)
-    forbidding = [rule for rule in policy.forbidding if fit(rule, subject).kind in FITS_OR_DOUBT]
-    ordered = [rule for rule in policy.ordered if fit(rule, subject).kind == "fits"]
+    forbidding = [
+        rule for rule in policy.forbid_rules if match_rule(rule, subject).kind in FITS_OR_DOUBT
+    ]
+    ordered = [
+        rule for rule in policy.first_match_rules if match_rule(rule, subject).kind == "fits"
+    ]
 
-    forbidden = forbidden_by(subject, policy)
-    governed = governing(subject, policy, DEFAULTS[Risk.DESTRUCTIVE])
+    forbidden = find_forbidding_rule(subject, policy)
+    governed = find_governing_rule(subject, policy, DEFAULT_PERMISSIONS[Risk.DESTRUCTIVE])
 
     assert (forbidden.rule if forbidden else None) == (forbidding[0] if forbidding else None)
-    if all(fit(rule, subject).kind != "doubt" for rule in policy.ordered):
+    if all(match_rule(rule, subject).kind != "doubt" for rule in policy.first_match_rules):
         assert (governed.rule if governed else None) == (ordered[0] if ordered else None)
     elif governed is None:
         assert ordered == []

@@ -7,8 +7,14 @@ from hypothesis import strategies as st
 from holdfast.contracts.budget import Budget, Ledger
 from holdfast.contracts.control import Triggers
 from holdfast.contracts.usage import CallUsage
-from holdfast.run.limits.confidence import Part, Score
-from holdfast.run.limits.triggers import Trigger, paused_by, seconds_until_slow, sensitive, unsure
+from holdfast.run.limits.confidence import Score, ScorePart
+from holdfast.run.limits.triggers import (
+    Trigger,
+    check_confidence,
+    check_domain,
+    find_trigger,
+    seconds_until_slow,
+)
 
 DEFAULT = Triggers()
 EXPECTED = Triggers(expected_time=10)
@@ -22,7 +28,7 @@ def spent(tokens: int) -> Ledger:
 def after_retries(
     retries: int, *acknowledged: str, triggers: Triggers = DEFAULT
 ) -> Trigger | None:
-    return paused_by(triggers, FREE, Ledger(retries=retries), 0, acknowledged)
+    return find_trigger(triggers, FREE, Ledger(retries=retries), 0, acknowledged)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +90,7 @@ def test_more_than_a_share_of_the_tokens_pauses(
     share: float | None, limit: int | None, used: int, *, pauses: bool
 ) -> None:
     """The share itself may be used, one token more pauses, and without a limit none does."""
-    found = paused_by(
+    found = find_trigger(
         Triggers(token_share=share), Budget(max_tokens=limit), spent(used), 0, ()
     )  # ES-13
 
@@ -96,7 +102,7 @@ def test_failed_attempts_count_towards_the_share() -> None:
     used = CallUsage(input_tokens=81)
     ledger = Ledger(usage=used, failed_usage=used)
 
-    found = paused_by(DEFAULT, Budget(max_tokens=100), ledger, 0, ())
+    found = find_trigger(DEFAULT, Budget(max_tokens=100), ledger, 0, ())
 
     assert found == Trigger(
         name="tokens:100",
@@ -112,7 +118,7 @@ def test_failed_attempts_count_towards_the_share() -> None:
 )
 def test_the_share_of_a_budget_is_asked_about_once(limit: int, used: int, *, pauses: bool) -> None:
     """Waved through for one budget it stays quiet, and speaks again near the end of a larger."""
-    found = paused_by(DEFAULT, Budget(max_tokens=limit), spent(used), 0, ("tokens:100",))
+    found = find_trigger(DEFAULT, Budget(max_tokens=limit), spent(used), 0, ("tokens:100",))
 
     assert (found is not None) is pauses
 
@@ -134,27 +140,27 @@ def test_three_times_the_expected_time_pauses(
     triggers: Triggers, worked: float, acknowledged: list[str], *, pauses: bool
 ) -> None:
     """Work may take three times as long as expected, and again as long once waved through."""
-    found = paused_by(triggers, FREE, Ledger(), worked, acknowledged)  # ES-12
+    found = find_trigger(triggers, FREE, Ledger(), worked, acknowledged)  # ES-12
 
     assert (found is not None) is pauses
 
 
 def test_slow_work_is_explained() -> None:
     """The name is rounded up, so that the same moment is waved through with it."""  # ES-12
-    assert paused_by(EXPECTED, FREE, Ledger(), 30.4, ()) == Trigger(
+    assert find_trigger(EXPECTED, FREE, Ledger(), 30.4, ()) == Trigger(
         name="time:31",
         action="pause_and_escalate",
         reason="Taking much longer than expected",
         detail="30 s of work, 10 s were expected",
     )
-    assert paused_by(EXPECTED, FREE, Ledger(), 30.4, ("time:31",)) is None
+    assert find_trigger(EXPECTED, FREE, Ledger(), 30.4, ("time:31",)) is None
 
 
 def test_retries_are_asked_about_first() -> None:
     """Of several triggers one request is made; the others follow when it is resolved."""
     budget, ledger = Budget(max_tokens=100), spent(90).model_copy(update={"retries": 4})
     acknowledged: list[str] = []
-    while found := paused_by(EXPECTED, budget, ledger, 31, acknowledged):
+    while found := find_trigger(EXPECTED, budget, ledger, 31, acknowledged):
         acknowledged.append(found.name)
 
     assert acknowledged == ["retries:4", "tokens:100", "time:31"]
@@ -193,7 +199,7 @@ def test_a_run_is_slow_when_its_timer_rings(
     left = seconds_until_slow(triggers, worked, acknowledged)
 
     assert left is not None
-    assert paused_by(triggers, FREE, Ledger(), worked + left, acknowledged) is not None
+    assert find_trigger(triggers, FREE, Ledger(), worked + left, acknowledged) is not None
 
 
 @given(
@@ -209,10 +215,10 @@ def test_what_is_waved_through_is_quiet(
     ledger = spent(tokens).model_copy(update={"retries": retries})
     acknowledged: list[str] = []
     for _ in range(3):
-        if found := paused_by(EXPECTED, Budget(max_tokens=limit), ledger, worked, acknowledged):
+        if found := find_trigger(EXPECTED, Budget(max_tokens=limit), ledger, worked, acknowledged):
             acknowledged.append(found.name)
 
-    assert paused_by(EXPECTED, Budget(max_tokens=limit), ledger, worked, acknowledged) is None
+    assert find_trigger(EXPECTED, Budget(max_tokens=limit), ledger, worked, acknowledged) is None
 
 
 @pytest.mark.parametrize(
@@ -231,14 +237,14 @@ def test_what_is_waved_through_is_quiet(
 )
 def test_a_sensitive_domain_needs_approval(domain: str | None, name: str | None) -> None:
     """However a domain is written, a person approves what is done in a sensitive one."""
-    found = sensitive(DEFAULT, domain, ())
+    found = check_domain(DEFAULT, domain, ())
 
     assert (found.name if found else None) == name
 
 
 def test_a_sensitive_domain_is_another_request() -> None:
     """To require an approval is not to pause: action and reason are the trigger's own."""
-    assert sensitive(DEFAULT, "payments", ()) == Trigger(
+    assert check_domain(DEFAULT, "payments", ()) == Trigger(
         name="domain:payments",
         action="require_approval",
         reason="Sensitive domain requires human review",
@@ -257,16 +263,16 @@ def test_a_sensitive_domain_is_another_request() -> None:
 )
 def test_a_domain_is_reviewed_once(domain: str, reviewed: list[str], *, waits: bool) -> None:
     """What was approved for one domain holds for it alone."""
-    assert (sensitive(DEFAULT, domain, reviewed) is not None) is waits
+    assert (check_domain(DEFAULT, domain, reviewed) is not None) is waits
 
 
 def test_an_app_names_its_own_domains() -> None:
     """The list replaces the default one, and an empty list asks nobody."""
     own = Triggers(sensitive_domains=("Medicine",))
 
-    assert sensitive(own, "medicine", ()) is not None
-    assert sensitive(own, "payments", ()) is None
-    assert sensitive(Triggers(sensitive_domains=()), "payments", ()) is None
+    assert check_domain(own, "medicine", ()) is not None
+    assert check_domain(own, "payments", ()) is None
+    assert check_domain(Triggers(sensitive_domains=()), "payments", ()) is None
 
 
 @pytest.mark.parametrize(
@@ -287,14 +293,16 @@ def test_an_answer_nobody_is_sure_of_pauses(
     least: float | None, value: float, *, pauses: bool
 ) -> None:
     """The threshold itself is enough, whatever the arithmetic made of it."""  # ES-06 ES-11 T-37
-    found = unsure(Triggers(min_confidence=least), Score(value, ()), ())
+    found = check_confidence(Triggers(min_confidence=least), Score(value, ()), ())
 
     assert (found is not None) is pauses
 
 
 def test_low_confidence_is_explained() -> None:
     """Reason and detail are the seeds' words, with the score and what it is made of."""
-    found = unsure(DEFAULT, Score(0.55, (Part("coverage", 0.3), Part("retries", 0.8))), ())
+    found = check_confidence(
+        DEFAULT, Score(0.55, (ScorePart("coverage", 0.3), ScorePart("retries", 0.8))), ()
+    )
 
     assert found == Trigger(
         name="confidence:0.55",
@@ -320,4 +328,4 @@ def test_only_a_worse_answer_is_asked_about_again(
     value: float, acknowledged: list[str], *, pauses: bool
 ) -> None:
     """Whoever let an answer pass lets one pass that is as good."""
-    assert (unsure(DEFAULT, Score(value, ()), acknowledged) is not None) is pauses
+    assert (check_confidence(DEFAULT, Score(value, ()), acknowledged) is not None) is pauses

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from holdfast.contracts.budget import Budget, Ledger, Limits
 from holdfast.contracts.usage import CallUsage
-from holdfast.run.limits.budget_extension import objection
+from holdfast.run.limits.budget_extension import find_objection
 
 LIMITS = Limits(max_steps=10, max_tokens=1000, max_cost=Decimal(1), max_wall_time=60)
 LEDGER = Ledger(
@@ -19,7 +19,7 @@ LEDGER = Ledger(
 
 def said(change: dict[str, JsonValue], ledger: Ledger = LEDGER, elapsed: float = 30) -> str | None:
     given = Budget.model_validate(change)
-    return objection(given, LIMITS, None, ledger, elapsed)
+    return find_objection(given, LIMITS, None, ledger, elapsed)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +99,6 @@ def test_calls_of_tools_must_be_left(most: int, *, extends: bool) -> None:
     """As many calls as were made already are no extension."""
     limits = Limits(max_tool_calls=2)
     given = Budget(max_tool_calls=most)
-    found = objection(given, limits, None, LEDGER, 0)
+    found = find_objection(given, limits, None, LEDGER, 0)
 
     assert (found is None) == extends

@@ -9,14 +9,14 @@ from holdfast.contracts.control import Fallback, Reaction
 from holdfast.contracts.errors import FailureKind
 from holdfast.contracts.model import StopCause
 from holdfast.run.limits.fallback import (
-    DEFAULTS,
-    EXHAUSTED,
+    DEFAULT_REACTIONS,
+    FALLBACKS_EXHAUSTED,
     WORKER_LOST,
-    attempts,
-    flaws,
-    patience,
-    reaction,
-    workflows_failed,
+    compute_max_attempts,
+    compute_max_wait,
+    describe_failed_tiers,
+    find_problems,
+    find_reaction,
 )
 
 ANSWERS = {"end_turn", "tool_use", "pause"}
@@ -51,38 +51,38 @@ def test_a_failure_of_the_model_moves_on_one_of_the_request_doesnt(
     kind: str, expected: Reaction
 ) -> None:
     """What another model would fail at, or should not be asked, walks through no chain."""  # T-36
-    assert reaction(kind, Fallback()) == expected
+    assert find_reaction(kind, Fallback()) == expected
 
 
 def test_every_way_to_fail_has_a_reaction_and_a_reason() -> None:
     """Each kind of failure, each stop that is no answer, and an empty reply are in the table."""
     causes = set(get_args(StopCause)) - ANSWERS
 
-    assert set(DEFAULTS) == {*get_args(FailureKind), *causes, "empty", WORKER_LOST}
-    assert all(default.reason for default in DEFAULTS.values())
+    assert set(DEFAULT_REACTIONS) == {*get_args(FailureKind), *causes, "empty", WORKER_LOST}
+    assert all(default.reason for default in DEFAULT_REACTIONS.values())
 
 
 @pytest.mark.parametrize("kind", ["", "ModelRejected", "end_turn", "Rate_Limited"])
 def test_what_nobody_knows_stops(kind: str) -> None:
     """A kind without a row walks through no chain."""
-    assert reaction(kind, Fallback()) == "stop"
+    assert find_reaction(kind, Fallback()) == "stop"
 
 
 def test_an_app_may_say_otherwise_of_one_kind() -> None:
     """A reaction of the app's own holds for its kind, the others keep the defaults."""
     fallback = Fallback(reactions={"auth": "next_model", "rate_limited": "ask"})
 
-    assert reaction("auth", fallback) == "next_model"
-    assert reaction("rate_limited", fallback) == "ask"
-    assert reaction("permission", fallback) == "stop"
-    assert reaction("overloaded", fallback) == "next_model"
+    assert find_reaction("auth", fallback) == "next_model"
+    assert find_reaction("rate_limited", fallback) == "ask"
+    assert find_reaction("permission", fallback) == "stop"
+    assert find_reaction("overloaded", fallback) == "next_model"
 
 
 def test_a_reaction_to_what_never_happens_is_a_flaw() -> None:
     """A slip in a kind's name is named, with the kinds there are, one flaw each."""
     fallback = Fallback(reactions={"ratelimit": "ask", "auth": "ask", "end_turn": "ask"})
 
-    found = flaws(fallback)
+    found = find_problems(fallback)
 
     assert [flaw.partition(", ")[0] for flaw in found] == [
         "its fallback reacts to 'ratelimit'",
@@ -94,8 +94,8 @@ def test_a_reaction_to_what_never_happens_is_a_flaw() -> None:
 
 def test_every_kind_may_be_reacted_to() -> None:
     """Nothing in the table is a flaw."""
-    assert flaws(Fallback(reactions=dict.fromkeys(DEFAULTS, "ask"))) == []
-    assert flaws(Fallback()) == []
+    assert find_problems(Fallback(reactions=dict.fromkeys(DEFAULT_REACTIONS, "ask"))) == []
+    assert find_problems(Fallback()) == []
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_tries_of_one_model(models_left: int, retries: int | None, tries: int) -
     """The chain's tries while a model is left, then the usual ones; the budget bounds both."""
     budget = Budget(max_model_retries=retries)  # BY-09
 
-    tried = attempts(Fallback(attempts=3), budget, models_left=models_left, usual=6)
+    tried = compute_max_attempts(Fallback(attempts=3), budget, models_left=models_left, usual=6)
 
     assert tried == tries
 
@@ -130,10 +130,10 @@ def test_patience_is_greater_for_the_last_model_and_ends_too(
     max_wait: float, models_left: int, seconds: float
 ) -> None:
     """The next model is the better wait; behind the last there is none."""  # FB-05 T-36
-    assert patience(Fallback(max_wait=max_wait), models_left=models_left) == seconds
+    assert compute_max_wait(Fallback(max_wait=max_wait), models_left=models_left) == seconds
 
 
 def test_words_of_the_end_of_a_chain() -> None:
     """People and programs look for exactly these words."""
-    assert EXHAUSTED == "All model fallbacks exhausted"  # FB-08
-    assert workflows_failed("no step left") == "All workflows failed: no step left"  # FB-12
+    assert FALLBACKS_EXHAUSTED == "All model fallbacks exhausted"  # FB-08
+    assert describe_failed_tiers("no step left") == "All workflows failed: no step left"  # FB-12

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.policy.allowlists import RISKY_PROGRAMS, risky_command
+from holdfast.policy.allowlists import RISKY_PROGRAMS, find_risky_command
 from holdfast.policy.document import parse_policy
-from holdfast.policy.risk import DEFAULTS, DRAFTED
+from holdfast.policy.risk import DEFAULT_PERMISSIONS, NEEDS_DRAFT
 from holdfast.policy.schema import ApprovalEntry, MatchEntry, PolicyFile, RuleEntry
-from holdfast.policy.yaml_lines import LARGEST, LocatedYaml, read
+from holdfast.policy.yaml_lines import MAX_DOCUMENT_CHARS, LocatedYaml, parse_yaml
 
 PAGE = (Path(__file__).parents[2] / "docs" / "policy.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
@@ -18,14 +18,14 @@ EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 def defaults() -> str:
     """The table of the classes' defaults, as the page must have it."""
     rows: list[str] = []
-    for risk, default in DEFAULTS.items():
+    for risk, default in DEFAULT_PERMISSIONS.items():
         requirement = default.requirement
         said = {"allow": "allow", "deny": "deny", "approve": "approval"}[default.effect]
         if requirement.strength == "strong":
             said = "approval with strong authentication"
         if requirement.count > 1:
             said += f", by {requirement.count} people"
-        if risk in DRAFTED:
+        if risk in NEEDS_DRAFT:
             said = f"draft first, then {said}; without a draft variant deny"
         if risk.needs_sandbox:
             said += "; where a rule lists it: in the sandbox"
@@ -43,7 +43,7 @@ def test_the_examples_are_valid() -> None:
     policy, cases = EXAMPLES
 
     assert len(parse_policy(policy).rules) == 5
-    assert isinstance(read(cases), LocatedYaml)
+    assert isinstance(parse_yaml(cases), LocatedYaml)
 
 
 @pytest.mark.parametrize("model", [PolicyFile, RuleEntry, MatchEntry, ApprovalEntry])
@@ -58,10 +58,10 @@ def test_risky_commands_are_risky() -> None:
     named = re.findall(r"`([a-z][^`/]*)`", section)
 
     assert len(named) > 20
-    assert [one for one in named if not risky_command(tuple(one.split()))] == []
+    assert [one for one in named if not find_risky_command(tuple(one.split()))] == []
     assert RISKY_PROGRAMS
 
 
 def test_figures_are_right() -> None:
     """The page's limit is that of the code."""
-    assert f"{LARGEST:,} characters" in PAGE
+    assert f"{MAX_DOCUMENT_CHARS:,} characters" in PAGE

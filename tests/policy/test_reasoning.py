@@ -5,12 +5,12 @@ from typing import Literal
 import pytest
 from pydantic import JsonValue
 
-from holdfast.adapters.anthropic.request import rendered
-from holdfast.adapters.base import Rendered
+from holdfast.adapters.anthropic.request import render
+from holdfast.adapters.base import RenderedRequest
 from holdfast.contracts.control import ReasoningRoute
 from holdfast.contracts.model import Effort, ModelRequest, ModelSettings, Prefix
 from holdfast.contracts.transcript import UserTurn
-from holdfast.run.limits.reasoning import TABLE, route, routed
+from holdfast.run.limits.reasoning import ROUTES, apply_route, route
 
 Decision = Literal["on", "off", "agent"]
 
@@ -55,9 +55,9 @@ def test_each_kind_of_task_has_its_row(task_kind: str, decision: Decision) -> No
 
 def test_every_row_is_tested() -> None:
     """The table has these thirteen kinds, and every name of a kind names only one."""
-    names = [name for kind, row in TABLE.items() for name in (kind, *row.also_called)]
+    names = [name for kind, row in ROUTES.items() for name in (kind, *row.also_called)]
 
-    assert len(TABLE) == 13
+    assert len(ROUTES) == 13
     assert len(set(names)) == len(names)
 
 
@@ -130,7 +130,7 @@ def test_a_route_raises_little_effort_or_takes_all(
     """An agent that reasons enough keeps its effort; off is off, and otherwise nothing changes."""
     given = ReasoningRoute(task_kind="x", decision=decision, reason="y")
 
-    assert routed(ModelSettings(reasoning=own), given).reasoning == effort
+    assert apply_route(ModelSettings(reasoning=own), given).reasoning == effort
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_tokens_to_reason_with_go_with_the_effort(task_kind: str, tokens: int | 
     """Off leaves no tokens to reason with; nothing else of the settings ever differs."""
     own = ModelSettings(reasoning_tokens=4096, max_output_tokens=9, parallel_calls=False)
 
-    settings = routed(own, route(task_kind))
+    settings = apply_route(own, route(task_kind))
 
     assert settings.reasoning_tokens == tokens
     rest = settings.model_copy(update={"reasoning": None, "reasoning_tokens": 4096})
@@ -151,10 +151,10 @@ def test_without_a_route_settings_stay() -> None:
     """A run without a kind of task asks as its agent does."""
     own = ModelSettings(reasoning="low")
 
-    assert routed(own, None) == own
+    assert apply_route(own, None) == own
 
 
-def asked(model: str, task_kind: str) -> Rendered:
+def asked(model: str, task_kind: str) -> RenderedRequest:
     """Return the request that a model of the chain gets, and what its adapter notes."""
     request = ModelRequest(
         run_id="r1",
@@ -162,12 +162,12 @@ def asked(model: str, task_kind: str) -> Rendered:
         attempt=1,
         model=model,
         prefix=Prefix(
-            instructions="", tools=(), settings=routed(ModelSettings(), route(task_kind))
+            instructions="", tools=(), settings=apply_route(ModelSettings(), route(task_kind))
         ),
         transcript=(UserTurn(text="Go."),),
         provider_state={},
     )
-    return rendered(request)
+    return render(request)
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from holdfast.contracts.budget import Budget, Ledger
 from holdfast.contracts.tools import AnyCall, MalformedCall, ToolCall, ToolResult
 from holdfast.run.limits.loop_detection import (
-    LONGEST_CYCLE,
-    begun_again,
+    MAX_CYCLE_CALLS,
+    check_failures,
+    check_loop,
     count_call,
     count_result,
-    failing,
     fingerprint,
-    looping,
+    reset_calls,
 )
 from tests.builders import a_call, a_failure, a_success
 
@@ -79,20 +79,20 @@ def test_one_more_than_the_threshold_is_a_loop(threshold: int, times: int, *, lo
     """So many identical calls in a row may be; the next one is too many."""  # HG-10 T-05
     ledger = counted([LOOK] * times)
 
-    stop = looping(Budget(loop_repeat_threshold=threshold), ledger, LOOK)
+    stop = check_loop(Budget(loop_repeat_threshold=threshold), ledger, LOOK)
 
     assert (stop is not None) is loops
 
 
 def test_the_default_threshold_is_two() -> None:
     """Whoever says nothing has the third identical call refused."""  # HG-11
-    assert looping(Budget(), counted([LOOK, LOOK]), LOOK) is None
-    assert looping(Budget(), counted([LOOK, LOOK, LOOK]), LOOK) is not None
+    assert check_loop(Budget(), counted([LOOK, LOOK]), LOOK) is None
+    assert check_loop(Budget(), counted([LOOK, LOOK, LOOK]), LOOK) is not None
 
 
 def test_a_loop_is_explained() -> None:
     """The stop names tool, number and limit, and what to do."""  # HG-10
-    stop = looping(Budget(), counted([LOOK] * 3), LOOK)
+    stop = check_loop(Budget(), counted([LOOK] * 3), LOOK)
 
     assert stop is not None
     assert stop.reason == "loop detected: same tool, same args"
@@ -111,7 +111,7 @@ def ended_at(calls: Sequence[AnyCall], threshold: int) -> int | None:
     ledger = Ledger()
     for number, call in enumerate(calls, start=1):
         ledger = count_call(ledger, call)
-        if looping(Budget(loop_repeat_threshold=threshold), ledger, call):
+        if check_loop(Budget(loop_repeat_threshold=threshold), ledger, call):
             return number
     return None
 
@@ -131,7 +131,7 @@ def test_a_circle_of_calls_is_explained() -> None:
     """The stop says how many calls it has, and which completed it."""  # HG-10
     find = a_call("find", place="attic")
 
-    stop = looping(Budget(), counted([LOOK, find] * 3), find)
+    stop = check_loop(Budget(), counted([LOOK, find] * 3), find)
 
     assert stop is not None
     assert stop.reason == "loop detected: same cycle of calls"
@@ -156,7 +156,7 @@ def test_a_loop_is_a_block_of_calls_that_is_repeated(
         (
             end
             for end in range(1, len(calls) + 1)
-            if any(repeats(end, length) for length in range(1, LONGEST_CYCLE + 1))
+            if any(repeats(end, length) for length in range(1, MAX_CYCLE_CALLS + 1))
         ),
         None,
     )
@@ -164,7 +164,7 @@ def test_a_loop_is_a_block_of_calls_that_is_repeated(
     assert ended_at(calls, threshold) == expected
 
 
-@given(before=DIFFERENT, pattern=st.integers(1, LONGEST_CYCLE), threshold=st.integers(1, 9))
+@given(before=DIFFERENT, pattern=st.integers(1, MAX_CYCLE_CALLS), threshold=st.integers(1, 9))
 def test_any_circle_ends_where_it_closes_once_too_often(
     before: list[int], pattern: int, threshold: int
 ) -> None:
@@ -178,11 +178,11 @@ def test_any_circle_ends_where_it_closes_once_too_often(
 
 def test_a_longer_circle_is_left_to_other_limits() -> None:
     """So is one with a tool in it that may be asked again and again."""
-    assert ended_at([a_call(n=number) for number in range(LONGEST_CYCLE + 1)] * 9, 1) is None
+    assert ended_at([a_call(n=number) for number in range(MAX_CYCLE_CALLS + 1)] * 9, 1) is None
     ledger = Ledger()
     for _ in range(9):
         ledger = count_call(count_call(ledger, LOOK), a_call("poll"), pollable=True)
-        assert looping(Budget(), ledger, LOOK) is None
+        assert check_loop(Budget(), ledger, LOOK) is None
 
 
 @pytest.mark.parametrize(
@@ -195,14 +195,14 @@ def test_a_longer_circle_is_left_to_other_limits() -> None:
 )
 def test_any_other_call_ends_a_streak(between: AnyCall) -> None:
     """Only calls in a row count: another one in between begins the count again."""
-    assert looping(Budget(), counted([LOOK, LOOK, between, LOOK, LOOK]), LOOK) is None
+    assert check_loop(Budget(), counted([LOOK, LOOK, between, LOOK, LOOK]), LOOK) is None
 
 
 def test_calls_that_cant_run_are_counted_like_others() -> None:
     """The same broken arguments again and again are a loop."""  # HG-15
     ledger = counted([malformed("[1, 2]")] * 3)
 
-    assert looping(Budget(), ledger, malformed("[1, 2]")) is not None
+    assert check_loop(Budget(), ledger, malformed("[1, 2]")) is not None
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_so_many_failures_in_a_row_stop_a_run(limit: int, failures: int, *, stop
     """At the limit, and not one failure later, the run is stopped."""  # HG-17 TS-10
     budget = Budget(max_consecutive_failures=limit)
 
-    stop = failing(budget, Ledger(failures_in_a_row=failures))
+    stop = check_failures(budget, Ledger(failures_in_a_row=failures))
 
     assert (stop is not None) is stops
     assert stop is None or stop.reason == f"max_consecutive_failures ({limit}) reached"
@@ -246,7 +246,7 @@ def test_counting_changes_nothing_else() -> None:
     """What a run has used stays as it is."""
     used = Ledger(steps=3, tool_calls=2, waited=1.5)
 
-    assert begun_again(count_call(used, LOOK)) == count_result(used, a_success(LOOK))
+    assert reset_calls(count_call(used, LOOK)) == count_result(used, a_success(LOOK))
 
 
 def _result(call: ToolCall, status: str) -> ToolResult:

@@ -7,7 +7,7 @@ from holdfast.contracts.decisions import Allow, RunInSandbox
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.tools import Draft, Risk, ToolContract
 from holdfast.policy.engine import decide
-from holdfast.policy.risk import DEFAULTS
+from holdfast.policy.risk import DEFAULT_PERMISSIONS
 from tests.builders import NOW, a_call, a_contract, a_record
 from tests.policy.policies import a_policy, said, some_facts
 
@@ -107,7 +107,7 @@ def test_a_class_decides_with_every_effect(risk: str) -> None:
 
 def test_every_risk_class_is_in_the_tables() -> None:
     """No class is without an answer: a new one must say what it may do."""
-    assert set(DEFAULTS) == set(Risk)
+    assert set(DEFAULT_PERMISSIONS) == set(Risk)
     assert set(WITHOUT_DRAFT) == set(WITH_DRAFT) == {risk.value for risk in Risk}
 
 

@@ -62,7 +62,7 @@ VISIBLE = ("look", "account", "send", "pay")
 class NoKeys:
     """Nobody's signature counts."""
 
-    async def trusted(self, claims: AbstractSet[KeyClaim]) -> tuple[TrustedIssuer, ...]:
+    async def find_issuers(self, claims: AbstractSet[KeyClaim]) -> tuple[TrustedIssuer, ...]:
         return ()
 
 
@@ -72,7 +72,7 @@ class Trusting:
     def __init__(self, *issuers: TrustedIssuer) -> None:
         self._issuers = issuers
 
-    async def trusted(self, claims: AbstractSet[KeyClaim]) -> tuple[TrustedIssuer, ...]:
+    async def find_issuers(self, claims: AbstractSet[KeyClaim]) -> tuple[TrustedIssuer, ...]:
         named = {claim.issuer for claim in claims}
         return tuple(
             one if one.issuer.issuer in named else one._replace(keys=()) for one in self._issuers

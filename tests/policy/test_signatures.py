@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.contracts.base import JsonObject
 from holdfast.policy.authentication import Objection
-from holdfast.policy.signatures import fault_of, key_claim
+from holdfast.policy.signatures import find_key_fault, parse_key_claim
 from holdfast.policy.trust import LOCAL_ISSUER, Issuer
 from tests.policy.attacks import ALICE, IDP, REFUND, RSA, checked, token
 from tests.tokens import PROVIDER, b64, claims_about, people
@@ -35,7 +35,7 @@ def test_keys_that_fit_nothing_are_refused(changes: JsonObject, fault: str) -> N
     trusted = (people(ALICE)._replace(keys=(key,)),)
     answer = checked(token(), issuers=trusted)
 
-    assert fault in (fault_of(key) or "")
+    assert fault in (find_key_fault(key) or "")
     assert isinstance(answer, Objection)
     assert fault in answer.reason
 
@@ -45,12 +45,12 @@ def test_short_rsa_keys_are_refused() -> None:
     for size in (1_024, 16_384):
         key = {**RSA.public, "n": b64(((1 << size) - 1).to_bytes(size // 8))}
 
-        assert fault_of(key) == "has not 2048 to 8192 bits"
+        assert find_key_fault(key) == "has not 2048 to 8192 bits"
 
 
 def test_points_off_the_curve_are_refused() -> None:
     """A point that isn't on the curve is no key."""
-    assert fault_of({**IDP["ES256"].public, "y": b64(bytes(32))}) == "can't be read as a JWK"
+    assert find_key_fault({**IDP["ES256"].public, "y": b64(bytes(32))}) == "can't be read as a JWK"
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_points_off_the_curve_are_refused() -> None:
 )
 def test_a_token_names_its_key(given: str, claim: tuple[str, str] | None) -> None:
     """Which keys to read is known before anything is believed."""
-    assert key_claim(given) == claim
+    assert parse_key_claim(given) == claim
 
 
 @pytest.mark.parametrize(

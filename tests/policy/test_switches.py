@@ -7,14 +7,14 @@ import pytest
 from holdfast.contracts import bounds
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import InvalidInput
-from holdfast.contracts.switches import Kind, Switch, SwitchSignal, SwitchState
-from holdfast.policy.switches import after_signal, opened, switched_off
+from holdfast.contracts.switches import Switch, SwitchKind, SwitchSignal, SwitchState
+from holdfast.policy.switches import after_signal, find_switch, parse_state
 from tests.builders import LATER, NOW
 
 SEND = SwitchSignal(kind="tool", name="send", by="dana", reason="too many")
 
 
-def a_switch(kind: Kind = "tool", name: str = "send", by: str = "dana") -> Switch:
+def a_switch(kind: SwitchKind = "tool", name: str = "send", by: str = "dana") -> Switch:
     return Switch(kind=kind, name=name, by=by, reason="too many", at=NOW)
 
 
@@ -90,7 +90,7 @@ def test_a_flood_cant_keep_a_switch_from_working() -> None:
 
     state = after(state, "off", SEND.model_copy(update={"reason": reason}))
 
-    found = switched_off(state.switches, "send", ("it",), "acme")
+    found = find_switch(state.switches, "send", ("it",), "acme")
     assert found == Switch(
         kind="everything",
         name="*",
@@ -98,19 +98,19 @@ def test_a_flood_cant_keep_a_switch_from_working() -> None:
         reason="no room to switch tool 'send' off alone: " + "\N{FIRE}" * 500,
         at=LATER,
     )
-    assert bounds.size(state) < bounds.PAYLOAD // 2
+    assert bounds.size(state) < bounds.MAX_PAYLOAD_BYTES // 2
 
     lifted = after(state, "on", SwitchSignal(kind="everything", name="*", by="eve"))
 
-    assert switched_off(lifted.switches, "send", ("it",), "acme") is None
-    assert switched_off(lifted.switches, "send", ("it",), "t0") is not None
+    assert find_switch(lifted.switches, "send", ("it",), "acme") is None
+    assert find_switch(lifted.switches, "send", ("it",), "t0") is not None
 
 
 def test_what_was_off_stays_off_in_the_next_execution() -> None:
     """The state goes through JSON and comes back as it was."""
     state = SwitchState(switches=(a_switch(), a_switch("tenant", "acme")), ignored=1)
 
-    assert opened(state.model_dump(mode="json")) == state
+    assert parse_state(state.model_dump(mode="json")) == state
 
 
 def test_a_state_of_any_size_is_read_and_bounded() -> None:
@@ -119,22 +119,22 @@ def test_a_state_of_any_size_is_read_and_bounded() -> None:
         Switch(kind="tool", name=f"t{number}", by="x" * 5_000, reason="\N{FIRE}", at=NOW)
         for number in range(190)
     )
-    state = opened(SwitchState(switches=many).model_dump(mode="json"))
+    state = parse_state(SwitchState(switches=many).model_dump(mode="json"))
     lifted = after(state, "on", SwitchSignal(kind="everything", name="*", by="eve"))
     whole = a_switch("everything", "*").model_copy(update={"reason": "x" * 900_000})
-    short = opened(SwitchState(switches=(whole, a_switch())).model_dump(mode="json"))
+    short = parse_state(SwitchState(switches=(whole, a_switch())).model_dump(mode="json"))
 
-    assert bounds.size(short) < bounds.PAYLOAD // 2
-    assert bounds.size(state) < bounds.PAYLOAD // 2
-    assert switched_off(state.switches, "send", ("it",), "acme") is not None
-    assert opened(lifted.model_dump(mode="json")) == lifted
-    assert switched_off(lifted.switches, "send", ("it",), "acme") is None
-    assert switched_off(lifted.switches, "t189", ("it",), "acme") is not None
+    assert bounds.size(short) < bounds.MAX_PAYLOAD_BYTES // 2
+    assert bounds.size(state) < bounds.MAX_PAYLOAD_BYTES // 2
+    assert find_switch(state.switches, "send", ("it",), "acme") is not None
+    assert parse_state(lifted.model_dump(mode="json")) == lifted
+    assert find_switch(lifted.switches, "send", ("it",), "acme") is None
+    assert find_switch(lifted.switches, "t189", ("it",), "acme") is not None
 
 
 def test_nothing_is_off_in_the_beginning() -> None:
     """Started by hand without an argument, nothing is off."""
-    assert opened(None) == SwitchState()
+    assert parse_state(None) == SwitchState()
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_nothing_is_off_in_the_beginning() -> None:
 def test_a_state_that_cant_be_read_is_not_an_empty_one(value: str | JsonObject) -> None:
     """Who can't read what is off must not go on as if nothing were."""
     with pytest.raises(InvalidInput, match=r"docs/operations\.md"):
-        opened(value)
+        parse_state(value)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_a_state_that_cant_be_read_is_not_an_empty_one(value: str | JsonObject) 
 )
 def test_a_switch_is_for_exactly_what_it_names(switch: Switch, *, off: bool) -> None:
     """A call is off when its tool, agent or tenant is, by the exact name."""
-    found = switched_off((switch,), "send", ("it", "root"), "acme")
+    found = find_switch((switch,), "send", ("it", "root"), "acme")
 
     assert found == (switch if off else None)
 

@@ -6,11 +6,11 @@ import pytest
 from pydantic import JsonValue
 
 from holdfast.contracts.control import UndoRuling
-from holdfast.contracts.tools import ResourceScope, Risk, effect
-from holdfast.policy.allowlists import only_asks
-from holdfast.policy.case import Case
+from holdfast.contracts.tools import ResourceScope, Risk, fingerprint_effect
+from holdfast.policy.allowlists import is_safe_request
+from holdfast.policy.case import CallContext
 from holdfast.policy.trust import TrustedIssuer
-from holdfast.policy.undoing import as_shown, rule_on
+from holdfast.policy.undoing import matches_shown_undo, rule_on
 from tests.builders import NOW, a_call, a_contract, a_record
 from tests.policy.policies import VOUCHING, a_policy, some_facts
 from tests.tokens import people
@@ -52,8 +52,8 @@ def ruled(
     facts = some_facts(approvals=approvals)
     argument = None if scope == "none" else "record"
     contract = a_contract("purge", risk=risk, resource_scope={"kind": scope, "argument": argument})
-    undo = Case(CALL.model_copy(update={"name": "purge"}), contract, facts)
-    ruling = rule_on(undo, Case(CALL, ACT, facts), a_policy(*rules))
+    undo = CallContext(CALL.model_copy(update={"name": "purge"}), contract, facts)
+    ruling = rule_on(undo, CallContext(CALL, ACT, facts), a_policy(*rules))
     return ruling.verdict, ruling.rule
 
 
@@ -213,10 +213,12 @@ def test_an_approval_counts_for_an_undo_while_its_giver_may_give_it(
     seen = shown(risk=Risk.WRITE_LOCAL)
     record = a_record(CALL, "strong", undo=seen, groups=("finance",))
     facts = some_facts(approvals=(record,), issuers=issuers)
-    undo = Case(CALL.model_copy(update={"name": "purge"}), PURGE, facts)
+    undo = CallContext(CALL.model_copy(update={"name": "purge"}), PURGE, facts)
 
     ruling = rule_on(
-        undo, Case(CALL, ACT, facts), a_policy(IN_FINANCE, groups=f"{{finance: [{members}]}}")
+        undo,
+        CallContext(CALL, ACT, facts),
+        a_policy(IN_FINANCE, groups=f"{{finance: [{members}]}}"),
     )
 
     assert ruling.verdict == came_to
@@ -243,7 +245,7 @@ def test_an_approval_counts_as_long_as_it_would_show_the_same(
 ) -> None:
     """Who approves a call decides about what would take it back: tool, class, whether it may."""
     # PF-01
-    assert as_shown(a_record(CALL, undo=before), now) is same
+    assert matches_shown_undo(a_record(CALL, undo=before), now) is same
 
 
 def test_an_undo_stays_within_its_scope() -> None:
@@ -253,11 +255,11 @@ def test_an_undo_stays_within_its_scope() -> None:
 
 def test_an_undo_that_may_have_happened_is_not_repeated() -> None:
     """The model may have called the undo by itself: an unknown outcome blocks that call too."""
-    cut_off = effect("purge", CALL.arguments)
+    cut_off = fingerprint_effect("purge", CALL.arguments)
     facts = some_facts(unresolved=(cut_off,))
-    undo = Case(CALL.model_copy(update={"name": "purge"}), PURGE, facts)
+    undo = CallContext(CALL.model_copy(update={"name": "purge"}), PURGE, facts)
 
-    ruling = rule_on(undo, Case(CALL, ACT, facts), a_policy())
+    ruling = rule_on(undo, CallContext(CALL, ACT, facts), a_policy())
 
     assert (ruling.verdict, ruling.rule) == ("deny", "unresolved-write")
 
@@ -279,8 +281,8 @@ def test_what_only_asks_may_be_done_again(arguments: dict[str, JsonValue], *, as
         risk=Risk.NETWORK_OPEN_WORLD,
         resource_scope={"kind": "host", "argument": "url"},
     )
-    case = Case(
+    case = CallContext(
         a_call("http_request").model_copy(update={"arguments": arguments}), contract, some_facts()
     )
 
-    assert only_asks(case) is asks
+    assert is_safe_request(case) is asks

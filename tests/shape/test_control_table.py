@@ -9,15 +9,15 @@ from typing import get_args
 
 import pytest
 
-from holdfast.contracts.approvals import Code
+from holdfast.contracts.approvals import OutcomeCode
 from holdfast.contracts.budget import Limits
 from holdfast.contracts.control import Backtracking, Triggers
 from holdfast.guardrails.builtin import BUILTIN
 from holdfast.guardrails.definition import ON_TRIP
 from holdfast.guardrails.detectors.destruction import REASON
-from holdfast.run.backtracking import EXCEEDED
-from holdfast.run.limits.fallback import DEFAULTS, EXHAUSTED
-from holdfast.run.limits.triggers import ASKINGS
+from holdfast.run.backtracking import MAX_BACKTRACKS_EXCEEDED
+from holdfast.run.limits.fallback import DEFAULT_REACTIONS, FALLBACKS_EXHAUSTED
+from holdfast.run.limits.triggers import TRIGGER_RESPONSES
 from tests.shape.tree import ROOT, trees
 
 DOCS = ROOT / "docs"
@@ -107,21 +107,26 @@ def test_every_limit_trigger_and_kind_of_failure_is_in_the_table() -> None:
     """A limit, a trigger or a kind of failure that is added has a row, or fails here."""
     fields = {*Limits.model_fields, *Triggers.model_fields, *Backtracking.model_fields}
 
-    assert {name for name in (*fields, *DEFAULTS) if f"`{name}`" not in TABLE} == {
+    assert {name for name in (*fields, *DEFAULT_REACTIONS) if f"`{name}`" not in TABLE} == {
         "sensitive_domains"  # it has a row, by what it does
     }
 
 
 def test_every_word_for_a_refusal_is_explained() -> None:
     """A message that is refused says so in one word, which the page on approvals has."""
-    words = {code for code in get_args(Code) if code != "accepted"}
+    words = {code for code in get_args(OutcomeCode) if code != "accepted"}
 
     assert {word for word in words if f"`{word}`" not in REFUSALS} == set()
 
 
 def test_reasons_are_to_the_letter() -> None:
     """People and programs look for exactly these words."""
-    reasons = {*(asking.reason for asking in ASKINGS.values()), EXHAUSTED, EXCEEDED, REASON}
+    reasons = {
+        *(asking.reason for asking in TRIGGER_RESPONSES.values()),
+        FALLBACKS_EXHAUSTED,
+        MAX_BACKTRACKS_EXCEEDED,
+        REASON,
+    }
 
     assert {reason for reason in reasons if reason not in TABLE} == set()
 
@@ -150,7 +155,7 @@ def test_reactions_stand_where_they_lead() -> None:
     """The kinds that move on to the next model are in one row, those that stop in two."""
     models = TABLE.partition("| **Models** |")[2].partition("| **Parts")[0]
     by_cell = {row[0]: row[1] for row in rows() if row[0] in models}
-    for kind, default in DEFAULTS.items():
+    for kind, default in DEFAULT_REACTIONS.items():
         (told,) = {end for cell, end in by_cell.items() if f"`{kind}`" in cell}
         assert ("next model" in told) == (default.reaction == "next_model"), kind
 

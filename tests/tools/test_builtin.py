@@ -12,8 +12,8 @@ from holdfast.contracts.base import digest
 from holdfast.contracts.errors import ToolError
 from holdfast.contracts.tools import Risk, ToolContract
 from holdfast.tools import builtin
-from holdfast.tools.builtin.commands import LONGEST_TAIL, Ended
-from holdfast.tools.builtin.files import MOST_CHARACTERS, MOST_ENTRIES, Listing, Page
+from holdfast.tools.builtin.commands import MAX_TAIL_BYTES, Ended
+from holdfast.tools.builtin.files import MAX_ENTRIES, MAX_PAGE_CHARS, Listing, Page
 from holdfast.tools.builtin.plans import Plan
 from holdfast.tools.builtin.web import Answer
 from holdfast.tools.context import ToolContext
@@ -77,7 +77,7 @@ def test_a_long_file_is_read_by_pages() -> None:
 
     found, page = "", read("long.txt")
     while page.next_line is not None:
-        assert len(page.text) <= MOST_CHARACTERS
+        assert len(page.text) <= MAX_PAGE_CHARS
         found, page = found + page.text, read("long.txt", page.next_line)
 
     assert found + page.text == "".join(lines)
@@ -89,7 +89,7 @@ def test_a_long_line_is_cut() -> None:
 
     first = read("long.txt")
 
-    assert (len(first.text), first.next_line) == (MOST_CHARACTERS, 2)
+    assert (len(first.text), first.next_line) == (MAX_PAGE_CHARS, 2)
     assert read("long.txt", 2) == Page("end\n", None)
 
 
@@ -124,10 +124,10 @@ def test_a_folder_is_listed() -> None:
     ]
     assert listing.entries[0].size == 5
 
-    for number in range(MOST_ENTRIES):
+    for number in range(MAX_ENTRIES):
         Path(f"many-{number}").touch()
     many = cast(Listing, builtin.list_files("."))
-    assert (len(many.entries), many.total) == (MOST_ENTRIES, MOST_ENTRIES + 4)
+    assert (len(many.entries), many.total) == (MAX_ENTRIES, MAX_ENTRIES + 4)
 
 
 @pytest.mark.parametrize(
@@ -161,9 +161,9 @@ def test_the_end_of_a_long_output_is_told() -> None:
     """Of long outputs the end is kept, and what was left out is counted."""  # BY-07
     ended = ran("sh", "-c", "head -c 100000 /dev/zero | tr '\\0' x; echo; echo the end")
 
-    assert len(ended.stdout) == LONGEST_TAIL
+    assert len(ended.stdout) == MAX_TAIL_BYTES
     assert ended.stdout.endswith("x\nthe end\n")
-    assert ended.omitted == 100_009 - LONGEST_TAIL
+    assert ended.omitted == 100_009 - MAX_TAIL_BYTES
 
 
 def test_an_output_that_stays_open_keeps_nobody() -> None:

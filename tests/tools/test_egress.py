@@ -16,7 +16,7 @@ from holdfast.contracts.errors import HoldfastError, ToolError
 from holdfast.tools.context import ToolContext
 from holdfast.tools.egress.addresses import is_public
 from holdfast.tools.egress.client import Egress
-from holdfast.tools.egress.exchange import LARGEST_BODY, HttpAnswer, request
+from holdfast.tools.egress.exchange import MAX_BODY_BYTES, HttpAnswer, request
 from tests.attacks.net import BRIEF, ELSEWHERE, PUBLIC, Net, answering
 from tests.builders import an_invocation
 
@@ -212,7 +212,7 @@ async def test_a_server_that_never_answers(net: Net) -> None:
     [
         ("http://public.example/" + "x" * 8000, {}, b""),
         ("http://public.example/", {f"x-{number}": "1" for number in range(51)}, b""),
-        ("http://public.example/", {}, b"x" * (LARGEST_BODY + 1)),
+        ("http://public.example/", {}, b"x" * (MAX_BODY_BYTES + 1)),
     ],
     ids=["address", "headers", "body"],
 )

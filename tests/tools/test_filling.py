@@ -94,10 +94,10 @@ def test_what_is_left_out_is_filled_in(written: JsonObject, complete: JsonObject
     """Each default under the name that a call has for it; what was written stays as it is."""
     asked: JsonObject = {"to": "ada", **written}
 
-    found = order.completed(asked)
+    found = order.fill_defaults(asked)
 
     assert found == {"to": "ada", **DEFAULTS, **complete}
-    assert order.completed(found) == found
+    assert order.fill_defaults(found) == found
     assert list(found)[: len(asked)] == list(asked)
 
 
@@ -110,7 +110,7 @@ def test_what_is_complete_stays_word_by_word() -> None:
         "some": [{**ALL_TEA, "item": "milk"}, ALL_TEA],
     }
 
-    assert order.completed(asked) == asked
+    assert order.fill_defaults(asked) == asked
 
 
 async def pay(to: str, amount: int = None) -> str:  # pyright: ignore[reportArgumentType] # noqa: RUF013 -- as people write it
@@ -123,5 +123,5 @@ def test_a_default_that_is_no_argument_must_be_named() -> None:
     sloppy: Tool = tool(risk=Risk.FINANCIAL)(pay)
 
     with pytest.raises(ToolError, match="name what was left out: amount: "):
-        sloppy.completed({"to": "ada"})
-    assert sloppy.completed({"to": "ada", "amount": 1}) == {"to": "ada", "amount": 1}
+        sloppy.fill_defaults({"to": "ada"})
+    assert sloppy.fill_defaults({"to": "ada", "amount": 1}) == {"to": "ada", "amount": 1}

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.contracts.errors import HoldfastError, InvalidInput
-from holdfast.tools.artifacts import quoted
-from holdfast.tools.safe_walk import LIMITS, Limits, Walk, contents, room_for
+from holdfast.tools.artifacts import as_file_name
+from holdfast.tools.safe_walk import TREE_LIMITS, TreeLimits, Walk, contents, require_disk_space
 from holdfast.tools.sandbox.bounds import BOUNDS
 from holdfast.tools.workspaces import Workspaces
 
@@ -27,7 +27,7 @@ def workspaces(tmp_path: Path) -> Workspaces:
 @pytest.fixture
 def top(workspaces: Workspaces) -> Path:
     """A workspace, as its code sees it."""
-    return workspaces.opened(RUN)
+    return workspaces.ensure(RUN)
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def outside(tmp_path: Path) -> Path:
 
 def kept(workspaces: Workspaces) -> list[bytes]:
     """Everything that snapshots of the run hold."""
-    folder = workspaces.opened(RUN).parents[1] / "snapshots"
+    folder = workspaces.ensure(RUN).parents[1] / "snapshots"
     return [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
 
 
@@ -72,7 +72,7 @@ def test_links_are_never_followed(workspaces: Workspaces, top: Path, outside: Pa
     assert not any(SECRET.encode() in content for content in kept(workspaces))
     workspaces.restore(RUN, snapshot.digest)
     assert workspaces.digest(RUN) == snapshot.digest
-    assert (workspaces.opened(RUN) / "folder").readlink() == outside
+    assert (workspaces.ensure(RUN) / "folder").readlink() == outside
     assert (outside / "secret").read_text() == SECRET
 
 
@@ -92,10 +92,10 @@ def test_what_nobody_answers(
     assert workspaces.read(RUN, "it") is None
     assert workspaces.snapshot(RUN) == before
     workspaces.restore(RUN, before.digest)
-    assert list(workspaces.opened(RUN).iterdir()) == []
+    assert list(workspaces.ensure(RUN).iterdir()) == []
 
 
-@pytest.mark.parametrize("size", [LIMITS.bytes + 1, 10**13])
+@pytest.mark.parametrize("size", [TREE_LIMITS.bytes + 1, 10**13])
 def test_holes_are_counted(workspaces: Workspaces, top: Path, size: int) -> None:
     """A file that claims to be huge is refused before it is read."""
     os.truncate(os.open(top / "huge", os.O_CREAT | os.O_WRONLY), size)
@@ -113,14 +113,14 @@ def test_a_file_with_holes(workspaces: Workspaces, top: Path) -> None:
 
     workspaces.restore(RUN, snapshot.digest)
 
-    assert (workspaces.opened(RUN) / "holes").read_bytes() == bytes(3 * 2**20) + b"end"
+    assert (workspaces.ensure(RUN) / "holes").read_bytes() == bytes(3 * 2**20) + b"end"
     assert workspaces.digest(RUN) == snapshot.digest
 
 
 def test_several_names_of_a_file(tmp_path: Path) -> None:
     """Each name counts, and becomes a file of its own."""
-    workspaces = Workspaces(tmp_path / "home", Limits(bytes=300))
-    top = workspaces.opened(RUN)
+    workspaces = Workspaces(tmp_path / "home", TreeLimits(bytes=300))
+    top = workspaces.ensure(RUN)
     (top / "0").write_bytes(b"x" * 100)
     (top / "1").hardlink_to(top / "0")
     (top / "2").hardlink_to(top / "0")
@@ -131,8 +131,8 @@ def test_several_names_of_a_file(tmp_path: Path) -> None:
         workspaces.snapshot(RUN)
 
     workspaces.restore(RUN, snapshot.digest)
-    (workspaces.opened(RUN) / "0").write_bytes(b"y")
-    assert (workspaces.opened(RUN) / "1").read_bytes() == b"x" * 100
+    (workspaces.ensure(RUN) / "0").write_bytes(b"y")
+    assert (workspaces.ensure(RUN) / "1").read_bytes() == b"x" * 100
 
 
 def test_names_that_are_no_text(workspaces: Workspaces, top: Path) -> None:
@@ -145,9 +145,9 @@ def test_names_that_are_no_text(workspaces: Workspaces, top: Path) -> None:
 
     workspaces.restore(RUN, snapshot.digest)
 
-    assert names(workspaces.opened(RUN)) == before
+    assert names(workspaces.ensure(RUN)) == before
     assert workspaces.digest(RUN) == snapshot.digest
-    assert (workspaces.opened(RUN) / os.fsdecode(b"\xff\xfe")).read_bytes() == b"\xff\xfe"
+    assert (workspaces.ensure(RUN) / os.fsdecode(b"\xff\xfe")).read_bytes() == b"\xff\xfe"
 
 
 def test_what_its_owner_cant_read(workspaces: Workspaces, top: Path) -> None:
@@ -162,7 +162,7 @@ def test_what_its_owner_cant_read(workspaces: Workspaces, top: Path) -> None:
     snapshot = workspaces.snapshot(RUN)
 
     workspaces.restore(RUN, snapshot.digest)
-    restored = workspaces.opened(RUN)
+    restored = workspaces.ensure(RUN)
     modes = {
         str(path.relative_to(restored)): stat.S_IMODE(path.stat().st_mode)
         for path in restored.rglob("*")
@@ -181,7 +181,7 @@ def test_folders_too_deep(workspaces: Workspaces, top: Path, levels: int) -> Non
         workspaces.snapshot(RUN)
 
     workspaces.restore(RUN, before.digest)
-    assert [path.name for path in top.parent.iterdir()] == [quoted(RUN)]
+    assert [path.name for path in top.parent.iterdir()] == [as_file_name(RUN)]
     assert workspaces.digest(RUN) == before.digest
 
 
@@ -195,14 +195,14 @@ def test_closed_folders_can_be_removed(workspaces: Workspaces, top: Path) -> Non
 
     workspaces.restore(RUN, before.digest)
 
-    assert [path.name for path in top.parent.iterdir()] == [quoted(RUN)]
+    assert [path.name for path in top.parent.iterdir()] == [as_file_name(RUN)]
 
 
 @pytest.mark.slow
 def test_many_files(tmp_path: Path) -> None:
     """As many as there may be are kept; one more is refused, and can be undone."""
-    workspaces = Workspaces(tmp_path / "home", Limits(entries=1_500))
-    top = workspaces.opened(RUN)
+    workspaces = Workspaces(tmp_path / "home", TreeLimits(entries=1_500))
+    top = workspaces.ensure(RUN)
     for number in range(1_500):
         (top / str(number)).touch()
     snapshot = workspaces.snapshot(RUN)
@@ -266,10 +266,10 @@ def test_a_file_that_grows_or_shrinks(top: Path, size: int, *, fits: bool) -> No
 def test_room_for_the_worker(tmp_path: Path) -> None:
     """No file is written that would leave the worker less of its disk than its calls leave it."""
     disk = os.statvfs(tmp_path)
-    room_for(0, tmp_path)
+    require_disk_space(0, tmp_path)
 
     with pytest.raises(OSError, match="the worker's disk is nearly full: make room"):
-        room_for(disk.f_blocks * disk.f_frsize - BOUNDS.free_disk + 1, tmp_path)
+        require_disk_space(disk.f_blocks * disk.f_frsize - BOUNDS.free_disk + 1, tmp_path)
 
 
 def test_reading_through_links(workspaces: Workspaces, top: Path, outside: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
-from holdfast.tools.redaction import REDACTED, WITHHELD, Redactor, withheld
+from holdfast.tools.redaction import REDACTED, WITHHELD, Redactor, withhold_values
 
 PASSWORD = "p4ss/w0rd+é\"'\\&="
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -187,7 +187,7 @@ def test_what_is_nested_too_deeply_stays_here() -> None:
     with pytest.raises(ValueError, match="recursion limit"):
         knowing("open sesame").json(deep)
     with pytest.raises(ValueError, match="recursion limit"):
-        withheld(deep)
+        withhold_values(deep)
 
 
 def test_new_secrets_are_known_at_once() -> None:
@@ -206,7 +206,7 @@ def test_withheld_texts() -> None:
     # RK-12
     content = to_json({"password": "x", "list": ["y", 1, True, None, 2.5], "": {"z": "w"}})
 
-    assert from_json(withheld(content)) == {
+    assert from_json(withhold_values(content)) == {
         "password": WITHHELD,
         "list": [WITHHELD, WITHHELD, True, None, WITHHELD],
         "": {"z": WITHHELD},

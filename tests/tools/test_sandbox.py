@@ -73,7 +73,7 @@ async def test_with_a_bubblewrap_that_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, reason: str
 ) -> None:
     """Where bubblewrap can't make a sandbox, the flaw is what it says."""
-    monkeypatch.setattr("holdfast.tools.sandbox.sandbox.LONGEST_START", 1.0)
+    monkeypatch.setattr("holdfast.tools.sandbox.sandbox.START_TIMEOUT_SECONDS", 1.0)
     fake = tmp_path / "bin" / "bwrap"
     fake.parent.mkdir()
     fake.write_text(f"#!/bin/sh\nPATH=/usr/bin:/bin\n{script}\n")
@@ -183,7 +183,7 @@ def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_only_code_is_copied(imported: str, tmp_path: Path) -> None:
     """Of a package its code is copied; keys, data, hidden folders and environments aren't."""
-    folder = sources.copied([imported], tmp_path / "copies")
+    folder = sources.copy_code([imported], tmp_path / "copies")
 
     copied = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     copied.remove("holdfast/__init__.py")
@@ -196,12 +196,12 @@ def test_only_code_is_copied(imported: str, tmp_path: Path) -> None:
 
 def test_code_is_copied_once(imported: str, tmp_path: Path) -> None:
     """The same code has one copy; changed code has another."""
-    first = sources.copied([imported], tmp_path / "copies")
-    assert sources.copied([imported], tmp_path / "copies") == first
+    first = sources.copy_code([imported], tmp_path / "copies")
+    assert sources.copy_code([imported], tmp_path / "copies") == first
 
     (tmp_path / "project" / imported / "one.py").write_text("x = 1\n")
 
-    assert sources.copied([imported], tmp_path / "copies") != first
+    assert sources.copy_code([imported], tmp_path / "copies") != first
     assert len(list((tmp_path / "copies").iterdir())) == 2
 
 
@@ -209,7 +209,7 @@ def test_everybody_may_read_the_copy(imported: str, tmp_path: Path) -> None:
     """The copy can be read by whom the call runs as, whatever the project's own rights are."""
     (tmp_path / "project" / imported / "one.py").chmod(0o600)
 
-    folder = sources.copied([imported], tmp_path / "copies")
+    folder = sources.copy_code([imported], tmp_path / "copies")
 
     assert {path.stat().st_mode & 0o777 for path in folder.rglob("*.py")} == {0o644}
     assert {path.stat().st_mode & 0o777 for path in folder.rglob("*/")} == {0o755}
@@ -218,7 +218,7 @@ def test_everybody_may_read_the_copy(imported: str, tmp_path: Path) -> None:
 
 def test_our_code_is_compiled(tmp_path: Path) -> None:
     """What every call imports needn't be compiled by every call."""
-    folder = sources.copied(sources.OURS_ALONE, tmp_path)
+    folder = sources.copy_code(sources.OURS_ALONE, tmp_path)
 
     assert Path(cache_from_source(str(folder / "holdfast" / "tools" / "tool.py"))).exists()
 
@@ -227,15 +227,15 @@ def test_too_much_code_is_refused(
     imported: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An app that drags half a disk along is told so."""
-    monkeypatch.setattr(sources, "MOST_FILES", 2)
+    monkeypatch.setattr(sources, "MAX_FILES", 2)
 
     with pytest.raises(AppError, match="define sandboxed tools in a package of their own"):
-        sources.copied([imported], tmp_path / "copies")
+        sources.copy_code([imported], tmp_path / "copies")
 
 
 def test_what_is_installed_is_not_copied(imported: str) -> None:
     """Of what is imported, only what no folder of Python's holds must be copied."""
-    names = sources.loaded(jail.installed())
+    names = sources.list_loaded_modules(jail.find_system_folders())
 
     assert {"holdfast", "tests", imported} <= set(names)
     assert not {"os", "pydantic", "pytest", "pydantic_core", "sys"} & set(names)
@@ -243,7 +243,7 @@ def test_what_is_installed_is_not_copied(imported: str) -> None:
 
 def test_no_folder_is_shown_whole() -> None:
     """Of /usr and of Python's own folders, parts are shown: a project may be around them."""
-    shown = jail.installed()
+    shown = jail.find_system_folders()
 
     assert not {Path("/"), Path("/usr"), Path(sys.prefix), Path(sys.base_prefix)} & set(shown)
     assert Path("/usr/bin") in shown
@@ -261,14 +261,14 @@ def test_nothing_is_said_on_the_command_line(tmp_path: Path) -> None:
 def test_runs_of_root_are_different_users(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the worker is root each run has a number, always the same, that nobody else has."""
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    first, second = identity.other_user("run 1"), identity.other_user("run 2")
+    first, second = identity.derive_uid("run 1"), identity.derive_uid("run 2")
 
-    assert first == identity.other_user("run 1") != second
+    assert first == identity.derive_uid("run 1") != second
     assert first is not None
     assert first > 20_000
 
     monkeypatch.setattr("os.geteuid", lambda: 1000)
-    assert identity.other_user("run 1") is None
+    assert identity.derive_uid("run 1") is None
 
 
 @needs_linux

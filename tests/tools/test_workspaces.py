@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from holdfast.contracts.errors import HoldfastError, InvalidInput
-from holdfast.tools.artifacts import quoted
-from holdfast.tools.safe_walk import Limits
-from holdfast.tools.sandbox.identity import other_user
-from holdfast.tools.workspaces import LONGEST_DOCUMENT, Document, LeftOut, Workspaces
+from holdfast.tools.artifacts import as_file_name
+from holdfast.tools.safe_walk import TreeLimits
+from holdfast.tools.sandbox.identity import derive_uid
+from holdfast.tools.workspaces import MAX_DOCUMENT_BYTES, Document, LeftOut, Workspaces
 from tests.tools.dying import deaths
 
 RUN = "tenant/run 1"
@@ -61,13 +61,13 @@ def _told(path: Path) -> str:
 
 def test_a_workspace_is_where_the_sandbox_has_it(home: Path, workspaces: Workspaces) -> None:
     """It lies below the home, nobody else gets in, and it is its run's own user's."""
-    workspace = workspaces.opened(RUN)
+    workspace = workspaces.ensure(RUN)
 
-    assert workspace == home / "workspaces" / quoted(RUN) == workspaces.opened(RUN)
+    assert workspace == home / "workspaces" / as_file_name(RUN) == workspaces.ensure(RUN)
     assert {stat.S_IMODE(place.stat().st_mode) for place in (workspace, workspace.parent)} == {
         0o700
     }
-    assert workspace.stat().st_uid == (other_user(RUN) or os.geteuid())
+    assert workspace.stat().st_uid == (derive_uid(RUN) or os.geteuid())
 
 
 def test_a_project_is_copied(workspaces: Workspaces, project: Path) -> None:
@@ -77,22 +77,22 @@ def test_a_project_is_copied(workspaces: Workspaces, project: Path) -> None:
 
     assert workspaces.fill(RUN, project) == ()
 
-    workspace = workspaces.opened(RUN)
+    workspace = workspaces.ensure(RUN)
     assert tree(workspace) == tree(project)
-    owner = other_user(RUN) or os.geteuid()
+    owner = derive_uid(RUN) or os.geteuid()
     assert {path.lstat().st_uid for path in workspace.rglob("*")} == {owner}
 
 
 def test_a_workspace_is_filled_once(workspaces: Workspaces, project: Path) -> None:
     """A repeated attempt leaves what a run has done since; another run has its own copy."""
     workspaces.fill(RUN, project)
-    (workspaces.opened(RUN) / "AGENTS.md").write_text("changed")
+    (workspaces.ensure(RUN) / "AGENTS.md").write_text("changed")
 
     assert workspaces.fill(RUN, project) == ()
 
-    assert (workspaces.opened(RUN) / "AGENTS.md").read_text() == "changed"
+    assert (workspaces.ensure(RUN) / "AGENTS.md").read_text() == "changed"
     workspaces.fill("another", project)
-    assert (workspaces.opened("another") / "AGENTS.md").read_text() == "# Test\n"
+    assert (workspaces.ensure("another") / "AGENTS.md").read_text() == "# Test\n"
     assert (project / "AGENTS.md").read_text() == "# Test\n"
 
 
@@ -120,7 +120,7 @@ def test_links_that_lead_out_are_left_out(
 
     reason = "it is a link that leads out of the project"
     assert left_out == ((LeftOut(path, reason),) if is_left_out else ())
-    copied = workspaces.opened(RUN) / path
+    copied = workspaces.ensure(RUN) / path
     assert copied.is_symlink() is not is_left_out
     assert is_left_out or str(copied.readlink()) == target
 
@@ -143,7 +143,7 @@ def test_what_isnt_copied(workspaces: Workspaces, project: Path) -> None:
         LeftOut("src/.env", "it may hold credentials"),
         LeftOut("pipe", "it is no file, folder or link"),
     }
-    names = {path.name for path in workspaces.opened(RUN).rglob("*")}
+    names = {path.name for path in workspaces.ensure(RUN).rglob("*")}
     assert ".envrc" in names
     assert not names & {".git", ".env", "pipe"}
 
@@ -155,7 +155,7 @@ def test_the_home_in_a_project(project: Path) -> None:
     left_out = workspaces.fill(RUN, project)
 
     assert left_out == (LeftOut(".holdfast", "it is HOLDFAST_HOME"),)
-    assert (workspaces.opened(RUN) / "AGENTS.md").exists()
+    assert (workspaces.ensure(RUN) / "AGENTS.md").exists()
     with pytest.raises(InvalidInput, match="name the project's own folder"):
         workspaces.fill(RUN, project / ".holdfast")
 
@@ -170,19 +170,19 @@ def test_a_folder_that_isnt_there(workspaces: Workspaces, project: Path, name: s
 @pytest.mark.parametrize(
     ("limits", "complaint"),
     [
-        (Limits(entries=6), None),
-        (Limits(entries=5), "more than 5 files and folders"),
-        (Limits(bytes=16), None),
-        (Limits(bytes=15), "more than 15 bytes"),
-        (Limits(depth=3), None),
-        (Limits(depth=2), "folders that lie deeper than 2"),
-        (Limits(path=14), None),
-        (Limits(path=13), "names that are too long"),
-        (Limits(names=49), None),
-        (Limits(names=48), "names that are too long"),
+        (TreeLimits(entries=6), None),
+        (TreeLimits(entries=5), "more than 5 files and folders"),
+        (TreeLimits(bytes=16), None),
+        (TreeLimits(bytes=15), "more than 15 bytes"),
+        (TreeLimits(depth=3), None),
+        (TreeLimits(depth=2), "folders that lie deeper than 2"),
+        (TreeLimits(path=14), None),
+        (TreeLimits(path=13), "names that are too long"),
+        (TreeLimits(names=49), None),
+        (TreeLimits(names=48), "names that are too long"),
     ],
 )
-def test_limits(home: Path, project: Path, limits: Limits, complaint: str | None) -> None:
+def test_limits(home: Path, project: Path, limits: TreeLimits, complaint: str | None) -> None:
     """A project may hold so much and no more; beyond that nothing is left of the attempt."""
     workspaces = Workspaces(home, limits)
     if complaint is None:
@@ -192,8 +192,8 @@ def test_limits(home: Path, project: Path, limits: Limits, complaint: str | None
     with pytest.raises(HoldfastError, match=f"^the project's folder has {complaint}: leave out"):
         workspaces.fill(RUN, project)
 
-    assert [path.name for path in (home / "workspaces").iterdir()] == [quoted(RUN)]
-    assert tree(workspaces.opened(RUN)) == {}
+    assert [path.name for path in (home / "workspaces").iterdir()] == [as_file_name(RUN)]
+    assert tree(workspaces.ensure(RUN)) == {}
 
 
 def test_a_snapshot_says_what_there_is(workspaces: Workspaces, project: Path) -> None:
@@ -211,10 +211,10 @@ def test_a_snapshot_says_what_there_is(workspaces: Workspaces, project: Path) ->
 def test_an_empty_workspace_can_be_kept(workspaces: Workspaces) -> None:
     """A run without any file has something to go back to."""
     empty = workspaces.snapshot(RUN)
-    planted(workspaces.opened(RUN), {"a": "1"})
+    planted(workspaces.ensure(RUN), {"a": "1"})
 
     assert workspaces.restore(RUN, empty.digest) == empty
-    assert tree(workspaces.opened(RUN)) == {}
+    assert tree(workspaces.ensure(RUN)) == {}
 
 
 CHANGES: dict[str, Callable[[Path], object]] = {
@@ -240,25 +240,25 @@ def test_a_workspace_becomes_what_it_was(
     (project / "empty").chmod(0o755)
     (project / "link").symlink_to("AGENTS.md")
     workspaces.fill(RUN, project)
-    before, snapshot = tree(workspaces.opened(RUN)), workspaces.snapshot(RUN)
-    change(workspaces.opened(RUN))
+    before, snapshot = tree(workspaces.ensure(RUN)), workspaces.snapshot(RUN)
+    change(workspaces.ensure(RUN))
     assert workspaces.digest(RUN) != snapshot.digest
 
     assert workspaces.restore(RUN, snapshot.digest) == snapshot
 
     assert workspaces.digest(RUN) == snapshot.digest
-    assert tree(workspaces.opened(RUN)) == before
-    owner = other_user(RUN) or os.geteuid()
-    assert {path.lstat().st_uid for path in workspaces.opened(RUN).rglob("*")} == {owner}
+    assert tree(workspaces.ensure(RUN)) == before
+    owner = derive_uid(RUN) or os.geteuid()
+    assert {path.lstat().st_uid for path in workspaces.ensure(RUN).rglob("*")} == {owner}
 
 
 def test_each_snapshot_can_be_gone_back_to(workspaces: Workspaces, project: Path) -> None:
     """Later ones change none of the earlier, and contents that they share are kept once."""
     workspaces.fill(RUN, project)
     first = workspaces.snapshot(RUN)
-    planted(workspaces.opened(RUN), {"src/app.py": "print(2)\n", "copy.py": "print(2)\n"})
+    planted(workspaces.ensure(RUN), {"src/app.py": "print(2)\n", "copy.py": "print(2)\n"})
     second = workspaces.snapshot(RUN)
-    kept = workspaces.opened(RUN).parents[1] / "snapshots" / quoted(RUN) / "contents"
+    kept = workspaces.ensure(RUN).parents[1] / "snapshots" / as_file_name(RUN) / "contents"
 
     assert len(list(kept.iterdir())) == 4
     for wanted in (first, second, first):
@@ -271,7 +271,7 @@ def test_a_restored_file_is_nobody_elses(workspaces: Workspaces, project: Path) 
     workspaces.fill(RUN, project)
     snapshot = workspaces.snapshot(RUN)
     workspaces.restore(RUN, snapshot.digest)
-    with (workspaces.opened(RUN) / "src/app.py").open("r+") as file:
+    with (workspaces.ensure(RUN) / "src/app.py").open("r+") as file:
         file.write("evil!")
 
     workspaces.restore(RUN, snapshot.digest)
@@ -283,12 +283,12 @@ def test_only_a_runs_own_snapshot(workspaces: Workspaces, project: Path) -> None
     """Another run's snapshot, and one that isn't here, are refused, and nothing changes."""
     workspaces.fill("another", project)
     snapshot = workspaces.snapshot("another")
-    planted(workspaces.opened(RUN), {"mine": "1"})
+    planted(workspaces.ensure(RUN), {"mine": "1"})
 
     with pytest.raises(HoldfastError, match=r"no snapshot .* must share HOLDFAST_HOME"):
         workspaces.restore(RUN, snapshot.digest)
 
-    assert list(tree(workspaces.opened(RUN))) == ["mine"]
+    assert list(tree(workspaces.ensure(RUN))) == ["mine"]
 
 
 @pytest.mark.parametrize("damage", [b"", b"print(3)\n"])
@@ -298,7 +298,7 @@ def test_a_damaged_snapshot(
     """What isn't what was kept is never put into a workspace; the listing is checked likewise."""
     workspaces.fill(RUN, project)
     snapshot = workspaces.snapshot(RUN)
-    before, kept = tree(workspaces.opened(RUN)), home / "snapshots" / quoted(RUN)
+    before, kept = tree(workspaces.ensure(RUN)), home / "snapshots" / as_file_name(RUN)
     for place in (*(kept / "contents").iterdir(), kept / snapshot.digest / "listing"):
         whole = place.read_bytes()
         if whole == damage:
@@ -309,8 +309,8 @@ def test_a_damaged_snapshot(
             workspaces.restore(RUN, snapshot.digest)
 
         place.write_bytes(whole)
-        assert tree(workspaces.opened(RUN)) == before
-    assert [path.name for path in (home / "workspaces").iterdir()] == [quoted(RUN)]
+        assert tree(workspaces.ensure(RUN)) == before
+    assert [path.name for path in (home / "workspaces").iterdir()] == [as_file_name(RUN)]
 
 
 def test_dying_while_it_is_filled(home: Path, workspaces: Workspaces, project: Path) -> None:
@@ -319,12 +319,12 @@ def test_dying_while_it_is_filled(home: Path, workspaces: Workspaces, project: P
     died = 0
     for _ in deaths(home, partial(Workspaces.fill, run=RUN, folder=project)):
         died += 1
-        assert tree(workspaces.opened(RUN)) in ({}, whole)
+        assert tree(workspaces.ensure(RUN)) in ({}, whole)
 
         workspaces.fill(RUN, project)
 
-        assert tree(workspaces.opened(RUN)) == whole
-        workspaces.opened(RUN).rename(home / f"old-{died}")
+        assert tree(workspaces.ensure(RUN)) == whole
+        workspaces.ensure(RUN).rename(home / f"old-{died}")
     assert died > 15
 
 
@@ -350,19 +350,19 @@ def test_dying_while_it_is_restored(home: Path, workspaces: Workspaces, project:
     workspaces.fill(RUN, project)
     snapshot = workspaces.snapshot(RUN)
     dead_branch = {"src/app.py": "broken", "more/files.py": "x"}
-    planted(workspaces.opened(RUN), dead_branch)
+    planted(workspaces.ensure(RUN), dead_branch)
     dead = workspaces.digest(RUN)
     died = 0
     for _ in deaths(home, partial(Workspaces.restore, run=RUN, digest=snapshot.digest)):
         died += 1
-        if (home / "workspaces" / quoted(RUN)).exists():
+        if (home / "workspaces" / as_file_name(RUN)).exists():
             assert workspaces.digest(RUN) in {dead, snapshot.digest}
 
         workspaces.restore(RUN, snapshot.digest)
 
         assert workspaces.digest(RUN) == snapshot.digest
-        assert [path.name for path in (home / "workspaces").iterdir()] == [quoted(RUN)]
-        planted(workspaces.opened(RUN), dead_branch)
+        assert [path.name for path in (home / "workspaces").iterdir()] == [as_file_name(RUN)]
+        planted(workspaces.ensure(RUN), dead_branch)
     assert died > 30
 
 
@@ -372,7 +372,7 @@ def test_ten_thousand_files(workspaces: Workspaces, tmp_path: Path) -> None:
     files = {f"package_{n % 100}/module_{n}.py": f"value = {n}\n" for n in range(10_000)}
     workspaces.fill(RUN, planted(tmp_path / "large", files))
     snapshot = workspaces.snapshot(RUN)
-    planted(workspaces.opened(RUN), {"package_1/module_1.py": "value = 2\n"})
+    planted(workspaces.ensure(RUN), {"package_1/module_1.py": "value = 2\n"})
 
     assert snapshot.files == 10_000
     assert workspaces.restore(RUN, snapshot.digest) == snapshot
@@ -391,10 +391,10 @@ def test_a_file_is_read(workspaces: Workspaces, project: Path) -> None:
 @pytest.mark.parametrize("beyond", [0, 1])
 def test_a_long_file_is_read_in_part(workspaces: Workspaces, project: Path, beyond: int) -> None:
     """Of a file that is too long only the beginning is read, and that is said."""
-    planted(project, {"long": "x" * (LONGEST_DOCUMENT + beyond)})
+    planted(project, {"long": "x" * (MAX_DOCUMENT_BYTES + beyond)})
     workspaces.fill(RUN, project)
 
     found = workspaces.read(RUN, "long")
 
     assert found is not None
-    assert (len(found.content), found.more) == (LONGEST_DOCUMENT, bool(beyond))
+    assert (len(found.content), found.more) == (MAX_DOCUMENT_BYTES, bool(beyond))

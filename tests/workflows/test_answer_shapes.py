@@ -58,4 +58,4 @@ def test_shapes_that_no_schema_tells_apart() -> None:
     ]
 
     with pytest.raises(AppError, match="'second': another agent's output 'Due' has the same"):
-        App(agents=agents, scripts={"it": ()}).shapes()
+        App(agents=agents, scripts={"it": ()}).build_output_adapters()

@@ -198,11 +198,11 @@ def test_a_second_group_may_decide_after_a_while() -> None:
     minute = NOW + timedelta(seconds=60)
 
     assert steps.next_step(state, NOW) == steps.AwaitPeople(minute)
-    assert verdicts.overdue(state, NOW + timedelta(seconds=59)) == state
-    passed = verdicts.overdue(state, minute)
+    assert verdicts.after_timeout(state, NOW + timedelta(seconds=59)) == state
+    passed = verdicts.after_timeout(state, minute)
     assert request_of(passed).escalated_at == minute
     assert steps.next_step(passed, minute) == steps.AwaitPeople(NOW + timedelta(seconds=600))
-    assert verdicts.overdue(passed, NOW + timedelta(seconds=600)).requests == ()
+    assert verdicts.after_timeout(passed, NOW + timedelta(seconds=600)).requests == ()
 
 
 def test_a_request_that_expires_first_never_escalates() -> None:
@@ -210,7 +210,7 @@ def test_a_request_that_expires_first_never_escalates() -> None:
     state = waiting(escalate_after=600.0, escalate_to=("managers",), expires_after=60.0)
 
     assert steps.next_step(state, NOW) == steps.AwaitPeople(NOW + timedelta(seconds=60))
-    assert verdicts.passed_on(state, NOW + timedelta(seconds=600)) == ()
+    assert verdicts.select_for_escalation(state, NOW + timedelta(seconds=600)) == ()
 
 
 def test_what_lapsed_makes_room_for_others() -> None:
@@ -243,7 +243,7 @@ def test_what_lapses_before_its_call_runs_is_decided_anew() -> None:
     state = approved(waiting(valid_for=60.0), "fred")
     (call,) = state.calls
 
-    assert tool_calls.lapsed(state, (call,), SOON) is state
-    late = tool_calls.lapsed(state, (call,), SOON + timedelta(seconds=60))
+    assert tool_calls.drop_lapsed_approvals(state, (call,), SOON) is state
+    late = tool_calls.drop_lapsed_approvals(state, (call,), SOON + timedelta(seconds=60))
     assert late.calls[0].approvals == ()
     assert isinstance(steps.next_step(late, SOON), steps.Authorize)

@@ -13,7 +13,7 @@ from holdfast import Budget
 from holdfast.contracts.approvals import ApprovalRequest, Escalation, Question
 from holdfast.contracts.tools import ToolFailure, ToolSuccess
 from holdfast.contracts.transcript import UserTurn
-from holdfast.runner import replayer
+from holdfast.runner import build_replayer
 from holdfast.testing import Reply, Script, ScriptTurn, call, say
 from holdfast.trace.reader import read_trace
 from holdfast.workflows.agent_run import AgentRun
@@ -151,7 +151,7 @@ async def test_suspended_is_said_when_nothing_is_in_flight_any_more(
     assert result.answer == "done"
     shown = ["running", "suspending", *([] if resumed else ["suspended"]), "running", "completed"]
     assert statuses(history) == shown
-    await replayer(AgentRun).replay_workflow(history)
+    await build_replayer(AgentRun).replay_workflow(history)
 
 
 async def history_says(run: Run) -> str:

@@ -15,11 +15,11 @@ from holdfast.contracts.budget import Budget, Ledger
 from holdfast.contracts.run import RunResult, UsageReport
 from holdfast.contracts.usage import CallUsage, UsageMetrics
 from holdfast.run.limits import budgets
-from holdfast.runner import replayer
+from holdfast.runner import build_replayer
 from holdfast.testing import Reply, Script, ScriptTurn, call, say, using
 from holdfast.trace.reader import read_trace
 from holdfast.workflows.agent_run import AgentRun
-from holdfast.workflows.children import AT_ONCE, spent
+from holdfast.workflows.children import MAX_PARALLEL_CHILDREN, build_worst_case_ledger
 from tests.running import Run, Runs
 from tests.sample import lines
 from tests.workflows.tiered import asked, child, children, recorded, staffed, written
@@ -40,7 +40,7 @@ def test_what_is_unknown_counts_as_spent(
 ) -> None:
     """Of a run that tells nothing, all that it could use counts; what has no limit is unknown."""
     # T-49
-    used = spent(ceiling)
+    used = build_worst_case_ledger(ceiling)
 
     assert used.steps == steps
     assert (used.usage.input_tokens, used.usage.output_tokens) == tokens
@@ -63,7 +63,7 @@ def test_what_counts_as_spent_leaves_nothing() -> None:
     left = budgets.remaining(whole, ledger, 0)
     assert isinstance(left, Budget)
 
-    after = budgets.absorbed(ledger, spent(left))
+    after = budgets.add_child_usage(ledger, build_worst_case_ledger(left))
 
     assert after.steps == whole.max_steps
     assert after.tool_calls == whole.max_tool_calls
@@ -101,13 +101,13 @@ async def test_parts_work_beside_each_other(runs: Runs, tmp_path: Path) -> None:
     )
     async with runs.working(app):
         run = await runs.start("it")
-        await written(log, AT_ONCE)
+        await written(log, MAX_PARALLEL_CHILDREN)
         at_work = (await run.handle.describe()).raw_description.pending_children
         share = (await child(runs, run, "2-part-1").status()).budget.max_steps
         go(log)
         result = await run.result()
 
-    assert len(at_work) == AT_ONCE
+    assert len(at_work) == MAX_PARALLEL_CHILDREN
     assert share == 2  # of 13: the planner took one step
     assert (result.status, result.steps) == ("completed", 11)
     assert len(lines(log)) == 5
@@ -161,11 +161,11 @@ async def test_no_part_begins_where_nothing_is_left(runs: Runs) -> None:
         history = await run.handle.fetch_history()
 
     begun = [part for part in children(history) if part.startswith("2-part-")]
-    assert 4 <= len(begun) <= 4 + AT_ONCE
+    assert 4 <= len(begun) <= 4 + MAX_PARALLEL_CHILDREN
     assert result.usage.input_tokens == 500 * len(begun)
     assert result.stop is not None
     assert ": not begun: max_tokens (2000) reached" in result.attempts[1].failure_reason
-    await replayer(AgentRun).replay_workflow(history)
+    await build_replayer(AgentRun).replay_workflow(history)
 
 
 async def test_what_children_use_is_used_by_the_run(runs: Runs) -> None:
@@ -196,7 +196,7 @@ async def test_cancelling_the_run_ends_all_children(runs: Runs, tmp_path: Path) 
     app = staffed({"planner": [say(PLAN)], "hand": holding(log)}, tiers=PARTS)
     async with runs.working(app):
         run = await runs.start("it")
-        await written(log, AT_ONCE)
+        await written(log, MAX_PARALLEL_CHILDREN)
         await run.handle.cancel()
         with pytest.raises(WorkflowFailureError):
             await run.result()
@@ -207,7 +207,7 @@ async def test_cancelling_the_run_ends_all_children(runs: Runs, tmp_path: Path) 
 
     assert children(history)[1:] == ["2-plan", *(f"2-part-{place}" for place in range(1, 5))]
     assert ends[2:] == [WorkflowExecutionStatus.CANCELED] * 4
-    await replayer(AgentRun).replay_workflow(history)
+    await build_replayer(AgentRun).replay_workflow(history)
 
 
 @pytest.mark.parametrize("end", ["cancel", "terminate"])
@@ -222,7 +222,7 @@ async def test_a_child_that_is_lost_costs_its_whole_share(
     )
     async with runs.working(app):
         run = await runs.start("it")
-        await written(log, AT_ONCE)
+        await written(log, MAX_PARALLEL_CHILDREN)
         lost = child(runs, run, "2-part-3").handle
         await (lost.cancel() if end == "cancel" else lost.terminate())
         await written(log, 5)  # its place is taken by the last
@@ -289,7 +289,7 @@ async def test_a_suspended_run_holds_its_children(runs: Runs, tmp_path: Path) ->
     assert (early.status, early.in_flight) == ("suspending", (f"run {held.handle.id}",))
     assert (late.in_flight, done.status, read) == ((), "suspended", "suspended")
     assert (result.status, result.answer) == ("completed", "done")
-    await replayer(AgentRun).replay_workflow(history)
+    await build_replayer(AgentRun).replay_workflow(history)
 
 
 async def stands(run: Run, status: str) -> None:
@@ -320,7 +320,7 @@ async def test_who_ends_a_run_ends_its_children(runs: Runs, tmp_path: Path) -> N
     assert (result.status, end) == ("stopped", WorkflowExecutionStatus.CANCELED)
     assert children(history) == ["1-full"]
     assert lines(log) == ["held"]
-    await replayer(AgentRun).replay_workflow(history)
+    await build_replayer(AgentRun).replay_workflow(history)
 
 
 async def test_a_child_that_waits_for_people_takes_no_time(skipping_runs: Runs) -> None:

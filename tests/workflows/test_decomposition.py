@@ -24,7 +24,7 @@ def a_plan(text: str, output: JsonValue = None) -> Candidate:
 def test_a_plan_is_json_or_data(answer: Candidate) -> None:
     """A plan is the data where the planner declares a shape, else the JSON of its answer."""
     # FB-11
-    assert tiers.plan(answer, 2) == ("cut", "sew")
+    assert tiers.parse_plan(answer, 2) == ("cut", "sew")
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_plan_is_json_or_data(answer: Candidate) -> None:
 def test_what_is_no_plan_says_why(answer: Candidate, why: str) -> None:
     """A plan that can't be read, has nothing to do or too much, is one line that says so."""
     # FB-11
-    found = tiers.plan(answer, 2)
+    found = tiers.parse_plan(answer, 2)
 
     assert isinstance(found, str)
     assert found.startswith(why)
@@ -55,7 +55,7 @@ def test_answers_are_combined_in_the_order_of_the_plan() -> None:
     # FB-11
     answers = [a_plan("in two"), a_plan("done\nwell")]
 
-    assert tiers.combined(["cut", "sew"], answers) == Candidate(
+    assert tiers.combine(["cut", "sew"], answers) == Candidate(
         text="1. cut\n\nin two\n\n2. sew\n\ndone\nwell"
     )
 
@@ -64,13 +64,13 @@ def test_data_of_parts_is_a_list() -> None:
     """Where a worker answers with data, the whole is a list with an entry for each part."""
     answers = [a_plan("in two", {"pieces": 2}), a_plan("no data")]
 
-    assert tiers.combined(["cut", "sew"], answers).output == [{"pieces": 2}, None]
+    assert tiers.combine(["cut", "sew"], answers).output == [{"pieces": 2}, None]
 
 
 def test_a_planner_is_told_how_many_parts_there_may_be() -> None:
     """The planner is told the limit and the form; a worker its part, and the whole."""
-    planner = tiers.planning("make a coat", 3)
-    worker = tiers.subtask("cut", "make a coat")
+    planner = tiers.render_plan_prompt("make a coat", 3)
+    worker = tiers.render_subtask_prompt("cut", "make a coat")
 
     assert "3 at most" in planner
     assert '{"subtasks": ["...", "..."]}' in planner
@@ -82,4 +82,4 @@ def test_a_planner_is_told_how_many_parts_there_may_be() -> None:
 @pytest.mark.parametrize("text", ["```" + "\n" * 200_000 + "x", "``` \n" * 50_000, "`" * 200_000])
 def test_no_plan_takes_long_to_read(text: str) -> None:
     """Whatever a planner writes around its JSON, or instead of it, is read once."""
-    assert str(tiers.plan(Candidate(text=text), 3)).startswith("it is no plan: ")
+    assert str(tiers.parse_plan(Candidate(text=text), 3)).startswith("it is no plan: ")

@@ -29,7 +29,7 @@ def in_doubt(*cleared: Gate, withheld: bool = False) -> RunState:
 
 def asked(state: RunState) -> Escalation:
     """What a person is asked, for whatever reason."""
-    (request,) = escalations.paused(state, LATE, NOW).requests
+    (request,) = escalations.pause(state, LATE, NOW).requests
     assert isinstance(request, Escalation)
     return request
 
@@ -57,7 +57,7 @@ def test_the_goal_of_a_judge_is_no_part_of_a_request() -> None:
     )
     trigger = Trigger("domain:payments", "require_approval", "a payment", "")
 
-    text = approvals.of_domain(asking, trigger, asking.calls).text
+    text = approvals.build_domain_subject(asking, trigger, asking.calls).text
 
     assert text == f'{WITHHELD}\n\nIt is about to call {SEND.name}(text="x")'
 

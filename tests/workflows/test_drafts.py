@@ -158,7 +158,7 @@ def test_whatever_may_run_is_decided_anew_after_a_wait(
     # T-20
     state = ruled_upon(asked_for(SEND), (decided(SEND, decision),))
 
-    assert tool_calls.reopened(state).calls[0].ruling is None
+    assert tool_calls.invalidate(state).calls[0].ruling is None
 
 
 def test_a_write_that_may_have_happened_is_remembered() -> None:
@@ -200,7 +200,7 @@ def test_a_flood_makes_a_waiting_run_go_on_anew() -> None:
 
     assert isinstance(steps.next_step(state, NOW, history_is_long=True), steps.AwaitPeople)
     assert steps.next_step(state, NOW, flooded=True) == steps.ContinueAsNew()
-    held = turns.suspended(state, on=True)
+    held = turns.set_suspension(state, on=True)
     assert steps.next_step(held, NOW, flooded=True) == steps.ContinueAsNew()
     assert isinstance(steps.next_step(held, NOW, history_is_long=True), steps.AwaitResume)
 

@@ -24,10 +24,12 @@ def test_what_was_taken_back_is_told_once() -> None:
     did = {"effects": (Effect(summary="pay(1)"),), "forgotten_effects": 3}
     state = a_state().model_copy(update=did)
 
-    state = tool_results.taken_back(state, Compensation(undone=("a",), not_undone=("b", "3 more")))
+    state = tool_results.record_compensation(
+        state, Compensation(undone=("a",), not_undone=("b", "3 more"))
+    )
     assert (state.effects, state.forgotten_effects) == ((), 0)
 
-    state = tool_results.taken_back(state, Compensation(undone=("c",)))
+    state = tool_results.record_compensation(state, Compensation(undone=("c",)))
     assert state.compensation == Compensation(undone=("a", "c"), not_undone=("b", "3 more"))
 
 

@@ -40,7 +40,7 @@ def after(state: RunState, *outcomes: str) -> RunState:
     rulings = tuple(
         rule.get(outcome, allowed)(call) for call, outcome in zip(calls, outcomes, strict=True)
     )
-    state = turns.settled(ruled_upon(state, rulings, NOW), NOW)
+    state = turns.close_turn_if_complete(ruled_upon(state, rulings, NOW), NOW)
     results = tuple(
         a_success(call) if outcome == "ok" else a_failure(call)
         for call, outcome in zip(calls, outcomes, strict=True)
@@ -60,7 +60,7 @@ def asking(state: RunState, call: AnyCall) -> RunState:
 
 def test_an_answer_completes_the_run() -> None:
     """Words without calls at the end of a turn are the answer."""
-    result = turns.result(replies.after_model(a_state(), a_reply(text="42"), NOW))
+    result = turns.build_result(replies.after_model(a_state(), a_reply(text="42"), NOW))
 
     assert (result.status, result.answer, result.stop) == ("completed", "42", None)
     assert (result.steps, result.model, result.provider_state) == (1, "scripted:it", None)
@@ -239,7 +239,7 @@ def test_a_run_without_a_model_left_has_failed() -> None:
     assert state.stop is not None
     assert (state.outcome, state.answer) == ("failed", None)
     assert (state.stop.reason, state.stop.detail) == ("no model answered", "no such key")
-    assert turns.result(state).status == "failed"
+    assert turns.build_result(state).status == "failed"
 
 
 def test_what_a_provider_asks_to_keep_is_kept_under_its_name() -> None:
@@ -252,8 +252,8 @@ def test_what_a_provider_asks_to_keep_is_kept_under_its_name() -> None:
 
     assert kept.provider_state == {"scripted": {"container_id": "x"}}
     assert silent.provider_state == kept.provider_state
-    assert turns.result(silent).provider_state == {"scripted": {"container_id": "x"}}
-    assert turns.model_call(silent, MODEL).provider_state == kept.provider_state
+    assert turns.build_result(silent).provider_state == {"scripted": {"container_id": "x"}}
+    assert turns.build_model_call(silent, MODEL).provider_state == kept.provider_state
 
 
 def test_another_provider_begins_without_state() -> None:
@@ -272,6 +272,6 @@ def test_another_provider_begins_without_state() -> None:
 def test_what_was_used_is_in_every_result() -> None:
     """However a run ends, its result says steps and usage."""
     reply = a_reply(stop="refusal", text="no", usage={"input_tokens": 5})
-    result = turns.result(replies.after_model(a_state(), reply, NOW))
+    result = turns.build_result(replies.after_model(a_state(), reply, NOW))
 
     assert (result.steps, result.usage.input_tokens, result.answer) == (1, 5, None)

@@ -12,7 +12,7 @@ from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from holdfast.contracts.usage import UsageMetrics
 from holdfast.run import escalations, tool_results, verdicts
 from holdfast.run.limits.triggers import Trigger
-from holdfast.run.transcript import appended
+from holdfast.run.transcript import append_items
 from tests.builders import (
     LATER,
     MODEL,
@@ -54,7 +54,7 @@ def told(state: RunState, message: ResolutionSignal) -> RunState:
 )
 def test_what_nobody_decides_is_denied(seconds: float, open_: list[str]) -> None:
     """At its instant a request expires and its call is answered with a denial."""
-    after = verdicts.expired(waiting(), LATER + timedelta(seconds=seconds))
+    after = verdicts.expire_requests(waiting(), LATER + timedelta(seconds=seconds))
 
     assert [request.request_id for request in after.requests] == open_
     if not open_:
@@ -74,7 +74,7 @@ def test_what_nobody_decides_is_denied(seconds: float, open_: list[str]) -> None
 def test_an_escalation_asks_how_the_run_goes_on() -> None:
     """Instead of stopping, an agent with a human channel waits for a resolution."""
     # T-08
-    state = escalations.escalated(a_state(), STOP, NOW, escalations.FAILURES)
+    state = escalations.escalate(a_state(), STOP, NOW, escalations.FAILURES)
 
     assert state.requests == (
         an_escalation(
@@ -89,7 +89,7 @@ def test_an_escalation_asks_how_the_run_goes_on() -> None:
 
 
 def escalated() -> RunState:
-    state = escalations.escalated(
+    state = escalations.escalate(
         a_state(budget={"max_steps": 5, "max_tokens": 9}), STOP, NOW, escalations.FAILURES
     )
     streaks = {"failures_in_a_row": 2, "recent_calls": ("a",), "recurrences": (2,)}
@@ -136,7 +136,7 @@ def test_an_aborted_run_is_stopped(guidance: str | None, detail: str) -> None:
 
 def test_an_escalation_that_nobody_resolves_stops_the_run() -> None:
     """Silence is no permission to go on."""
-    state = verdicts.expired(escalated(), LATER)
+    state = verdicts.expire_requests(escalated(), LATER)
 
     assert state.stop is not None
     assert (state.outcome, state.requests) == ("stopped", ())
@@ -150,7 +150,7 @@ def test_an_escalation_that_nobody_resolves_stops_the_run() -> None:
     [
         (escalated(), "x"),
         (
-            escalations.paused(a_state(), LOW, NOW),
+            escalations.pause(a_state(), LOW, NOW),
             "look at the trace, then start again with a clearer or smaller task",
         ),
     ],
@@ -159,7 +159,9 @@ def test_an_escalation_that_nobody_resolves_stops_the_run() -> None:
 def test_what_is_next_is_that_of_the_stop(state: RunState, action: str, *, aborted: bool) -> None:
     """Whoever doesn't let a run go on reads what to do about the cause of the escalation."""
     # BY-10
-    state = told(state, a_resolution("abort")) if aborted else verdicts.expired(state, LATER)
+    state = (
+        told(state, a_resolution("abort")) if aborted else verdicts.expire_requests(state, LATER)
+    )
 
     assert state.stop is not None
     assert state.stop.next_safe_action == action
@@ -176,15 +178,15 @@ def test_words_since_a_place_are_said_again() -> None:
     calls = tuple(a_call("ask_user", f"q{at}", question=f"{at}?") for at in (1, 2))
     steer, guidance = (UserTurn(text=one, origin=one) for one in ("steer", "guidance"))
     said = a_state()
-    state = appended(
+    state = append_items(
         said,
         *(UserTurn(text=one, origin=one) for one in ("plan", "notice", "findings")),
         steer,
         AssistantTurn(model=MODEL, calls=(*calls, a_call(call_id="c3"))),
         ToolTurn(
             results=(
-                tool_results.answered(calls[0], "the blue one"),
-                tool_results.denied(calls[1], "approval_required", "nobody answered"),
+                tool_results.build_answer(calls[0], "the blue one"),
+                tool_results.build_denial(calls[1], "approval_required", "nobody answered"),
                 a_success(a_call(call_id="c3")),
             )
         ),

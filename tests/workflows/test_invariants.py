@@ -23,7 +23,7 @@ from holdfast.contracts.usage import CallUsage
 from holdfast.policy.approvals import judge
 from holdfast.policy.trust import Trust
 from holdfast.run import fallbacks, replies, requests, steps, turns, verdicts
-from holdfast.run.transcript import carried, halted, pruned
+from holdfast.run.transcript import build_continue_as_new_input, halt, prune
 from tests.builders import (
     EXECUTION,
     NOW,
@@ -135,9 +135,11 @@ class Walk:
         """Let people say something, or not, as they like and whether it fits or not."""
         while self._draw(st.booleans()):
             if self._draw(RARELY):
-                self.state = turns.suspended(self.state, on=self._draw(st.booleans()))
+                self.state = turns.set_suspension(self.state, on=self._draw(st.booleans()))
             elif self._draw(RARELY):
-                self.state = requests.said(self.state, UserTurn(text="hey", origin="steer"), NOW)
+                self.state = requests.queue_steering(
+                    self.state, UserTurn(text="hey", origin="steer"), NOW
+                )
             else:
                 self._hear(self._draw(messages(self.state.requests)))
             self.seen.append(self.state)
@@ -157,31 +159,33 @@ class Walk:
             Trust(),
         )
         state, _ = verdicts.after_verdict(self.state, message, verdict, self.now)
-        self.state = turns.settled(state, self.now)
+        self.state = turns.close_turn_if_complete(state, self.now)
 
     def _step(self) -> bool:
         state = self.state
         match steps.next_step(state, self.now, history_is_long=self._draw(RARELY)):
             case steps.CallModel():
-                self.state = self._asked(turns.before_model(state))
+                self.state = self._asked(turns.append_steering(state))
             case steps.Authorize(calls):
                 rulings = tuple(self._ruling(call) for call in calls)
                 ruled = ruled_upon(state, rulings, self.now)
-                self.state = turns.settled(ruled, self.now)
+                self.state = turns.close_turn_if_complete(ruled, self.now)
             case steps.AwaitPeople(until):
                 self.state = self._waited(until)
             case steps.AwaitResume():
-                self.state = turns.suspended(state, on=False)
+                self.state = turns.set_suspension(state, on=False)
             case steps.RunTools(batch):
                 self.ran += batch
                 results = tuple(self._result(call.call) for call in batch)
                 self.state = turns.after_tools(state, results, self.now)
             case steps.Prune(before):
-                self.state = pruned(state, before)
+                self.state = prune(state, before)
             case steps.ContinueAsNew():
-                self.state = RunState.model_validate_json(carried(state).model_dump_json())
+                self.state = RunState.model_validate_json(
+                    build_continue_as_new_input(state).model_dump_json()
+                )
             case steps.Halt(stop):
-                self.state = halted(state, stop)
+                self.state = halt(state, stop)
             case steps.Finish():
                 return False
             case other:
@@ -192,7 +196,7 @@ class Walk:
         if self._draw(OFTEN):
             return self.state
         self.now = max(until, self.now)
-        return turns.settled(verdicts.overdue(self.state, self.now), self.now)
+        return turns.close_turn_if_complete(verdicts.after_timeout(self.state, self.now), self.now)
 
     def _asked(self, state: RunState) -> RunState:
         if self._draw(RARELY):
@@ -243,7 +247,7 @@ def complete(state: RunState) -> bool:
 
 
 def digest_follows(state: RunState) -> bool:
-    return state.head == TranscriptDigest(digest=state.origin).after(state.items)
+    return state.head == TranscriptDigest(digest=state.origin).extend(state.items)
 
 
 def asks_about_open_calls(state: RunState) -> bool:

@@ -8,8 +8,8 @@ from pydantic import JsonValue
 from holdfast import Tiers
 from holdfast.contracts.control import Effect
 from holdfast.contracts.errors import ModelRejected
-from holdfast.contracts.tools import ToolFailure, effect
-from holdfast.runner import replayer
+from holdfast.contracts.tools import ToolFailure, fingerprint_effect
+from holdfast.runner import build_replayer
 from holdfast.testing import Reply, Script, ScriptTurn, call, calls, fail, say
 from holdfast.workflows.agent_run import AgentRun
 from tests.control.guarded import guarded
@@ -66,7 +66,7 @@ async def test_the_next_tier_repeats_no_write(
     whole = arguments if tool == "write" else {**arguments, "place": "here"}
     assert [(one.tool, one.arguments, one.outcome) for one in kept] == [(tool, whole, outcome)]
     assert [one.part for one in kept] == ["1-full"]
-    await replayer(AgentRun).replay_workflow(history)
+    await build_replayer(AgentRun).replay_workflow(history)
 
 
 async def test_a_tier_that_is_resumed_goes_on(runs: Runs, tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ async def test_a_tier_that_is_resumed_goes_on(runs: Runs, tmp_path: Path) -> Non
         "3-part-2",
     ]
     assert result.answer == "1. cut\n\ncut: ok\n\n2. sew\n\nsew: ok\n\n3. iron\n\niron: ok"
-    await replayer(AgentRun).replay_workflow(history)
+    await build_replayer(AgentRun).replay_workflow(history)
 
 
 async def test_a_part_that_is_lost_is_reported(runs: Runs, tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ async def test_after_a_lost_part_a_person_is_asked(runs: Runs, tmp_path: Path, e
     assert request.reason.startswith("a part of this work ended without saying what it did")
     assert lines(log) == ["begin x", "end x"]
     assert result.answer == "1. cut\n\ndenied"
-    await replayer(AgentRun).replay_workflow(history)
+    await build_replayer(AgentRun).replay_workflow(history)
 
 
 async def test_what_a_run_did_is_in_its_result(runs: Runs, tmp_path: Path) -> None:
@@ -179,14 +179,14 @@ async def test_what_a_run_did_is_in_its_result(runs: Runs, tmp_path: Path) -> No
             summary=f'create_draft(log="{log}", title="x")',
             tool="create_draft",
             arguments={"log": log, "title": "x"},
-            digest=effect("create_draft", {"log": log, "title": "x"}),
+            digest=fingerprint_effect("create_draft", {"log": log, "title": "x"}),
         ).model_dump(mode="json"),
         Effect(
             summary=f'write_slowly(log="{log}", place="here"), if it happened',
             tool="write_slowly",
             arguments={"log": log, "place": "here"},
             outcome="unknown",
-            digest=effect("write_slowly", {"log": log, "place": "here"}),
+            digest=fingerprint_effect("write_slowly", {"log": log, "place": "here"}),
         ).model_dump(mode="json"),
     ]
 

@@ -20,7 +20,7 @@ from holdfast.contracts.approvals import (
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.errors import InvalidInput
-from holdfast.workflows.messages import SIGNALS, UnreadableMessage, read, run_input
+from holdfast.workflows.messages import SIGNALS, UnreadableMessage, read, read_run_input
 
 APPROVAL = {"request_id": "req-1", "decision": "approve", "approver": "alice"}
 BRIEF: JsonObject = {"agent": "it", "input": "go"}
@@ -181,7 +181,7 @@ def test_reading_never_fails(name: str, contents: list[bytes]) -> None:
 
 def test_the_smallest_input_of_a_run() -> None:
     """`agent` and `input` are enough."""
-    given = run_input([BRIEF])
+    given = read_run_input([BRIEF])
 
     assert (given.agent, given.input, given.budget) == ("it", "go", None)
 
@@ -211,7 +211,7 @@ def test_the_smallest_input_of_a_run() -> None:
 def test_an_input_that_cant_be_used_is_explained(arguments: list[JsonValue], message: str) -> None:
     """A run that can't begin says on one line what to change."""
     with pytest.raises(InvalidInput) as raised:
-        run_input(arguments)
+        read_run_input(arguments)
 
     assert str(raised.value).startswith(message)
     assert len(str(raised.value).splitlines()) == 1
@@ -220,7 +220,7 @@ def test_an_input_that_cant_be_used_is_explained(arguments: list[JsonValue], mes
 def test_the_explanation_is_one_short_line() -> None:
     """Whatever the fields are called."""
     with pytest.raises(InvalidInput) as raised:
-        run_input([{**BRIEF, "k\n" * 50_000: 1}])
+        read_run_input([{**BRIEF, "k\n" * 50_000: 1}])
 
     assert len(str(raised.value).splitlines()) == 1
     assert len(str(raised.value)) < LONGEST_LINE

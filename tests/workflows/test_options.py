@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast.workflows.options import events_allowed
+from holdfast.workflows.options import compute_max_events
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ def test_a_history_can_be_replayed_in_one_task(
 ) -> None:
     """A run with a short task time-out goes on in a new execution sooner: replay must fit in."""
     # T-33
-    assert events_allowed(max_events, task_timeout) == allowed
+    assert compute_max_events(max_events, task_timeout) == allowed

@@ -7,7 +7,7 @@ from holdfast.contracts.control import Compensation, Effect, KnownEffect, UndoRu
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.state import RunState
 from holdfast.run import parts, tiers, tool_results
-from holdfast.run.tiers import Ended
+from holdfast.run.tiers import TierStop
 from tests.builders import MODEL, a_call, a_state, an_attempt
 from tests.contracts.controls import UNDO
 
@@ -33,7 +33,7 @@ def a_result(**more: object) -> RunResult:
 
 def left(*found: Effect, **more: object) -> RunState:
     """A run after a part that did this."""
-    return parts.absorbed(a_state(), "1-full", a_result(effects=found, **more))
+    return parts.after_result(a_state(), "1-full", a_result(effects=found, **more))
 
 
 def test_a_successor_knows_what_was_done_outside() -> None:
@@ -42,12 +42,12 @@ def test_a_successor_knows_what_was_done_outside() -> None:
     before = KnownEffect(tool="ask", digest="4" * 64, outcome="done")
     state = left(SENT, FILE, DRAFT, unresolved=(MAYBE,)).model_copy(update={"known": (before,)})
 
-    assert parts.known(state) == (
+    assert parts.build_known_effects(state) == (
         before,
         KnownEffect(tool="send", digest="1" * 64, outcome="done"),
         KnownEffect(tool="pay", digest="2" * 64, outcome="unknown"),
     )
-    assert parts.told(state) == (
+    assert parts.describe_effects(state) == (
         "Done already for this goal; the same call is refused:\n- 1-full: send(1)\n\n"
         "Nobody knows whether this happened; the same call is refused:\n"
         "- 1-full: pay(2), if it happened"
@@ -58,30 +58,41 @@ def test_what_a_part_lost_reaches_the_whole_though_it_took_back_the_rest() -> No
     """It told what it couldn't take back; that there was more than it kept isn't told by that."""
     # NR-06
     full = a_state().model_copy(update={"forgotten_effects": 3})
-    blocked = tool_results.taken_back(full, Compensation(not_undone=("3 earlier changes",)))
+    blocked = tool_results.record_compensation(
+        full, Compensation(not_undone=("3 earlier changes",))
+    )
 
-    done, maybe = tool_results.standing(blocked, whole=True)
-    whole = parts.absorbed(a_state(), "1-full", a_result(effects=done, unresolved=maybe))
+    done, maybe = tool_results.split_by_outcome(blocked, whole=True)
+    whole = parts.after_result(a_state(), "1-full", a_result(effects=done, unresolved=maybe))
 
-    assert parts.UNKNOWN in parts.known_to_itself(whole)
+    assert parts.UNKNOWN_EFFECT in parts.build_own_known_effects(whole)
 
 
 def test_who_comes_after_a_lost_part_knows_that_anything_may_have_happened() -> None:
     """What its run never told, and what was too much to be kept, nobody takes for not done."""
     # NR-06 BY-11
-    lost = parts.lost(left(SENT), "1-full", "coder")
-    whole = parts.absorbed(a_state(), "2-plan", a_result(unresolved=lost.effects[1:]))
+    lost = parts.after_loss(left(SENT), "1-full", "coder")
+    whole = parts.after_result(a_state(), "2-plan", a_result(unresolved=lost.effects[1:]))
     forgetful = left(SENT).model_copy(update={"forgotten_effects": 1})
     many = tuple(
         KnownEffect(tool="send", digest=f"{number:064x}", outcome="done") for number in range(600)
     )
     full = a_state().model_copy(update={"known": many})
 
-    assert parts.known(lost) == (parts.UNKNOWN, *parts.known(left(SENT)))
-    assert parts.known(whole) == (parts.UNKNOWN,)
-    assert parts.known(forgetful) == (parts.UNKNOWN, *parts.known(left(SENT)))
-    assert parts.known(full) == (parts.UNKNOWN, *many[-bounds.MOST_KNOWN + 1 :])
-    assert parts.told(lost).endswith(
+    assert parts.build_known_effects(lost) == (
+        parts.UNKNOWN_EFFECT,
+        *parts.build_known_effects(left(SENT)),
+    )
+    assert parts.build_known_effects(whole) == (parts.UNKNOWN_EFFECT,)
+    assert parts.build_known_effects(forgetful) == (
+        parts.UNKNOWN_EFFECT,
+        *parts.build_known_effects(left(SENT)),
+    )
+    assert parts.build_known_effects(full) == (
+        parts.UNKNOWN_EFFECT,
+        *many[-bounds.MAX_KNOWN_EFFECTS + 1 :],
+    )
+    assert parts.describe_effects(lost).endswith(
         "Nobody knows what was done; a person is asked before any change:\n"
         "- 1-full: whatever coder did, whose run ended without a result"
     )
@@ -91,16 +102,22 @@ def test_a_run_repeats_what_it_did_but_not_what_its_parts_did() -> None:
     """Two equal lines are its own affair; what a part did is done."""
     # NR-06
     own = SENT.model_copy(update={"digest": "5" * 64})
-    state = tool_results.kept(left(SENT, FILE), (*left(SENT, FILE).effects, own))
-    crowded = tool_results.kept(state, (*state.effects, *(_large(n, UNDO) for n in range(2_000))))
+    state = tool_results.with_effects(left(SENT, FILE), (*left(SENT, FILE).effects, own))
+    crowded = tool_results.with_effects(
+        state, (*state.effects, *(_large(n, UNDO) for n in range(2_000)))
+    )
 
-    assert parts.known_to_itself(state) == (
+    assert parts.build_own_known_effects(state) == (
         KnownEffect(tool="send", digest="1" * 64, outcome="done"),
     )
-    assert parts.known_to_itself(parts.lost(state, "2-plan", "coder"))[0] == parts.UNKNOWN
-    assert parts.known_to_itself(crowded) == (parts.UNKNOWN,)
     assert (
-        parts.known_to_itself(tool_results.taken_back(crowded, Compensation()))[0] == parts.UNKNOWN
+        parts.build_own_known_effects(parts.after_loss(state, "2-plan", "coder"))[0]
+        == parts.UNKNOWN_EFFECT
+    )
+    assert parts.build_own_known_effects(crowded) == (parts.UNKNOWN_EFFECT,)
+    assert (
+        parts.build_own_known_effects(tool_results.record_compensation(crowded, Compensation()))[0]
+        == parts.UNKNOWN_EFFECT
     )
 
 
@@ -127,10 +144,12 @@ def test_what_could_not_be_taken_back_stands() -> None:
     reported = SENT.model_copy(update={"reported": True})
     state = state.model_copy(update={"effects": (reported, MAYBE)})
 
-    state = tool_results.taken_back(state, Compensation(undone=("pay",), not_undone=("send",)))
+    state = tool_results.record_compensation(
+        state, Compensation(undone=("pay",), not_undone=("send",))
+    )
 
     assert state.effects == (reported,)
-    assert [one.tool for one in parts.known(state)] == ["send"]
+    assert [one.tool for one in parts.build_known_effects(state)] == ["send"]
 
 
 @pytest.mark.slow
@@ -139,9 +158,9 @@ def test_what_is_kept_of_effects_has_a_bound() -> None:
     undo = UNDO.model_copy(update={"verdict": "allow", "reason": "x" * 400})
     state = a_state()
     for number in range(2_000):
-        state = tool_results.kept(state, (*state.effects, _large(number, undo)))
+        state = tool_results.with_effects(state, (*state.effects, _large(number, undo)))
 
-    assert sum(map(bounds.size, state.effects)) <= bounds.EFFECTS
+    assert sum(map(bounds.size, state.effects)) <= bounds.MAX_EFFECTS_BYTES
     assert len(state.effects) + state.forgotten_effects == 2_000
     assert len(state.effects) > 200
     assert state.effects[-1] == _large(1_999, undo)
@@ -168,7 +187,8 @@ def test_a_part_that_took_back_has_the_whole_taken_back() -> None:
     fields = {"status": "blocked", "answer": None, "stop": stop}
 
     found = [
-        tiers.outcome(a_result(**fields, compensation=told)) for told in (Compensation(), None)
+        tiers.classify_result(a_result(**fields, compensation=told))
+        for told in (Compensation(), None)
     ]
 
-    assert [isinstance(end, Ended) and end.taken_back for end in found] == [True, False]
+    assert [isinstance(end, TierStop) and end.taken_back for end in found] == [True, False]

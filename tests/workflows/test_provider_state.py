@@ -20,7 +20,7 @@ from holdfast.contracts.tools import AnyCall
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import replies, steps, turns
-from holdfast.run.transcript import halted
+from holdfast.run.transcript import halt
 from holdfast.testing import Reply
 from tests.asking import in_run
 from tests.builders import MODEL, NOW, a_call, a_reply, a_state
@@ -58,7 +58,7 @@ async def kept(adapter: ScriptedAdapter, before: JsonObject) -> ModelReply:
     state = state.model_copy(update={"agent": agent})
     activities = ModelActivities({"scripted": adapter}, Transcripts(ThisRun(state)), {})
     return await in_run(state.run_id).run(
-        activities.call_model, turns.model_call(state, "scripted:it")
+        activities.call_model, turns.build_model_call(state, "scripted:it")
     )
 
 
@@ -107,7 +107,7 @@ def exits() -> Sequence[RunState]:
         ended(text="done"),
         ended(stop="refusal", text="no"),
         ended(stop="max_tokens", text="half"),
-        halted(asked, budget.stop),
+        halt(asked, budget.stop),
         ended(a_call(n=1), a_call(n=1, call_id="c2"), a_call(n=1, call_id="c3")),
     )
 
@@ -117,14 +117,14 @@ def test_the_state_is_in_every_result(state: RunState) -> None:
     """However a run ends, what its provider asked to keep is in the result."""
     # PS-03 PS-10
     assert state.outcome is not None
-    assert turns.result(state).provider_state == {"scripted": {"container_id": "x"}}
+    assert turns.build_result(state).provider_state == {"scripted": {"container_id": "x"}}
 
 
 def test_a_run_begins_with_no_state() -> None:
     """Nothing is kept before a provider asks for it, and nothing is what the result says."""
     # PS-05 PS-09 PS-25
-    assert turns.model_call(a_state(), MODEL).provider_state == {}
-    assert turns.result(a_state()).provider_state is None
+    assert turns.build_model_call(a_state(), MODEL).provider_state == {}
+    assert turns.build_result(a_state()).provider_state is None
 
 
 def test_the_result_explains_the_pattern() -> None:

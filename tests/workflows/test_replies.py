@@ -52,7 +52,7 @@ def test_a_pause_is_no_answer() -> None:
 
     assert (state.outcome, state.paused) == (None, True)
     assert steps.next_step(state, NOW) == steps.CallModel(MODEL)
-    assert isinstance(turns.before_model(state).items[-1], AssistantTurn)
+    assert isinstance(turns.append_steering(state).items[-1], AssistantTurn)
     assert after(state, a_reply(text="18 degrees")).answer == "18 degrees"
 
 
@@ -67,13 +67,13 @@ def test_pauses_count_as_steps() -> None:
 
 def test_people_are_heard_after_a_pause() -> None:
     """Words don't come between a model and the rest of its turn; they come behind it."""
-    state = requests.said(after(a_state(), paused()), HI, NOW)
-    assert isinstance(turns.before_model(state).items[-1], AssistantTurn)
+    state = requests.queue_steering(after(a_state(), paused()), HI, NOW)
+    assert isinstance(turns.append_steering(state).items[-1], AssistantTurn)
 
     done = after(state, a_reply(text="18 degrees"))
 
     assert done.outcome is None
-    assert last(turns.before_model(done)) == HI
+    assert last(turns.append_steering(done)) == HI
 
 
 def test_another_model_goes_on_where_one_paused() -> None:
@@ -91,14 +91,16 @@ def test_an_answer_that_does_not_fit_goes_back() -> None:
     # SV-06 BY-45
     state = after(a_state(), unfit())
 
-    assert replies.audited(a_state(), unfit()) == (("answer sent back", "it is no JSON"),)
+    assert replies.build_audit_lines(a_state(), unfit()) == (
+        ("answer sent back", "it is no JSON"),
+    )
     assert (state.outcome, state.answer) == (None, None)
     assert last(state).text == (
         "This answer doesn't fit its JSON Schema: it is no JSON. "
         "Answer again, with nothing but JSON that fits."
     )
     done = after(state, a_reply(text='{"a": 1}', output={"a": 1}))
-    assert turns.result(done).output == {"a": 1}
+    assert turns.build_result(done).output == {"a": 1}
     assert done.answer == '{"a": 1}'
 
 
@@ -128,7 +130,9 @@ def test_what_ran_at_the_provider_is_audited_and_counted() -> None:
     # HT-01 AD-23 T-28
     reply = a_reply(text="18 degrees", parts=(SEARCH, Part(kind="text", text="18 degrees")))
 
-    assert replies.audited(a_state(), reply) == (("hosted tool", "web_search: weather in Köln"),)
+    assert replies.build_audit_lines(a_state(), reply) == (
+        ("hosted tool", "web_search: weather in Köln"),
+    )
     state = after(a_state(), reply)
     assert (state.ledger.hosted_calls, state.ledger.tool_calls, state.calls) == (1, 0, ())
     assert views.usage(state).hosted_calls == 1
@@ -140,11 +144,11 @@ def test_each_note_of_an_adapter_is_told_once() -> None:
     reply = a_reply(a_call(), notes=("no strict schemas", "no usage"))
     state = after(a_state(), reply)
 
-    assert replies.audited(a_state(), reply) == (
+    assert replies.build_audit_lines(a_state(), reply) == (
         ("noted", "no strict schemas"),
         ("noted", "no usage"),
     )
-    assert replies.audited(state, reply) == ()
+    assert replies.build_audit_lines(state, reply) == ()
     assert views.status(after(state, reply)).notes == ("no strict schemas", "no usage")
 
 
@@ -152,7 +156,7 @@ def test_thousands_of_hosted_calls_get_few_lines() -> None:
     """Each line is an event of history, and a provider may run what it likes; all are counted."""
     reply = a_reply(text="18 degrees", parts=(SEARCH,) * 3000)
 
-    lines = replies.audited(a_state(), reply)
+    lines = replies.build_audit_lines(a_state(), reply)
 
     assert len(lines) == 21
     assert lines[-1] == ("hosted tool", "2980 more calls of that kind")
@@ -164,7 +168,7 @@ def test_long_notes_are_shortened() -> None:
     state = after(a_state(), a_reply(a_call(), notes=("x" * 10_000,)))
 
     assert [len(note) for note in state.notes] == [500]
-    assert replies.audited(state, a_reply(a_call(), notes=("x" * 10_000,))) == ()
+    assert replies.build_audit_lines(state, a_reply(a_call(), notes=("x" * 10_000,))) == ()
 
 
 def test_notes_are_bounded() -> None:
@@ -200,7 +204,7 @@ def test_the_details_of_usage_add_up_by_provider() -> None:
 
     assert (usage.cache_write_tokens, usage.reasoning_tokens) == (12, 10)
     assert usage.native == {"anthropic": {"cache_read_input_tokens": 34}, "new": {"x_tokens": 6}}
-    assert type(turns.result(state).usage) is UsageMetrics
+    assert type(turns.build_result(state).usage) is UsageMetrics
 
 
 def test_an_adapters_own_keys_are_not_shown() -> None:
@@ -211,12 +215,12 @@ def test_an_adapters_own_keys_are_not_shown() -> None:
     )
     only_own = after(a_state(), a_reply(a_call(), provider_state={"_last": "x"}))
 
-    assert turns.model_call(kept, MODEL).provider_state["scripted"] == {
+    assert turns.build_model_call(kept, MODEL).provider_state["scripted"] == {
         "conversation_id": "c",
         "_last": "x",
     }
-    assert turns.result(kept).provider_state == {"scripted": {"conversation_id": "c"}}
-    assert turns.result(only_own).provider_state is None
+    assert turns.build_result(kept).provider_state == {"scripted": {"conversation_id": "c"}}
+    assert turns.build_result(only_own).provider_state is None
 
 
 @pytest.mark.parametrize(

@@ -269,8 +269,8 @@ def test_only_the_latest_closed_requests_are_kept() -> None:
 
 def test_words_wait_for_the_next_turn() -> None:
     """What people say is kept in order until the model is asked again."""
-    state = requests.said(a_state(), UserTurn(text="a", origin="steer"), NOW)
-    state = requests.said(state, UserTurn(text="b", origin="steer"), NOW)
+    state = requests.queue_steering(a_state(), UserTurn(text="a", origin="steer"), NOW)
+    state = requests.queue_steering(state, UserTurn(text="b", origin="steer"), NOW)
 
     assert [words.text for words in state.steers] == ["a", "b"]
     assert state.items == a_state().items
@@ -287,7 +287,7 @@ def test_a_malformed_call_opens_no_request() -> None:
 
 def test_an_earlier_release_lowered_limits_too() -> None:
     """What was judged before limits had to rise takes effect as it did: histories replay."""
-    state = requests.asked(a_state(budget={"max_tokens": 1000}), an_escalation())
+    state = requests.open_request(a_state(budget={"max_tokens": 1000}), an_escalation())
     after = told(state, a_resolution("extend", budget={"max_tokens": 500}))
 
     assert (after.requests, after.agent.budget.max_tokens) == ((), 500)

@@ -12,10 +12,10 @@ from holdfast.contracts.approvals import (
     ApprovalSignal,
     JudgeInput,
     Request,
-    outlined,
+    outline,
 )
 from holdfast.contracts.control import Candidate
-from holdfast.contracts.guardrails import LONGEST_REASON
+from holdfast.contracts.guardrails import MAX_REASON_CHARS
 from holdfast.contracts.state import RunState
 from holdfast.contracts.tools import ToolResult
 from holdfast.contracts.transcript import ToolTurn, UserTurn
@@ -23,7 +23,7 @@ from holdfast.policy.approvals import judge
 from holdfast.policy.trust import Trust
 from holdfast.run import context, requests, steps, tiers, turns
 from holdfast.run.steps import ContinueAsNew, Halt
-from holdfast.run.transcript import appended, bounded, carried
+from holdfast.run.transcript import append_items, build_continue_as_new_input, limit_results
 from holdfast.workflows import commands, views
 from holdfast.workflows.views import PageQuery
 from tests.builders import NOW, a_call, a_failure, a_request, a_state, a_success, asked_for
@@ -50,11 +50,11 @@ def test_the_results_of_a_turn_fit(texts: list[str]) -> None:
     calls = tuple(a_call(call_id=f"c{n}", place=f"{n}") for n in range(len(texts)))
     state, results = asked_for(*calls), results_of(texts)
 
-    shown = bounded(state, results)
+    shown = limit_results(state, results)
 
     assert [one.call_id for one in shown] == [one.call_id for one in results]
-    assert bounds.size(shown) <= bounds.RESULTS + len(texts)
-    assert bounds.size(shown) + context.size(state.items[-1]) < bounds.TURN + 1_000
+    assert bounds.size(shown) <= bounds.MAX_RESULTS_BYTES + len(texts)
+    assert bounds.size(shown) + context.size(state.items[-1]) < bounds.MAX_TURN_BYTES + 1_000
 
 
 def requests_of(texts: Sequence[str]) -> tuple[Request, ...]:
@@ -76,11 +76,11 @@ def test_what_waits_can_always_be_asked_for(texts: list[str]) -> None:
     offset: int | None = 0
     while offset is not None:
         page = views.pending_page(state, PageQuery(offset=offset))
-        assert bounds.size(page) <= bounds.PAYLOAD or len(page.items) == 1
+        assert bounds.size(page) <= bounds.MAX_PAYLOAD_BYTES or len(page.items) == 1
         paged += page.items
         offset = page.next_offset
 
-    assert bounds.size(listed) <= bounds.PAYLOAD
+    assert bounds.size(listed) <= bounds.MAX_PAYLOAD_BYTES
     assert tuple(paged) == state.requests
     for shown, whole in zip(listed, state.requests, strict=True):
         assert shown == whole or shown.left_out
@@ -93,7 +93,7 @@ def test_a_list_that_is_too_long_says_how_it_goes_on() -> None:
 
     listed = views.pending(state)
 
-    assert bounds.size(listed) <= bounds.PAYLOAD
+    assert bounds.size(listed) <= bounds.MAX_PAYLOAD_BYTES
     assert f"{20 - len(listed)} more requests: see page {{offset: {len(listed)}}}" in str(
         listed[-1].left_out
     )
@@ -112,11 +112,13 @@ def test_an_outline_is_not_what_anybody_saw() -> None:
 def grown(state: RunState, texts: Sequence[str]) -> RunState:
     """A run that read and heard a lot, with a turn that has yet to end."""
     for place, text in enumerate(texts):
-        if requests.deaf(state, text[:20_000]) is None:
+        if requests.find_steering_refusal(state, text[:20_000]) is None:
             words = UserTurn(text=text[:20_000], origin="steer")
-            state = requests.said(state, words, NOW)
+            state = requests.queue_steering(state, words, NOW)
         read = (a_success(a_call(call_id=f"o{place}"), text),)
-        state = appended(state, ToolTurn(results=context.bounded(read, bounds.RESULTS)))
+        state = append_items(
+            state, ToolTurn(results=context.fit_results(read, bounds.MAX_RESULTS_BYTES))
+        )
     places = range(max(len(texts), 1))
     calls = tuple(a_call(call_id=f"c{place}", place=f"{place}") for place in places)
     state = asked_for(*calls, state=state)
@@ -136,8 +138,8 @@ def test_a_new_execution_begins_with_what_can_be_sent(texts: list[str]) -> None:
     step = steps.next_step(state, NOW, flooded=True)
 
     if isinstance(step, ContinueAsNew):
-        fresh = carried(state)
-        assert bounds.size(fresh) <= bounds.STATE
+        fresh = build_continue_as_new_input(state)
+        assert bounds.size(fresh) <= bounds.MAX_STATE_BYTES
         assert [one.call for one in fresh.calls] == [one.call for one in state.calls]
     else:
         assert isinstance(step, Halt)
@@ -159,10 +161,10 @@ def test_the_answers_of_all_parts_fit_together(length: int, fits: bool) -> None:
     """Parts whose answers are too large together have failed, and the reason says it."""
     ends = [Candidate(text="x" * length)] * 20
 
-    end = tiers.together(a_state(), ["part"] * 20, ends)
+    end = tiers.combine_subtasks(a_state(), ["part"] * 20, ends)
 
     assert isinstance(end, Candidate) is fits
-    if isinstance(end, tiers.Failed):
+    if isinstance(end, tiers.TierFailure):
         assert "500,000 is most" in end.reason
 
 
@@ -172,13 +174,13 @@ def test_words_that_no_model_has_read_fit_into_its_next_call(texts: list[str]) -
     """However many people say something, it goes to the model in one payload."""
     state = a_state()
     for text in texts:
-        if text and requests.deaf(state, text) is None:
-            state = requests.said(state, UserTurn(text=text, origin="steer"), NOW)
-        state = turns.before_model(state)
+        if text and requests.find_steering_refusal(state, text) is None:
+            state = requests.queue_steering(state, UserTurn(text=text, origin="steer"), NOW)
+        state = turns.append_steering(state)
 
-    call = turns.model_call(state, "scripted:it")
+    call = turns.build_model_call(state, "scripted:it")
 
-    assert bounds.size(call) < bounds.WORDS + 20_000
+    assert bounds.size(call) < bounds.MAX_UNREAD_BYTES + 20_000
 
 
 def test_what_judges_gets_outlines_and_the_digest_of_the_whole() -> None:
@@ -187,13 +189,13 @@ def test_what_judges_gets_outlines_and_the_digest_of_the_whole() -> None:
     seen = ApprovalSignal(
         request_id="req-1", decision="approve", approver="alice", digest=request.digest
     )
-    other = seen.model_copy(update={"digest": outlined(request).digest})
+    other = seen.model_copy(update={"digest": outline(request).digest})
     hearing = JudgeInput(
         run_id="run-1",
         agent="it",
         requester="bob",
         messages=(seen, other),
-        requests=(outlined(request),),
+        requests=(outline(request),),
         closed=(),
         now=NOW,
         execution="run-1-first",
@@ -211,10 +213,10 @@ def test_what_judges_gets_outlines_and_the_digest_of_the_whole() -> None:
 def test_what_a_command_says_at_last_fits_into_a_finding(length: int, stop: int | None) -> None:
     """One long line of a test, which code that nobody trusts may print, wedges no run."""
     command = ("pytest", "x" * length)
-    ended = commands.Ended(exit_code=stop, stdout="x" * length, stderr="")
+    ended = commands.CommandResult(exit_code=stop, stdout="x" * length, stderr="")
 
-    found = commands.failed(command, ended)
+    found = commands.build_failure_result(command, ended)
 
     assert found.tripwire_triggered
     assert found.reason.startswith("'pytest xxx")
-    assert len(found.reason) <= LONGEST_REASON
+    assert len(found.reason) <= MAX_REASON_CHARS

@@ -92,7 +92,7 @@ def test_a_run_begins_by_asking_the_model() -> None:
             ruled(LOOK_1, state=a_state(budget=SPENT)), "RunTools", id="calls before the budget"
         ),
         pytest.param(
-            escalations.escalated(a_state(), STOP, NOW, escalations.FAILURES),
+            escalations.escalate(a_state(), STOP, NOW, escalations.FAILURES),
             "AwaitPeople",
             id="escalated run waits",
         ),
@@ -176,10 +176,10 @@ def test_a_run_begins_with_its_goal() -> None:
     )
 
     agent = an_agent(budget={"max_steps": 9, "max_tokens": 5})
-    state = turns.opened(given, agent, NOW, **IDS)
+    state = turns.start_run(given, agent, NOW, **IDS)
 
     assert state.items == (UserTurn(text="go"),)
-    assert state.head == TranscriptDigest().after(state.items)
+    assert state.head == TranscriptDigest().extend(state.items)
     assert (state.agent.budget.max_steps, state.agent.budget.max_tokens) == (3, 5)
     assert (state.brief.tenant, state.started_at) == ("acme", NOW)
 
@@ -191,25 +191,25 @@ def test_a_fresh_state_is_json() -> None:
 
 def test_words_stand_behind_the_transcript() -> None:
     """What people said meanwhile is the last that the next turn of the model reads."""
-    state = requests.said(a_state(), UserTurn(text="be brief", origin="steer"), NOW)
+    state = requests.queue_steering(a_state(), UserTurn(text="be brief", origin="steer"), NOW)
 
-    told = turns.before_model(state)
+    told = turns.append_steering(state)
 
     assert told.items == (*state.items, UserTurn(text="be brief", origin="steer"))
     assert told.steers == ()
-    assert turns.before_model(told) == told
+    assert turns.append_steering(told) == told
 
 
 def test_a_model_call_brings_only_what_is_new() -> None:
     """Behind what the model saw last come only new items, and the digest proves the whole."""
     state = turns.after_tools(ruled(LOOK_1), (a_success(LOOK_1),), NOW)
 
-    first = turns.model_call(a_state(), MODEL)
-    second = turns.model_call(state, MODEL)
+    first = turns.build_model_call(a_state(), MODEL)
+    second = turns.build_model_call(state, MODEL)
 
     assert (first.turn, first.base, first.items) == (1, TranscriptDigest(), a_state().items)
     assert (second.turn, second.base, second.items) == (2, first.head, state.items[1:])
-    assert second.base.after(second.items) == second.head == state.head
+    assert second.base.extend(second.items) == second.head == state.head
 
 
 def test_a_reply_is_billed() -> None:
@@ -224,7 +224,9 @@ def test_a_reply_is_billed() -> None:
 def test_waiting_for_people_is_counted_apart() -> None:
     """Time that people took is kept, so that no limit on work includes it."""
     # T-19
-    state = turns.waited(turns.waited(a_state(), timedelta(days=3)), timedelta(seconds=2))
+    state = turns.add_waiting_time(
+        turns.add_waiting_time(a_state(), timedelta(days=3)), timedelta(seconds=2)
+    )
 
     assert state.ledger.waited == 3 * 86400 + 2
 

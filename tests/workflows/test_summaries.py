@@ -9,7 +9,7 @@ from holdfast.contracts.approvals import Request
 from holdfast.contracts.decisions import Ruling
 from holdfast.contracts.tools import ToolCall
 from holdfast.run.summaries import (
-    LIMIT,
+    MAX_LINE_CHARS,
     call_line,
     calls_line,
     command_line,
@@ -18,7 +18,7 @@ from holdfast.run.summaries import (
     request_line,
     requests_line,
     ruling_line,
-    shortened,
+    shorten,
     waiting_details,
 )
 from tests.builders import (
@@ -74,7 +74,7 @@ def test_a_command_of_a_guardrail_names_the_guardrail() -> None:
     assert (
         command_line("tests_pass", ("pytest", "-k", "a or b")) == "tests_pass: pytest -k 'a or b'"
     )
-    assert len(command_line("tests_pass", ("x" * 300,))) == LIMIT
+    assert len(command_line("tests_pass", ("x" * 300,))) == MAX_LINE_CHARS
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_no_details_are_markup() -> None:
 )
 def test_a_text_is_cut_to_one_line(text: str, limit: int, line: str) -> None:
     """What is too long ends with an ellipsis, which counts."""
-    assert shortened(text, limit) == line
+    assert shorten(text, limit) == line
 
 
 @given(st.text(), st.dictionaries(st.text(), st.text() | st.integers() | st.none(), max_size=3))
@@ -208,5 +208,5 @@ def test_every_line_is_one_short_line(name: str, arguments: dict[str, JsonValue]
         message_line(an_answer(text=name or "x")),
     ]
 
-    assert all(len(line) <= LIMIT for line in lines)
+    assert all(len(line) <= MAX_LINE_CHARS for line in lines)
     assert all(len(line.splitlines()) <= 1 for line in lines)

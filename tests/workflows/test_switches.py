@@ -17,12 +17,12 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from holdfast import App, Budget, Tiers, tool
 from holdfast.activities.switch_history import SwitchHistory
-from holdfast.contracts.switches import Kind, Switch, SwitchSignal, SwitchState, switches_id
+from holdfast.contracts.switches import Switch, SwitchKind, SwitchSignal, SwitchState, switches_id
 from holdfast.contracts.tools import Risk, ToolFailure, ToolSuccess
-from holdfast.runner import RUNNER, patient, replayer
+from holdfast.runner import RUNNER, build_replayer, disable_deadlock_detection
 from holdfast.testing import Reply, ScriptTurn, call, calls, say
 from holdfast.workflows.switches import HoldfastSwitches
-from holdfast.workflows.switches import details as switches_details
+from holdfast.workflows.switches import render_details as switches_details
 from tests.running import Run, Runs
 from tests.sample import TOOLS, lines, note, scripted
 from tests.workflows.tiered import staffed
@@ -60,7 +60,7 @@ def app() -> App:
     return scripted(obedient, tools=(*TOOLS, gate), budget=Budget(max_steps=100_000))
 
 
-async def switch(runs: Runs, name: str, kind: Kind, thing: str, by: str = "dana") -> None:
+async def switch(runs: Runs, name: str, kind: SwitchKind, thing: str, by: str = "dana") -> None:
     """Switch something, as any Temporal client can."""
     signal = SwitchSignal(kind=kind, name=thing, by=by, reason=REASON if name == "off" else "")
     await runs.client.start_workflow(
@@ -101,7 +101,9 @@ async def denial(run: Run) -> ToolFailure:
 @pytest.mark.parametrize(
     ("kind", "thing"), [("tool", "poll"), ("agent", "it"), ("tenant", "acme")]
 )
-async def test_denied_from_the_next_call_on(runs: Runs, app: App, kind: Kind, thing: str) -> None:
+async def test_denied_from_the_next_call_on(
+    runs: Runs, app: App, kind: SwitchKind, thing: str
+) -> None:
     """A run at work is denied its next call, and hears who switched off what, and why."""
     # BY-31
     async with runs.working(app):
@@ -262,7 +264,7 @@ async def keeper(runs: Runs) -> AsyncGenerator[Keeper]:
 @asynccontextmanager
 async def keeping(client: Client, queue: str) -> AsyncGenerator[None]:
     keeper = Worker(client, task_queue=queue, workflows=[HoldfastSwitches], workflow_runner=RUNNER)
-    async with patient(keeper):
+    async with disable_deadlock_detection(keeper):
         yield
 
 
@@ -391,4 +393,6 @@ async def test_it_replays_in_the_sandbox(keeper: Keeper, runs: Runs) -> None:
     await keeper.state()
     history = await keeper.handle.fetch_history()
 
-    await replayer(HoldfastSwitches, runner=SandboxedWorkflowRunner()).replay_workflow(history)
+    await build_replayer(HoldfastSwitches, runner=SandboxedWorkflowRunner()).replay_workflow(
+        history
+    )

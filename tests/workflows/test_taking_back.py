@@ -6,7 +6,7 @@ from pathlib import Path
 from holdfast import Agent, App, Tiers
 from holdfast.guardrails import Guardrail, judged_by
 from holdfast.testing import Script, call, calls, say
-from holdfast.trace.controlled import taken_back
+from holdfast.trace.controlled import find_compensation
 from holdfast.trace.reader import read_trace
 from tests.control.guarded import EFFECTS, on_word, over
 from tests.control.test_judges import judged
@@ -50,7 +50,7 @@ async def test_the_whole_takes_back_what_its_parts_did(runs: Runs, tmp_path: Pat
     ]
     assert [line.partition("(")[0] for line in undone.not_undone] == ["1-full: write"]
     assert [one.summary.partition("(")[0] for one in found.result.effects] == ["1-full: write"]
-    assert taken_back(read_trace([found.history])) == undone
+    assert find_compensation(read_trace([found.history])) == undone
 
 
 async def test_the_whole_keeps_to_the_rulings_of_its_parts(runs: Runs, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from holdfast.guardrails import (
     passed,
     tripped,
 )
-from holdfast.runner import replayer
+from holdfast.runner import build_replayer
 from holdfast.testing import Reply, Script, ScriptTurn, call, fail, say
 from holdfast.workflows.agent_run import AgentRun
 from tests.running import Run, Runs
@@ -45,7 +45,7 @@ async def test_a_full_answer_needs_no_other_tier(runs: Runs) -> None:
     assert (result.status, result.answer, result.steps) == ("completed", "a coat", 2)
     assert children(history) == ["1-full"]
     assert child_summaries(history) == ["coder: make a coat"]
-    await replayer(AgentRun).replay_workflow(history)
+    await build_replayer(AgentRun).replay_workflow(history)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ async def test_the_last_tier_is_a_plan(runs: Runs) -> None:
     )
     assert children(history)[2:] == ["3-plan", "3-part-1", "3-part-2", "3-part-3"]
     assert result.steps == 1 + 4 + 1 + 1
-    await replayer(AgentRun).replay_workflow(history)
+    await build_replayer(AgentRun).replay_workflow(history)
 
 
 async def test_all_but_the_failing_subtask_are_done(runs: Runs) -> None:
@@ -234,7 +234,7 @@ async def test_an_answer_that_is_blocked_makes_the_tier_begin_again(runs: Runs) 
 
     assert result.stop is None
     assert children(history) == ["1-full", "2-full"]
-    await replayer(AgentRun).replay_workflow(history)
+    await build_replayer(AgentRun).replay_workflow(history)
 
 
 async def test_nobody_begins_before_the_goal_was_looked_at(runs: Runs) -> None:
@@ -287,7 +287,7 @@ async def ended(run: Run) -> tuple[str, Stop, list[str]]:
     """How a run ended without an answer, why, and which parts it had begun; it must replay."""
     result = await run.result()
     history = await run.handle.fetch_history()
-    await replayer(AgentRun).replay_workflow(history)
+    await build_replayer(AgentRun).replay_workflow(history)
     assert (result.answer, await run.pending()) == (None, ())
     assert result.stop is not None
     return result.status, result.stop, children(history)

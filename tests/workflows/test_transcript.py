@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.contracts.bounds import CARRIED
+from holdfast.contracts.bounds import MAX_CARRIED_TRANSCRIPT_BYTES
 from holdfast.contracts.run import Stop
 from holdfast.contracts.state import RunState
 from holdfast.contracts.tools import ToolFailure, ToolResult
@@ -13,12 +13,12 @@ from holdfast.contracts.transcript import (
     ToolTurn,
     TranscriptDigest,
     TranscriptItem,
+    TranscriptView,
     UserTurn,
-    View,
 )
 from holdfast.run import context, requests
-from holdfast.run.transcript import appended, carried, halted, pruned
-from holdfast.run.turns import model_call
+from holdfast.run.transcript import append_items, build_continue_as_new_input, halt, prune
+from holdfast.run.turns import build_model_call
 from tests.builders import (
     NOW,
     a_call,
@@ -38,7 +38,7 @@ LARGE = st.lists(st.none() | st.integers(0, 300_000), max_size=10)
 
 def grown(items: tuple[TranscriptItem, ...], max_context_bytes: int = 10_000_000) -> RunState:
     """A run that has these items behind its goal, which is the first of them."""
-    return appended(a_state(max_context_bytes=max_context_bytes), *items[1:])
+    return append_items(a_state(max_context_bytes=max_context_bytes), *items[1:])
 
 
 def test_appending_keeps_digest_and_size_in_step() -> None:
@@ -46,11 +46,11 @@ def test_appending_keeps_digest_and_size_in_step() -> None:
     state = a_state()
     words = UserTurn(text="be brief", origin="steer")
 
-    longer = appended(state, words)
+    longer = append_items(state, words)
 
     assert longer.items == (*state.items, words)
-    assert longer.head == TranscriptDigest().after(longer.items)
-    assert longer.context_bytes == context.total(longer.items)
+    assert longer.head == TranscriptDigest().extend(longer.items)
+    assert longer.context_bytes == context.total_size(longer.items)
     assert longer.sent == state.sent
 
 
@@ -59,12 +59,12 @@ def test_pruning_keeps_the_record_whole() -> None:
     # LP-02
     state = grown(a_transcript([5000, 5000, 5000]), max_context_bytes=10_000)
 
-    shown = pruned(state, 5)
+    shown = prune(state, 5)
 
     assert (shown.items, shown.head) == (state.items, state.head)
     assert shown.pruned_before == 5
-    assert shown.context_bytes == context.total(
-        context.shown(state.items, View(pruned_before=5), 10_000)
+    assert shown.context_bytes == context.total_size(
+        context.apply_view(state.items, TranscriptView(pruned_before=5), 10_000)
     )
     assert shown.context_bytes < state.context_bytes
 
@@ -79,28 +79,28 @@ def test_a_halted_turn_has_all_its_results() -> None:
         update={"calls": (state.calls[0].model_copy(update={"result": done}), state.calls[1])}
     )
 
-    over = halted(state, STOP)
+    over = halt(state, STOP)
 
     aborted = ToolFailure(
         status="aborted", call_id="c2", name="send", type="aborted", reason=STOP.reason
     )
     assert over.items[-1] == ToolTurn(results=(done, aborted))
     assert (over.calls, over.outcome, over.stop) == ((), "stopped", STOP)
-    assert over.head == TranscriptDigest().after(over.items)
+    assert over.head == TranscriptDigest().extend(over.items)
 
 
 def test_a_halted_run_waits_for_nobody() -> None:
     """A run that is over has no open requests."""
     state = a_state().model_copy(update={"requests": (a_request(),)})
 
-    assert halted(state, STOP).requests == ()
+    assert halt(state, STOP).requests == ()
 
 
 def test_a_short_transcript_is_carried_whole() -> None:
     """A new execution goes on with the same conversation."""
     state = grown(a_transcript([100, None, 100]))
 
-    fresh = carried(state)
+    fresh = build_continue_as_new_input(state)
 
     assert fresh.items == state.items
     assert fresh.context_bytes == state.context_bytes
@@ -111,26 +111,26 @@ def test_the_digest_goes_on_where_it_ended() -> None:
     # T-34
     state = grown(a_transcript([100, None, 100]))
 
-    fresh = carried(state)
+    fresh = build_continue_as_new_input(state)
 
     assert fresh.origin == state.head.digest
     assert fresh.sent == TranscriptDigest(length=0, digest=state.head.digest)
-    assert fresh.head == fresh.sent.after(fresh.items)
+    assert fresh.head == fresh.sent.extend(fresh.items)
 
 
 def test_the_first_call_of_a_new_execution_brings_everything() -> None:
     """The model's next call names the new beginning and holds all items behind it."""
-    fresh = carried(grown(a_transcript([100, None, 100])))
+    fresh = build_continue_as_new_input(grown(a_transcript([100, None, 100])))
 
-    call = model_call(fresh, "scripted:it")
+    call = build_model_call(fresh, "scripted:it")
 
     assert call.items == fresh.items
-    assert TranscriptDigest(digest=call.origin).after(call.items) == call.head
+    assert TranscriptDigest(digest=call.origin).extend(call.items) == call.head
 
 
 def test_a_carried_state_is_json() -> None:
     """The next execution reads exactly the state that this one had."""
-    fresh = carried(grown(a_transcript([100, None, 100])))
+    fresh = build_continue_as_new_input(grown(a_transcript([100, None, 100])))
 
     assert RunState.model_validate_json(fresh.model_dump_json()) == fresh
 
@@ -143,10 +143,10 @@ def test_what_decides_is_carried() -> None:
         (to_approve(a_call("send", text="hi")),),
         a_state().started_at,
     )
-    state = requests.said(state, UserTurn(text="be brief", origin="steer"), NOW)
+    state = requests.queue_steering(state, UserTurn(text="be brief", origin="steer"), NOW)
     state = state.model_copy(update={"provider_state": {"anthropic": {"container_id": "x"}}})
 
-    fresh = carried(state)
+    fresh = build_continue_as_new_input(state)
 
     rest = {"items", "head", "sent", "origin", "context_bytes", "pruned_before"}
     assert fresh.model_dump(exclude=rest) == state.model_dump(exclude=rest)
@@ -155,11 +155,11 @@ def test_what_decides_is_carried() -> None:
 
 def test_what_was_pruned_is_carried_as_it_is_shown() -> None:
     """A pruned transcript is carried as the model saw it, and is whole again for the next."""
-    state = pruned(grown(a_transcript([5000, 5000, 5000]), max_context_bytes=10_000), 5)
+    state = prune(grown(a_transcript([5000, 5000, 5000]), max_context_bytes=10_000), 5)
 
-    fresh = carried(state)
+    fresh = build_continue_as_new_input(state)
 
-    assert fresh.items == context.shown(state.items, View(pruned_before=5), 10_000)
+    assert fresh.items == context.apply_view(state.items, TranscriptView(pruned_before=5), 10_000)
     assert fresh.pruned_before == 0
 
 
@@ -171,10 +171,10 @@ def test_a_long_transcript_is_carried_in_part(sizes: list[int | None]) -> None:
     # HG-18 T-33
     items = a_transcript(sizes)
 
-    fresh = carried(grown(items))
+    fresh = build_continue_as_new_input(grown(items))
 
     assert fresh.items[0] == items[0]
-    assert context.total(fresh.items) <= CARRIED + 1000
+    assert context.total_size(fresh.items) <= MAX_CARRIED_TRANSCRIPT_BYTES + 1000
     assert _conversation(fresh.items)
     assert [item for item in items if isinstance(item, UserTurn)] == [
         item for item in fresh.items if isinstance(item, UserTurn) and item.origin != "notice"
@@ -185,7 +185,7 @@ def test_a_long_transcript_is_carried_in_part(sizes: list[int | None]) -> None:
 @pytest.mark.slow
 def test_what_was_left_out_is_said(size: int) -> None:
     """In place of old turns stands a notice, and behind it the model's own turn comes first."""
-    fresh = carried(grown(a_transcript([size] * 2000)))
+    fresh = build_continue_as_new_input(grown(a_transcript([size] * 2000)))
 
     kinds = [item.kind for item in fresh.items]
     notice = UserTurn(text="(Earlier turns are left out here.)", origin="notice")
@@ -198,13 +198,13 @@ def test_the_latest_results_are_carried_whole() -> None:
     """What the model hasn't read yet isn't left out between two executions."""
     calls = [a_call(call_id=f"c{number}") for number in range(20)]
     results = tuple(a_success(call, "x" * 20_000) for call in calls)
-    state = appended(
+    state = append_items(
         a_state(),
         AssistantTurn(model="scripted:it", calls=tuple(calls)),
         ToolTurn(results=results),
     )
 
-    assert carried(state).items[-1] == ToolTurn(results=results)
+    assert build_continue_as_new_input(state).items[-1] == ToolTurn(results=results)
 
 
 @pytest.mark.slow
@@ -213,12 +213,12 @@ def test_carrying_on_again_and_again_stays_small() -> None:
     more = a_transcript([100] * 2000)[1:]
     state = a_state(max_context_bytes=10_000_000)
     for _ in range(5):
-        state = carried(appended(state, *more))
+        state = build_continue_as_new_input(append_items(state, *more))
 
     notices = [
         item for item in state.items if isinstance(item, UserTurn) and item.origin == "notice"
     ]
-    assert context.total(state.items) <= CARRIED
+    assert context.total_size(state.items) <= MAX_CARRIED_TRANSCRIPT_BYTES
     assert len(notices) == 1
 
 

@@ -11,7 +11,7 @@ from holdfast.contracts.state import RunState
 from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn
 from holdfast.run import replies, steps, turns
-from holdfast.run.transcript import appended, carried, halted
+from holdfast.run.transcript import append_items, build_continue_as_new_input, halt
 from tests.builders import (
     NOW,
     a_call,
@@ -64,9 +64,9 @@ def test_what_a_call_did_is_known_though_its_run_has_ended(
     # GR-13 T-42
     state = ruled(WRITE)
     stop = Stop(reason="aborted", detail="", next_safe_action="")
-    ended = halted(state, stop)
+    ended = halt(state, stop)
 
-    result = turns.result(
+    result = turns.build_result(
         turns.after_tools(ended, (answer(WRITE),), NOW, state.calls), has_parent=False
     )
 
@@ -110,9 +110,9 @@ def test_calls_are_told_apart(named: list[list[str]]) -> None:
 def test_calls_are_told_apart_through_all_executions() -> None:
     """A call of a later execution doesn't get the id of one that nobody remembers."""
     first = turns.after_tools(ruled(LOOK), (a_success(LOOK),), NOW)
-    long = appended(first, *a_transcript([100] * 2000)[1:])
+    long = append_items(first, *a_transcript([100] * 2000)[1:])
 
-    again = replies.after_model(carried(long), a_reply(LOOK), NOW)
+    again = replies.after_model(build_continue_as_new_input(long), a_reply(LOOK), NOW)
 
     assert again.calls[0].call.call_id != LOOK.call_id
 

@@ -11,7 +11,7 @@ from holdfast.contracts.state import RunState
 from holdfast.contracts.tools import ToolSuccess
 from holdfast.contracts.transcript import ToolTurn, TranscriptItem, UserTurn
 from holdfast.run import replies
-from holdfast.workflows.views import PageQuery, standing, status, transcript_page, usage
+from holdfast.workflows.views import PageQuery, find_status, status, transcript_page, usage
 from tests.builders import (
     NOW,
     a_call,
@@ -48,7 +48,7 @@ def holding(items: tuple[TranscriptItem, ...]) -> RunState:
 def test_a_run_stands_at_one_word(changes: dict[str, object], word: str) -> None:
     """A run that is over says how; before, suspension hides waiting, waiting hides work."""
     in_flight = ("tool look",) if word == "suspending" else ()
-    assert standing(a_state().model_copy(update=changes), in_flight) == word
+    assert find_status(a_state().model_copy(update=changes), in_flight) == word
 
 
 def test_status_says_what_a_person_asks_first() -> None:
@@ -123,7 +123,7 @@ def test_pages_put_together_are_the_transcript(sizes: list[int], limit: int) -> 
         page = transcript_page(holding(items), PageQuery(offset=offset, limit=limit))
         found += page.items
         assert 0 < len(page.items) <= limit
-        assert len(page.model_dump_json().encode()) <= bounds.PAYLOAD
+        assert len(page.model_dump_json().encode()) <= bounds.MAX_PAYLOAD_BYTES
         offset = page.next_offset
 
     assert tuple(found) == items

@@ -17,19 +17,19 @@ from holdfast.contracts.errors import ToolError
 from holdfast.contracts.tools import ResourceScope, Risk
 from holdfast.tools.tool import tool
 
-LONGEST_TAIL = 8_000
+MAX_TAIL_BYTES = 8_000
 """Bytes of each output that are told: the end, where programs say what went wrong."""
 
-LONGEST_RUN = 110.0
+MAX_RUN_SECONDS = 110.0
 """Seconds; the tools' own limit leaves time to tell what a program wrote before it was ended."""
 
-_LAST_WORDS = 1.0
+_DRAIN_SECONDS = 1.0
 """Seconds that what is left of an output has to arrive."""
 
 _SCRIPT = Path("/tmp/script.py")  # noqa: S108 -- the sandbox's own, empty at each call
 
 Seconds: TypeAlias = Annotated[
-    float, Field(gt=0, le=LONGEST_RUN, description="How long it may run.")
+    float, Field(gt=0, le=MAX_RUN_SECONDS, description="How long it may run.")
 ]
 
 
@@ -66,7 +66,7 @@ def run_command(
 
     Returns its exit code and the end of what it wrote.
     """
-    return _ended(command, seconds)
+    return _run_program(command, seconds)
 
 
 @tool(
@@ -80,10 +80,10 @@ def run_python(
 ) -> Ended:
     """Run Python code in the workspace, without network. Returns the end of what it printed."""
     _SCRIPT.write_text(code, encoding="utf-8")
-    return _ended([shutil.which("python3") or sys.executable, str(_SCRIPT)], seconds)
+    return _run_program([shutil.which("python3") or sys.executable, str(_SCRIPT)], seconds)
 
 
-def _ended(command: Sequence[str], seconds: float) -> Ended:
+def _run_program(command: Sequence[str], seconds: float) -> Ended:
     try:
         process = subprocess.Popen(
             command,
@@ -121,12 +121,12 @@ class _Tail:
 
     def end(self) -> str:
         # Something that the program left running may hold its output open.
-        self._thread.join(_LAST_WORDS)
+        self._thread.join(_DRAIN_SECONDS)
         return self._kept.decode(errors="replace")
 
     def _read(self) -> None:
         with self._output:
             while part := os.read(self._output.fileno(), 65_536):
                 kept = self._kept + part
-                self.omitted += max(0, len(kept) - LONGEST_TAIL)
-                self._kept = kept[-LONGEST_TAIL:]
+                self.omitted += max(0, len(kept) - MAX_TAIL_BYTES)
+                self._kept = kept[-MAX_TAIL_BYTES:]

@@ -14,10 +14,10 @@ from holdfast.contracts.errors import ToolError
 from holdfast.contracts.tools import ResourceScope, Risk
 from holdfast.tools.tool import tool
 
-MOST_CHARACTERS = 15_000
+MAX_PAGE_CHARS = 15_000
 """Of one page of a file; with its JSON it must fit into a result."""
 
-MOST_ENTRIES = 300
+MAX_ENTRIES = 300
 
 FilePath: TypeAlias = Annotated[
     str, Field(min_length=1, max_length=1_000, description="A path relative to the workspace.")
@@ -54,8 +54,8 @@ class Listing:
 @tool(risk=Risk.READ_ONLY, sandboxed=True, scope=_WORKSPACE)
 def read_file(path: FilePath, first_line: Annotated[int, Field(ge=1)] = 1) -> Page:
     """Read a text file of the workspace, a page at a time."""
-    with _telling(path):
-        file = _inside(path)
+    with _translate_errors(path):
+        file = _resolve_path(path)
         if not stat.S_ISREG(file.stat().st_mode):
             raise ToolError("invalid_arguments", f"{path!r} is no file", ("list the files",))
         with file.open(encoding="utf-8", errors="replace", newline="") as lines:
@@ -64,11 +64,11 @@ def read_file(path: FilePath, first_line: Annotated[int, Field(ge=1)] = 1) -> Pa
                     break
             text, number = "", first_line
             # A line longer than a page is cut: its rest is in no page.
-            while line := lines.readline(MOST_CHARACTERS):
-                if text and len(text) + len(line) > MOST_CHARACTERS:
+            while line := lines.readline(MAX_PAGE_CHARS):
+                if text and len(text) + len(line) > MAX_PAGE_CHARS:
                     return Page(text, number)
                 text, number = text + line, number + 1
-                while not line.endswith("\n") and (line := lines.readline(MOST_CHARACTERS)):
+                while not line.endswith("\n") and (line := lines.readline(MAX_PAGE_CHARS)):
                     pass
     return Page(text, None)
 
@@ -84,8 +84,8 @@ def write_file(
     path: FilePath, content: Annotated[str, Field(max_length=1_000_000)], *, append: bool = False
 ) -> str:
     """Write a text file into the workspace, in place of one that is there or after its end."""
-    with _telling(path):
-        file = _inside(path)
+    with _translate_errors(path):
+        file = _resolve_path(path)
         if file.exists() and not stat.S_ISREG(file.stat().st_mode):
             raise ToolError("conflict", f"{path!r} is no file", ("use another path",))
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -97,12 +97,12 @@ def write_file(
 @tool(risk=Risk.READ_ONLY, sandboxed=True, scope=_WORKSPACE)
 def list_files(path: FilePath = ".") -> Listing:
     """List what lies in a folder of the workspace."""
-    with _telling(path):
-        found = sorted(_inside(path).iterdir())
-        return Listing([_entry(one) for one in found[:MOST_ENTRIES]], len(found))
+    with _translate_errors(path):
+        found = sorted(_resolve_path(path).iterdir())
+        return Listing([_entry(one) for one in found[:MAX_ENTRIES]], len(found))
 
 
-def _inside(path: str) -> Path:
+def _resolve_path(path: str) -> Path:
     """Return where a path leads, links followed; raises ToolError when that is outside."""
     workspace, named = Path.cwd().resolve(), PurePosixPath(path)
     found = (workspace / named).resolve()
@@ -129,7 +129,7 @@ def _entry(path: Path) -> Entry:
 
 
 @contextmanager
-def _telling(path: str) -> Generator[None]:
+def _translate_errors(path: str) -> Generator[None]:
     """Tell the model what the file system objects to."""
     try:
         yield

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from holdfast.contracts.tools import ResourceScope, Risk
 from holdfast.tools.context import ToolContext
-from holdfast.tools.egress.exchange import LARGEST_BODY, HttpAnswer
+from holdfast.tools.egress.exchange import MAX_BODY_BYTES, HttpAnswer
 from holdfast.tools.tool import tool
 
 _ANY_HEADER = 47
@@ -44,17 +44,17 @@ def http_request(
 
     A redirect is not followed: its header `location` names the address to ask next.
     """
-    answer = _unpacked(ctx.http(method, url, headers, body))
+    answer = _decompress(ctx.http(method, url, headers, body))
     return Answer(answer.status, answer.headers, answer.text, answer.truncated)
 
 
-def _unpacked(answer: HttpAnswer) -> HttpAnswer:
+def _decompress(answer: HttpAnswer) -> HttpAnswer:
     """Unpack here, where a bomb hurts nobody, what a server packed although nobody asked it to."""
     if answer.headers.get("content-encoding", "").lower() not in {"gzip", "x-gzip", "deflate"}:
         return answer
     unpacking = zlib.decompressobj(_ANY_HEADER)
     try:
-        body = unpacking.decompress(answer.body, LARGEST_BODY)
+        body = unpacking.decompress(answer.body, MAX_BODY_BYTES)
     except zlib.error:
         return answer
     cut = answer.truncated or bool(unpacking.unconsumed_tail)

@@ -10,13 +10,19 @@ from typing import NamedTuple
 import httpcore
 import httpx
 
-from holdfast.contracts.allowlists import HARMLESS_METHODS, host_is_listed
+from holdfast.contracts.allowlists import HARMLESS_METHODS, matches_host
 from holdfast.contracts.errors import AnswerLost, ToolError
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.tools import ErrorType
 from holdfast.tools.egress.addresses import is_public
-from holdfast.tools.egress.exchange import LARGEST_BODY, HttpAnswer, HttpRequest
-from holdfast.tools.egress.pinned import Connector, Pinned, Resolver, connected, system_addresses
+from holdfast.tools.egress.exchange import MAX_BODY_BYTES, HttpAnswer, HttpRequest
+from holdfast.tools.egress.pinned import (
+    Connector,
+    PinnedBackend,
+    Resolver,
+    connect_address,
+    system_addresses,
+)
 from holdfast.tools.egress.targets import Target, target
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -24,10 +30,10 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _SIGNS = Pattern(r"[^a-z0-9]+")
 _TOKEN = Pattern(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _VALUE = Pattern(r"[\x20-\x7e\t]*")
-_LONGEST_VALUE = 8_000
+_MAX_VALUE_CHARS = 8_000
 
 # What frames the message is ours to say, and whom it is for is said by the address alone.
-_OURS = frozenset(
+_RESERVED_HEADERS = frozenset(
     {"host", "content-length", "transfer-encoding", "te", "trailer", "connection", "keep-alive"}
     | {"upgrade", "expect", "accept-encoding"}
 )
@@ -48,19 +54,19 @@ _NO_ANSWER = (
 
 
 @cache
-def verifying() -> ssl.SSLContext:
+def build_ssl_context() -> ssl.SSLContext:
     """Verify servers by the usual authorities; SSL_CERT_FILE may name others."""
     return httpx.create_ssl_context()
 
 
-class Patience(NamedTuple):
+class Timeouts(NamedTuple):
     """How long a request may take, in seconds: altogether, and for one connection."""
 
     total: float
     connect: float
 
 
-PATIENCE = Patience(total=30.0, connect=10.0)
+TIMEOUTS = Timeouts(total=30.0, connect=10.0)
 
 
 class Egress:
@@ -73,9 +79,9 @@ class Egress:
     def __init__(
         self,
         resolve: Resolver = system_addresses,
-        connect: Connector = connected,
-        patience: Patience = PATIENCE,
-        trust: Callable[[], ssl.SSLContext] = verifying,
+        connect: Connector = connect_address,
+        patience: Timeouts = TIMEOUTS,
+        trust: Callable[[], ssl.SSLContext] = build_ssl_context,
     ) -> None:
         self._resolve = resolve
         self._connect = connect
@@ -93,7 +99,7 @@ class Egress:
         _check_listed(where, hosts)
         try:
             async with asyncio.timeout(self._patience.total):
-                pinned = Pinned(await self._addresses(where), self._connect)
+                pinned = PinnedBackend(await self._addresses(where), self._connect)
                 async with self._response(pinned, request, where) as response:
                     return await _read(response)
         except _NO_ANSWER as error:
@@ -128,7 +134,7 @@ class Egress:
             raise _unreachable(where, "its name has no address", "not_found")
         if not all(map(is_public, found)):
             # Not told which: who asks may not learn what lies in our network.
-            raise _refused(
+            raise _build_refusal(
                 f"the host {where.origin} is no public one: what lies in a private network can't "
                 "be asked",
                 "ask a public host",
@@ -137,7 +143,7 @@ class Egress:
 
     @asynccontextmanager
     async def _response(
-        self, pinned: Pinned, request: HttpRequest, where: Target
+        self, pinned: PinnedBackend, request: HttpRequest, where: Target
     ) -> AsyncGenerator[httpcore.Response]:
         secure = self._trust() if where.scheme == "https" else None
         url = httpcore.URL(
@@ -161,19 +167,21 @@ class Egress:
 
 def _check(request: HttpRequest) -> None:
     if request.method not in METHODS:
-        raise _refused(f"the method {request.method!r} can't be used", f"use {', '.join(METHODS)}")
+        raise _build_refusal(
+            f"the method {request.method!r} can't be used", f"use {', '.join(METHODS)}"
+        )
     for name, value in request.headers.items():
-        fits = len(value) <= _LONGEST_VALUE and _VALUE.fits(value)
+        fits = len(value) <= _MAX_VALUE_CHARS and _VALUE.fits(value)
         if not fits or not _TOKEN.fits(name):
-            raise _refused(
+            raise _build_refusal(
                 f"the header {name[:100]!r} can't be sent",
                 "use letters, digits and dashes in names, and one line of ASCII as a value",
             )
         read = _as_read(name)
-        if read in _OURS | _OTHERWISE or read.startswith("proxy-"):
-            raise _refused(f"the header {name!r} is not the caller's to set", "leave it out")
+        if read in _RESERVED_HEADERS | _OTHERWISE or read.startswith("proxy-"):
+            raise _build_refusal(f"the header {name!r} is not the caller's to set", "leave it out")
     if request.body and request.method in HARMLESS_METHODS:
-        raise _refused(
+        raise _build_refusal(
             f"a {request.method} has no body, in which a server might find another method",
             "put it into the address",
             "use POST",
@@ -186,9 +194,9 @@ def _as_read(name: str) -> str:
 
 
 def _check_listed(where: Target, hosts: Sequence[str]) -> None:
-    if not host_is_listed(where.origin, hosts):
+    if not matches_host(where.origin, hosts):
         granted = ", ".join(hosts) or "none"
-        raise _refused(
+        raise _build_refusal(
             f"the host {where.origin} isn't on the list (listed: {granted})",
             "ask a listed host",
             "ask a person to list this host in the policy",
@@ -204,7 +212,7 @@ def _headers(request: HttpRequest, where: Target) -> list[tuple[str, str]]:
     return [*framed.items(), *{**usual, **given}.items()]
 
 
-def _may_have_been_sent(request: HttpRequest, pinned: Pinned, error: Exception) -> bool:
+def _may_have_been_sent(request: HttpRequest, pinned: PinnedBackend, error: Exception) -> bool:
     """Whether a server may have done what nobody can take for undone: the line to it stood."""
     unconnected = isinstance(error, httpcore.ConnectError | httpcore.ConnectTimeout)
     return pinned.connected and not unconnected and request.method not in HARMLESS_METHODS
@@ -215,7 +223,7 @@ async def _read(response: httpcore.Response) -> HttpAnswer:
     body, truncated = bytearray(), False
     async for chunk in response.aiter_stream():
         body += chunk
-        if len(body) > LARGEST_BODY:
+        if len(body) > MAX_BODY_BYTES:
             truncated = True
             break
     headers: dict[str, str] = {}
@@ -225,12 +233,12 @@ async def _read(response: httpcore.Response) -> HttpAnswer:
     return HttpAnswer(
         status=response.status,
         headers=headers,
-        body=bytes(body[:LARGEST_BODY]),
+        body=bytes(body[:MAX_BODY_BYTES]),
         truncated=truncated,
     )
 
 
-def _refused(reason: str, *actions: str) -> ToolError:
+def _build_refusal(reason: str, *actions: str) -> ToolError:
     return ToolError("permission_denied", reason, actions)
 
 

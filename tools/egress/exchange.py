@@ -10,11 +10,11 @@ from pydantic import ConfigDict, Field
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import ToolError
 
-LARGEST_BODY = 1_000_000
+MAX_BODY_BYTES = 1_000_000
 """Bytes, of a request and of an answer."""
 
-LONGEST_ADDRESS = 8_000
-MOST_HEADERS = 50
+MAX_URL_CHARS = 8_000
+MAX_HEADERS = 50
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,11 @@ class HttpRequest:
     __pydantic_config__: ClassVar = ConfigDict(val_json_bytes="base64")
 
     method: Annotated[str, Field(max_length=20)]
-    url: Annotated[str, Field(max_length=LONGEST_ADDRESS)]
-    headers: Annotated[dict[str, str], Field(max_length=MOST_HEADERS)] = field(
+    url: Annotated[str, Field(max_length=MAX_URL_CHARS)]
+    headers: Annotated[dict[str, str], Field(max_length=MAX_HEADERS)] = field(
         default_factory=dict[str, str]
     )
-    body: Annotated[bytes, Field(max_length=LARGEST_BODY)] = b""
+    body: Annotated[bytes, Field(max_length=MAX_BODY_BYTES)] = b""
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,9 @@ def request(
     content = body.encode() if isinstance(body, str) else body or b""
     found = HttpRequest(method.upper(), url, dict(headers or {}), content)
     for large, what in (
-        (len(url) > LONGEST_ADDRESS, f"its address has more than {LONGEST_ADDRESS:,} characters"),
-        (len(found.headers) > MOST_HEADERS, f"it has more than {MOST_HEADERS} headers"),
-        (len(content) > LARGEST_BODY, f"its body has more than {LARGEST_BODY:,} bytes"),
+        (len(url) > MAX_URL_CHARS, f"its address has more than {MAX_URL_CHARS:,} characters"),
+        (len(found.headers) > MAX_HEADERS, f"it has more than {MAX_HEADERS} headers"),
+        (len(content) > MAX_BODY_BYTES, f"its body has more than {MAX_BODY_BYTES:,} bytes"),
     ):
         if large:
             raise ToolError(

@@ -32,12 +32,14 @@ async def system_addresses(host: str, port: int) -> Sequence[str]:
     return [str(entry[4][0]) for entry in found]
 
 
-async def connected(address: str, port: int, seconds: float | None) -> httpcore.AsyncNetworkStream:
+async def connect_address(
+    address: str, port: int, seconds: float | None
+) -> httpcore.AsyncNetworkStream:
     """Connect to an address."""
     return await _ANYIO.connect_tcp(address, port, seconds)
 
 
-class Pinned(httpcore.AsyncNetworkBackend):
+class PinnedBackend(httpcore.AsyncNetworkBackend):
     """
     Connects to the addresses that were checked, whatever their name means by now.
 

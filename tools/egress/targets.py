@@ -4,12 +4,12 @@ from ipaddress import AddressValueError, IPv4Address
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
-from holdfast.contracts.allowlists import Origin, origin_of
+from holdfast.contracts.allowlists import Origin, parse_origin
 from holdfast.contracts.errors import ToolError
 from holdfast.contracts.patterns import Pattern
 
-LONGEST_LABEL = 63
-LONGEST_HOST = 253
+MAX_LABEL_CHARS = 63
+MAX_HOST_CHARS = 253
 
 _READABLE = Pattern(r"[^\x00-\x20\x7f\\]+")
 _NUMERIC = Pattern(r"[0-9]+|0x[0-9a-f]*")
@@ -45,20 +45,20 @@ class Target(NamedTuple):
 
 def target(address: str) -> Target:
     """Read an address. Raises ToolError where servers, libraries and people might disagree."""
-    origin = origin_of(address) if _READABLE.fits(address) else None
+    origin = parse_origin(address) if _READABLE.fits(address) else None
     if origin is None:
         raise _unreadable(address, "it is no plain http:// or https:// address")
     labels = origin.host.split(".")
-    if len(origin.host) > LONGEST_HOST or max(map(len, labels)) > LONGEST_LABEL:
+    if len(origin.host) > MAX_HOST_CHARS or max(map(len, labels)) > MAX_LABEL_CHARS:
         raise _unreadable(address, "its host is too long")
-    if _NUMERIC.fits(labels[-1]) and not _is_dotted(origin.host):
+    if _NUMERIC.fits(labels[-1]) and not _is_ipv4(origin.host):
         raise _unreadable(address, "its host is a number in disguise")
     parts = urlsplit(address)
     path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
     return Target(parts.scheme, origin, quote(path, safe=_VISIBLE))
 
 
-def _is_dotted(host: str) -> bool:
+def _is_ipv4(host: str) -> bool:
     try:
         IPv4Address(host)
     except AddressValueError:

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from holdfast.contracts.allowlists import command_is_listed, host_is_listed, origin_of
+from holdfast.contracts.allowlists import matches_command, matches_host, parse_origin
 from holdfast.contracts.errors import ToolDenied
 from holdfast.contracts.tools import Grant, ToolInvocation
 from holdfast.tools.context import Heartbeat
@@ -36,13 +36,11 @@ def _check(tool: Tool, invocation: ToolInvocation, grant: Grant) -> None:
         return
     named = tool.values(invocation.arguments).get(scope.argument)
     if scope.kind == "command":
-        listed = isinstance(named, list) and command_is_listed(
-            list(map(str, named)), grant.commands
-        )
+        listed = isinstance(named, list) and matches_command(list(map(str, named)), grant.commands)
         entries = grant.commands
     else:
-        origin = origin_of(named) if isinstance(named, str) else None
-        listed = origin is not None and host_is_listed(origin, grant.hosts)
+        origin = parse_origin(named) if isinstance(named, str) else None
+        listed = origin is not None and matches_host(origin, grant.hosts)
         entries = grant.hosts
     if not listed:
         known = ", ".join(entries) or "none"

@@ -17,7 +17,7 @@ _CAPABILITIES = 0x20080522
 _PR_SET_DUMPABLE = 4
 _FIRST, _ITSELF = 1, 0
 _STANDARD_STREAMS = 3
-_MOST_DESCRIPTORS = 4096
+_MAX_DESCRIPTORS = 4096
 
 
 def main() -> None:
@@ -30,10 +30,10 @@ def main() -> None:
     for process in (_FIRST, _ITSELF):
         _limit(process, setup["limits"])
     os.setpriority(os.PRIO_PROCESS, 0, 10)
-    _become(setup["user"])
+    _drop_privileges(setup["user"])
     os.chdir("/workspace")
     os.closerange(_STANDARD_STREAMS, channel)
-    os.closerange(channel + 1, _MOST_DESCRIPTORS)
+    os.closerange(channel + 1, _MAX_DESCRIPTORS)
     os.set_inheritable(channel, False)  # noqa: FBT003 -- as the standard library has it
     sys.path[:] = ["/code", *sys.path, *setup["libraries"]]
     from holdfast.tools.sandbox.child import serve
@@ -41,7 +41,7 @@ def main() -> None:
     serve(channel)
 
 
-def _become(user: int | None) -> None:
+def _drop_privileges(user: int | None) -> None:
     """Become the run's own user for good: no number of root's stays, and so no capability."""
     if user is not None:
         os.setgroups([])

@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from holdfast.tools.sandbox.bounds import Bounds
-from holdfast.tools.sandbox.identity import INSIDE
+from holdfast.tools.sandbox.identity import INNER_UID
 from holdfast.tools.sandbox.sources import CODE
 
 WORKSPACE = "/workspace"
@@ -34,7 +34,7 @@ class Jail(NamedTuple):
 
     def files(self) -> Mapping[str, str]:
         """Return the files that are made up for the inside."""
-        user = INSIDE if self.user is None else self.user
+        user = INNER_UID if self.user is None else self.user
         return {
             "/etc/passwd": f"agent:x:{user}:{user}:agent:{WORKSPACE}:/bin/sh\n",
             "/etc/group": f"agent:x:{user}:\n",
@@ -56,7 +56,7 @@ class Jail(NamedTuple):
             *("--dev-bind", "/dev/full", "/dev/zero"),
             *("--perms", "01777", "--size", scratch, "--tmpfs", "/dev/shm"),  # noqa: S108 -- its own
         ]
-        folders = installed()
+        folders = find_system_folders()
         found += _parents([*folders, PurePath("/etc/passwd")])
         for folder in folders:
             found += ("--ro-bind", str(folder), str(folder))
@@ -77,13 +77,13 @@ class Jail(NamedTuple):
 
     def _identity(self) -> tuple[str, ...]:
         if self.user is None:
-            inside = str(INSIDE)
+            inside = str(INNER_UID)
             return ("--unshare-user", "--disable-userns", "--uid", inside, "--gid", inside)
         # Both are gone as soon as the entry has become this user.
         return ("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
 
 
-def installed() -> tuple[Path, ...]:
+def find_system_folders() -> tuple[Path, ...]:
     """Return the folders of the system and of Python: what an app loads from there is there."""
     python = {Path(sys.base_prefix), Path(sys.prefix), Path(sys.executable).resolve().parents[1]}
     prefixes = [Path("/usr"), Path("/usr/local"), *sorted(python - {Path("/")})]

@@ -16,12 +16,12 @@ from holdfast.tools.sandbox.jail import Jail, libraries_of_python
 from holdfast.tools.sandbox.syscalls import syscall_filter
 from holdfast.tools.sandbox.watch import children
 
-LONGEST_COMPLAINT = 4_000
-LAST_BREATH = 10.0
+MAX_STDERR_BYTES = 4_000
+KILL_TIMEOUT_SECONDS = 10.0
 """Seconds that the kernel has to end what was killed."""
 
 
-class Launched:
+class RunningSandbox:
     """A sandbox that runs. Its process ends with the worker, however that ends."""
 
     def __init__(self, process: subprocess.Popen[bytes], complaints: int) -> None:
@@ -47,12 +47,12 @@ class Launched:
         """Kill it, and return when nothing of it is left."""
         self.kill()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(LAST_BREATH):
-                await self._silence()
+            async with asyncio.timeout(KILL_TIMEOUT_SECONDS):
+                await self._drain_stderr()
         await asyncio.to_thread(self._process.wait)
         os.close(self._complaints)
 
-    async def _silence(self) -> None:
+    async def _drain_stderr(self) -> None:
         """Read what bubblewrap complained of; the end comes when all who could write are dead."""
         loop, readable = asyncio.get_running_loop(), asyncio.Event()
         loop.add_reader(self._complaints, readable.set)
@@ -62,18 +62,18 @@ class Launched:
                 await readable.wait()
                 readable.clear()
                 try:
-                    part = os.read(self._complaints, LONGEST_COMPLAINT)
+                    part = os.read(self._complaints, MAX_STDERR_BYTES)
                 except BlockingIOError:
                     continue
                 if not part:
                     return
-                said = (said + part)[:LONGEST_COMPLAINT]
+                said = (said + part)[:MAX_STDERR_BYTES]
         finally:
             loop.remove_reader(self._complaints)
             self.complaint = said.decode(errors="replace").strip()
 
 
-def launch(bubblewrap: Path, jail: Jail, channel: socket.socket) -> Launched:
+def launch(bubblewrap: Path, jail: Jail, channel: socket.socket) -> RunningSandbox:
     """
     Start a sandbox whose process speaks through *channel*.
 
@@ -107,7 +107,7 @@ def launch(bubblewrap: Path, jail: Jail, channel: socket.socket) -> Launched:
             start_new_session=True,
         )
         unless_started.pop_all()
-    return Launched(process, complaints)
+    return RunningSandbox(process, complaints)
 
 
 @contextmanager

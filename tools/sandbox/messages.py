@@ -11,12 +11,12 @@ from pydantic import Field, JsonValue
 from pydantic_core import to_json
 
 from holdfast.contracts.errors import ToolError
-from holdfast.contracts.tools import LONGEST_REASON, ErrorType, ToolInvocation
+from holdfast.contracts.tools import MAX_REASON_CHARS, ErrorType, ToolInvocation
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
 
-MOST_ACTIONS = 20
+MAX_ACTIONS = 20
 
-Reason: TypeAlias = Annotated[str, Field(max_length=LONGEST_REASON)]
+Reason: TypeAlias = Annotated[str, Field(max_length=MAX_REASON_CHARS)]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Asks:
+class EgressRequest:
     """The tool asks the worker for something from the net, and waits for the answer."""
 
     request: HttpRequest
@@ -65,17 +65,17 @@ class Refused:
 
     type: ErrorType
     reason: Reason
-    next_valid_actions: Annotated[tuple[Reason, ...], Field(max_length=MOST_ACTIONS)]
+    next_valid_actions: Annotated[tuple[Reason, ...], Field(max_length=MAX_ACTIONS)]
     kind: Literal["refused"] = "refused"
 
     @classmethod
     def of(cls, error: ToolError) -> "Refused":
         """Put a refusal into a message."""
-        actions = error.next_valid_actions[:MOST_ACTIONS]
+        actions = error.next_valid_actions[:MAX_ACTIONS]
         return cls(
             type=error.type,
-            reason=error.reason[:LONGEST_REASON],
-            next_valid_actions=tuple(action[:LONGEST_REASON] for action in actions),
+            reason=error.reason[:MAX_REASON_CHARS],
+            next_valid_actions=tuple(action[:MAX_REASON_CHARS] for action in actions),
         )
 
     def error(self) -> ToolError:
@@ -93,7 +93,7 @@ class Raised:
 
 
 @dataclass(frozen=True)
-class Answered:
+class EgressResponse:
     """What the worker says to what was asked: one of these. A `lost` answer says why it is."""
 
     answer: HttpAnswer | None = None
@@ -102,10 +102,10 @@ class Answered:
 
 
 FromSandbox: TypeAlias = Annotated[
-    Ready | Progress | Asks | Done | Refused | Raised, Field(discriminator="kind")
+    Ready | Progress | EgressRequest | Done | Refused | Raised, Field(discriminator="kind")
 ]
 
 
-def line(message: object) -> bytes:
+def encode_line(message: object) -> bytes:
     """Write a message down."""
     return to_json(message, bytes_mode="base64") + b"\n"

@@ -19,18 +19,18 @@ from holdfast.tools.egress.exchange import HttpRequest
 from holdfast.tools.limits import time_limit
 from holdfast.tools.sandbox import probe, talk
 from holdfast.tools.sandbox.bounds import BOUNDS, Bounds
-from holdfast.tools.sandbox.identity import other_user
-from holdfast.tools.sandbox.jail import Jail, installed
-from holdfast.tools.sandbox.launch import Launched, launch
-from holdfast.tools.sandbox.messages import Job, line
-from holdfast.tools.sandbox.sources import OURS, OURS_ALONE, copied, loaded
+from holdfast.tools.sandbox.identity import derive_uid
+from holdfast.tools.sandbox.jail import Jail, find_system_folders
+from holdfast.tools.sandbox.launch import RunningSandbox, launch
+from holdfast.tools.sandbox.messages import Job, encode_line
+from holdfast.tools.sandbox.sources import OURS, OURS_ALONE, copy_code, list_loaded_modules
 from holdfast.tools.sandbox.syscalls import has_filter
 from holdfast.tools.sandbox.talk import Broker, Channel
-from holdfast.tools.sandbox.watch import exceeded, is_nearly_full, lists_children
+from holdfast.tools.sandbox.watch import is_nearly_full, lists_children, wait_for_excess
 from holdfast.tools.tool import Tool
 from holdfast.tools.workspaces import Workspaces
 
-LONGEST_START = 30.0
+START_TIMEOUT_SECONDS = 30.0
 """Seconds until a process is ready; it takes a third of one."""
 
 _PAGE = "docs/sandbox.md"
@@ -47,10 +47,10 @@ class Sandbox:
 
     async def flaw(self) -> str | None:
         """Say in one line why there is no sandbox here; nothing when there is one that holds."""
-        if (missing := _missing()) is not None:
+        if (missing := _find_missing_requirement()) is not None:
             return missing
         try:
-            said = await self.run(probe.look_around, _PROBE, lambda _: None, _nobody)
+            said = await self.run(probe.look_around, _PROBE, lambda _: None, _refuse_egress)
         except HoldfastError as error:
             return f"bubblewrap can't make a sandbox here: {error} ({_PAGE})"
         found = "; ".join(map(str, from_json(said)))
@@ -68,9 +68,11 @@ class Sandbox:
         jail = await self._jail(tool, invocation)
         name, limit = tool.contract.name, tool.contract.timeout
         job = Job(module=tool.module, qualname=tool.qualname, invocation=invocation)
-        async with self._started(jail) as (launched, channel):
-            channel.writer.write(line(job))
-            watch = asyncio.create_task(exceeded(launched.pid, jail.workspace, self._bounds))
+        async with self._start(jail) as (launched, channel):
+            channel.writer.write(encode_line(job))
+            watch = asyncio.create_task(
+                wait_for_excess(launched.pid, jail.workspace, self._bounds)
+            )
             watch.add_done_callback(lambda _: launched.kill())
             try:
                 async with time_limit(name, limit):
@@ -81,17 +83,17 @@ class Sandbox:
                 raise
             finally:
                 watch.cancel()
-        return _promised(tool, content)
+        return _require_valid_result(tool, content)
 
     @asynccontextmanager
-    async def _started(self, jail: Jail) -> AsyncGenerator[tuple[Launched, Channel]]:
+    async def _start(self, jail: Jail) -> AsyncGenerator[tuple[RunningSandbox, Channel]]:
         """Have a sandbox while the block lasts, ready for its call."""
         ours, its = socket.socketpair()
         with ours, its:
             launched = launch(_bubblewrap(), jail, its)
             its.close()
             try:
-                async with _opened(ours) as channel:
+                async with _open_channel(ours) as channel:
                     if ready := await _is_ready(channel):
                         yield launched, channel
             finally:
@@ -109,27 +111,27 @@ class Sandbox:
     async def _jail(self, tool: Tool, invocation: ToolInvocation) -> Jail:
         code = await self._code(tool)
         run = invocation.first_execution_run_id
-        workspace = self._workspaces.opened(run)
+        workspace = self._workspaces.ensure(run)
         if is_nearly_full(workspace, self._bounds):
             raise ToolDenied(
                 "the disk of the workspace is nearly full", ("ask a person to make room",)
             )
-        return Jail(code, workspace, other_user(run), self._bounds)
+        return Jail(code, workspace, derive_uid(run), self._bounds)
 
     async def _code(self, tool: Tool) -> Path:
         """Return the copy of what a tool needs: ours is enough for ours."""
         is_ours = tool.module.split(".")[0] == OURS
         known = self._copies.get(is_ours)
         if known is None or (known.done() and known.exception() is not None):
-            names = OURS_ALONE if is_ours else {OURS, *loaded(installed())}
-            copying = asyncio.to_thread(copied, names, self._home / "sandbox")
+            names = OURS_ALONE if is_ours else {OURS, *list_loaded_modules(find_system_folders())}
+            copying = asyncio.to_thread(copy_code, names, self._home / "sandbox")
             self._copies[is_ours] = asyncio.ensure_future(copying)
         return await asyncio.shield(self._copies[is_ours])
 
 
 @asynccontextmanager
-async def _opened(ours: socket.socket) -> AsyncGenerator[Channel]:
-    reader, writer = await asyncio.open_unix_connection(sock=ours, limit=talk.LONGEST_LINE)
+async def _open_channel(ours: socket.socket) -> AsyncGenerator[Channel]:
+    reader, writer = await asyncio.open_unix_connection(sock=ours, limit=talk.MAX_LINE_BYTES)
     try:
         yield Channel(reader, writer)
     finally:
@@ -147,12 +149,12 @@ def _ended(tool: Tool, why: str) -> ToolError | ToolCrashed:
 
 async def _is_ready(channel: Channel) -> bool:
     with contextlib.suppress(TimeoutError, ToolCrashed):
-        async with asyncio.timeout(LONGEST_START):
+        async with asyncio.timeout(START_TIMEOUT_SECONDS):
             return await talk.is_ready(channel)
     return False
 
 
-def _promised(tool: Tool, content: bytes) -> bytes:
+def _require_valid_result(tool: Tool, content: bytes) -> bytes:
     """Return a result that is what the contract says; what runs inside could send anything."""
     try:
         objections = tool.result_objections(from_json(content))
@@ -165,7 +167,7 @@ def _promised(tool: Tool, content: bytes) -> bytes:
     return content
 
 
-def _missing() -> str | None:
+def _find_missing_requirement() -> str | None:
     if sys.platform != "linux":
         return f"the sandbox needs Linux, and this is {sys.platform}"
     if not has_filter():
@@ -184,7 +186,7 @@ def _bubblewrap() -> Path:
     return Path(found)
 
 
-async def _nobody(_: HttpRequest) -> NoReturn:
+async def _refuse_egress(_: HttpRequest) -> NoReturn:
     raise ToolDenied("the probe asks nobody")
 
 

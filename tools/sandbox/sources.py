@@ -22,10 +22,10 @@ OURS_ALONE = ("holdfast.contracts", "holdfast.tools")
 CODE = "/code"
 """Where the copy lies inside."""
 
-MOST_FILES = 20_000
+MAX_FILES = 20_000
 
 
-def loaded(there: Iterable[Path]) -> tuple[str, ...]:
+def list_loaded_modules(there: Iterable[Path]) -> tuple[str, ...]:
     """Name what this process has imported from elsewhere than the folders that are there."""
     folders = tuple(there)
     return tuple(
@@ -39,7 +39,7 @@ def loaded(there: Iterable[Path]) -> tuple[str, ...]:
     )
 
 
-def copied(names: Iterable[str], into: Path) -> Path:
+def copy_code(names: Iterable[str], into: Path) -> Path:
     """
     Copy modules and packages as they are now to a folder of their own below *into*.
 
@@ -94,10 +94,10 @@ def _files(names: Iterable[str]) -> Iterator[tuple[str, Path]]:
         for place in _places(sys.modules[name]):
             for path in _code(place):
                 count += 1
-                if count > MOST_FILES:
+                if count > MAX_FILES:
                     raise AppError(
                         f"the sandbox copies the code that an app has loaded, and {name!r} makes "
-                        f"it more than {MOST_FILES:,} files: define sandboxed tools in a package "
+                        f"it more than {MAX_FILES:,} files: define sandboxed tools in a package "
                         "of their own"
                     )
                 package = Path(*name.split(".")) if place.is_dir() else Path()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from errno import EAFNOSUPPORT, ENOSYS, EPERM
 from typing import NamedTuple
 
-NEWEST = 462
+NEWEST_SYSCALL = 462
 """What is newer than this list doesn't exist in a sandbox; libraries are used to older kernels."""
 
 
@@ -94,7 +94,7 @@ def syscall_filter() -> bytes:
         _step(_RETURN, _KILL),
         _step(_LOAD, _NUMBER),
         # Also the second set of numbers that x86-64 has for 32-bit pointers.
-        *_when(_GREATER, NEWEST, _FAIL | ENOSYS),
+        *_when(_GREATER, NEWEST_SYSCALL, _FAIL | ENOSYS),
         # Its flags are in memory, where no filter can read them; libraries fall back to clone.
         *_when(_EQUAL, _CLONE3, _FAIL | ENOSYS),
     ]

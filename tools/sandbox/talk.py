@@ -11,24 +11,24 @@ from holdfast.contracts.errors import AnswerLost, ToolCrashed, ToolError
 from holdfast.tools.context import Heartbeat
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
 from holdfast.tools.sandbox.messages import (
-    Answered,
-    Asks,
     Done,
+    EgressRequest,
+    EgressResponse,
     FromSandbox,
     Progress,
     Raised,
     Ready,
     Refused,
-    line,
+    encode_line,
 )
 
-LONGEST_LINE = 16 * 2**20
+MAX_LINE_BYTES = 16 * 2**20
 """Bytes of one message; no result may be larger."""
 
-MOST_MESSAGES = 10_000
+MAX_MESSAGES = 10_000
 """Of one call."""
 
-LARGEST_REPORT = 10_000
+MAX_REPORT_BYTES = 10_000
 """Bytes of a report of progress: it goes out with every heartbeat."""
 
 _MESSAGE: TypeAdapter[FromSandbox] = TypeAdapter(FromSandbox)
@@ -55,13 +55,15 @@ async def outcome(channel: Channel, heartbeat: Heartbeat, broker: Broker) -> byt
     async for message in _messages(channel):
         match message:
             case Ready():
-                raise _garbage("it began twice")
+                raise _build_protocol_error("it began twice")
             case Progress(value=value):
-                if len(to_json(value)) > LARGEST_REPORT:
-                    raise _garbage(f"a report of progress has more than {LARGEST_REPORT} bytes")
+                if len(to_json(value)) > MAX_REPORT_BYTES:
+                    raise _build_protocol_error(
+                        f"a report of progress has more than {MAX_REPORT_BYTES} bytes"
+                    )
                 heartbeat(value)
-            case Asks(request=request):
-                channel.writer.write(line(await _answer(broker, request)))
+            case EgressRequest(request=request):
+                channel.writer.write(encode_line(await _answer(broker, request)))
                 await channel.writer.drain()
             case Done(content=content):
                 return content.encode()
@@ -72,29 +74,31 @@ async def outcome(channel: Channel, heartbeat: Heartbeat, broker: Broker) -> byt
     raise ToolCrashed("ProcessDied", "the tool's process ended without a result")
 
 
-async def _answer(broker: Broker, request: HttpRequest) -> Answered:
+async def _answer(broker: Broker, request: HttpRequest) -> EgressResponse:
     try:
-        return Answered(answer=await broker(request))
+        return EgressResponse(answer=await broker(request))
     except ToolError as error:
-        return Answered(refused=Refused.of(error))
+        return EgressResponse(refused=Refused.of(error))
     except AnswerLost as error:
-        return Answered(lost=str(error))
+        return EgressResponse(lost=str(error))
 
 
 async def _messages(channel: Channel) -> AsyncIterator[FromSandbox]:
-    for _ in range(MOST_MESSAGES):
+    for _ in range(MAX_MESSAGES):
         try:
             said = await channel.reader.readuntil()
         except (asyncio.IncompleteReadError, ConnectionError):
             return
         except asyncio.LimitOverrunError:
-            raise _garbage(f"a message has more than {LONGEST_LINE:,} bytes") from None
+            raise _build_protocol_error(
+                f"a message has more than {MAX_LINE_BYTES:,} bytes"
+            ) from None
         try:
             yield _MESSAGE.validate_json(said)
         except ValidationError:
-            raise _garbage("a message can't be read") from None
-    raise _garbage(f"it sent more than {MOST_MESSAGES:,} messages")
+            raise _build_protocol_error("a message can't be read") from None
+    raise _build_protocol_error(f"it sent more than {MAX_MESSAGES:,} messages")
 
 
-def _garbage(reason: str) -> ToolCrashed:
+def _build_protocol_error(reason: str) -> ToolCrashed:
     return ToolCrashed("SandboxGarbled", f"the call was ended: {reason}")

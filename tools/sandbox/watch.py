@@ -10,11 +10,11 @@ from holdfast.tools.sandbox.bounds import Bounds
 INTERVAL = 0.2
 """Seconds."""
 
-FEWEST_FILES = 10_000
+MIN_FREE_INODES = 10_000
 """How many files the worker's disk must have room for."""
 
 
-async def exceeded(pid: int, workspace: Path, bounds: Bounds) -> str:
+async def wait_for_excess(pid: int, workspace: Path, bounds: Bounds) -> str:
     """Return what a sandbox used too much of, as soon as it does; most never do."""
     while True:
         if memory(pid) > bounds.memory_together:
@@ -28,13 +28,13 @@ def is_nearly_full(workspace: Path, bounds: Bounds) -> bool:
     """Whether the worker soon couldn't write either."""
     disk = os.statvfs(workspace)
     # Some file systems don't count files.
-    few = disk.f_files > 0 and disk.f_favail < FEWEST_FILES
+    few = disk.f_files > 0 and disk.f_favail < MIN_FREE_INODES
     return few or disk.f_bavail * disk.f_frsize < bounds.free_disk
 
 
 def memory(pid: int) -> int:
     """Return the bytes that a process and all below it hold; what they share counts for each."""
-    return sum(map(_held, _family(pid)))
+    return sum(map(_read_memory, _process_tree(pid)))
 
 
 def children(pid: int) -> list[int]:
@@ -49,7 +49,7 @@ def lists_children() -> bool:
     return Path(f"/proc/{pid}/task/{pid}/children").exists()
 
 
-def _family(pid: int) -> Iterator[int]:
+def _process_tree(pid: int) -> Iterator[int]:
     waiting = [pid]
     while waiting:
         parent = waiting.pop()
@@ -57,7 +57,7 @@ def _family(pid: int) -> Iterator[int]:
         waiting += children(parent)
 
 
-def _held(pid: int) -> int:
+def _read_memory(pid: int) -> int:
     fields = dict(line.split(":", 1) for line in _read(Path(f"/proc/{pid}/status")).splitlines())
     return sum(int(fields.get(name, "0 kB").split()[0]) for name in ("RssAnon", "RssShmem")) * 1024
 
