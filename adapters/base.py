@@ -44,7 +44,7 @@ class ModelAdapter(Protocol):
         ...
 
     def merge_state(self, before: JsonObject, fresh: JsonObject) -> JsonObject:
-        """Return the provider's state after a reply: `merge_fields`, unless the provider needs more."""
+        """Return the provider's state after a reply: `merge_fields`, or more than that."""
         ...
 
 

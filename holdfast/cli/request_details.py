@@ -163,14 +163,14 @@ def _describe_consequences(request: ApprovalRequest) -> list[tuple[str, str]]:
         ("scope", "" if request.scope == "none" else request.scope),
         ("expected", request.expected_result),
         ("rollback", request.rollback),
-        ("sandbox", _granted(request.grant)),
+        ("sandbox", _describe_grant(request.grant)),
         ("undo", _undo(request.undo)),
         ("recovery", request.recovery),
         ("for", request.requester),
     ]
 
 
-def _granted(grant: Grant | None) -> str:
+def _describe_grant(grant: Grant | None) -> str:
     """Say what a call may do from within the sandbox: its code may try anything."""
     if grant is None:
         return ""

@@ -96,7 +96,7 @@ class Egress:
         """
         _check(request)
         where, pinned = target(request.url), None
-        _check_listed(where, hosts)
+        _require_listing(where, hosts)
         try:
             async with asyncio.timeout(self._patience.total):
                 pinned = PinnedBackend(await self._addresses(where), self._connect)
@@ -108,7 +108,7 @@ class Egress:
                     f"{request.method} was sent to {where.origin}, and the answer didn't come "
                     f"whole: {self._why(error)}"
                 ) from None
-            raise self._unanswered(where, error) from None
+            raise self._explain_silence(where, error) from None
 
     def _why(self, error: Exception) -> str:
         match error:
@@ -119,7 +119,7 @@ class Egress:
             case _:
                 return " ".join(str(error).split())[:300]
 
-    def _unanswered(self, where: Target, error: Exception) -> ToolError:
+    def _explain_silence(self, where: Target, error: Exception) -> ToolError:
         if isinstance(error, TimeoutError):
             return ToolError("timeout", self._why(error), ("try again later", "ask for less"))
         late = isinstance(error, httpcore.TimeoutException)
@@ -193,7 +193,7 @@ def _as_read(name: str) -> str:
     return _SIGNS.sub("-", name.lower())
 
 
-def _check_listed(where: Target, hosts: Sequence[str]) -> None:
+def _require_listing(where: Target, hosts: Sequence[str]) -> None:
     if not matches_host(where.origin, hosts):
         granted = ", ".join(hosts) or "none"
         raise _build_refusal(

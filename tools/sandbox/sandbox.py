@@ -79,7 +79,7 @@ class Sandbox:
                     content = await talk.outcome(channel, heartbeat, broker)
             except ToolCrashed:
                 if watch.done():
-                    raise _ended(tool, watch.result()) from None
+                    raise _describe_end(tool, watch.result()) from None
                 raise
             finally:
                 watch.cancel()
@@ -139,7 +139,7 @@ async def _open_channel(ours: socket.socket) -> AsyncGenerator[Channel]:
         writer.transport.abort()
 
 
-def _ended(tool: Tool, why: str) -> ToolError | ToolCrashed:
+def _describe_end(tool: Tool, why: str) -> ToolError | ToolCrashed:
     """Build what a call that was ended comes to: only a read is known to have done nothing."""
     said = f"{tool.contract.name} was ended: {why}"
     if tool.contract.risk.changes_nothing:
