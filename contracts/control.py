@@ -170,7 +170,8 @@ class Effect(Contract):
     much of them. `digest` is that of tool and arguments, and empty where nobody needs to know it
     again. A `local` effect changed nothing but the workspace of its run. `part` is the run of this
     one's that did it, `reported` that it couldn't be taken back and was told. `undo` says whether
-    it may be, and by which tool, which needs the `call` and what that answered.
+    it may be, and by which tool, which needs the `call`, what that answered, and the run that the
+    call is one of by the name that the server made up.
     """
 
     summary: str
@@ -183,6 +184,7 @@ class Effect(Contract):
     reported: bool = Field(default=False, exclude_if=not_)
     undo: UndoRuling | None = Field(default=None, exclude_if=not_)
     call: ToolCall | None = Field(default=None, exclude_if=not_)
+    first_execution_run_id: str = Field(default="", exclude_if=not_)
     result: JsonValue = Field(default=None, exclude_if=lambda value: value is None)
 
 

@@ -95,8 +95,8 @@ class RunState(Contract):
     `approaches` those that it gave up; `approach` is the one under way. `known` is what was done
     before this run began, which it doesn't do again; it has `lost` something of that, of what its
     parts did or of `unresolved` where there was no room to keep all. `tier` is the one that is
-    tried now, `tier_failure` why the one before failed, `subtasks` are those of a decomposed one
-    that failed.
+    tried now, `tier_attempts` numbers what was tried at any, `tier_failure` is why the one before
+    failed, `subtasks` are those of a decomposed one that failed.
     """
 
     run_id: str
@@ -160,6 +160,7 @@ class RunState(Contract):
     failed_summaries: int = 0
     project: ProjectContext | None = None
     tier: int = 0
+    tier_attempts: int = 0
     tier_failure: str = ""
     subtasks: tuple[Subtask, ...] = ()
     answer: str | None = None

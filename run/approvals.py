@@ -24,6 +24,7 @@ from holdfast.contracts.guardrails import (
 from holdfast.contracts.run import Stop
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.tools import AnyCall, Grant, ToolCall
+from holdfast.contracts.visible import escape_invisible
 from holdfast.policy import standing
 from holdfast.run import answers, gates, requests, tool_results
 from holdfast.run.limits.triggers import Trigger
@@ -167,9 +168,16 @@ class ReviewSubject(NamedTuple):
 def build_domain_subject(
     state: RunState, trigger: Trigger, batch: tuple[CallState, ...]
 ) -> ReviewSubject:
-    """Build what is reviewed before a run in a sensitive domain has its first effect."""
-    calls = "\n".join(f"It is about to call {render_call(one.call)}" for one in batch)
-    text = f"{answers.redact_goal(state)}\n\n{calls}"
+    """
+    Build what is reviewed before a run in a sensitive domain has its first effect.
+
+    The goal is quoted: somebody else's words, which could name other calls.
+    """
+    calls = "\n".join(
+        f"It is about to call {escape_invisible(render_call(one.call))}" for one in batch
+    )
+    goal = "\n".join(f"> {line}" for line in answers.redact_goal(state).splitlines())
+    text = f"{calls}\n\nIts goal:\n{goal}"
     shown = tuple(one.call.call_id for one in batch)
     return ReviewSubject(trigger.name, (trigger.name,), trigger.reason, text, calls=shown)
 

@@ -200,10 +200,9 @@ def agent_names(tiers: Tiers, tier: int) -> str:
     return (tiers.full, tiers.simplified or "", several)[tier]
 
 
-def attempt_number(state: RunState) -> int:
-    """Count the attempts of the run, this one included: it names the runs of its agents."""
-    answers = sum(isinstance(item, AssistantTurn) for item in state.items)
-    return len(state.approaches) + answers + 1
+def attempted(state: RunState) -> RunState:
+    """Count one attempt more; its number names the runs of its agents, each once."""
+    return state.model_copy(update={"tier_attempts": state.tier_attempts + 1})
 
 
 _Subtask: TypeAlias = Annotated[

@@ -69,7 +69,7 @@ def split_by_outcome(
     """
     every = (*_build_forgotten_effects(state), *state.effects)
     if not whole:
-        public = {"undo": None, "call": None, "result": None}
+        public = {"undo": None, "call": None, "first_execution_run_id": "", "result": None}
         every = tuple(effect.model_copy(update=public) for effect in every)
     return (
         tuple(effect for effect in every if effect.outcome == "done"),
@@ -136,6 +136,7 @@ def _build_effect(state: RunState, call: CallState, result: ToolResult) -> Effec
         local=stays,
         undo=undo,
         call=asked if undo else None,
+        first_execution_run_id=state.first_execution_run_id if undo else "",
         result=result.data if undo and isinstance(result, ToolSuccess) else None,
     )
 
@@ -184,6 +185,7 @@ def _reduce(effect: Effect) -> Effect:
         "arguments": None,
         "undo": effect.undo and effect.undo.model_copy(update={"reason": ""}),
         "call": None,
+        "first_execution_run_id": "",
         "result": None,
     }
     return effect.model_copy(update=fewer)

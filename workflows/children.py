@@ -19,7 +19,6 @@ from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.bounds import MAX_ANCESTORS, MAX_GOAL_BYTES, MAX_GOAL_CHARS, size
 from holdfast.contracts.budget import Budget, Ledger
-from holdfast.contracts.control import KnownEffect
 from holdfast.contracts.run import WORKFLOW_TYPE, RunInput, RunResult, Stop, is_run_id
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import parts, summaries, turns
@@ -33,14 +32,13 @@ class ChildTask(NamedTuple):
     """
     What a child is to do. `part` names it in the id of its run, apart from all others of this run.
 
-    `ceiling` is all that it may use. `known` is what was done before, and what it doesn't repeat.
+    `ceiling` is all that it may use. What was done before it knows from when it begins.
     """
 
     part: str
     agent: str
     goal: str
     ceiling: Budget
-    known: tuple[KnownEffect, ...] = ()
 
 
 class _SharedBudget(NamedTuple):
@@ -210,7 +208,7 @@ def _build_input(run: RunContext, errand: ChildTask) -> JsonObject:
         domain=brief.domain,
         metadata=brief.metadata,
         ceiling=errand.ceiling,
-        known=errand.known,
+        known=parts.build_known_effects(run.state),
         path=(*brief.path, brief.agent),
         withheld=run.state.withholds,
         words_watched=brief.words_watched or run.state.agent.watches_words,

@@ -37,7 +37,7 @@ TOOL_TIMEOUT = "ToolTimeout"
 UNREADABLE_RESULT = "UnreadableResult"
 
 
-_CUT_OFF = {TOOL_TIMEOUT, "CancelledError", "ActivityPause", "ActivityReset"}
+_CUT_OFF = {TOOL_TIMEOUT, "CancelledError", "ActivityPause", "ActivityReset", "WorkerShutdown"}
 """How an activity ends that its worker or an operator ended, before the tool was done."""
 
 

@@ -21,7 +21,6 @@ from holdfast.contracts.guardrails import (
 )
 from holdfast.contracts.run import RunResult, Stop
 from holdfast.contracts.tools import ToolFailure
-from holdfast.run import parts
 from holdfast.run.gates import LAYERS, GuardrailCheck, digest_subject
 from holdfast.run.limits import budgets
 from holdfast.run.summaries import shorten
@@ -204,9 +203,7 @@ async def _run_agent(
         part = f"{one.spec.name}-{number}"
         within = min(left.max_wall_time or one.spec.timeout, one.spec.timeout)
         left = left.model_copy(update={"max_wall_time": within})
-        errand = ChildTask(
-            part, agent, _render_question(subject), left, parts.build_known_effects(run.state)
-        )
+        errand = ChildTask(part, agent, _render_question(subject), left)
         answer = await run_child(run, errand)
         verdicts += _parse_judgement(GuardrailCheck(one.spec, (subject,)), answer)
     return tuple(verdicts)

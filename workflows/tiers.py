@@ -5,7 +5,7 @@ from temporalio import workflow
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.control import Candidate, Decomposition, Subtask
 from holdfast.contracts.run import Stop
-from holdfast.run import answers, escalations, gates, parts, requests, tiers, tripwires, turns
+from holdfast.run import answers, escalations, gates, requests, tiers, tripwires, turns
 from holdfast.run.tiers import (
     TIER_NAMES,
     TierFailure,
@@ -14,7 +14,7 @@ from holdfast.run.tiers import (
     after_answer,
     after_failure,
     agent_names,
-    attempt_number,
+    attempted,
     build_exhausted_stop,
     classify_result,
     combine_subtasks,
@@ -74,16 +74,15 @@ async def _run_checks_first(run: RunContext, looks: tuple[gates.GuardrailCheck, 
 
 
 async def _try_tier(run: RunContext, tier: int) -> TierOutcome:
+    run.state = attempted(run.state)
     tiers, left = require_tiers(run.state), run.remaining()
     if isinstance(left, Stop):
         return TierFailure(left.reason, "not begun")
-    number, goal = attempt_number(run.state), render_goal(run.state)
+    number, goal = run.state.tier_attempts, render_goal(run.state)
     if TIER_NAMES[tier] == "decomposed" and tiers.decomposed is not None:
         return await _run_decomposition(run, tiers.decomposed, number, left)
     part = f"{number}-{TIER_NAMES[tier]}"
-    errand = ChildTask(
-        part, agent_names(tiers, tier), goal, left, parts.build_known_effects(run.state)
-    )
+    errand = ChildTask(part, agent_names(tiers, tier), goal, left)
     return classify_result(await run_child(run, errand))
 
 
@@ -93,9 +92,7 @@ async def _run_decomposition(
     """Have the subtasks done that aren't: all of a new plan, or those that failed before."""
     if not run.state.subtasks:
         asked = tiers.render_plan_prompt(render_goal(run.state), tier.most)
-        errand = ChildTask(
-            f"{number}-plan", tier.planner, asked, left, parts.build_known_effects(run.state)
-        )
+        errand = ChildTask(f"{number}-plan", tier.planner, asked, left)
         match classify_result(await run_child(run, errand)):
             case TierFailure(reason, progress):
                 return TierFailure(f"no plan: {reason}", progress)
@@ -122,7 +119,6 @@ async def _run_subtasks(run: RunContext, worker: str, number: int) -> TierOutcom
             worker,
             tiers.render_subtask_prompt(subtasks[place].task, goal),
             share,
-            parts.build_known_effects(run.state),
         )
         for place in waiting
     ]

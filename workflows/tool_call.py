@@ -251,5 +251,6 @@ async def _undo_effect(run: RunContext, effect: Effect) -> str:
 
 
 def _call_id(effect: Effect, call: ToolCall) -> str:
-    """Tell calls of parts apart, whose models count alike."""
-    return f"{effect.part}/{call.call_id}" if effect.part else call.call_id
+    """Tell calls of parts apart, whose models count alike, by what the server calls each part."""
+    made_by = effect.first_execution_run_id
+    return f"{made_by}/{call.call_id}" if effect.part else call.call_id

@@ -1,7 +1,7 @@
 """Requests as the people read them who decide: everything that they need, and how to answer."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
 from pydantic import JsonValue
@@ -20,25 +20,30 @@ from holdfast.contracts.approvals import (
 from holdfast.contracts.control import Approach, ModelAttempt, UndoRuling
 from holdfast.contracts.tools import Grant
 from holdfast.contracts.usage import UsageMetrics
-from holdfast.contracts.visible import escape_invisible_lines
+from holdfast.contracts.visible import escape_invisible, escape_invisible_lines
 from holdfast.run.summaries import subject_line
 from holdfast.trace.words import dollars, duration, moment, pluralize
 
 _VALUE_COLUMN = 14
 """The column in which the values of a request begin."""
 
+_BELOW = 18
+"""The column in which a line goes on that is too long: nothing else begins there."""
+
 
 def show_request(out: Screen, run: str, request: Request) -> None:
     """Print everything that a person needs to judge a request, and how to answer it."""
-    out.line(f"{run}  {request.request_id}  {_question(request)}", "yellow", hang=_VALUE_COLUMN)
+    out.line(f"{run}  {request.request_id}  {_question(request)}", "yellow", hang=_BELOW)
     waits = duration(datetime.now(UTC) - request.requested_at)
     for name, value in (
         *describe(request),
         ("waits", f"since {waits}, until {moment(request.expires_at)}"),
         ("digest", request.digest),
     ):
-        for number, line in enumerate(escape_invisible_lines(value)):
-            out.line(f"    {'' if number else name:<10}{line}", hang=_VALUE_COLUMN)
+        first, *more = escape_invisible_lines(value)
+        out.line(f"    {name:<10}{first}", hang=_BELOW)
+        for line in more:  # marked: it could look like an argument, or a field of a draft
+            out.line(f"{'':<{_VALUE_COLUMN}}| {line}", hang=_BELOW)
     # Not cut: it is there to be copied.
     out.line(f"    {'decide':<10}{command(run, request)}")
 
@@ -88,23 +93,35 @@ def _question(request: Request) -> str:
 def _describe_action(request: ApprovalRequest) -> list[tuple[str, str]]:
     """Show what will be done, with every argument, and the draft of it as it stands."""
     arguments = [
-        ("", f"{name} = {json.dumps(value, ensure_ascii=False)}")
+        ("", f"{_named(name)} = {escape_invisible(json.dumps(value, ensure_ascii=False))}")
         for name, value in request.arguments.items()
     ]
-    return [("action", request.action), *arguments, ("draft", _draft(request.preview))]
+    return [("action", request.action), *arguments, *_draft(request.preview)]
 
 
-def _draft(preview: JsonValue) -> str:
+def _draft(preview: JsonValue) -> list[tuple[str, str]]:
     """Show a draft whole: what is left out would be approved unseen."""
     match preview:
         case None:
-            return ""
-        case str():
-            return preview
+            return []
         case dict():
-            return "\n".join(f"{name} = {field(value)}" for name, value in preview.items())
+            lines = (f"{_named(name)} = {field(value)}" for name, value in preview.items())
+            return _below_each_other("draft", lines)
+        case str():
+            return [("draft", preview)]
         case _:
-            return field(preview)
+            return [("draft", field(preview))]
+
+
+def _named(name: str) -> str:
+    """Quote a name that could be taken for one with its value."""
+    plain = name.replace("-", "_").isidentifier()
+    return name if plain else escape_invisible(json.dumps(name, ensure_ascii=False))
+
+
+def _below_each_other(name: str, values: Iterable[str]) -> list[tuple[str, str]]:
+    """Return values that belong together, each in a line of its own."""
+    return [("" if number else name, value) for number, value in enumerate(values)]
 
 
 def _describe_review(request: Review) -> list[tuple[str, str]]:
@@ -126,8 +143,8 @@ def _describe_escalation(request: Escalation) -> Iterator[tuple[str, str]]:
     yield "reason", request.reason
     yield "detail", request.detail
     yield "trigger", request.trigger
-    yield "attempts", "\n".join(map(_attempt, request.attempts))
-    yield "tried", "\n".join(map(_approach, request.approaches))
+    yield from _below_each_other("attempts", map(_attempt, request.attempts))
+    yield from _below_each_other("tried", map(_approach, request.approaches))
     yield "used", _describe_usage(request.usage) if request.usage else ""
     yield "sure", f"{request.confidence:.2f} of 1" if request.confidence is not None else ""
     yield "answer", request.answer or ""
@@ -200,7 +217,7 @@ def _describe_conditions(request: Approvable) -> list[tuple[str, str]]:
     return [
         ("who", f"{who}, but not whom it is for"),
         ("needs", count),
-        ("given", "\n".join(given)),
+        *_below_each_other("given", given),
         ("strength", _strength(request)),
         ("escalates", _escalation(request)),
     ]

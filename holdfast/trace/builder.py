@@ -329,4 +329,6 @@ class TraceBuilder:
 
 def _apply_ruling(contract: ToolContract, call: Call) -> ToolContract:
     ruled = call.rulings[-1].ruling if call.rulings else None
-    return contract.with_risk(ruled.runs_as) if isinstance(ruled, Decided) else contract
+    if not isinstance(ruled, Decided):
+        return contract
+    return contract.with_risk(ruled.runs_as, reaches_out=ruled.reaches_out)

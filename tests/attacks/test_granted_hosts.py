@@ -11,6 +11,7 @@ from holdfast.contracts.errors import ModelRejected
 from holdfast.contracts.tools import Grant
 from holdfast.testing import call, fail, say
 from holdfast.tools.egress import client
+from holdfast.trace.reader import read_trace
 from tests.attacks import hostile
 from tests.attacks.net import ELSEWHERE, PUBLIC, Net, answering
 from tests.control.controlled import replayed
@@ -80,9 +81,11 @@ async def test_a_request_that_was_made_before_a_crash_is_not_made_again(
         run = await runs.start("it")
         result = await run.result()
         results = await run.results()
+        trace = read_trace(await replayed(runs, run))
 
     assert len(net.asked) == 1
     assert [one.status for one in results] == ["outcome_unknown", "denied"]
+    assert [made.result for made in trace.calls] == results
     assert [one.tool for one in result.unresolved] == [tool.contract.name]
 
 

@@ -43,7 +43,8 @@ async def test_a_sensitive_run_waits_before_its_first_effect(
 
     assert (review.kind, review.action, review.reason) == ("review", "require_approval", REASON)
     assert review.subject == f"domain:{domain}"
-    assert review.text == f'pay them\n\nIt is about to call write(log="{log}", text="a")'
+    about = f'It is about to call write(log="{log}", text="a")'
+    assert review.text == f"{about}\n\nIts goal:\n> pay them"
     assert before == ["begin r", "end r"]
     assert lines(log)[2:] == ["begin a", "end a", "begin b", "end b"]
     assert result.answer == "write ok"

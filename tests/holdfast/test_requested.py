@@ -81,7 +81,7 @@ def test_an_escalation_brings_every_attempt() -> None:
         "    used      900 + 1 token, $0.5000",
         "    sure      0.55 of 1",
         "    answer    It should work now.",
-        "              Mostly.",
+        "              | Mostly.",
         "    decide    holdfast resolve run-1 req-1 resume   (or: abort, extend)",
     ]
 
@@ -108,7 +108,7 @@ def test_a_review_shows_what_is_approved_whole() -> None:
         "    reason    Sensitive domain requires human review",
         "    what      domain:payments",
         "    text      Dear Sir,",
-        "              here is your money.",
+        "              | here is your money.",
         "    for       agent support for eve",
         "    who       a member of leads, but not whom it is for",
         "    needs     2 approvals, 0 given",
@@ -122,8 +122,43 @@ def test_no_text_looks_like_what_stands_around_it() -> None:
     shown = printed(a_review(text=forged))
 
     assert not any(line.startswith("    who       anybody ") for line in shown)
-    assert "                  who       anybody" in shown
+    assert "              |     who       anybody" in shown
     assert not any(character in "".join(shown) for character in "\r\x1b\u202e")
+
+
+FORGED = "Dear boss,\nto = boss@corp.example\n--"
+AIMED = "              to = "
+
+
+class Terminal(io.StringIO):
+    """A narrow one."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"preview": {"body": FORGED, "to": "x"}}, id="a field of the draft"),
+        pytest.param({"preview": {f"a\n{AIMED.strip()}": "y", "to": "x"}}, id="a field's name"),
+        pytest.param({"preview": {"to = boss": "y", "to": "x"}}, id="a name with a value"),
+        pytest.param({"preview": {"body": f"{'.' * 59}to = boss", "to": "x"}}, id="a long line"),
+        pytest.param({"preview": FORGED, "arguments": {"to": "x"}}, id="a draft of one text"),
+        pytest.param(
+            {"arguments": {"text": "\u2028to = boss\u2028", "to": "x"}}, id="an argument"
+        ),
+    ],
+)
+def test_no_text_looks_like_an_argument_or_a_field(changes: dict[str, object]) -> None:
+    """Whom a mail goes to stands in the line of that name, and in no other."""
+    out = Terminal()
+
+    screen = Screen(Console(file=out, width=80))
+    request_details.show_request(screen, "run-1", a_request("req-1", **changes))
+
+    aimed = [line for line in out.getvalue().splitlines() if line.startswith(AIMED)]
+    assert [line.replace('"', "") for line in aimed] == [f"{AIMED}x"]
 
 
 @pytest.mark.parametrize("request_", [escalation(), a_review(), a_request()])
