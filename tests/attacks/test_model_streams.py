@@ -224,13 +224,13 @@ async def test_the_worker_goes_on_while_a_reply_is_put_together(
     """Its loop is free, so that heartbeats are sent: none of it happens in its thread."""
     threads: list[int] = []
     module = import_module(f"{type(adapter).__module__}.stream")
-    assembled = module.assembled
+    assembled = module.assemble
 
     def watched(*arguments: object) -> JsonObject:
         threads.append(get_ident())
         return assembled(*arguments)
 
-    monkeypatch.setattr(module, "assembled", watched)
+    monkeypatch.setattr(module, "assemble", watched)
     provider.answer(dialect.samples.WORDS)
     await adapter.respond(say.request(dialect.samples.MODEL))
 

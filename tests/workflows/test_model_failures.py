@@ -148,7 +148,7 @@ async def test_what_ends_every_worker_ends_the_run(
 ) -> None:
     """After so many lost attempts it is given up, and the reason is no model's."""
     for module in (attempts, heartbeats, options):
-        monkeypatch.setattr(module, "LOST", 1)
+        monkeypatch.setattr(module, "MAX_LOST_ATTEMPTS", 1)
     monkeypatch.setattr(heartbeats, "INTERVAL", 1000)  # as if its worker were gone
     agent = Agent(name="it", instructions="Go.", models=["scripted:it", "scripted:other"])
     app = App(agents=[agent], scripts={"it": [say("hello")], "other": [say("hello")]})
