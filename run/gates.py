@@ -54,13 +54,6 @@ def skip_items_without_checks(state: RunState) -> RunState:
     return state.model_copy(update={"guarded": guarded, "watched": watched})
 
 
-def unlooked(state: RunState) -> int:
-    """Count the items at the end, their turn with them, of which guardrails look after calls."""
-    if all(look.spec.layer != "post_action" for look in select_blocking_checks(state)):
-        return 0
-    return len(state.items) - max(state.guarded - 1, 0)
-
-
 def text_of(state: RunState, what: str) -> str:
     """Return the text that an input guardrail looked at, by the digest of its subject."""
     read = filter(None, map(_find_input_subject, reversed(state.items)))
@@ -70,13 +63,12 @@ def text_of(state: RunState, what: str) -> str:
 def text_of_call(state: RunState, call_id: str) -> str:
     """Return a call that ran, with what a guardrail looked at of its result."""
     turns = (item for item in state.items if isinstance(item, AssistantTurn))
-    asked = next((call for turn in turns for call in turn.calls if call.call_id == call_id), None)
+    asked = next(call for turn in turns for call in turn.calls if call.call_id == call_id)
     closed = (item for item in state.items if isinstance(item, ToolTurn))
     turn, result = next(
         (turn, one) for turn in closed for one in turn.results if one.call_id == call_id
     )
-    call = result.name if asked is None else render_call(turn.restore_arguments(asked))
-    return f"{call}\n{_render_result(result)}"
+    return f"{render_call(turn.restore_arguments(asked))}\n{_render_result(result)}"
 
 
 def select_call_checks(state: RunState, batch: Iterable[CallState]) -> tuple[GuardrailCheck, ...]:
@@ -262,22 +254,17 @@ def _build_done_subjects(state: RunState, place: int) -> tuple[Subject, ...]:
             asked = {call.call_id: call for call in item.calls}
         if isinstance(item, ToolTurn):
             done += [
-                _outcome(item, asked.get(result.call_id), result)
+                _build_call_subject(item.restore_arguments(asked[result.call_id])).model_copy(
+                    update={
+                        "kind": "done",
+                        "text": _render_result(result),
+                        "whole": not result.crowded_out,
+                    }
+                )
                 for result in item.results
-                if result.status in MAY_HAVE_RUN_STATUSES
+                if result.call_id in asked and result.status in MAY_HAVE_RUN_STATUSES
             ]
     return tuple(done)
-
-
-def _outcome(turn: ToolTurn, asked: AnyCall | None, result: ToolResult) -> Subject:
-    """Return a call that ran with its result: not whole without what was asked for."""
-    call = Subject(kind="done", tool=result.name, call_id=result.call_id)
-    if asked is not None:
-        call = _build_call_subject(turn.restore_arguments(asked)).model_copy(
-            update={"kind": "done"}
-        )
-    whole = asked is not None and not result.crowded_out
-    return call.model_copy(update={"text": _render_result(result), "whole": whole})
 
 
 def _build_call_subject(call: AnyCall) -> Subject:

@@ -76,26 +76,19 @@ def limit_results(state: RunState, results: tuple[ToolResult, ...]) -> tuple[Too
 
 
 def build_continue_as_new_input(state: RunState) -> RunState:
-    """
-    Return what a new execution begins with; of a long transcript only what is left in view.
-
-    What calls did that guardrails have yet to look at stays whole, however long it is.
-    """
-    state = gates.skip_items_without_checks(state)
-    unlooked = gates.unlooked(state)
+    """Return what a new execution begins with; of a long transcript only what is left in view."""
     items, seen = context.carry_over(state.items, state.view, state.agent.max_context_bytes)
     calls = _carried_calls(state)
     rest = size(state.model_copy(update={"items": (), "calls": calls}))
     room, shortened = max(min(MAX_CARRIED_TRANSCRIPT_BYTES, MAX_STATE_BYTES - rest), 0), False
     for place in (context.find_prune_point(items, room, seen), len(items)):
         if context.total_size(items) > room:
-            before = min(place, len(items) - unlooked)
-            pruned = seen.model_copy(update={"pruned_before": before})
+            pruned = seen.model_copy(update={"pruned_before": place})
             items, seen = context.carry_over(items, pruned, room)
             shortened = True
     begun = TranscriptDigest(digest=state.head.digest)
-    ahead = len(state.items) - state.guarded
-    beside = len(state.items) - state.watched
+    state = gates.skip_items_without_checks(state)
+    end = len(state.items)
     fresh = {
         "origin": begun.digest,
         "sent": begun,
@@ -105,17 +98,12 @@ def build_continue_as_new_input(state: RunState) -> RunState:
         "pruned_before": 0,
         "hidden": (),
         "summarised_before": seen.summarised_before,
-        "guarded": _place(items, ahead, moved=shortened and not unlooked),
-        "watched": _place(items, beside, moved=shortened),
+        "guarded": 0 if shortened else max(len(items) - (end - state.guarded), 0),
+        "watched": 0 if shortened else max(len(items) - (end - state.watched), 0),
         "checkpoint": _carried_checkpoint(state),
         "calls": calls,
     }
     return append_items(state.model_copy(update=fresh), *items)
-
-
-def _place(items: tuple[TranscriptItem, ...], left: int, *, moved: bool) -> int:
-    """Return the place behind what was looked at; where nobody can tell, all is looked at."""
-    return 0 if moved and left else max(len(items) - left, 0)
 
 
 def _carried_calls(state: RunState) -> tuple[CallState, ...]:
