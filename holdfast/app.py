@@ -20,8 +20,8 @@ from holdfast.contracts.model import ModelSettings
 from holdfast.contracts.patterns import SPACE, BadPattern, Pattern
 from holdfast.contracts.run import AgentSnapshot
 from holdfast.guardrails.definition import Guardrail
-from holdfast.policies.files import load_policy
 from holdfast.policy.rules import NO_POLICY, Policy
+from holdfast.policy_files import load_policy
 from holdfast.tools.registry import ToolRegistry
 from holdfast.tools.schema import objections, output_schema
 from holdfast.validation import check_controls, check_field_types, check_hosted_tools, check_limits

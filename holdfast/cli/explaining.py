@@ -6,7 +6,7 @@ from holdfast.cli import render
 from holdfast.cli.screen import Screen
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.decisions import Decision
-from holdfast.policies.rehearsal import DryRun, RuleEvaluation
+from holdfast.policy_testing.rehearsal import DryRun, RuleEvaluation
 from holdfast.run.summaries import call_line
 from holdfast.trace.words import pluralize
 

@@ -16,11 +16,13 @@ from holdfast.connection import connect
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import HoldfastError, PolicyRefused
 from holdfast.contracts.tools import ToolCall
-from holdfast.policies.cases import CaseResult, load_cases, run_case
-from holdfast.policies.diff import Comparison, Comparisons, compare
-from holdfast.policies.files import load_policy, load_source
-from holdfast.policies.names import find_problems
-from holdfast.policies.rehearsal import (
+from holdfast.policy.document import PolicySource, build_refusal
+from holdfast.policy.rules import Policy
+from holdfast.policy_files import load_policy, load_source
+from holdfast.policy_testing.cases import CaseResult, load_cases, run_case
+from holdfast.policy_testing.diff import Comparison, Comparisons, compare
+from holdfast.policy_testing.names import find_problems
+from holdfast.policy_testing.rehearsal import (
     DEFAULT_ACTOR,
     DEFAULT_TENANT,
     CallerContext,
@@ -28,8 +30,6 @@ from holdfast.policies.rehearsal import (
     dry_run,
     find_tool,
 )
-from holdfast.policy.document import PolicySource, build_refusal
-from holdfast.policy.rules import Policy
 from holdfast.settings import Settings
 from holdfast.trace.words import pluralize
 

@@ -14,7 +14,7 @@ from examples.coder.story import SCRIPTED, Chapter, chapters, logged_key
 from holdfast import settings
 from holdfast.contracts.run import RunResult
 from holdfast.guardrails import secret_detection
-from holdfast.policies.cases import load_cases, run_case
+from holdfast.policy_testing.cases import load_cases, run_case
 from holdfast.run.answers import WITHHELD
 from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.trace.reader import read_trace

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from examples.support.app import app
-from holdfast.policies.cases import load_cases, run_case
+from holdfast.policy_testing.cases import load_cases, run_case
 
 ROOT = Path(__file__).parents[2]
 CASES = ROOT / "examples" / "support" / "cases.yaml"

@@ -9,8 +9,8 @@ from pydantic import JsonValue
 from holdfast import App, histories
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.decisions import Deny
-from holdfast.policies.diff import compare
 from holdfast.policy.rules import NO_POLICY
+from holdfast.policy_testing.diff import compare
 from tests.builders import a_call, decided
 from tests.holdfast import shop
 from tests.holdfast.commands import Ended

@@ -1,4 +1,4 @@
-"""Policy files: read from disk, and compared with the apps that they are for."""
+"""Policy files, read from disk."""
 
 from pathlib import Path
 

@@ -10,8 +10,10 @@ from holdfast.app import App
 from holdfast.contracts.base import Inbound, JsonObject
 from holdfast.contracts.errors import AppError, PolicyRefused
 from holdfast.contracts.tools import ToolCall
-from holdfast.policies.files import read_text
-from holdfast.policies.rehearsal import (
+from holdfast.policy.rules import Policy
+from holdfast.policy.yaml_lines import Problem, describe_validation_errors, parse_yaml
+from holdfast.policy_files import read_text
+from holdfast.policy_testing.rehearsal import (
     DEFAULT_ACTOR,
     DEFAULT_TENANT,
     CallerContext,
@@ -19,8 +21,6 @@ from holdfast.policies.rehearsal import (
     dry_run,
     find_tool,
 )
-from holdfast.policy.rules import Policy
-from holdfast.policy.yaml_lines import Problem, describe_validation_errors, parse_yaml
 
 Expected: TypeAlias = Literal[
     "allow",

@@ -9,8 +9,8 @@ from holdfast.app import App
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.decisions import Decided, Decision, RunAsDraftOnly
 from holdfast.contracts.tools import ToolCall
-from holdfast.policies.rehearsal import CallerContext, InvalidArguments, dry_run
 from holdfast.policy.rules import Policy
+from holdfast.policy_testing.rehearsal import CallerContext, InvalidArguments, dry_run
 from holdfast.run.summaries import call_line
 from holdfast.trace.values import Call, DecisionTrace, Trace
 

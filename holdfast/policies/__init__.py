@@ -1,1 +1,0 @@
-"""Policies beside the worker: their files, and trying them on apps and on past runs."""
