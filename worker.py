@@ -40,7 +40,7 @@ from holdfast.app import App, load_app
 from holdfast.connection import CREDENTIALS, connect
 from holdfast.contracts.errors import AppError, HoldfastError
 from holdfast.contracts.run import TASK_QUEUE, sandbox_queue
-from holdfast.contracts.visible import escape_invisible
+from holdfast.contracts.texts import escape_invisible
 from holdfast.runner import RUNNER, disable_deadlock_detection
 from holdfast.tools.artifacts import FileArtifacts
 from holdfast.tools.execution import Executor, WorkerExecutor, needs_sandbox

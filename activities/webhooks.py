@@ -23,7 +23,7 @@ from holdfast.activities.notifications import Undelivered, Webhook
 from holdfast.adapters import retry_after
 from holdfast.contracts.approvals import Notice
 from holdfast.contracts.errors import HoldfastError
-from holdfast.contracts.visible import escape_invisible_json
+from holdfast.contracts.texts import escape_invisible_json
 from holdfast.tools.context import SecretSource
 
 Clock: TypeAlias = Callable[[], float]

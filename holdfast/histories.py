@@ -13,7 +13,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.contracts.base import Contract, JsonObject
 from holdfast.contracts.errors import HoldfastError
-from holdfast.contracts.visible import escape_invisible_json
+from holdfast.contracts.texts import escape_invisible_json
 
 RECONNECT_SECONDS = 1.0
 """Seconds between attempts to reach a server that went away."""

@@ -13,7 +13,7 @@ from temporalio.runtime import (
     TelemetryFilter,
 )
 
-from holdfast.contracts.visible import escape_invisible, escape_invisible_lines
+from holdfast.contracts.texts import escape_invisible, escape_invisible_lines
 
 _CORE = TelemetryFilter(core_level="WARN", other_level="ERROR")
 

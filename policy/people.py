@@ -2,7 +2,7 @@
 
 import unicodedata
 
-from holdfast.contracts.visible import BLANK
+from holdfast.contracts.texts import BLANK
 
 
 def normalize_name(name: str) -> str:

@@ -23,8 +23,8 @@ from holdfast.contracts.guardrails import (
 )
 from holdfast.contracts.run import Stop
 from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.texts import escape_invisible
 from holdfast.contracts.tools import AnyCall, Grant, ToolCall
-from holdfast.contracts.visible import escape_invisible
 from holdfast.policy import standing
 from holdfast.run import answers, gates, requests, tool_results
 from holdfast.run.limits.triggers import Trigger

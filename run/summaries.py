@@ -21,8 +21,8 @@ from holdfast.contracts.approvals import (
 from holdfast.contracts.bounds import clip_chars
 from holdfast.contracts.decisions import Decided, Ruling
 from holdfast.contracts.patterns import Pattern
+from holdfast.contracts.texts import escape_invisible
 from holdfast.contracts.tools import AnyCall, ToolCall
-from holdfast.contracts.visible import escape_invisible
 
 MAX_LINE_CHARS = 160
 """The server keeps 400 bytes of a summary; a line of the UI shows about this many characters."""

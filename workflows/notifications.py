@@ -17,7 +17,7 @@ from holdfast.contracts.approvals import (
     Review,
 )
 from holdfast.contracts.state import RunState
-from holdfast.contracts.visible import escape_invisible
+from holdfast.contracts.texts import escape_invisible
 from holdfast.run.summaries import MAX_LINE_CHARS, request_line, shorten
 from holdfast.workflows.run_context import RunContext, is_cancellation
 

@@ -13,7 +13,7 @@ from examples.coder.app import REPOSITORY, models
 from examples.coder.story import SCRIPTED, Chapter, chapters, logged_key
 from holdfast import histories
 from holdfast.connection import connect
-from holdfast.contracts.visible import escape_invisible
+from holdfast.contracts.texts import escape_invisible
 from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Trace

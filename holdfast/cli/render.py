@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from holdfast.cli.screen import Screen
-from holdfast.contracts.visible import escape_invisible, escape_invisible_lines
+from holdfast.contracts.texts import escape_invisible, escape_invisible_lines
 from holdfast.trace.words import Line, Tone
 
 _STYLES: dict[Tone, str] = {

@@ -18,9 +18,9 @@ from holdfast.contracts.approvals import (
     Review,
 )
 from holdfast.contracts.control import Approach, ModelAttempt, UndoRuling
+from holdfast.contracts.texts import escape_invisible, escape_invisible_lines
 from holdfast.contracts.tools import Grant
 from holdfast.contracts.usage import UsageMetrics
-from holdfast.contracts.visible import escape_invisible, escape_invisible_lines
 from holdfast.run.summaries import subject_line
 from holdfast.trace.words import dollars, duration, moment, pluralize
 

@@ -12,7 +12,7 @@ from rich.cells import chop_cells
 from rich.console import Console
 from rich.text import Text
 
-from holdfast.contracts.visible import escape_invisible, escape_invisible_json
+from holdfast.contracts.texts import escape_invisible, escape_invisible_json
 
 _MIN_TEXT_COLUMNS = 20
 """Columns that a text has at least, however far to the right it begins."""

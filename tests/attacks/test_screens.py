@@ -23,7 +23,7 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.run import TASK_QUEUE, RunResult
 from holdfast.contracts.switches import switches_id
 from holdfast.testing import call, say
-from tests.contracts.test_visible import HOSTILE, moves
+from tests.contracts.test_texts import HOSTILE, moves
 from tests.holdfast.commands import terminal
 from tests.running import Run
 from tests.sample import look

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.contracts.visible import (
+from holdfast.contracts.texts import (
     escape_invisible,
     escape_invisible_json,
     escape_invisible_lines,
