@@ -17,6 +17,7 @@ from holdfast.contracts.guardrails import (
     RunGuardrails,
     Subject,
 )
+from holdfast.contracts.texts import clip_chars, cut_with_note
 from holdfast.guardrails.definition import (
     MAX_CONSTRAINT_CHARS,
     MAX_REASON_CHARS,
@@ -77,9 +78,9 @@ class GuardrailActivities:
             result = _require_result(await function(subject, context))
         return GuardrailVerdict(
             tripwire_triggered=result.tripwire_triggered,
-            reason=bounds.clip_chars(self._redactor.text(result.reason), MAX_REASON_CHARS),
+            reason=clip_chars(self._redactor.text(result.reason), MAX_REASON_CHARS),
             constraints=tuple(
-                bounds.clip_chars(self._redactor.text(each), MAX_CONSTRAINT_CHARS)
+                clip_chars(self._redactor.text(each), MAX_CONSTRAINT_CHARS)
                 for each in result.constraints
             ),
             applicable=result.applicable,
@@ -97,7 +98,7 @@ def _fit_into_payload(found: list[GuardrailVerdict]) -> tuple[GuardrailVerdict, 
     room = bounds.MAX_VERDICTS_BYTES // (2 * len(found))
     return tuple(
         verdict.model_copy(
-            update={"reason": bounds.cut_with_note(verdict.reason, room), "constraints": ()}
+            update={"reason": cut_with_note(verdict.reason, room), "constraints": ()}
         )
         for verdict in found
     )

@@ -23,8 +23,6 @@ from holdfast.contracts.base import JsonObject, canonical_json, digest
 from holdfast.contracts.bounds import (
     MAX_DEFAULT_ARGUMENTS_BYTES,
     MAX_RULINGS_BYTES,
-    clip_chars,
-    cut_with_note,
     size,
 )
 from holdfast.contracts.control import UndoRuling
@@ -45,6 +43,7 @@ from holdfast.contracts.decisions import (
 from holdfast.contracts.errors import ToolError
 from holdfast.contracts.run import AuditEvent
 from holdfast.contracts.switches import Switch
+from holdfast.contracts.texts import clip_chars, cut_with_note
 from holdfast.contracts.tools import AnyCall, Draft, MalformedCall, ToolCall, fingerprint_effect
 from holdfast.policy.allowlists import is_safe_request
 from holdfast.policy.approvals import find_key_claims, find_lapsed_reviews, judge

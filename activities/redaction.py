@@ -20,8 +20,9 @@ from temporalio.worker import (
 )
 
 from holdfast.contracts.base import repair_surrogates
-from holdfast.contracts.bounds import MAX_FAILURE_BYTES, cut_with_note
+from holdfast.contracts.bounds import MAX_FAILURE_BYTES
 from holdfast.contracts.errors import HoldfastError, safe_str
+from holdfast.contracts.texts import cut_with_note
 from holdfast.tools.redaction import Redactor
 
 MAX_INLINE_BYTES = 100_000

@@ -15,6 +15,7 @@ from holdfast.adapters.meter import UnacceptableResponse
 from holdfast.contracts.base import Contract, repair_surrogates
 from holdfast.contracts.errors import FailureKind, ModelError, ModelRejected, ModelUnavailable
 from holdfast.contracts.patterns import WORD, Pattern
+from holdfast.contracts.texts import clip_chars, one_line
 from holdfast.contracts.usage import CallUsage
 
 PARSE_ERRORS = (ValueError, RecursionError)
@@ -180,7 +181,7 @@ def redact_key(secret: str | None) -> Generator[None]:
     try:
         yield
     except ModelError as error:
-        error.args = (_one_line(str(error), secret),)
+        error.args = (_redact_line(str(error), secret),)
         raise
 
 
@@ -252,10 +253,10 @@ def from_unreadable_reply(
     )
 
 
-def _one_line(text: str, secret: str | None) -> str:
+def _redact_line(text: str, secret: str | None) -> str:
     if secret and len(secret) >= _MIN_KEY_CHARS:
         text = text.replace(secret, "[key]")
-    return " ".join(_LIKE_A_KEY.sub("[key]", repair_surrogates(text)).split())[:_MAX_LINE_CHARS]
+    return clip_chars(one_line(_LIKE_A_KEY.sub("[key]", repair_surrogates(text))), _MAX_LINE_CHARS)
 
 
 def _from_body(body: bytes) -> _Problem:

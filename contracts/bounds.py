@@ -160,9 +160,6 @@ MAX_METADATA_NUMBER = 10**30
 
 Entry = TypeVar("Entry")
 
-_NOTE_BYTES = 50
-"""The note that something was left out."""
-
 
 def size(value: object) -> int:
     """Return the size of a value in a payload, in bytes of JSON."""
@@ -176,27 +173,6 @@ def is_readable_json(content: bytes) -> bool:
     except ValueError:
         return False
     return True
-
-
-def clip_bytes(text: str, most: int) -> str:
-    """Return as much of the beginning of a text as has *most* bytes."""
-    text = text[:most]
-    while size(text) > most and text:
-        text = text[: len(text) * 7 // 8]
-    return text
-
-
-def clip_chars(text: str, most: int) -> str:
-    """Return a text of at most so many characters, with an ellipsis for what is left out."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def cut_with_note(text: str, most: int) -> str:
-    """Return a text, or of one with more than *most* bytes its beginning with a note."""
-    if size(text) <= most:
-        return text
-    kept = clip_bytes(text, most - _NOTE_BYTES)
-    return f"{kept}… ({len(text) - len(kept):,} characters left out)"
 
 
 def select_latest(entries: Sequence[Entry], most: int) -> tuple[Entry, ...]:

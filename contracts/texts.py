@@ -1,8 +1,16 @@
-"""Texts that strangers and models chose, with every character visible. Pure."""
+"""Texts that strangers and models chose: cut, on one line, with every character visible. Pure."""
 
 import json
 import unicodedata
 from collections.abc import Callable, Iterable
+
+from holdfast.contracts.bounds import size
+
+MAX_LINE_CHARS = 160
+"""The server keeps 400 bytes of a summary; a line of the UI shows about this many characters."""
+
+_NOTE_BYTES = 50
+"""The note that something was left out."""
 
 # Control, format, surrogate, private and unassigned characters; ends of lines and paragraphs; all
 # blanks but the plain one.
@@ -31,6 +39,37 @@ _JOINED_TO_NONE = frozenset("اأإآٱدذرزژڈڑوؤةۀےۓ")
 _MARK_CATEGORIES = frozenset({"Mn", "Me"})
 _MAX_MARKS = 4
 """Of one letter, in any language; more would be drawn over what stands around it."""
+
+
+def clip_bytes(text: str, most: int) -> str:
+    """Return as much of the beginning of a text as has *most* bytes."""
+    text = text[:most]
+    while size(text) > most and text:
+        text = text[: len(text) * 7 // 8]
+    return text
+
+
+def clip_chars(text: str, most: int) -> str:
+    """Return a text of at most so many characters, with an ellipsis for what is left out."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def cut_with_note(text: str, most: int) -> str:
+    """Return a text, or of one with more than *most* bytes its beginning with a note."""
+    if size(text) <= most:
+        return text
+    kept = clip_bytes(text, most - _NOTE_BYTES)
+    return f"{kept}… ({len(text) - len(kept):,} characters left out)"
+
+
+def one_line(text: str) -> str:
+    """Return a text on one line, with single blanks between its words."""
+    return " ".join(text.split())
+
+
+def shorten(text: str, limit: int = MAX_LINE_CHARS) -> str:
+    """Cut a text to one line of at most *limit* characters, of which each shows."""
+    return clip_chars(escape_invisible(one_line(text)[: limit + 1]), limit)
 
 
 def escape_invisible(text: str) -> str:

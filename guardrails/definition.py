@@ -8,7 +8,6 @@ from typing import Never, Protocol, TypeAlias, TypedDict, Unpack, cast, get_type
 
 from pydantic import FiniteFloat, TypeAdapter, ValidationError
 
-from holdfast.contracts.bounds import clip_chars
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.guardrails import (
     GUARDRAIL_NAME_PATTERN,
@@ -25,6 +24,7 @@ from holdfast.contracts.guardrails import (
     WatchTarget,
 )
 from holdfast.contracts.patterns import Pattern
+from holdfast.contracts.texts import clip_chars
 
 _NAME = Pattern(GUARDRAIL_NAME_PATTERN)
 

@@ -19,6 +19,7 @@ from holdfast.contracts.errors import AppError
 from holdfast.contracts.model import ModelSettings
 from holdfast.contracts.patterns import SPACE, BadPattern, Pattern
 from holdfast.contracts.run import AgentSnapshot
+from holdfast.contracts.texts import one_line
 from holdfast.guardrails.definition import Guardrail
 from holdfast.policy.rules import NO_POLICY, Policy
 from holdfast.policy_files import load_policy
@@ -246,7 +247,7 @@ class _Importing:
             # Without the values: one of them may be a key in the wrong place.
             reason = f"{error.title}: {objections(error)}"
         elif kind is not None and isinstance(error, Exception):
-            reason = " ".join(f"{kind.__name__}: {error}".split())
+            reason = one_line(f"{kind.__name__}: {error}")
         else:
             return
         raise AppError(f"app {self._name!r} can't be imported: {reason}") from error

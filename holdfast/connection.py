@@ -7,6 +7,7 @@ from temporalio.envconfig import ClientConfig, ClientConnectConfig
 
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.patterns import Pattern
+from holdfast.contracts.texts import one_line
 from holdfast.workflows.payloads import data_converter
 
 DEFAULT_ADDRESS = "localhost:7233"
@@ -53,5 +54,5 @@ def _load_config() -> ClientConnectConfig:
     try:
         return ClientConfig.load_client_connect_config()
     except (OSError, RuntimeError, ValueError) as error:
-        said = " ".join(str(error).split())
+        said = one_line(str(error))
         raise HoldfastError(f"Temporal's variables or configuration file: {said}") from None

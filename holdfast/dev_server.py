@@ -13,6 +13,7 @@ from temporalio.testing import WorkflowEnvironment
 
 from holdfast.contracts.bounds import MAX_BLOB_BYTES
 from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.texts import one_line
 from holdfast.workflows import run_context
 from holdfast.workflows.payloads import data_converter
 
@@ -78,7 +79,7 @@ async def _start(
             dev_server_extra_args=_POLL_RATE_OPTION + _BLOB_LIMIT_OPTION + _NO_BANNER,
         )
     except RuntimeError as error:
-        said = " ".join(str(error).partition(";")[0].split())
+        said = one_line(str(error).partition(";")[0])
         raise HoldfastError(f"the embedded Temporal server can't start: {said}") from None
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple, cast
 from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs] -- they are in a file beside it
 
 from holdfast.contracts.patterns import Pattern
+from holdfast.contracts.texts import one_line
 
 MAX_EXPRESSION_CHARS = 4_000
 """Characters of an expression."""
@@ -281,4 +282,4 @@ def _doubt(message: str) -> Undetermined:
 
 def _strip_noise(message: str) -> str:
     """Leave out the library's own words around what it says."""
-    return _STATUS.sub("", " ".join(message.split()))
+    return _STATUS.sub("", one_line(message))

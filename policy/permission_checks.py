@@ -7,7 +7,6 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from holdfast.contracts.approvals import ApprovalRecord, Requirement
 from holdfast.contracts.base import digest
-from holdfast.contracts.bounds import clip_chars
 from holdfast.contracts.decisions import (
     Allow,
     ApprovalRequired,
@@ -17,6 +16,7 @@ from holdfast.contracts.decisions import (
     RunAsDraftOnly,
     RunInSandbox,
 )
+from holdfast.contracts.texts import clip_chars
 from holdfast.contracts.tools import Grant, Risk, ToolCall
 from holdfast.policy import standing
 from holdfast.policy.allowlists import find_risky_operation, is_safe_request

@@ -5,6 +5,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from holdfast.contracts.patterns import SPACE, WORD, Pattern
+from holdfast.contracts.texts import one_line
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -193,6 +194,6 @@ def _strip_comment(line: str) -> str:
 def _find_rules(tokens: Sequence["Token"]) -> Iterator[str]:
     for place, token in enumerate(tokens):
         if token.type == "inline" and tokens[place - 1].type == "paragraph_open":
-            rule = " ".join(token.content.split())
+            rule = one_line(token.content)
             if rule and len(rule) <= MAX_RULE_CHARS:
                 yield rule

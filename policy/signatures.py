@@ -17,9 +17,9 @@ from joserfc.util import urlsafe_b64decode
 from pydantic import JsonValue
 
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.bounds import clip_chars
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.patterns import Pattern
+from holdfast.contracts.texts import clip_chars
 from holdfast.policy.trust import LOCAL_ISSUER, TrustedIssuer
 
 MAX_TOKEN_CHARS = 8_192

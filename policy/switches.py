@@ -20,6 +20,7 @@ from holdfast.contracts.switches import (
     SwitchSignal,
     SwitchState,
 )
+from holdfast.contracts.texts import clip_chars
 
 MAX_STATE_BYTES = 300_000
 """Bytes of JSON, which leaves room in a payload for whatever switches everything off."""
@@ -130,7 +131,7 @@ def _switch_everything_off(crowded_out: Switch) -> Switch:
         update={
             "kind": "everything",
             "name": EVERYTHING,
-            "reason": bounds.clip_chars(
+            "reason": clip_chars(
                 f"no room to switch {crowded_out.kind} {name!r} off alone: {reason}",
                 MAX_REASON_CHARS,
             ),

@@ -13,6 +13,7 @@ from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
 from holdfast.contracts.patterns import Pattern
+from holdfast.contracts.texts import clip_chars
 
 MAX_DOCUMENT_CHARS = 1_000_000
 """Characters; a policy of 5,000 rules."""
@@ -228,8 +229,7 @@ def _describe_error(
         return f"there is no such field{known}"
     if kind == "value_error":
         return entry["msg"].removeprefix("Value error, ")
-    said = repr(entry["input"])
-    said = said if len(said) <= MAX_QUOTE_CHARS else f"{said[:MAX_QUOTE_CHARS]}…"
+    said = clip_chars(repr(entry["input"]), MAX_QUOTE_CHARS)
     if kind == "string_type":
         scalar = isinstance(entry["input"], bool | int | float)
         return f"it must be text: put {said} in quotes" if scalar else "it must be text"

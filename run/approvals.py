@@ -13,7 +13,6 @@ from holdfast.contracts.approvals import (
     Verdict,
 )
 from holdfast.contracts.base import digest
-from holdfast.contracts.bounds import clip_chars
 from holdfast.contracts.decisions import ApprovalRequired, Decided
 from holdfast.contracts.guardrails import (
     MAX_REASON_CHARS,
@@ -23,12 +22,12 @@ from holdfast.contracts.guardrails import (
 )
 from holdfast.contracts.run import Stop
 from holdfast.contracts.state import CallState, RunState
-from holdfast.contracts.texts import escape_invisible
+from holdfast.contracts.texts import clip_chars, cut_with_note, escape_invisible, one_line
 from holdfast.contracts.tools import AnyCall, Grant, ToolCall
 from holdfast.policy import standing
 from holdfast.run import answers, gates, requests, tool_results
 from holdfast.run.limits.triggers import Trigger
-from holdfast.run.summaries import call_line, one_line, render_call
+from holdfast.run.summaries import call_line, render_call
 from holdfast.run.transcript import halt
 
 Asked = TypeVar("Asked", ApprovalRequest, Review)
@@ -112,7 +111,7 @@ def _build_record(
         arguments_digest=request.arguments_digest,
         approver=verdict.approver or message.approver,
         strength="plain" if verdict.proof is None else "strong",
-        reason=message.reason and bounds.cut_with_note(message.reason, bounds.MAX_REASON_BYTES),
+        reason=message.reason and cut_with_note(message.reason, bounds.MAX_REASON_BYTES),
         requested_at=request.requested_at,
         at=now,
         challenge=request.challenge,
@@ -213,7 +212,7 @@ def build_tripwire_subject(
 ) -> ReviewSubject:
     """Build what is reviewed because guardrails want a person: all that they found about it."""
     subject = gates.subject_of(gates.find_spec(state, tripped[0].guardrail), tripped[0].subject)
-    reason = one_line("; ".join(one.reason for one in tripped))
+    reason = escape_invisible(one_line("; ".join(one.reason for one in tripped)))
     return ReviewSubject(
         subject, tuple(objection(state, one) for one in tripped), reason, text, call
     )

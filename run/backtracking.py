@@ -7,11 +7,11 @@ from holdfast.contracts.guardrails import Signals
 from holdfast.contracts.model import ModelReply
 from holdfast.contracts.run import Stop
 from holdfast.contracts.state import RunState
+from holdfast.contracts.texts import shorten
 from holdfast.contracts.tools import ToolSuccess
 from holdfast.contracts.transcript import AssistantTurn, ItemRange, ToolTurn, UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import answers, escalations, gates, tool_results
-from holdfast.run.summaries import shorten
 from holdfast.run.transcript import append_items, halt, measure_context
 
 MAX_BACKTRACKS_EXCEEDED = "Max backtracks exceeded"

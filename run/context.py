@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import TypeGuard
 
 from holdfast.contracts import bounds
+from holdfast.contracts.texts import cut_with_note, one_line
 from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult, ToolSuccess
 from holdfast.contracts.transcript import (
     ITEM_ADAPTER,
@@ -190,10 +191,10 @@ def _minimize(result: ToolResult) -> ToolResult:
     """Return what is left of a result for which there is no room."""
     small = stub(result)
     less: dict[str, object] = (
-        {"summary": bounds.cut_with_note(small.summary, MIN_STUB_BYTES)}
+        {"summary": cut_with_note(small.summary, MIN_STUB_BYTES)}
         if isinstance(small, ToolSuccess)
         else {
-            "reason": bounds.cut_with_note(small.reason, MIN_STUB_BYTES),
+            "reason": cut_with_note(small.reason, MIN_STUB_BYTES),
             "next_valid_actions": (),
         }
     )
@@ -258,7 +259,7 @@ def _restate_answers(
 
 def _quote_question(call: ToolCall) -> str:
     """Quote a question on one line; a long one loses its middle."""
-    line = " ".join(str(call.arguments.get("question", "")).split())
+    line = one_line(str(call.arguments.get("question", "")))
     if len(line) > MAX_QUESTION_CHARS:
         half = MAX_QUESTION_CHARS // 2
         line = f"{line[:half]} … {line[-half:]}"

@@ -6,11 +6,11 @@ from holdfast.contracts import attempts
 from holdfast.contracts.control import ModelAttempt
 from holdfast.contracts.run import Stop
 from holdfast.contracts.state import RunState
+from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import escalations, turns
 from holdfast.run.limits import budgets, fallback
-from holdfast.run.summaries import shorten
 from holdfast.run.transcript import append_items, halt
 
 _NEXT_SAFE_ACTION = "mend what the detail names, then start the run again"

@@ -9,11 +9,11 @@ from holdfast.contracts.model import ModelReply, StopCause
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.run import Stop
 from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.texts import shorten
 from holdfast.contracts.tools import AnyCall
 from holdfast.contracts.transcript import AssistantTurn, UserTurn
 from holdfast.run import answers, backtracking, escalations, fallbacks, requests, turns
 from holdfast.run.limits import budgets, loop_detection
-from holdfast.run.summaries import MAX_LINE_CHARS, shorten
 from holdfast.run.transcript import append_items, halt
 
 MAX_NOTES = 50
@@ -39,7 +39,7 @@ def build_audit_lines(state: RunState, reply: ModelReply) -> tuple[AuditLine, ..
     """Return what of a reply deserves a line: what ran elsewhere, what is missing or wrong."""
     ran = [part for part in reply.parts if part.kind == "hosted_call"]
     hosted = [
-        AuditLine("hosted tool", shorten(f"{part.name}: {part.text}", MAX_LINE_CHARS))
+        AuditLine("hosted tool", shorten(f"{part.name}: {part.text}"))
         for part in ran[:MAX_HOSTED_LINES]
     ]
     if len(ran) > MAX_HOSTED_LINES:
@@ -50,7 +50,7 @@ def build_audit_lines(state: RunState, reply: ModelReply) -> tuple[AuditLine, ..
     return (
         *hosted,
         *(AuditLine("noted", note) for note in _fresh_notes(state, reply)),
-        *([AuditLine("answer sent back", shorten(back, MAX_LINE_CHARS))] if back else []),
+        *([AuditLine("answer sent back", shorten(back))] if back else []),
     )
 
 

@@ -18,14 +18,10 @@ from holdfast.contracts.approvals import (
     ResolutionSignal,
     Review,
 )
-from holdfast.contracts.bounds import clip_chars
 from holdfast.contracts.decisions import Decided, Ruling
 from holdfast.contracts.patterns import Pattern
-from holdfast.contracts.texts import escape_invisible
+from holdfast.contracts.texts import MAX_LINE_CHARS, escape_invisible, one_line, shorten
 from holdfast.contracts.tools import AnyCall, ToolCall
-
-MAX_LINE_CHARS = 160
-"""The server keeps 400 bytes of a summary; a line of the UI shows about this many characters."""
 
 MAX_VALIDATION_ERROR_CHARS = 500
 """Characters; names of fields come from strangers."""
@@ -51,12 +47,12 @@ def render_call(call: AnyCall) -> str:
 
 def calls_line(calls: tuple[AnyCall, ...]) -> str:
     """Write the calls of a turn on one line."""
-    return shorten("authorize " + ", ".join(call_line(call, 80) for call in calls), MAX_LINE_CHARS)
+    return shorten("authorize " + ", ".join(call_line(call, 80) for call in calls))
 
 
 def command_line(guardrail: str, command: Sequence[str]) -> str:
     """Write a command that a guardrail runs: `tests_pass: pytest -q`."""
-    return shorten(f"{guardrail}: {shlex.join(command)}", MAX_LINE_CHARS)
+    return shorten(f"{guardrail}: {shlex.join(command)}")
 
 
 def ruling_line(ruling: Ruling) -> str:
@@ -64,10 +60,8 @@ def ruling_line(ruling: Ruling) -> str:
     if isinstance(ruling, Decided):
         undo = ruling.undo
         way_back = f"; undo {undo.tool}: {undo.verdict} ({undo.rule})" if undo else ""
-        return shorten(
-            f"{ruling.tool}: {ruling.decision.verdict} ({ruling.risk}){way_back}", MAX_LINE_CHARS
-        )
-    return shorten(f"{ruling.tool}: {ruling.type} ({ruling.reason})", MAX_LINE_CHARS)
+        return shorten(f"{ruling.tool}: {ruling.decision.verdict} ({ruling.risk}){way_back}")
+    return shorten(f"{ruling.tool}: {ruling.type} ({ruling.reason})")
 
 
 def request_line(request: Request) -> str:
@@ -75,18 +69,15 @@ def request_line(request: Request) -> str:
     match request:
         case ApprovalRequest():
             return shorten(
-                f"{request.request_id} · {request.tool}: approval_required ({request.risk})",
-                MAX_LINE_CHARS,
+                f"{request.request_id} · {request.tool}: approval_required ({request.risk})"
             )
         case Review():
             subject = subject_line(request)
-            return shorten(
-                f"{request.request_id} · review of {subject}: {request.reason}", MAX_LINE_CHARS
-            )
+            return shorten(f"{request.request_id} · review of {subject}: {request.reason}")
         case Question():
-            return shorten(f"{request.request_id} · question: {request.question}", MAX_LINE_CHARS)
+            return shorten(f"{request.request_id} · question: {request.question}")
         case Escalation():
-            return shorten(f"{request.request_id} · escalated: {request.reason}", MAX_LINE_CHARS)
+            return shorten(f"{request.request_id} · escalated: {request.reason}")
 
 
 def subject_line(review: Review) -> str:
@@ -94,7 +85,7 @@ def subject_line(review: Review) -> str:
     shown = _DIGEST.sub(
         lambda found: found.groups[0][: len(":") + _DIGEST_PREFIX_CHARS], review.subject
     )
-    return " ".join(shown.split())
+    return one_line(shown)
 
 
 def requests_line(requests: tuple[Request, ...]) -> str:
@@ -105,7 +96,7 @@ def requests_line(requests: tuple[Request, ...]) -> str:
     model asks or a tool says for another request.
     """
     parts = (request_line(request).replace(";", ",") for request in requests)
-    return shorten("; ".join(parts), MAX_LINE_CHARS)
+    return shorten("; ".join(parts))
 
 
 def message_line(message: Message) -> str:
@@ -117,7 +108,7 @@ def message_line(message: Message) -> str:
             said = f"answer {message.request_id}: {message.text}"
         case ResolutionSignal():
             said = f"{message.action} {message.request_id}"
-    return shorten(f"judge {said}", MAX_LINE_CHARS)
+    return shorten(f"judge {said}")
 
 
 def messages_line(said: tuple[Message, ...]) -> str:
@@ -130,15 +121,15 @@ def messages_line(said: tuple[Message, ...]) -> str:
 def refusals_line(reasons: Sequence[str]) -> str:
     """Write why messages were refused that nobody can read."""
     if len(reasons) == 1:
-        return shorten(reasons[0], MAX_LINE_CHARS)
-    return shorten(f"{len(reasons)} at once, the first: {reasons[0]}", MAX_LINE_CHARS)
+        return shorten(reasons[0])
+    return shorten(f"{len(reasons)} at once, the first: {reasons[0]}")
 
 
 def escalation_line(request: Approvable) -> str:
     """Write to whom a request goes that nobody decided in time."""
     groups = " or ".join(request.escalate_to)
     name = subject_line(request) if isinstance(request, Review) else request.tool
-    return shorten(f"{request.request_id} · {name}: now {groups} may decide too", MAX_LINE_CHARS)
+    return shorten(f"{request.request_id} · {name}: now {groups} may decide too")
 
 
 def waiting_details(requests: tuple[Request, ...]) -> str:
@@ -147,17 +138,6 @@ def waiting_details(requests: tuple[Request, ...]) -> str:
         return ""
     lines = [escape_invisible(_describe_request(request)) for request in requests]
     return "**Waits for a person**\n\n" + "\n".join(lines)
-
-
-def shorten(text: str, limit: int) -> str:
-    """Cut a text to one line of at most *limit* characters, of which each shows."""
-    line = " ".join(text.split())
-    return clip_chars(escape_invisible(line[: limit + 1]), limit)
-
-
-def one_line(text: str) -> str:
-    """Return a whole text as one line, of which each character shows."""
-    return escape_invisible(" ".join(text.split()))
 
 
 def render_code(text: str) -> str:

@@ -12,11 +12,12 @@ from holdfast.contracts.content import strip_fence
 from holdfast.contracts.control import Approach, Candidate, Subtask, Tiers
 from holdfast.contracts.run import RunResult, RunStatus, Stop
 from holdfast.contracts.state import RunState
+from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from holdfast.run import answers, parts
 from holdfast.run.limits import budgets, fallback
 from holdfast.run.parts import MAX_PARALLEL_CHILDREN
-from holdfast.run.summaries import describe_validation_error, shorten
+from holdfast.run.summaries import describe_validation_error
 from holdfast.run.transcript import append_items
 
 TIER_NAMES = ("full", "simplified", "decomposed")

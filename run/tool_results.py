@@ -8,6 +8,7 @@ from holdfast.contracts import bounds
 from holdfast.contracts.control import Compensation, Effect
 from holdfast.contracts.decisions import Decided, Deny, Refused, Ruling, RunInSandbox
 from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.texts import shorten
 from holdfast.contracts.tools import (
     AnyCall,
     ErrorType,
@@ -19,7 +20,7 @@ from holdfast.contracts.tools import (
     ToolSuccess,
 )
 from holdfast.run.limits import loop_detection
-from holdfast.run.summaries import call_line, shorten
+from holdfast.run.summaries import call_line
 
 MAY_HAVE_RUN_STATUSES = {"ok", "outcome_unknown"}
 """The results of calls that ran, or may have."""

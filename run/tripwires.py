@@ -7,10 +7,11 @@ from holdfast.contracts.control import Compensation, Gate
 from holdfast.contracts.guardrails import GuardrailVerdict, OnTrip
 from holdfast.contracts.run import Stop
 from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import UserTurn
 from holdfast.run import answers, approvals, escalations, gates, requests, tool_results
 from holdfast.run.limits import loop_detection
-from holdfast.run.summaries import render_call, shorten
+from holdfast.run.summaries import render_call
 from holdfast.run.transcript import append_items, halt
 
 MAX_NOTICE_CHARS = 4_000

@@ -8,11 +8,9 @@ from holdfast.contracts.bounds import (
     MAX_FAILURE_BYTES,
     MAX_JSON_DEPTH,
     MAX_RESULT_BYTES,
-    clip_bytes,
-    clip_chars,
-    cut_with_note,
 )
 from holdfast.contracts.errors import ToolDenied, ToolError
+from holdfast.contracts.texts import clip_bytes, clip_chars, cut_with_note
 from holdfast.contracts.tools import MAX_REASON_CHARS, ToolFailure, ToolInvocation, ToolSuccess
 from holdfast.tools.artifacts import ArtifactStore
 

@@ -25,6 +25,7 @@ from pydantic_core import to_jsonable_python
 
 from holdfast.contracts.base import JsonObject, canonical_json
 from holdfast.contracts.errors import AppError
+from holdfast.contracts.texts import clip_chars, one_line
 from holdfast.tools import readings
 from holdfast.tools.context import ToolContext
 from holdfast.tools.readings import AMBIGUOUS
@@ -128,14 +129,14 @@ def objections(error: ValidationError) -> str:
 def lines(error: ValidationError) -> tuple[str, ...]:
     """Say on a short line for each field what pydantic objects to; its value isn't quoted."""
     return tuple(
-        " ".join(f"{_place(list(entry['loc']))}{entry['msg']}".split())[:MAX_OBJECTION_CHARS]
+        clip_chars(one_line(f"{_place(list(entry['loc']))}{entry['msg']}"), MAX_OBJECTION_CHARS)
         for entry in error.errors(include_url=False, include_input=False)[:MAX_OBJECTIONS]
     )
 
 
 def _reason(error: Exception) -> str:
     """Say on one line why a type is no JSON, without the link that pydantic adds."""
-    return " ".join(str(error).split()).split(" For further information")[0]
+    return one_line(str(error)).split(" For further information")[0]
 
 
 def _check_parameter(name: str, parameter: inspect.Parameter, hints: Mapping[str, object]) -> None:
@@ -208,7 +209,7 @@ class SchemaCheck:
                 pattern_options=jsonschema_rs.RegexOptions(),
             )
         except ValueError as error:
-            flaw = " ".join(str(error).split())[:MAX_OBJECTION_CHARS]
+            flaw = clip_chars(one_line(str(error)), MAX_OBJECTION_CHARS)
             raise AppError(f"{whose}: its schema can't be used: {flaw}") from None
 
     def objections(self, value: JsonValue) -> tuple[str, ...]:

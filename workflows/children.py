@@ -20,8 +20,9 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.bounds import MAX_ANCESTORS, MAX_GOAL_BYTES, MAX_GOAL_CHARS, size
 from holdfast.contracts.budget import Budget, Ledger
 from holdfast.contracts.run import WORKFLOW_TYPE, RunInput, RunResult, Stop, is_run_id
+from holdfast.contracts.texts import shorten
 from holdfast.contracts.usage import CallUsage
-from holdfast.run import parts, summaries, turns
+from holdfast.run import parts, turns
 from holdfast.run.limits import budgets
 from holdfast.run.parts import MAX_PARALLEL_CHILDREN
 from holdfast.workflows import failures
@@ -173,7 +174,7 @@ async def _execute_child(run: RunContext, errand: ChildTask) -> RunResult:
         task_timeout=workflow.info().task_timeout,
         parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
         cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
-        static_summary=summaries.shorten(_describe_child(run, errand), summaries.MAX_LINE_CHARS),
+        static_summary=shorten(_describe_child(run, errand)),
     )
     run.parts[child.id] = False
     alike = asyncio.create_task(_mirror_suspension(run, child))

@@ -4,7 +4,6 @@ from pydantic import ValidationError
 from temporalio import workflow
 
 from holdfast.contracts.base import Contract
-from holdfast.contracts.bounds import clip_chars
 from holdfast.contracts.decisions import ApprovalRequired, MayRun, decision_of, fill_arguments
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.guardrails import (
@@ -15,6 +14,7 @@ from holdfast.contracts.guardrails import (
 )
 from holdfast.contracts.project import ProjectContext
 from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.texts import clip_chars
 from holdfast.contracts.tools import ToolCall, ToolFailure, ToolResult, ToolSuccess
 from holdfast.policy.project import parse_argv
 from holdfast.run import disagreements, summaries, tool_calls, tool_results

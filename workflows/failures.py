@@ -20,6 +20,7 @@ from holdfast.activities.callers import NOT_AS_DECIDED
 from holdfast.contracts.attempts import Attempts
 from holdfast.contracts.base import Contract
 from holdfast.contracts.errors import FailureKind
+from holdfast.contracts.texts import shorten
 from holdfast.contracts.tools import (
     MAX_REASON_CHARS,
     AnyCall,
@@ -29,7 +30,6 @@ from holdfast.contracts.tools import (
 )
 from holdfast.contracts.usage import CallUsage
 from holdfast.run.limits.fallback import WORKER_LOST
-from holdfast.run.summaries import shorten
 
 TOOL_TIMEOUT = "ToolTimeout"
 

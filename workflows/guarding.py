@@ -20,10 +20,10 @@ from holdfast.contracts.guardrails import (
     Subject,
 )
 from holdfast.contracts.run import RunResult, Stop
+from holdfast.contracts.texts import shorten
 from holdfast.contracts.tools import ToolFailure
 from holdfast.run.gates import LAYERS, GuardrailCheck, digest_subject
 from holdfast.run.limits import budgets
-from holdfast.run.summaries import shorten
 from holdfast.run.transcript import halt
 from holdfast.workflows import commands, failures, options
 from holdfast.workflows.children import ChildTask, run_child

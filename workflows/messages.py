@@ -18,7 +18,8 @@ from holdfast.contracts.bounds import MAX_MESSAGE_BYTES
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.run import RunInput
 from holdfast.contracts.state import RunState
-from holdfast.run.summaries import MAX_VALIDATION_ERROR_CHARS, describe_validation_error, shorten
+from holdfast.contracts.texts import shorten
+from holdfast.run.summaries import MAX_VALIDATION_ERROR_CHARS, describe_validation_error
 
 AnySignal: TypeAlias = (
     ApprovalSignal | AnswerSignal | ResolutionSignal | SteerSignal | EmptySignal | HeldSignal

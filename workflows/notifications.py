@@ -17,8 +17,8 @@ from holdfast.contracts.approvals import (
     Review,
 )
 from holdfast.contracts.state import RunState
-from holdfast.contracts.texts import escape_invisible
-from holdfast.run.summaries import MAX_LINE_CHARS, request_line, shorten
+from holdfast.contracts.texts import escape_invisible, shorten
+from holdfast.run.summaries import request_line
 from holdfast.workflows.run_context import RunContext, is_cancellation
 
 # A receiver that is down for a night should still hear of what waits in the morning.
@@ -94,5 +94,5 @@ def _options(request: Request) -> ActivityConfig:
         start_to_close_timeout=timedelta(seconds=30),
         schedule_to_close_timeout=SCHEDULE_TO_CLOSE_TIMEOUT,
         retry_policy=RETRY_POLICY,
-        summary=shorten(f"tell of {request_line(request)}", MAX_LINE_CHARS),
+        summary=shorten(f"tell of {request_line(request)}"),
     )

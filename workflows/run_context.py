@@ -13,8 +13,9 @@ from holdfast.contracts.budget import Budget
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.run import AuditEvent, Stop
 from holdfast.contracts.state import RunState
+from holdfast.contracts.texts import shorten
 from holdfast.guardrails.detectors import resource_claims
-from holdfast.run import gates, summaries, tool_calls, turns
+from holdfast.run import gates, tool_calls, turns
 from holdfast.run.limits import budgets
 from holdfast.run.summaries import waiting_details
 from holdfast.workflows import options
@@ -92,7 +93,7 @@ class RunContext:
         await workflow.execute_local_activity_method(
             PolicyActivities.record,
             AuditEvent(run_id=self.state.run_id, event=event, text=text),
-            **options.record(summaries.shorten(f"{event}: {line}", summaries.MAX_LINE_CHARS)),
+            **options.record(shorten(f"{event}: {line}")),
         )
 
     async def record_end(self) -> None:

@@ -10,8 +10,9 @@ from temporalio.common import RawValue
 
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.switches import SWITCHES_WORKFLOW_TYPE, SwitchState
+from holdfast.contracts.texts import MAX_LINE_CHARS, shorten
 from holdfast.policy.switches import after_signal, parse_state
-from holdfast.run.summaries import MAX_LINE_CHARS, escape_markdown, render_code, shorten
+from holdfast.run.summaries import escape_markdown, render_code
 from holdfast.workflows import failures
 
 MAX_EVENTS = 1_000
@@ -96,7 +97,7 @@ def render_details(state: SwitchState) -> str:
 @lru_cache(maxsize=4 * MAX_SHOWN_SWITCHES)
 def _line(kind: str, name: str, by: str, reason: str, at: datetime) -> str:
     why = f": {escape_markdown(reason, MAX_REASON_CHARS)}" if reason else ""
-    what = render_code(shorten(name, MAX_LINE_CHARS))
+    what = render_code(shorten(name))
     who = escape_markdown(by, MAX_LINE_CHARS)
     return f"- {kind} {what}: off since {at:%Y-%m-%d %H:%M:%S} UTC by {who}{why}"
 

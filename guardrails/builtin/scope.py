@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
 
-from holdfast.contracts.bounds import clip_chars
 from holdfast.contracts.guardrails import GuardrailResult, Subject
+from holdfast.contracts.texts import clip_chars
 from holdfast.guardrails.builtin.making import InputOptions, build_guardrail, builtin
 from holdfast.guardrails.definition import (
     Guardrail,

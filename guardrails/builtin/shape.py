@@ -10,9 +10,9 @@ from pydantic import InstanceOf, JsonValue
 from pydantic_core import from_json
 
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.bounds import clip_chars
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.guardrails import GuardrailResult, Subject
+from holdfast.contracts.texts import clip_chars, one_line
 from holdfast.guardrails.builtin.making import BuiltinOptions, build_guardrail, builtin
 from holdfast.guardrails.definition import (
     Guardrail,
@@ -62,7 +62,7 @@ def spec_compliance(
     try:
         look.validator()
     except (ValueError, jsonschema_rs.ReferencingError) as error:
-        line = " ".join(str(error).split())
+        line = one_line(str(error))
         raise AppError(f"guardrail {name!r}: its schema can't be used: {line}") from None
     return build_guardrail("spec_compliance", "output", look, wishes)
 

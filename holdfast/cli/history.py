@@ -17,7 +17,7 @@ from holdfast.connection import connect
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.run import WORKFLOW_TYPE
-from holdfast.run.summaries import shorten
+from holdfast.contracts.texts import shorten
 from holdfast.trace.reader import read_trace
 from holdfast.trace.spans import span_tree
 from holdfast.trace.transcript import lines

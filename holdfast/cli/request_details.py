@@ -18,7 +18,7 @@ from holdfast.contracts.approvals import (
     Review,
 )
 from holdfast.contracts.control import Approach, ModelAttempt, UndoRuling
-from holdfast.contracts.texts import escape_invisible, escape_invisible_lines
+from holdfast.contracts.texts import escape_invisible, escape_invisible_lines, one_line
 from holdfast.contracts.tools import Grant
 from holdfast.contracts.usage import UsageMetrics
 from holdfast.run.summaries import subject_line
@@ -152,25 +152,21 @@ def _describe_escalation(request: Escalation) -> Iterator[tuple[str, str]]:
 
 def _attempt(attempt: ModelAttempt) -> str:
     cost = "" if attempt.cost is None else f" ({dollars(attempt.cost)})"
-    failure = f"{attempt.kind}: {_one_line(attempt.error)}{cost}"
+    failure = f"{attempt.kind}: {one_line(attempt.error)}{cost}"
     return f"turn {attempt.turn}, {attempt.model}, {moment(attempt.at)}: {failure}"
 
 
 def _approach(approach: Approach) -> str:
-    came = f"; came as far as: {_one_line(approach.partial_progress)}"
+    came = f"; came as far as: {one_line(approach.partial_progress)}"
     return (
-        f"{approach.number}. {_one_line(approach.approach).rstrip('.')}: "
-        f"{_one_line(approach.failure_reason)}{came if approach.partial_progress else ''}"
+        f"{approach.number}. {one_line(approach.approach).rstrip('.')}: "
+        f"{one_line(approach.failure_reason)}{came if approach.partial_progress else ''}"
     )
 
 
 def _describe_usage(usage: UsageMetrics) -> str:
     tokens = f"{usage.input_tokens} + {pluralize(usage.output_tokens, 'token')}"
     return f"{tokens}, {dollars(usage.estimated_cost)}"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _describe_consequences(request: ApprovalRequest) -> list[tuple[str, str]]:

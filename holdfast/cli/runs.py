@@ -27,7 +27,8 @@ from holdfast.contracts.run import (
     StatusReport,
     is_run_id,
 )
-from holdfast.run.summaries import describe_validation_error, shorten
+from holdfast.contracts.texts import shorten
+from holdfast.run.summaries import describe_validation_error
 from holdfast.trace.values import Trace
 
 # How long Temporal waits for a worker to answer a workflow task before it asks another one. It is

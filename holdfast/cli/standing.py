@@ -14,8 +14,8 @@ from holdfast.contracts.base import Contract
 from holdfast.contracts.budget import Limits
 from holdfast.contracts.control import Approach, Compensation, Effect
 from holdfast.contracts.run import StatusReport, Stop, UsageReport
+from holdfast.contracts.texts import shorten
 from holdfast.contracts.usage import UsageMetrics
-from holdfast.run.summaries import shorten
 from holdfast.run.verdicts import KEEP_LAST_REFUSALS
 from holdfast.trace import controlled
 from holdfast.trace.reader import read_trace

@@ -14,6 +14,7 @@ from holdfast.cli import render, run_client, screen
 from holdfast.cli.asking import ApprovalPrompt
 from holdfast.cli.screen import Screen
 from holdfast.contracts.run import TASK_QUEUE
+from holdfast.contracts.texts import one_line
 from holdfast.histories import follow
 from holdfast.trace.progress import Progress
 from holdfast.trace.reader import TraceReader
@@ -93,7 +94,7 @@ def _reasons(description: WorkflowExecutionDescription) -> Iterator[str]:
         yield f"no worker answers on task queue {TASK_QUEUE!r}: {run_client.START_A_WORKER}"
     for activity in raw.pending_activities:
         if activity.attempt > 1:
-            reason = " ".join(activity.last_failure.message.split())
+            reason = one_line(activity.last_failure.message)
             begins = activity.next_attempt_schedule_time
             begin = f" at {begins.ToDatetime():%H:%M:%S} UTC" if begins.seconds else ""
             yield f"{activity.activity_type.name}, attempt {activity.attempt}{begin}: {reason}"

@@ -4,8 +4,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Literal, NamedTuple, TypeAlias
 
-from holdfast.contracts.texts import escape_invisible, escape_invisible_lines
-from holdfast.run.summaries import shorten
+from holdfast.contracts.texts import escape_invisible, escape_invisible_lines, shorten
 
 Tone: TypeAlias = Literal["plain", "quiet", "good", "bad", "waiting"]
 

@@ -20,6 +20,7 @@ from holdfast.contracts.budget import Budget, Ledger, Limits
 from holdfast.contracts.control import Backtracking, Decomposition, Fallback, Tiers, Triggers
 from holdfast.contracts.model import ModelSettings
 from holdfast.contracts.run import RunInput
+from holdfast.contracts.texts import cut_with_note
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import turns
 from holdfast.run.limits import budget_extension, budgets
@@ -188,7 +189,7 @@ def test_a_goal_is_measured_in_bytes() -> None:
 @example("\u0001" * 400, 60)
 def test_a_cut_text_fits_and_says_so(text: str, most: int) -> None:
     """Nothing is left out silently, and what is left has so many bytes at most."""
-    told = bounds.cut_with_note(text, most)
+    told = cut_with_note(text, most)
 
     assert bounds.size(told) <= most
     assert told == text or told.endswith("characters left out)")

@@ -7,9 +7,9 @@ from pydantic import JsonValue
 
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.decisions import Ruling
+from holdfast.contracts.texts import MAX_LINE_CHARS, shorten
 from holdfast.contracts.tools import ToolCall
 from holdfast.run.summaries import (
-    MAX_LINE_CHARS,
     call_line,
     calls_line,
     command_line,
@@ -18,7 +18,6 @@ from holdfast.run.summaries import (
     request_line,
     requests_line,
     ruling_line,
-    shorten,
     waiting_details,
 )
 from tests.builders import (

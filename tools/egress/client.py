@@ -13,6 +13,7 @@ import httpx
 from holdfast.contracts.allowlists import HARMLESS_METHODS, matches_host
 from holdfast.contracts.errors import AnswerLost, ToolError
 from holdfast.contracts.patterns import Pattern
+from holdfast.contracts.texts import clip_chars, one_line
 from holdfast.contracts.tools import ErrorType
 from holdfast.tools.egress.addresses import is_public
 from holdfast.tools.egress.exchange import MAX_BODY_BYTES, HttpAnswer, HttpRequest
@@ -117,7 +118,7 @@ class Egress:
             case httpcore.TimeoutException():
                 return "it doesn't answer"
             case _:
-                return " ".join(str(error).split())[:300]
+                return clip_chars(one_line(str(error)), 300)
 
     def _explain_silence(self, where: Target, error: Exception) -> ToolError:
         if isinstance(error, TimeoutError):
