@@ -312,6 +312,9 @@ class ToolSuccess(Contract):
     crowded_out: bool = Field(default=False, exclude_if=not_)
 
 
+FailureStatus = Literal["error", "denied", "aborted", "outcome_unknown"]
+
+
 class ToolFailure(Contract):
     """
     A call has no result, and why. `outcome_unknown`: it may have happened.
@@ -320,13 +323,27 @@ class ToolFailure(Contract):
     `crowded_out`: its turn had no room for it, and shows how its reason began.
     """
 
-    status: Literal["error", "denied", "aborted", "outcome_unknown"]
+    status: FailureStatus
     call_id: str
     name: str
     type: ErrorType
     reason: str
     next_valid_actions: tuple[str, ...] = ()
     crowded_out: bool = Field(default=False, exclude_if=not_)
+
+    @classmethod
+    def of(
+        cls, call: AnyCall, status: FailureStatus, kind: ErrorType, reason: str, *actions: str
+    ) -> Self:
+        """Return why a call has no result, and what may be asked for next."""
+        return cls(
+            status=status,
+            call_id=call.call_id,
+            name=call.name,
+            type=kind,
+            reason=reason,
+            next_valid_actions=actions,
+        )
 
 
 ToolResult: TypeAlias = Annotated[ToolSuccess | ToolFailure, Field(discriminator="status")]

@@ -203,37 +203,29 @@ def build_refusal(ruling: Ruling) -> ToolFailure | None:
     """Build the result of a call that may not run; null for one that may, or may yet."""
     match ruling:
         case Refused():
-            return ToolFailure(
-                status="error",
-                call_id=ruling.call_id,
-                name=ruling.tool,
-                type=ruling.type,
-                reason=ruling.reason,
-                next_valid_actions=ruling.next_valid_actions,
-            )
-        case Decided(decision=Deny() as deny):
-            return ToolFailure(
-                status="denied",
-                call_id=ruling.call_id,
-                name=ruling.tool,
-                type=deny.type,
-                reason=deny.reason,
-                next_valid_actions=deny.next_valid_actions,
-            )
+            status, said = "error", ruling
+        case Decided(decision=Deny() as said):
+            status = "denied"
         case Decided():
             return None
+    return ToolFailure(
+        status=status,
+        call_id=ruling.call_id,
+        name=ruling.tool,
+        type=said.type,
+        reason=said.reason,
+        next_valid_actions=said.next_valid_actions,
+    )
 
 
 def build_denial(call: AnyCall, kind: ErrorType, reason: str, *actions: str) -> ToolFailure:
     """Build the result of a call that people, or the lack of their word, kept from running."""
-    return ToolFailure(
-        status="denied",
-        call_id=call.call_id,
-        name=call.name,
-        type=kind,
-        reason=reason,
-        next_valid_actions=actions,
-    )
+    return ToolFailure.of(call, "denied", kind, reason, *actions)
+
+
+def build_abort(call: AnyCall, reason: str) -> ToolFailure:
+    """Build the result of a call that the end of its run overtook."""
+    return ToolFailure.of(call, "aborted", "aborted", reason)
 
 
 TOO_LARGE_TO_SHOW = "is too large to be shown whole to the person who would decide"
@@ -295,6 +287,18 @@ def parse_reconciliation(answer: ToolResult) -> Reconciled | None:
         return Reconciled.model_validate(answer.data)
     except ValidationError:
         return None
+
+
+def build_reconciled_failure(call: AnyCall, finder: str) -> ToolFailure:
+    """Build the result of a call that was cut off, and that is known to have done nothing."""
+    return ToolFailure.of(
+        call,
+        "error",
+        "timeout",
+        f"it didn't happen, says {finder}",
+        "ask for it again",
+        "go on without it",
+    )
 
 
 def build_reconciled_success(call: AnyCall, finder: str, data: JsonValue) -> ToolSuccess:

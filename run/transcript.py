@@ -11,9 +11,10 @@ from holdfast.contracts.bounds import (
 from holdfast.contracts.control import Checkpoint
 from holdfast.contracts.run import RunStatus, Stop
 from holdfast.contracts.state import CallState, RunState
-from holdfast.contracts.tools import AnyCall, ToolCall, ToolFailure, ToolResult
+from holdfast.contracts.tools import ToolCall, ToolResult
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptDigest, TranscriptItem
 from holdfast.run import context, gates
+from holdfast.run.tool_results import build_abort
 
 
 def append_items(state: RunState, *items: TranscriptItem) -> RunState:
@@ -53,7 +54,7 @@ def abort_open_calls(state: RunState, stop: Stop) -> RunState:
     """Close the turn: calls that were open get an `aborted` result."""
     if not state.calls:
         return state
-    results = tuple(call.result or _build_aborted_result(call.call, stop) for call in state.calls)
+    results = tuple(call.result or build_abort(call.call, stop.reason) for call in state.calls)
     return append_items(state.model_copy(update={"calls": ()}), build_tool_turn(state, results))
 
 
@@ -122,9 +123,3 @@ def _carried_checkpoint(state: RunState) -> Checkpoint | None:
     before = state.items[: state.checkpoint.items]
     items, _ = context.carry_over(before, state.view, state.agent.max_context_bytes)
     return state.checkpoint.model_copy(update={"items": len(items)})
-
-
-def _build_aborted_result(call: AnyCall, stop: Stop) -> ToolFailure:
-    return ToolFailure(
-        status="aborted", call_id=call.call_id, name=call.name, type="aborted", reason=stop.reason
-    )

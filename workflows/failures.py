@@ -45,6 +45,8 @@ _MODEL_ERRORS = frozenset[str](get_args(FailureKind))
 """How a model's failure is called (contracts/errors.py)."""
 
 
+_GO_ON = "go on without it"
+
 _RUN_ERRORS = {"TranscriptMismatch", "InvalidInput"}
 """What says that the run can't go on as it is, with whatever model."""
 
@@ -149,9 +151,8 @@ def build_tool_failure(call: AnyCall, contract: ToolContract, error: FailureErro
     """
     cause = _cause(error)
     if is_schedule_to_start_timeout(error):
-        return _build_failure(
-            call, "timeout", f"{message(error)}: nobody took it, so it didn't happen", _LATER
-        )
+        reason = f"{message(error)}: nobody took it, so it didn't happen"
+        return ToolFailure.of(call, "error", "timeout", reason, "ask for it again", _GO_ON)
     cut_off = isinstance(cause, ActivityTimeout | CancelledError) or (
         isinstance(cause, ApplicationError) and cause.type in _CUT_OFF
     )
@@ -160,42 +161,11 @@ def build_tool_failure(call: AnyCall, contract: ToolContract, error: FailureErro
     unread = isinstance(cause, ApplicationError) and cause.type == UNREADABLE_RESULT
     unsure = cut_off or unread or contract.side_effect != "local"
     if unsure and not contract.risk.changes_nothing:
-        return ToolFailure(
-            status="outcome_unknown",
-            call_id=call.call_id,
-            name=call.name,
-            type=kind,
-            reason=f"{reason}; it may have happened all the same",
-            next_valid_actions=("find out whether it happened before you ask for it again",),
-        )
-    return _build_failure(call, kind, reason, _LESS if cut_off else _OTHER)
-
-
-def build_reconciled_failure(call: AnyCall, finder: ToolContract) -> ToolFailure:
-    """Build the result of a call that was cut off, and that is known to have done nothing."""
-    return _build_failure(call, "timeout", f"it didn't happen, says {finder.name}", _LATER)
-
-
-_LATER = ("ask for it again", "go on without it")
-
-
-_LESS = ("ask for less at once", "go on without it")
-
-
-_OTHER = ("try other arguments", "go on without it")
-
-
-def _build_failure(
-    call: AnyCall, kind: ErrorType, reason: str, actions: tuple[str, ...]
-) -> ToolFailure:
-    return ToolFailure(
-        status="error",
-        call_id=call.call_id,
-        name=call.name,
-        type=kind,
-        reason=reason,
-        next_valid_actions=actions,
-    )
+        reason = f"{reason}; it may have happened all the same"
+        find_out = "find out whether it happened before you ask for it again"
+        return ToolFailure.of(call, "outcome_unknown", kind, reason, find_out)
+    action = "ask for less at once" if cut_off else "try other arguments"
+    return ToolFailure.of(call, "error", kind, reason, action, _GO_ON)
 
 
 def _kind(error: FailureError) -> str:

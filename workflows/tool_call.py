@@ -55,13 +55,8 @@ async def run_tool(
     if drafting is not None:
         contract = state.agent.find_any_tool(drafting.draft)
     if contract is None or isinstance(call, MalformedCall) or not isinstance(ruling, Decided):
-        return ToolFailure(
-            status="error",
-            call_id=call.call_id,
-            name=call.name,
-            type="internal_error",
-            reason="the call was allowed, but this run has no such tool",
-        )
+        reason = "the call was allowed, but this run has no such tool"
+        return ToolFailure.of(call, "error", "internal_error", reason)
     invocation = build_invocation(state, call).model_copy(
         update={
             "purpose": "call" if drafting is None else "draft",
@@ -168,7 +163,7 @@ async def _reconcile(
         return unknown
     call = _build_call(contract, invocation)
     if not found.happened:
-        return failures.build_reconciled_failure(call, finder)
+        return tool_results.build_reconciled_failure(call, finder.name)
     return tool_results.build_reconciled_success(call, finder.name, found.result)
 
 

@@ -324,7 +324,7 @@ class TraceBuilder:
             return
         for call in self.turn.calls:
             if call.result is None:
-                self.close_call(transcript.build_abort(call.call, self.result.stop.reason), at)
+                self.close_call(tool_results.build_abort(call.call, self.result.stop.reason), at)
 
 
 def _apply_ruling(contract: ToolContract, call: Call) -> ToolContract:

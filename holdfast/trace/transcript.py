@@ -222,26 +222,13 @@ def build_failure(
     """Return the result of a call whose activity failed."""
     if contract is not None:
         return failures.build_tool_failure(call, contract, error)
-    return ToolFailure(
-        status="error",
-        call_id=call.call_id,
-        name=call.name,
-        type="internal_error",
-        reason=failures.message(error),
-    )
+    return ToolFailure.of(call, "error", "internal_error", failures.message(error))
 
 
 def build_rejection(call: AnyCall, said: MessageTrace) -> ToolFailure:
     """Return the result of a call that a person rejected."""
     reason = f"rejected by {said.author}: {said.reason or 'no reason given'}"
     return tool_results.build_denial(call, "permission_denied", reason)
-
-
-def build_abort(call: AnyCall, reason: str) -> ToolFailure:
-    """Return the result of a call that the end of its run overtook."""
-    return ToolFailure(
-        status="aborted", call_id=call.call_id, name=call.name, type="aborted", reason=reason
-    )
 
 
 def after_auxiliary_call(
@@ -267,11 +254,5 @@ def _reconcile(
     if truth is None or truth.happened is None:
         return lost
     if not truth.happened:
-        return ToolFailure(
-            status="error",
-            call_id=call.call_id,
-            name=call.name,
-            type="timeout",
-            reason=f"it didn't happen, says {finder}",
-        )
+        return tool_results.build_reconciled_failure(call, finder)
     return tool_results.build_reconciled_success(call, finder, truth.result)
