@@ -44,7 +44,7 @@ from holdfast.contracts.errors import ToolError
 from holdfast.contracts.run import AuditEvent
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.texts import clip_chars, cut_with_note
-from holdfast.contracts.tools import AnyCall, Draft, MalformedCall, ToolCall, fingerprint_effect
+from holdfast.contracts.tools import AnyCall, Draft, MalformedCall, ToolCall
 from holdfast.policy.allowlists import is_safe_request
 from holdfast.policy.approvals import find_key_claims, find_lapsed_reviews, judge
 from holdfast.policy.case import CallContext, DecisionFacts
@@ -234,7 +234,7 @@ class PolicyActivities:
             scope=clip_chars(_scope(tool, values), MAX_QUOTE_CHARS),
             decision=_clip_decision(decision),
             filled=call.diff_arguments(written),
-            effect="" if harmless else fingerprint_effect(call.name, values),
+            effect="" if harmless else case.effect,
             canonical=None if harmless else _canonical(call, values),
             undo=shown
             if isinstance(decision, ApprovalRequired)
@@ -265,6 +265,7 @@ class PolicyActivities:
             switches=known.switches,
             sandbox=self._surroundings.has_sandbox,
             values=values,
+            effect=tool.effect(call.arguments),
             issuers=known.issuers,
         )
 
@@ -290,7 +291,10 @@ class PolicyActivities:
             return deny_invalid_arguments(
                 undo.contract, clip_chars(error.reason, MAX_RULING_REASON_CHARS)
             )
-        facts = act.facts._replace(values=values, draft=None, switches=(), lost=False)
+        effect = undo.effect(call.arguments)
+        facts = act.facts._replace(
+            values=values, effect=effect, draft=None, switches=(), lost=False
+        )
         ruling = rule_on(CallContext(call, undo.contract, facts), act, self._surroundings.policy)
         return ruling.model_copy(
             update={"reason": clip_chars(ruling.reason, MAX_RULING_REASON_CHARS)}

@@ -9,7 +9,7 @@ from holdfast.contracts.allowlists import Origin, parse_origin
 from holdfast.contracts.approvals import ApprovalRecord
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.switches import Switch
-from holdfast.contracts.tools import Draft, ToolCall, ToolContract
+from holdfast.contracts.tools import Draft, ToolCall, ToolContract, fingerprint_effect
 from holdfast.policy.conditions import Undetermined, Variables, bind
 from holdfast.policy.trust import TrustedIssuer
 
@@ -23,6 +23,7 @@ class DecisionFacts(NamedTuple):
     whether they happened, `done` those of what other parts of the same work did; `lost` says that
     nobody knows all of that. `sandbox` says whether the worker has one. `values` are the arguments
     as the tool will see them, with defaults filled in; without them, as the model wrote them.
+    `effect` is what makes two calls do the same, as `unresolved` and `done` name it.
     `path` are the agents that this one works for. `issuers` are those whose signatures count now.
     """
 
@@ -39,6 +40,7 @@ class DecisionFacts(NamedTuple):
     switches: tuple[Switch, ...] = ()
     sandbox: bool = False
     values: JsonObject | None = None
+    effect: str = ""
     path: tuple[str, ...] = ()
     issuers: tuple[TrustedIssuer, ...] = ()
 
@@ -55,6 +57,11 @@ class CallContext:
     def values(self) -> JsonObject:
         """The arguments as the tool will see them."""
         return self.call.arguments if self.facts.values is None else self.facts.values
+
+    @cached_property
+    def effect(self) -> str:
+        """What makes two calls do the same."""
+        return self.facts.effect or fingerprint_effect(self.call.name, self.values)
 
     @property
     def scope_value(self) -> object:

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import TypeAlias
 
 from holdfast.contracts.decisions import AskUser, Decision, Deny
-from holdfast.contracts.tools import ToolCall, ToolContract, fingerprint_effect
+from holdfast.contracts.tools import ToolCall, ToolContract
 from holdfast.policy.case import CallContext, DecisionFacts
 from holdfast.policy.matching import find_forbidding_rule
 from holdfast.policy.permission_checks import (
@@ -86,8 +86,7 @@ def deny_outside_workspace(case: CallContext, _policy: Policy) -> Decision | Non
 
 def deny_unresolved_repeat(case: CallContext, _policy: Policy) -> Decision | None:
     """A write of which nobody knows whether it happened isn't done again."""
-    unresolved = case.facts.unresolved
-    if not unresolved or fingerprint_effect(case.call.name, case.values) not in unresolved:
+    if case.effect not in case.facts.unresolved:
         return None
     return Deny(
         rule="unresolved-write",
@@ -101,15 +100,13 @@ def deny_unresolved_repeat(case: CallContext, _policy: Policy) -> Decision | Non
 
 
 def deny_doing_again(case: CallContext, _policy: Policy) -> Decision | None:
-    """What another part of the same work has done isn't done again."""
-    if (
-        not case.facts.done
-        or fingerprint_effect(case.call.name, case.values) not in case.facts.done
-    ):
+    """What another part of the same work, or an approach given up, has done isn't done again."""
+    if case.effect not in case.facts.done:
         return None
     return Deny(
         rule="done-already",
-        reason="it is done already: another part of this work made the same call",
+        reason="it is done already: another part of this work made the same call, or an earlier "
+        "approach that couldn't take it back",
         next_valid_actions=("go on: it is done", TELL_USER),
         type="non_idempotent_retry_blocked",
     )

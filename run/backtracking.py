@@ -11,7 +11,7 @@ from holdfast.contracts.texts import shorten
 from holdfast.contracts.tools import ToolSuccess
 from holdfast.contracts.transcript import AssistantTurn, ItemRange, ToolTurn, UserTurn
 from holdfast.contracts.usage import CallUsage
-from holdfast.run import answers, escalations, gates, tool_results
+from holdfast.run import answers, escalations, gates, parts, tool_results
 from holdfast.run.transcript import append_items, halt, measure_context
 
 MAX_BACKTRACKS_EXCEEDED = "Max backtracks exceeded"
@@ -120,17 +120,24 @@ def _after_max_backtracks(state: RunState, now: datetime) -> RunState:
     return halt(state, stop, "failed")
 
 
+_ALL_UNDONE = "everything that they did was taken back"
+
+
 def _render_plan_request(state: RunState) -> str:
     lines = [
         "Plan one approach to the goal, in a few sentences. Call no tool and do nothing yet.",
     ]
+    standing = parts.describe_standing_effects(state)
     if state.approaches:
-        lines.append("These approaches failed, and everything that they did was taken back:")
+        undone = "what they did was taken back as far as it could be" if standing else _ALL_UNDONE
+        lines.append(f"These approaches failed, and {undone}:")
     lines += [
         f"{one.number}. {one.approach}\n   It failed: {one.failure_reason}\n"
         f"   It came so far: {one.partial_progress}"
         for one in state.approaches
     ]
+    if standing:
+        lines.append(standing)
     if state.approaches:
         lines.append("Choose another approach.")
     return "\n".join(lines)

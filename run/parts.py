@@ -47,10 +47,11 @@ def build_own_known_effects(state: RunState) -> tuple[KnownEffect, ...]:
     """
     Return what the run itself doesn't do again: what was done before it, or by its parts.
 
-    Its own calls it may repeat, but for those of unknown outcome, which it keeps apart.
+    What couldn't be taken back of an approach that failed is done for the next one, too. Other
+    calls of its own it may repeat, but for those of unknown outcome, which it keeps apart.
     """
-    theirs = tuple(one for one in state.effects if one.part)
-    return _merge_effects(state, theirs, lost=state.lost)
+    settled = tuple(one for one in state.effects if one.part or one.reported)
+    return _merge_effects(state, settled, lost=state.lost)
 
 
 def describe_effects(state: RunState) -> str:
@@ -73,6 +74,14 @@ def describe_effects(state: RunState) -> str:
             ),
         )
     )
+
+
+def describe_standing_effects(state: RunState) -> str:
+    """Write what couldn't be taken back of approaches that failed; empty where everything was."""
+    standing = [one.summary for one in state.effects if one.reported]
+    if state.lost:
+        standing.insert(0, "and more, which nobody can name any more")
+    return _render_list("This could not be taken back, and still stands:", standing)
 
 
 def _merge_effects(

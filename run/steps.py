@@ -141,7 +141,7 @@ def next_step(
     if state.outcome is not None:
         return Finish()
     if flooded and (state.suspended or state.requests):
-        return _select_continue_step(state)
+        return _select_idle_continue_step(state)
     held = _find_blocking_step(state)
     if held is not None:  # a step without fields is an empty tuple
         return held
@@ -159,6 +159,19 @@ def next_step(
     if (history_is_long or flooded) and took_a_turn:
         return _select_continue_step(state)
     return _select_work_step(state)
+
+
+def _select_idle_continue_step(state: RunState) -> Step:
+    """
+    Go on in a new execution while the run waits, after guardrails have looked at what it holds.
+
+    They look at the whole of it: of a long transcript the new execution begins with less.
+    """
+    between_turns = not (state.calls or state.candidate or state.requests)
+    failed = state.tripped is not None or bool(state.dead_end)
+    if between_turns and not failed and (checks := gates.select_blocking_checks(state)):
+        return Guard("turn", checks)
+    return _select_continue_step(state)
 
 
 def _select_continue_step(state: RunState) -> Step:

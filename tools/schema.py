@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
+from dataclasses import Field as DataclassField
 from dataclasses import fields, is_dataclass
 from datetime import datetime, time
 from decimal import Decimal
@@ -21,6 +22,7 @@ from pydantic import (
     create_model,
 )
 from pydantic.errors import PydanticUserError
+from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
 from holdfast.contracts.base import JsonObject, canonical_json
@@ -73,6 +75,14 @@ class Signature:
             for name, field in type(parsed).model_fields.items()
         }
 
+    def distinctive(self, parsed: BaseModel) -> JsonObject:
+        """Return what a call says beyond defaults, as JSON that can be compared."""
+        return {
+            field.alias or name: _comparable(value, sparse=True)
+            for name, field in type(parsed).model_fields.items()
+            if not _is_default(field, value := getattr(parsed, name))
+        }
+
 
 def to_comparable_json(values: Mapping[str, object]) -> JsonObject:
     """
@@ -84,30 +94,53 @@ def to_comparable_json(values: Mapping[str, object]) -> JsonObject:
     return {name: _comparable(value) for name, value in values.items()}
 
 
-def _comparable(value: object) -> JsonValue:
+def _comparable(value: object, *, sparse: bool = False) -> JsonValue:
+    """Write a value; a *sparse* one without members that have their default."""
     match value:
         case Decimal() if value.is_finite() and Decimal(repr(float(value))) == value:
             return float(value)
         case RootModel():
-            return _comparable(cast("RootModel[object]", value).root)
+            return _comparable(cast("RootModel[object]", value).root, sparse=sparse)
         case BaseModel():
-            return {name: _comparable(field) for name, field in value}
+            known = type(value).model_fields
+            return {
+                name: _comparable(member, sparse=sparse)
+                for name, member in value
+                if not (sparse and name in known and _is_default(known[name], member))
+            }
         case set() | frozenset():
             # Each process has an order of its own; JSON has to have one for all.
-            members = map(_comparable, cast("Iterable[object]", value))
-            return sorted(members, key=canonical_json)
+            entries = cast("Iterable[object]", value)
+            return sorted((_comparable(one, sparse=sparse) for one in entries), key=canonical_json)
         case list() | tuple():
-            return [_comparable(entry) for entry in cast("Iterable[object]", value)]
+            return [_comparable(one, sparse=sparse) for one in cast("Iterable[object]", value)]
         case dict():
-            entries = cast("dict[object, object]", value)
+            members = cast("dict[object, object]", value)
             return {
-                str(to_jsonable_python(name)): _comparable(entry)
-                for name, entry in entries.items()
+                str(to_jsonable_python(name)): _comparable(member, sparse=sparse)
+                for name, member in members.items()
             }
         case _ if is_dataclass(value) and not isinstance(value, type):
-            return {one.name: _comparable(getattr(value, one.name)) for one in fields(value)}
+            return {
+                one.name: _comparable(getattr(value, one.name), sparse=sparse)
+                for one in fields(value)
+                if not (sparse and _is_default(_field(one), getattr(value, one.name)))
+            }
         case _:
             return to_jsonable_python(value)
+
+
+def _field(member: DataclassField[object]) -> FieldInfo:
+    """Read what a dataclass says of a member, by its own words or by pydantic's."""
+    written = member.default if isinstance(member.default, FieldInfo) else member
+    return FieldInfo.from_annotated_attribute(object, written)
+
+
+def _is_default(field: FieldInfo, value: object) -> bool:
+    """Whether a call that leaves an argument out says the same."""
+    if field.is_required() or field.default_factory_takes_validated_data:
+        return False
+    return _comparable(field.get_default(call_default_factory=True)) == _comparable(value)
 
 
 @contextmanager

@@ -11,7 +11,13 @@ from pydantic import BaseModel, JsonValue, ValidationError
 from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.bounds import TOO_DEEP_JSON
 from holdfast.contracts.errors import AppError, ToolError
-from holdfast.contracts.tools import ResourceScope, RetryRule, Risk, ToolContract
+from holdfast.contracts.tools import (
+    ResourceScope,
+    RetryRule,
+    Risk,
+    ToolContract,
+    fingerprint_effect,
+)
 from holdfast.tools.context import ToolContext
 from holdfast.tools.filling import fill_defaults
 from holdfast.tools.readings import AMBIGUOUS
@@ -111,6 +117,16 @@ class Tool:
         Defaults are filled in, decimals are numbers. Raises ToolError as `bind` does.
         """
         return to_comparable_json(self._signature.values(self._read(arguments)))
+
+    def effect(self, arguments: JsonObject) -> str:
+        """
+        Return what is the same for calls that do the same, however they are written.
+
+        What has its default isn't looked at: a release that adds an argument knows the calls of
+        the one before. Raises ToolError as `bind` does.
+        """
+        given = self._read(arguments)
+        return fingerprint_effect(self.contract.name, self._signature.distinctive(given))
 
     def fill_defaults(self, arguments: JsonObject) -> JsonObject:
         """

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from holdfast import Backtracking
+from holdfast.contracts.tools import ToolFailure
 from holdfast.contracts.transcript import ToolTurn
-from holdfast.testing import Reply, ScriptTurn, call, say
+from holdfast.testing import Reply, ScriptTurn, call, calls, say
 from tests.control.approaches import (
     EXCEEDED,
     backtracking,
@@ -232,3 +233,34 @@ async def test_effects_outside_are_undone_before_the_next_approach(
     assert result.compensation is not None
     (lost,) = result.compensation.not_undone
     assert lost.startswith("write(")
+
+
+async def test_what_stands_of_an_approach_is_told_and_not_done_again(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """The next plan names what couldn't be taken back, and the same call is refused."""
+    # BT-05
+    log = str(tmp_path / "log")
+    requests, denied = list[str](), list[str]()
+
+    def writing(turn: ScriptTurn) -> Reply:
+        if turn.without_tools:
+            requests.append(seen(turn))
+            return say(f"approach {round_of(turn)}")
+        if turn.transcript[-1].kind != "tool":
+            return calls(call("write", log=log, text="b"), call("place", log=log, text="a"))
+        denied.extend(one.reason for one in turn.results if isinstance(one, ToolFailure))
+        return say("bad" if round_of(turn) == 1 else "good")
+
+    async with runs.working(backtracking(writing)):
+        run = await runs.start("it")
+        result = await run.result()
+        await replayed(runs, run)
+
+    assert result.answer == "good"
+    assert lines(log) == ["begin b", "end b", "placed a", "removed a", "placed a"]
+    assert "stands" not in requests[0]
+    assert "everything that they did was taken back" not in requests[1]
+    assert f'still stands:\\n- write(log="{log}", text="b")' in requests[1].replace("\\'", "'")
+    (reason,) = denied
+    assert reason.startswith("it is done already")

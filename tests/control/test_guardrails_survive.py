@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import App
+from holdfast import App, Risk, tool
 from holdfast.contracts.run import RunResult
 from holdfast.guardrails import passed, review_approval
 from holdfast.histories import fetch
@@ -26,7 +26,8 @@ from tests.control.guarded import (
     waiting,
 )
 from tests.running import Run, Runs
-from tests.sample import lines
+from tests.sample import lines, note, scripted
+from tests.workflows.tiered import written
 
 
 async def test_a_new_worker_looks_at_nothing_again(runs: Runs, tmp_path: Path) -> None:
@@ -108,6 +109,47 @@ async def test_new_executions_look_at_what_is_new(runs: Runs, tmp_path: Path) ->
     assert [one.kind for one in before.subjects] == ["goal", *["results"] * 4]
     assert [one.kind for one in beside.subjects] == ["goal", *["results"] * 4]
     assert [one.data for one in done.subjects] == [{"log": log, "title": str(n)} for n in range(4)]
+
+
+@tool(risk=Risk.READ_ONLY)
+async def page(log: str, marks: str) -> str:
+    """Read a long page with marks, when it may."""
+    assert marks
+    note(log, "held")
+    while not Path(f"{log}.go").exists():  # noqa: ASYNC110 -- it is elsewhere
+        await asyncio.sleep(0.01)
+    return f"{'a long page ' * 1500}the end"
+
+
+async def test_what_came_in_while_a_run_was_held_is_looked_at_whole(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """A held run that goes on in a new execution begins with less; guardrails looked before."""
+    # GR-01
+    log, seen = tmp_path / "log", Seen()
+    script = [call("page", log=str(log), marks="x" * 590_000), say("done")]
+    watch = on_word("no_bad", "bad", "input", seen, watches=("results",))
+    app = scripted(
+        script, tools=[page], guardrails=[watch], max_history_events=1, max_context_bytes=1000
+    )
+    async with runs.working(app):
+        run = await runs.start("it")
+        await written(log)
+        await run.signal("suspend", {})
+        while (await run.status()).status != "suspending":
+            pass
+        Path(f"{log}.go").touch()
+        first = run.handle.first_execution_run_id
+        await run.signal("answer", {"request_id": "req-9", "text": "nobody asked"})
+        while (await run.handle.describe()).run_id == first:
+            pass
+        await run.signal("resume", {})
+        result = await run.result()
+        await executions(runs, run)
+
+    (shown,) = seen.subjects
+    assert "the end" in f"{shown.text} {shown.data}"
+    assert result.status == "completed"
 
 
 async def test_goals_are_looked_at_once(runs: Runs) -> None:

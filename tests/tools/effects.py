@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, RootModel
 
 from holdfast import Risk, tool
 from holdfast.contracts.base import JsonObject, digest
-from holdfast.contracts.tools import fingerprint_effect
 
 
 class Label(BaseModel):
@@ -50,7 +49,7 @@ async def lend(  # noqa: PLR0917 -- one argument for each kind of set
 
 def identity(arguments: JsonObject) -> str:
     """Return what makes calls with these arguments the same."""
-    return fingerprint_effect("lend", lend.values(arguments))
+    return lend.effect(arguments)
 
 
 def main() -> None:

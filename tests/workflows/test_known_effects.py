@@ -1,20 +1,22 @@
 """What a part of a run did is known to the whole, and to whoever comes next: nobody repeats it."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from pydantic import JsonValue
 
-from holdfast import Tiers
+from holdfast import App, Risk, Tiers, Tool, tool
+from holdfast.contracts.approvals import Request
 from holdfast.contracts.control import Effect
 from holdfast.contracts.errors import ModelRejected
 from holdfast.contracts.tools import ToolFailure, fingerprint_effect
 from holdfast.runner import build_replayer
 from holdfast.testing import Reply, Script, ScriptTurn, call, calls, fail, say
 from holdfast.workflows.agent_run import AgentRun
-from tests.control.guarded import guarded
-from tests.running import Runs
-from tests.sample import lines, scripted, told
+from tests.control.guarded import asked_next, decided, guarded
+from tests.running import Run, Runs
+from tests.sample import ask_user, lines, note, scripted, told
 from tests.workflows.tiered import asked, child, children, staffed, written
 
 TWO = Tiers(full="coder", simplified="clerk")
@@ -186,7 +188,7 @@ async def test_what_a_run_did_is_in_its_result(runs: Runs, tmp_path: Path) -> No
             tool="write_slowly",
             arguments={"log": log, "place": "here"},
             outcome="unknown",
-            digest=fingerprint_effect("write_slowly", {"log": log, "place": "here"}),
+            digest=fingerprint_effect("write_slowly", {"log": log}),
         ).model_dump(mode="json"),
     ]
 
@@ -212,3 +214,71 @@ async def test_a_start_knows_what_was_done(runs: Runs, tmp_path: Path) -> None:
     assert "done already" in failure.reason
     assert lines(log) == ["begin x", "end x"]
     assert result.effects == ()
+
+
+async def approve(run: Run) -> Request:
+    """Let what waits happen."""
+    (request,) = await run.asked()
+    await decided(run, request, "approve")
+    return request
+
+
+def releases() -> tuple[Tool, Tool]:
+    """A tool, and the same in a later release that takes more."""
+
+    async def lend(log: str, to: str = "anybody") -> str:
+        """Lend a book."""
+        note(log, f"lent to {to}")
+        await asyncio.Event().wait()
+        return "lent"
+
+    before = tool(risk=Risk.WRITE_INTERNAL, timeout=0.3)(lend)
+
+    async def lend_for(log: str, to: str = "anybody", days: int = 14) -> str:
+        """Lend a book for some days."""
+        note(log, f"lent to {to} for {days}")
+        return "lent"
+
+    lend_for.__name__ = "lend"
+    return before, tool(risk=Risk.WRITE_INTERNAL, timeout=0.3)(lend_for)
+
+
+@pytest.mark.parametrize(
+    ("more", "denied"),
+    [({}, True), ({"to": "anybody", "days": 14}, True), ({"days": 7}, False)],
+    ids=["the same", "defaults written", "another call"],
+)
+async def test_a_release_with_one_more_argument_knows_lost_writes(
+    runs: Runs, tmp_path: Path, more: dict[str, JsonValue], *, denied: bool
+) -> None:
+    """A call is the same whatever defaults it may leave out, before and after a release."""
+    # NR-06
+    log = tmp_path / "log"
+    before, after = releases()
+
+    def script(turn: ScriptTurn) -> Reply:
+        match turn.number:
+            case 1:
+                return call("lend", log=str(log))
+            case 2:
+                return call("ask_user", question="And now?")
+            case 3:
+                return call("lend", log=str(log), **more)
+            case _:
+                return told(turn)
+
+    def app(lending: Tool) -> App:
+        return scripted(script, tools=[lending, ask_user])
+
+    async with runs.working(app(before)):
+        run = await runs.start("it")
+        request = await asked_next(run, await approve(run))
+    async with runs.working(app(after), client=await runs.another_client()):
+        await run.signal("answer", {"request_id": request.request_id, "text": "once more"})
+        if not denied:
+            await asked_next(run, request)
+            await approve(run)
+        result = await run.result()
+
+    assert lines(log) == ["lent to anybody", *([] if denied else ["lent to anybody for 7"])]
+    assert result.answer == ("lend denied" if denied else "lend ok")
