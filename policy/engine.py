@@ -86,7 +86,7 @@ def deny_outside_workspace(case: CallContext, _policy: Policy) -> Decision | Non
 
 def deny_unresolved_repeat(case: CallContext, _policy: Policy) -> Decision | None:
     """A write of which nobody knows whether it happened isn't done again."""
-    if case.effect not in case.facts.unresolved:
+    if not case.facts.unresolved or case.effect not in case.facts.unresolved:
         return None
     return Deny(
         rule="unresolved-write",
@@ -101,7 +101,7 @@ def deny_unresolved_repeat(case: CallContext, _policy: Policy) -> Decision | Non
 
 def deny_doing_again(case: CallContext, _policy: Policy) -> Decision | None:
     """What another part of the same work, or an approach given up, has done isn't done again."""
-    if case.effect not in case.facts.done:
+    if not case.facts.done or case.effect not in case.facts.done:
         return None
     return Deny(
         rule="done-already",
