@@ -16,6 +16,7 @@ from holdfast.cli.screen import Screen
 from holdfast.contracts.errors import HoldfastError
 from holdfast.dev_server import dev_server
 from holdfast.settings import Settings
+from holdfast.worker import run_worker
 
 
 @blocking
@@ -49,8 +50,6 @@ async def dev(
             dev_server(port=port, ui_port=ui_port, database=database)
         )
         if served is not None:
-            from holdfast.worker import run_worker
-
             await stack.enter_async_context(run_worker(environment.client, served))
         _announce(Screen(), name, served, port, ui_port, database)
         await stopped.wait()

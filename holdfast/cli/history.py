@@ -18,10 +18,13 @@ from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.run import WORKFLOW_TYPE
 from holdfast.contracts.texts import shorten
+from holdfast.runner import build_replayer
 from holdfast.trace.reader import read_trace
 from holdfast.trace.spans import span_tree
 from holdfast.trace.transcript import lines
 from holdfast.trace.values import Trace
+from holdfast.workflows.agent_run import AgentRun
+from holdfast.workflows.switches import HoldfastSwitches
 
 _TASK_COMPLETED_EVENT = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
 _MESSAGE = Pattern(r'message: "((?:[^"\\]|\\.)*)"')
@@ -105,10 +108,6 @@ def _parse_trace(run: str, found: Sequence[WorkflowHistory]) -> Trace:
 
 async def _find_replay_failure(found: Sequence[WorkflowHistory]) -> str | None:
     """Return why a history does not replay; null if it does."""
-    from holdfast.runner import build_replayer
-    from holdfast.workflows.agent_run import AgentRun
-    from holdfast.workflows.switches import HoldfastSwitches
-
     # The reason is returned; the SDK would log it too, with a stack trace.
     logging.getLogger("temporalio").setLevel(logging.CRITICAL)
     ours = build_replayer(AgentRun, HoldfastSwitches)

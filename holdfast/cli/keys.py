@@ -6,6 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
+from holdfast import approvers, signing
 from holdfast.cli import options, render, screen, seeing, signatures
 from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
@@ -36,8 +37,6 @@ def new(
     ] = None,
 ) -> None:
     """Make a key on this machine, and print its public part, which others may know."""
-    from holdfast import signing
-
     folder = Settings.load().keys
     key = signing.make(folder, name, None if passphrase is False else _new_passphrase())
     render.show_json(key.public)
@@ -58,8 +57,6 @@ def trust(
     ],
 ) -> None:
     """Let the signatures of a public key count, on the worker that uses this folder."""
-    from holdfast import approvers
-
     found = Settings.load()
     added = approvers.trust(found.approvers, _read_key_text(key))
     screen.warn(f"{added['sub']}'s key {added['kid']} counts from now on ({found.approvers})")
@@ -72,8 +69,6 @@ def revoke(
     ],
 ) -> None:
     """Let the signatures of somebody's keys count no more, from this moment on."""
-    from holdfast import approvers
-
     found = Settings.load()
     for key in approvers.revoke(found.approvers, name):
         screen.warn(f"{key.get('sub')}'s key {key.get('kid')} counts no more ({found.approvers})")
@@ -146,8 +141,6 @@ def _read_key_text(key: str) -> str:
 
 def _all_keys() -> tuple[JsonObject, ...]:
     """Return every key that is known here, one's own first."""
-    from holdfast import approvers, signing
-
     found = Settings.load()
     own = {str(key.public["kid"]): key for key in signing.keys_in(found.keys)}
     trusted = {str(key.get("kid")): key for key in approvers.read_keys(found.approvers)}

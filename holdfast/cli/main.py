@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from io import TextIOWrapper
 from itertools import pairwise
 from typing import NoReturn
@@ -10,49 +11,78 @@ from typing import NoReturn
 import typer
 from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.service import RPCError
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_group
 
 from holdfast import logs
-from holdfast.cli import approvals, apps, dev, history, keys, policy, runs, screen, switches
+from holdfast.cli import screen
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.patterns import Pattern
 
-app = typer.Typer(
-    name="holdfast",
-    help="Durable agents on Temporal.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-
-app.command("dev")(dev.dev)
-app.command("run")(runs.run)
-app.command("list")(runs.list_)
-app.command("show")(runs.show)
-app.command("pending")(approvals.pending)
-app.command("approve")(approvals.approve)
-app.command("reject")(approvals.reject)
-app.command("answer")(approvals.answer)
-app.command("resolve")(approvals.resolve)
-app.command("steer")(runs.steer)
-app.command("suspend")(runs.suspend)
-app.command("resume")(runs.resume)
-app.command("cancel")(runs.cancel)
-app.command("trace")(history.trace)
-app.command("replay")(history.replay)
-app.command("export")(history.export)
-app.command("tools")(apps.tools)
-app.add_typer(keys.app, name="keys")
-app.add_typer(policy.app, name="policy")
-app.add_typer(switches.app, name="switch")
+COMMANDS = {
+    "dev": (
+        "dev:dev",
+        "Run a Temporal server with its UI, and a worker if an app is named, until Ctrl-C.",
+    ),
+    "run": ("runs:run", "Start a run."),
+    "list": ("runs:list_", "List runs, the latest first."),
+    "show": ("runs:show", "Show where a run stands."),
+    "pending": (
+        "approvals:pending",
+        "Show what waits for a person, with everything needed to judge it.",
+    ),
+    "approve": (
+        "approvals:approve",
+        "Approve a call or a review once you have seen it, signed where it must be.",
+    ),
+    "reject": (
+        "approvals:reject",
+        "Reject a call, whose agent reads the reason and goes on without it, or a review.",
+    ),
+    "answer": ("approvals:answer", "Answer a question of an agent once you have seen it."),
+    "resolve": ("approvals:resolve", "Say how an escalated run goes on."),
+    "steer": ("runs:steer", "Say something to the model, before its next turn."),
+    "suspend": ("runs:suspend", "Hold a run before its next step."),
+    "resume": ("runs:resume", "Let a suspended run go on."),
+    "cancel": ("runs:cancel", "Cancel a run: tools that run are told to end, nothing new begins."),
+    "trace": ("history:trace", "Print the transcript of a run, or with --json its tree of spans."),
+    "replay": ("history:replay", "Replay a run with the code of today."),
+    "export": ("history:export", "Write the history of a run as JSON, all its executions."),
+    "tools": (
+        "apps:tools",
+        (
+            "Show every tool of an app with every field of its contract; "
+            "hosted ones have no contract."
+        ),
+    ),
+    "keys": ("keys:app", "Keys that sign approvals, and whose count."),
+    "policy": ("policy:app", "Check, explain and test policy files."),
+    "switch": ("switches:app", "Switch tools, agents, tenants or everything off for all runs."),
+}
+"""Where each command is, and the first sentence of its help: a list of them imports none."""
 
 _OPTION = Pattern(r"--[a-z][a-z-]*")
+
+
+def build_app(called: str | None) -> TyperGroup:
+    """Return the command line; of all commands but the one *called* it only knows the help."""
+    app = TyperGroup(
+        name="holdfast",
+        help="Durable agents on Temporal.",
+        rich_markup_mode=None,
+        commands=[TyperCommand(name, help=line) for name, (_, line) in COMMANDS.items()],
+    )
+    if called in COMMANDS:
+        app.add_command(get_group(_load(called)).commands[called])
+    return app
 
 
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code; an error is one line on standard error."""
     try:
         _check(arguments)
-        code = app(arguments, prog_name="holdfast", standalone_mode=False)
+        called = next((word for word in arguments if not word.startswith("-")), None)
+        code = build_app(called)(arguments, prog_name="holdfast", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except typer.TyperException as error:
         said = error.format_message().rstrip(".")
@@ -89,6 +119,18 @@ def main() -> NoReturn:
     # The threads of the Temporal client may crash the interpreter while it shuts down, and with
     # it the exit code. Everything that had to be closed is closed by now.
     os._exit(code)
+
+
+def _load(name: str) -> typer.Typer:
+    """Import a command, or a group of them."""
+    module, _, attribute = COMMANDS[name][0].partition(":")
+    found = getattr(import_module(f"holdfast.cli.{module}"), attribute)
+    app = typer.Typer(rich_markup_mode=None)
+    if isinstance(found, typer.Typer):
+        app.add_typer(found, name=name)
+    else:
+        app.command(name)(found)
+    return app
 
 
 def _check(arguments: Sequence[str]) -> None:

@@ -2,27 +2,23 @@
 
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from holdfast import signing
 from holdfast.cli import screen
 from holdfast.contracts.approvals import Approvable
 from holdfast.contracts.errors import HoldfastError
 from holdfast.settings import Settings
-
-if TYPE_CHECKING:
-    from holdfast.signing import OwnKey
+from holdfast.signing import OwnKey
 
 
-def own_key(wanted: str | None = None) -> "OwnKey":
+def own_key(wanted: str | None = None) -> OwnKey:
     """Return the key to sign with: the one named, else the user's, else the only one there is."""
-    # The libraries that sign take a tenth of a second to load, and most commands sign nothing.
-    from holdfast import signing
-
     found = Settings.load()
     return signing.choose(signing.keys_in(found.keys), found.keys, wanted, found.user)
 
 
-def passphrase_of(key: "OwnKey") -> str | None:
+def passphrase_of(key: OwnKey) -> str | None:
     """Ask for the passphrase of a key, if it has one."""
     return ask_passphrase(f"passphrase of key {key.name!r}: ") if key.has_passphrase else None
 
@@ -38,13 +34,11 @@ def ask_passphrase(question: str) -> str:
 
 
 def token(
-    key: "OwnKey",
+    key: OwnKey,
     passphrase: str | None,
     run: str,
     request: Approvable,
     decision: Literal["approve", "reject"],
 ) -> str:
     """Sign a decision about one request of a run."""
-    from holdfast import signing
-
     return signing.sign_decision(key, passphrase, run, request, decision, datetime.now(UTC))

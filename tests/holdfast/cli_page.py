@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from typer.core import TyperGroup
-from typer.main import get_command
 
-from holdfast.cli.main import app
+from holdfast.cli.main import COMMANDS, build_app
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 
@@ -23,21 +22,18 @@ says what to do, and ends with another exit code than 0. The Temporal server is 
 
 def written() -> str:
     """Write the page."""
-    root = get_command(app)
-    assert isinstance(root, TyperGroup)
-    return HEAD + "".join(
-        f"\n## {name}\n\n```\n{said}\n```\n" for name, said in _said(root, "holdfast")
-    )
+    said = (one for name in COMMANDS for one in _said(build_app(name), name, "holdfast"))
+    return HEAD + "".join(f"\n## {name}\n\n```\n{text}\n```\n" for name, text in said)
 
 
-def _said(group: TyperGroup, above: str) -> Iterator[tuple[str, str]]:
-    for name, command in group.commands.items():
-        path = f"{above} {name}"
-        if isinstance(command, TyperGroup):
-            yield from _said(command, path)
-        else:
-            context = command.context_class(command, info_name=path, terminal_width=WIDTH)
-            yield path, command.get_help(context)
+def _said(group: TyperGroup, name: str, above: str) -> Iterator[tuple[str, str]]:
+    command, path = group.commands[name], f"{above} {name}"
+    if isinstance(command, TyperGroup):
+        for inner in command.commands:
+            yield from _said(command, inner, path)
+    else:
+        context = command.context_class(command, info_name=path, terminal_width=WIDTH)
+        yield path, command.get_help(context)
 
 
 if __name__ == "__main__":
