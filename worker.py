@@ -30,6 +30,7 @@ from holdfast.activities.runs import TemporalRuns
 from holdfast.activities.switches import TemporalKillSwitch
 from holdfast.activities.tools import ToolActivities
 from holdfast.activities.transcripts import Transcripts
+from holdfast.activities.webhooks import WebhookMessenger
 from holdfast.adapters.anthropic import AnthropicAdapter
 from holdfast.adapters.base import ModelAdapter
 from holdfast.adapters.catalogue import PriceList
@@ -43,9 +44,11 @@ from holdfast.contracts.run import TASK_QUEUE, sandbox_queue
 from holdfast.contracts.texts import escape_invisible
 from holdfast.runner import RUNNER, disable_deadlock_detection
 from holdfast.tools.artifacts import FileArtifacts
+from holdfast.tools.egress.client import Egress
 from holdfast.tools.execution import Executor, WorkerExecutor, needs_sandbox
 from holdfast.tools.process import warm_up
 from holdfast.tools.redaction import Redactor
+from holdfast.tools.sandbox.calls import SandboxExecutor
 from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.tools.tool import Tool
 from holdfast.tools.workspaces import Workspaces
@@ -172,10 +175,6 @@ async def _run_sandbox_worker(
             return
         case "local" | "only":
             pass
-    # What it needs to ask others is imported only where somebody may ask.
-    from holdfast.tools.egress.client import Egress
-    from holdfast.tools.sandbox.calls import SandboxExecutor
-
     sandbox = Sandbox(found.home)
     flaw = await _prepare_sandbox(sandbox, app, found)
     tools = tools_in(SandboxExecutor(sandbox, Egress(), flaw))
@@ -237,8 +236,6 @@ def _build_notify_activities(app: App, runs: TemporalRuns) -> list[Callable[...,
     """Return the activity that tells somebody outside, if the app names one."""
     if app.notify is None:
         return []
-    from holdfast.activities.webhooks import WebhookMessenger
-
     messenger = WebhookMessenger(app.notify, settings.secret)
     return [NotificationActivities(messenger, runs).notify]
 
