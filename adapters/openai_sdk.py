@@ -25,22 +25,37 @@ def open_client(provider: failures.Provider, idle: timedelta) -> "AsyncOpenAI":
 
     Raises ModelRejected without a key that can be sent.
     """
-    from openai import AsyncOpenAI, DefaultAsyncHttpxClient, OpenAIError, Timeout
-
-    from holdfast.adapters import http_client
+    from openai import OpenAIError
 
     try:
-        client = AsyncOpenAI(
-            timeout=Timeout(idle.total_seconds(), connect=CONNECT_SECONDS),
-            max_retries=0,
-            http_client=http_client.open_client(DefaultAsyncHttpxClient),
-        )
+        client = build_client(idle)
     except OpenAIError:
         raise failures.from_missing_key(provider) from None
     # A client is content with the key of an administrator; a call isn't.
     if not failures.is_key(client.api_key):
         raise failures.from_missing_key(provider)
     return client
+
+
+def build_client(
+    idle: timedelta,
+    key: str | None = None,
+    address: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> "AsyncOpenAI":
+    """Make a client; the SDK reads from the environment what isn't given."""
+    from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Timeout
+
+    from holdfast.adapters import http_client
+
+    return AsyncOpenAI(
+        api_key=key,
+        base_url=address,
+        default_headers=headers,
+        timeout=Timeout(idle.total_seconds(), connect=CONNECT_SECONDS),
+        max_retries=0,
+        http_client=http_client.open_client(DefaultAsyncHttpxClient),
+    )
 
 
 async def post(

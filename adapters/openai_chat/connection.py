@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.adapters import failures, openai_sdk
-from holdfast.adapters.lazy_client import CONNECT_SECONDS
 from holdfast.adapters.openai_chat import errors, stream
 from holdfast.adapters.openai_chat.servers import Target
 from holdfast.adapters.stream_reader import StreamReader
@@ -39,23 +38,15 @@ def open_client(target: Target, environment: Environment, idle: timedelta) -> Se
 
 def _open_other(target: Target, environment: Environment, idle: timedelta) -> ServerClient:
     """Open the line to another server; what the environment has for OpenAI isn't sent there."""
-    from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit, Timeout
-
-    from holdfast.adapters import http_client
+    from openai import Omit
 
     variable = target.server.key_variable
     key = (environment(variable) or "") if variable else _NO_KEY
     if not failures.is_key(key):
         raise failures.from_missing_key(target.provider)
-    client = AsyncOpenAI(
-        api_key=key,
-        # Said twice, or OPENAI_CUSTOM_HEADERS might say something else.
-        default_headers={"Authorization": f"Bearer {key}"},
-        base_url=target.server.base_url,
-        timeout=Timeout(idle.total_seconds(), connect=CONNECT_SECONDS),
-        max_retries=0,
-        http_client=http_client.open_client(DefaultAsyncHttpxClient),
-    )
+    # The key is said twice, or OPENAI_CUSTOM_HEADERS might say something else.
+    headers = {"Authorization": f"Bearer {key}"}
+    client = openai_sdk.build_client(idle, key, target.server.base_url, headers)
     allowed = _ALLOWED_HEADERS if variable else _ALLOWED_HEADERS - {"Authorization"}
     return ServerClient(client, {name: Omit() for name in client.default_headers.keys() - allowed})
 
