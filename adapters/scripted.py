@@ -104,12 +104,10 @@ class ScriptedAdapter:
 
     provider = "scripted"
     credentials: frozenset[str] = frozenset()
+    merge_state = staticmethod(merge_fields)
 
     def __init__(self, scripts: Mapping[str, Script]) -> None:
         self._scripts = scripts
-
-    def merge_state(self, before: JsonObject, fresh: JsonObject) -> JsonObject:
-        return merge_fields(before, fresh)
 
     async def respond(self, request: ModelRequest) -> ModelReply:
         script = self._scripts.get(request.model)

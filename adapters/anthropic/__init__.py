@@ -1,6 +1,5 @@
 """Anthropic Messages, stateless: every turn sends the whole context."""
 
-from collections.abc import Iterable
 from datetime import timedelta
 
 from holdfast.adapters import failures
@@ -13,8 +12,6 @@ from holdfast.adapters.lazy_client import IDLE_TIMEOUT, LazyClient
 from holdfast.adapters.stream_reader import StreamReader
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.model import ModelReply, ModelRequest
-from holdfast.contracts.tools import ToolResult
-from holdfast.contracts.usage import CallUsage
 
 
 class AnthropicAdapter:
@@ -30,26 +27,19 @@ class AnthropicAdapter:
     TOOL_BLOCK_TYPES = blocks.TOOL_BLOCK_TYPES
     TEXT_BLOCK_TYPES = blocks.TEXT_BLOCK_TYPES
 
+    build_tool_result = staticmethod(messages.tool_result)
+    assemble = staticmethod(stream.assemble)
+    extract_usage = staticmethod(responses.usage)
+    merge_state = staticmethod(merge_fields)
+
     def __init__(self, idle: timedelta = IDLE_TIMEOUT) -> None:
         self._client = LazyClient(lambda: connection.open_client(idle))
 
     def build_request(self, request: ModelRequest) -> JsonObject:
         return requests.render(request).body
 
-    def build_tool_result(self, result: ToolResult) -> JsonObject:
-        return messages.tool_result(result)
-
-    def assemble(self, events: Iterable[JsonObject]) -> JsonObject:
-        return stream.assemble(events)
-
     def parse_response(self, raw: JsonObject) -> ModelReply:
         return responses.reply(raw, self.TOOL_BLOCK_TYPES, self.TEXT_BLOCK_TYPES)
-
-    def extract_usage(self, raw: JsonObject) -> CallUsage:
-        return responses.usage(raw)
-
-    def merge_state(self, before: JsonObject, fresh: JsonObject) -> JsonObject:
-        return merge_fields(before, fresh)
 
     async def respond(self, request: ModelRequest) -> ModelReply:
         client = await self._client.get()

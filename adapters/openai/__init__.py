@@ -1,6 +1,5 @@
 """OpenAI Responses, stateless or with what OpenAI keeps of the conversation."""
 
-from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -23,7 +22,6 @@ from holdfast.adapters.stream_reader import StreamReader
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.model import ModelReply, ModelRequest
 from holdfast.contracts.tools import ToolResult
-from holdfast.contracts.usage import CallUsage
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -47,6 +45,10 @@ class OpenAIAdapter:
     TOOL_BLOCK_TYPES = output_items.TOOL_BLOCK_TYPES
     TEXT_BLOCK_TYPES = output_items.TEXT_BLOCK_TYPES
 
+    assemble = staticmethod(stream.assemble)
+    parse_response = staticmethod(responses.reply)
+    extract_usage = staticmethod(responses.usage)
+
     def __init__(self, idle: timedelta = IDLE_TIMEOUT) -> None:
         self._client = LazyClient(lambda: openai_sdk.open_client(PROVIDER, idle))
 
@@ -56,15 +58,6 @@ class OpenAIAdapter:
 
     def build_tool_result(self, result: ToolResult) -> JsonObject:
         return input_items.tool_result(result)
-
-    def assemble(self, events: Iterable[JsonObject]) -> JsonObject:
-        return stream.assemble(events)
-
-    def parse_response(self, raw: JsonObject) -> ModelReply:
-        return responses.reply(raw)
-
-    def extract_usage(self, raw: JsonObject) -> CallUsage:
-        return responses.usage(raw)
 
     def merge_state(self, before: JsonObject, fresh: JsonObject) -> JsonObject:
         """Return the state after a reply; nothing fresh means that the next call begins anew."""

@@ -39,6 +39,8 @@ class OpenAIChatAdapter:
     TOOL_BLOCK_TYPES = responses.TOOL_BLOCK_TYPES
     TEXT_BLOCK_TYPES = responses.TEXT_BLOCK_TYPES
 
+    merge_state = staticmethod(merge_fields)
+
     def __init__(
         self,
         servers: Mapping[str, ChatServer] | None = None,
@@ -71,9 +73,6 @@ class OpenAIChatAdapter:
 
     def extract_usage(self, raw: JsonObject) -> CallUsage:
         return usages.usage(raw, DEFAULT)
-
-    def merge_state(self, before: JsonObject, fresh: JsonObject) -> JsonObject:
-        return merge_fields(before, fresh)
 
     async def respond(self, request: ModelRequest) -> ModelReply:
         target = self._target(request)
