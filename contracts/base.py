@@ -3,10 +3,11 @@
 import hashlib
 import math
 from collections.abc import Mapping
-from typing import Self, TypeAlias, cast
+from typing import Annotated, Self, TypeAlias, TypeVar, cast
 
 import rfc8785
-from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, JsonValue
+from pydantic_core.core_schema import CoreSchema, no_info_before_validator_function
 
 JsonObject: TypeAlias = dict[str, JsonValue]
 
@@ -45,16 +46,22 @@ class AuthoredContract(Contract):
         return super().__new__(cls)
 
 
-def ignore_unknown_fields(inbound: type[Inbound]) -> BeforeValidator:
-    """Read an Inbound value from history, where it is a Contract: a newer worker may have more."""
+class _IgnoreUnknownFields:
+    def __get_pydantic_core_schema__(
+        self, inbound: type[Inbound], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        def select_known_fields(value: object) -> object:
+            if not isinstance(value, Mapping):
+                return value
+            given = cast("Mapping[str, object]", value)  # history is JSON
+            return {name: field for name, field in given.items() if name in inbound.model_fields}
 
-    def select_known_fields(value: object) -> object:
-        if not isinstance(value, Mapping):
-            return value
-        given = cast("Mapping[str, object]", value)  # history is JSON
-        return {name: field for name, field in given.items() if name in inbound.model_fields}
+        return no_info_before_validator_function(select_known_fields, handler(inbound))
 
-    return BeforeValidator(select_known_fields)
+
+InboundT = TypeVar("InboundT", bound=Inbound)
+Stored: TypeAlias = Annotated[InboundT, _IgnoreUnknownFields()]
+"""An Inbound value in history, where it is a Contract: a newer worker may have written more."""
 
 
 def canonical_json(value: JsonValue) -> bytes:

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from datetime import datetime
 from operator import not_
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from holdfast.contracts.base import Contract, Inbound, JsonObject, ignore_unknown_fields
+from holdfast.contracts.base import Contract, Inbound, JsonObject, Stored
 from holdfast.contracts.bounds import Number, Seconds
 from holdfast.contracts.tools import TOOL_NAME_PATTERN, Risk, ToolCall
 from holdfast.contracts.usage import Money
@@ -65,7 +65,7 @@ class Tiers(Inbound):
 
     full: str
     simplified: str | None = None
-    decomposed: Annotated[Decomposition, ignore_unknown_fields(Decomposition)] | None = None
+    decomposed: Stored[Decomposition] | None = None
 
 
 class Backtracking(Inbound):
@@ -94,18 +94,6 @@ class Triggers(Inbound):
     token_share: float | None = Field(default=0.8, gt=0, le=1)
     expected_time: Seconds | None = None
     sensitive_domains: tuple[str, ...] = ("payments", "auth", "pii")
-
-
-StoredFallback: TypeAlias = Annotated[Fallback, ignore_unknown_fields(Fallback)]
-
-
-StoredTiers: TypeAlias = Annotated[Tiers, ignore_unknown_fields(Tiers)]
-
-
-StoredBacktracking: TypeAlias = Annotated[Backtracking, ignore_unknown_fields(Backtracking)]
-
-
-StoredTriggers: TypeAlias = Annotated[Triggers, ignore_unknown_fields(Triggers)]
 
 
 class ModelFacts(Contract):

@@ -6,10 +6,10 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 
-from holdfast.contracts.base import Contract, Inbound, JsonObject, digest, ignore_unknown_fields
+from holdfast.contracts.base import Contract, Inbound, JsonObject, Stored, digest
 from holdfast.contracts.bounds import Count
 from holdfast.contracts.content import Part, join_text
-from holdfast.contracts.tools import TOOL_NAME_PATTERN, AnyCall, StoredHostedTool
+from holdfast.contracts.tools import TOOL_NAME_PATTERN, AnyCall, HostedTool
 from holdfast.contracts.transcript import (
     ItemRange,
     TranscriptDigest,
@@ -53,8 +53,6 @@ class ModelSettings(Inbound):
     parallel_calls: bool = True
 
 
-StoredSettings: TypeAlias = Annotated[ModelSettings, ignore_unknown_fields(ModelSettings)]
-
 _DEFAULT_SETTINGS = ModelSettings()
 
 DEFAULT_PATIENCE_SECONDS = 600.0
@@ -74,8 +72,8 @@ class Prefix(Contract):
 
     instructions: str
     tools: tuple[ToolSchema, ...]
-    hosted: tuple[StoredHostedTool, ...] = Field(default=(), exclude_if=not_)
-    settings: StoredSettings = Field(
+    hosted: tuple[Stored[HostedTool], ...] = Field(default=(), exclude_if=not_)
+    settings: Stored[ModelSettings] = Field(
         default=_DEFAULT_SETTINGS, exclude_if=lambda value: value == _DEFAULT_SETTINGS
     )
     output_schema: JsonObject | None = Field(default=None, exclude_if=not_)

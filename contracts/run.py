@@ -8,11 +8,12 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from holdfast.contracts import bounds
 from holdfast.contracts.approvals import RefusedMessage, Requirement
-from holdfast.contracts.base import Contract, JsonObject
+from holdfast.contracts.base import Contract, JsonObject, Stored
 from holdfast.contracts.bounds import Goal, Metadata, Tenant
 from holdfast.contracts.budget import Budget, Ledger, Limits, PartialBudget
 from holdfast.contracts.control import (
     Approach,
+    Backtracking,
     Compensation,
     Effect,
     Fallback,
@@ -20,17 +21,14 @@ from holdfast.contracts.control import (
     ModelAttempt,
     ModelFacts,
     ReasoningRoute,
-    StoredBacktracking,
-    StoredFallback,
-    StoredTiers,
-    StoredTriggers,
+    Tiers,
     Triggers,
 )
 from holdfast.contracts.guardrails import GuardrailSpec
-from holdfast.contracts.model import ModelSettings, Prefix, StoredSettings, Strategy, ToolSchema
+from holdfast.contracts.model import ModelSettings, Prefix, Strategy, ToolSchema
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.project import ProjectSpec
-from holdfast.contracts.tools import StoredHostedTool, ToolContract
+from holdfast.contracts.tools import HostedTool, ToolContract
 from holdfast.contracts.usage import CallUsage, UsageMetrics
 
 WORKFLOW_TYPE = "AgentRun"
@@ -181,18 +179,18 @@ class AgentSnapshot(Contract):
     max_context_bytes: int
     max_history_events: int
     search_attributes: bool
-    hosted: tuple[StoredHostedTool, ...] = ()
-    settings: StoredSettings = ModelSettings()
+    hosted: tuple[Stored[HostedTool], ...] = ()
+    settings: Stored[ModelSettings] = ModelSettings()
     output_schema: JsonObject | None = None
     companions: tuple[ToolContract, ...] = ()
     guardrails: tuple[GuardrailSpec, ...] = ()
     acceptance: tuple[GuardrailSpec, ...] = ()
     max_output_retries: int = 2
     review: Requirement = Requirement()
-    fallback: StoredFallback = Fallback()
-    triggers: StoredTriggers = Triggers()
-    backtracking: StoredBacktracking | None = None
-    tiers: StoredTiers | None = None
+    fallback: Stored[Fallback] = Fallback()
+    triggers: Stored[Triggers] = Triggers()
+    backtracking: Stored[Backtracking] | None = None
+    tiers: Stored[Tiers] | None = None
     project: ProjectSpec | None = None
     notifies: bool = False
     resources_searchable: bool = False

@@ -13,7 +13,6 @@ from holdfast.contracts.base import (
     Inbound,
     JsonObject,
     digest,
-    ignore_unknown_fields,
 )
 from holdfast.contracts.bounds import Count, Seconds
 
@@ -96,9 +95,6 @@ class HostedTool(Inbound):
     name: str
     risk: Risk = Risk.SEARCH_ONLY
     options: JsonObject = Field(default_factory=dict)
-
-
-StoredHostedTool: TypeAlias = Annotated[HostedTool, ignore_unknown_fields(HostedTool)]
 
 
 class ResourceScope(AuthoredContract):
