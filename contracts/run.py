@@ -28,6 +28,7 @@ from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.model import ModelSettings, Prefix, Strategy, ToolSchema
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.project import ProjectSpec
+from holdfast.contracts.stops import Stop
 from holdfast.contracts.tools import HostedTool, ToolContract
 from holdfast.contracts.usage import CallUsage, UsageMetrics
 
@@ -107,19 +108,6 @@ class RunInput(RunMetadata):
     known: tuple[KnownEffect, ...] = Field(
         default=(), max_length=bounds.MAX_KNOWN_EFFECTS, exclude_if=not_
     )
-
-
-class Stop(Contract):
-    """
-    Why a run ended without an answer, and what to do next.
-
-    `ended_by` is who ended it, where a person did: by rejecting a review, or by an abort.
-    """
-
-    reason: str
-    detail: str
-    next_safe_action: str
-    ended_by: str = Field(default="", exclude_if=not_)
 
 
 class RunResult(Contract):

@@ -27,7 +27,8 @@ from holdfast.contracts.control import (
 from holdfast.contracts.decisions import Decision, Ruling, RunAsDraftOnly, decision_of
 from holdfast.contracts.guardrails import GuardrailVerdict, Signals
 from holdfast.contracts.project import ProjectContext
-from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunStatus, Stop
+from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunStatus
+from holdfast.contracts.stops import Stop
 from holdfast.contracts.tools import AnyCall, Draft, ToolResult
 from holdfast.contracts.transcript import (
     ItemRange,

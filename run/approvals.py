@@ -20,8 +20,8 @@ from holdfast.contracts.guardrails import (
     GuardrailVerdict,
     Signals,
 )
-from holdfast.contracts.run import Stop
 from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import clip_chars, cut_with_note, escape_invisible, one_line
 from holdfast.contracts.tools import AnyCall, Grant, ToolCall
 from holdfast.policy import standing

@@ -5,8 +5,8 @@ from datetime import datetime
 from holdfast.contracts.control import Approach, Checkpoint, Compensation
 from holdfast.contracts.guardrails import Signals
 from holdfast.contracts.model import ModelReply
-from holdfast.contracts.run import Stop
 from holdfast.contracts.state import RunState
+from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.tools import ToolSuccess
 from holdfast.contracts.transcript import AssistantTurn, ItemRange, ToolTurn, UserTurn

@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from holdfast.contracts.model import ModelReply
-from holdfast.contracts.run import Stop
 from holdfast.contracts.state import RunState
+from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import AssistantTurn, ItemRange, TranscriptView, UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import context, escalations

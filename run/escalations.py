@@ -5,8 +5,8 @@ from datetime import datetime
 from holdfast.contracts import bounds
 from holdfast.contracts.approvals import Escalation, ResolutionSignal
 from holdfast.contracts.control import ModelAttempt
-from holdfast.contracts.run import Stop
 from holdfast.contracts.state import RunState
+from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import UserTurn
 from holdfast.run import answers, context, gates, requests, tool_results
 from holdfast.run.limits import budget_extension, loop_detection

@@ -4,8 +4,8 @@ from datetime import datetime
 
 from holdfast.contracts import attempts
 from holdfast.contracts.control import ModelAttempt
-from holdfast.contracts.run import Stop
 from holdfast.contracts.state import RunState
+from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import UserTurn
 from holdfast.contracts.usage import CallUsage

@@ -7,8 +7,8 @@ from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.control import ModelAttempt
 from holdfast.contracts.model import ModelReply, StopCause
 from holdfast.contracts.patterns import Pattern
-from holdfast.contracts.run import Stop
 from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.tools import AnyCall
 from holdfast.contracts.transcript import AssistantTurn, UserTurn

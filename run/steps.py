@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple, TypeAlias
 from holdfast.contracts import bounds
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.control import Gate
-from holdfast.contracts.run import Stop
 from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.stops import Stop
 from holdfast.run import approvals, compaction, gates, tool_calls, verdicts
 from holdfast.run.approvals import ReviewSubject
 from holdfast.run.gates import GuardrailCheck

@@ -10,8 +10,9 @@ from holdfast.contracts.base import Contract
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.content import strip_fence
 from holdfast.contracts.control import Approach, Candidate, Subtask, Tiers
-from holdfast.contracts.run import RunResult, RunStatus, Stop
+from holdfast.contracts.run import RunResult, RunStatus
 from holdfast.contracts.state import RunState
+from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from holdfast.run import answers, parts

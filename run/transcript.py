@@ -9,8 +9,9 @@ from holdfast.contracts.bounds import (
     size,
 )
 from holdfast.contracts.control import Checkpoint
-from holdfast.contracts.run import RunStatus, Stop
+from holdfast.contracts.run import RunStatus
 from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.stops import Stop
 from holdfast.contracts.tools import ToolCall, ToolResult
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptDigest, TranscriptItem
 from holdfast.run import context, gates

@@ -19,7 +19,8 @@ from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.bounds import MAX_ANCESTORS, MAX_GOAL_BYTES, MAX_GOAL_CHARS, size
 from holdfast.contracts.budget import Budget, Ledger
-from holdfast.contracts.run import WORKFLOW_TYPE, RunInput, RunResult, Stop, is_run_id
+from holdfast.contracts.run import WORKFLOW_TYPE, RunInput, RunResult, is_run_id
+from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import parts, turns

@@ -19,7 +19,8 @@ from holdfast.contracts.guardrails import (
     RunGuardrails,
     Subject,
 )
-from holdfast.contracts.run import RunResult, Stop
+from holdfast.contracts.run import RunResult
+from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.tools import ToolFailure
 from holdfast.run.gates import LAYERS, GuardrailCheck, digest_subject

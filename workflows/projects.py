@@ -6,7 +6,7 @@ from temporalio.exceptions import ActivityError, FailureError
 from holdfast.activities.project import ProjectActivities
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.project import OpenProject, RestoreWorkspace, SnapshotWorkspace
-from holdfast.contracts.run import Stop
+from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import UserTurn
 from holdfast.policy.project import render
 from holdfast.run import backtracking, tool_results

@@ -11,8 +11,9 @@ from temporalio.exceptions import is_cancelled_exception
 from holdfast.activities.policy import PolicyActivities
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.errors import InvalidInput
-from holdfast.contracts.run import AuditEvent, Stop
+from holdfast.contracts.run import AuditEvent
 from holdfast.contracts.state import RunState
+from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.guardrails.detectors import resource_claims
 from holdfast.run import gates, tool_calls, turns

@@ -4,7 +4,7 @@ from temporalio import workflow
 
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.control import Candidate, Decomposition, Subtask
-from holdfast.contracts.run import Stop
+from holdfast.contracts.stops import Stop
 from holdfast.run import answers, escalations, gates, requests, tiers, tripwires, turns
 from holdfast.run.tiers import (
     TIER_NAMES,

@@ -14,8 +14,8 @@ from temporalio.exceptions import FailureError
 from holdfast.contracts.budget import Limits
 from holdfast.contracts.control import Compensation, Effect
 from holdfast.contracts.decisions import Decided, RunInSandbox
-from holdfast.contracts.run import Stop
 from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.stops import Stop
 from holdfast.contracts.tools import (
     Grant,
     MalformedCall,

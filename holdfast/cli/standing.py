@@ -13,7 +13,8 @@ from holdfast.contracts.approvals import RefusedMessage, Request
 from holdfast.contracts.base import Contract
 from holdfast.contracts.budget import Limits
 from holdfast.contracts.control import Approach, Compensation, Effect
-from holdfast.contracts.run import StatusReport, Stop, UsageReport
+from holdfast.contracts.run import StatusReport, UsageReport
+from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.usage import UsageMetrics
 from holdfast.run.verdicts import KEEP_LAST_REFUSALS

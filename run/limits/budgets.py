@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import NamedTuple, TypeVar
 
 from holdfast.contracts.budget import Budget, Ledger, Limits
-from holdfast.contracts.run import Stop
+from holdfast.contracts.stops import Stop
 from holdfast.contracts.usage import CallUsage
 
 LimitsT = TypeVar("LimitsT", bound=Limits)

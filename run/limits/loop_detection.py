@@ -2,7 +2,7 @@
 
 from holdfast.contracts.base import digest
 from holdfast.contracts.budget import Ledger, Limits
-from holdfast.contracts.run import Stop
+from holdfast.contracts.stops import Stop
 from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult
 
 MAX_CYCLE_CALLS = 6

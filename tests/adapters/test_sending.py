@@ -8,7 +8,7 @@ import pytest
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.model import FinalAnswer
-from holdfast.contracts.run import Stop
+from holdfast.contracts.stops import Stop
 from holdfast.contracts.tools import HostedTool, ToolCall, ToolResult
 from holdfast.contracts.transcript import AssistantTurn
 from holdfast.run import replies

@@ -42,15 +42,9 @@ from holdfast.contracts.decisions import (
     RunInSandbox,
 )
 from holdfast.contracts.model import FinalAnswer, ModelSettings, Prefix, ToolSchema
-from holdfast.contracts.run import (
-    AuditEvent,
-    OpenRun,
-    RunInput,
-    RunMetadata,
-    RunResult,
-    Stop,
-)
+from holdfast.contracts.run import AuditEvent, OpenRun, RunInput, RunMetadata, RunResult
 from holdfast.contracts.state import CallState
+from holdfast.contracts.stops import Stop
 from holdfast.contracts.switches import Switch, SwitchSignal, SwitchState
 from holdfast.contracts.tools import (
     AnyCall,

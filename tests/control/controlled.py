@@ -9,7 +9,8 @@ from temporalio.client import WorkflowHistory
 from holdfast import Agent, App
 from holdfast.contracts.approvals import Escalation, Request, Review
 from holdfast.contracts.errors import FailureKind, ModelError, ModelRejected, ModelUnavailable
-from holdfast.contracts.run import RunResult, Stop
+from holdfast.contracts.run import RunResult
+from holdfast.contracts.stops import Stop
 from holdfast.contracts.usage import CallUsage
 from holdfast.histories import fetch
 from holdfast.runner import build_replayer

@@ -5,7 +5,7 @@ import pytest
 from holdfast.contracts.approvals import Notice
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.project import ProjectContext, ProjectFile, WorkspaceSnapshot
-from holdfast.contracts.run import Stop
+from holdfast.contracts.stops import Stop
 from holdfast.run.answers import WITHHELD
 from holdfast.trace.spans import span_tree
 from tests.builders import (

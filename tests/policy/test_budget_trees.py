@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from holdfast.contracts.budget import Budget, Ledger, Limits
-from holdfast.contracts.run import Stop
+from holdfast.contracts.stops import Stop
 from holdfast.contracts.usage import CallUsage
 from holdfast.run.limits.budgets import (
     add_child_usage,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from holdfast.contracts.budget import Budget, Ledger
-from holdfast.contracts.run import Stop
+from holdfast.contracts.stops import Stop
 from holdfast.contracts.usage import CallUsage
 from holdfast.run.limits.budgets import (
     after_model_call,

@@ -4,8 +4,9 @@ import pytest
 
 from holdfast import Tiers
 from holdfast.contracts.control import Candidate
-from holdfast.contracts.run import RunResult, RunStatus, Stop
+from holdfast.contracts.run import RunResult, RunStatus
 from holdfast.contracts.state import RunState
+from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import AssistantTurn, UserTurn
 from holdfast.contracts.usage import UsageMetrics
 from holdfast.run import tiers

@@ -7,7 +7,7 @@ import pytest
 from holdfast import Agent, App, Tiers
 from holdfast.contracts.approvals import Escalation
 from holdfast.contracts.errors import ModelError, ModelRejected, ModelUnavailable
-from holdfast.contracts.run import Stop
+from holdfast.contracts.stops import Stop
 from holdfast.guardrails import (
     GuardrailContext,
     GuardrailResult,

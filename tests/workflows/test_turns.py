@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.contracts.run import Stop
 from holdfast.contracts.state import RunState
+from holdfast.contracts.stops import Stop
 from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn
 from holdfast.run import replies, steps, turns
