@@ -21,7 +21,7 @@ from holdfast.contracts.guardrails import (
     Signals,
 )
 from holdfast.contracts.state import CallState, RunState
-from holdfast.contracts.stops import Stop
+from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import clip_chars, cut_with_note, escape_invisible, one_line
 from holdfast.contracts.tools import AnyCall, Grant, ToolCall
 from holdfast.policy import standing
@@ -295,12 +295,7 @@ def after_refusal(state: RunState, request: Review, why: str, *, by: str = "") -
         layer = gates.find_spec(state, verdict.guardrail).layer
         if layer in {"output", "post_action"} or state.tripped is not None:
             return answers.withhold(state, verdict)
-    stop = Stop(
-        reason=request.reason,
-        detail=why,
-        next_safe_action="read what was rejected, change the task, start the run again",
-        ended_by=by,
-    )
+    stop = Stop.because(StopReason.REJECTED, why, why=request.reason, ended_by=by)
     blocked = request.subject.startswith(gates.GUARDRAIL_PREFIX)
     return halt(state, stop, "blocked" if blocked else "stopped")
 

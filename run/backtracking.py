@@ -6,15 +6,13 @@ from holdfast.contracts.control import Approach, Checkpoint, Compensation
 from holdfast.contracts.guardrails import Signals
 from holdfast.contracts.model import ModelReply
 from holdfast.contracts.state import RunState
-from holdfast.contracts.stops import Stop
+from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.tools import ToolSuccess
 from holdfast.contracts.transcript import AssistantTurn, ItemRange, ToolTurn, UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import answers, escalations, gates, parts, tool_results
 from holdfast.run.transcript import append_items, halt, measure_context
-
-MAX_BACKTRACKS_EXCEEDED = "Max backtracks exceeded"
 
 MAX_FAILURE_REASON_CHARS = 2_000
 MAX_APPROACH_CHARS = 4_000
@@ -108,12 +106,9 @@ def _without_effects(state: RunState, undone: Compensation) -> RunState:
 
 
 def _after_max_backtracks(state: RunState, now: datetime) -> RunState:
-    stop = Stop(
-        reason=MAX_BACKTRACKS_EXCEEDED,
-        detail="; ".join(
-            f"{one.number}: {shorten(one.failure_reason, 200)}" for one in state.approaches
-        ),
-        next_safe_action="read why each approach failed, then start again with a better task",
+    stop = Stop.because(
+        StopReason.BACKTRACKS_EXCEEDED,
+        "; ".join(f"{one.number}: {shorten(one.failure_reason, 200)}" for one in state.approaches),
     )
     if state.agent.escalates:
         return escalations.escalate(state, stop, now, escalations.BACKTRACKS)

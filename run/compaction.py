@@ -4,7 +4,7 @@ from datetime import datetime
 
 from holdfast.contracts.model import ModelReply
 from holdfast.contracts.state import RunState
-from holdfast.contracts.stops import Stop
+from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.transcript import AssistantTurn, ItemRange, TranscriptView, UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import context, escalations
@@ -110,9 +110,8 @@ def _after_failed_summary(state: RunState, now: datetime) -> RunState:
     state = measure_context(state.model_copy(update={"failed_summaries": failed}))
     if failed < MAX_SUMMARY_ATTEMPTS:
         return state
-    stop = Stop(
-        reason="the context can't be made smaller",
-        detail=f"the model was asked {failed} times for a summary, and wrote none",
-        next_safe_action="start again with a narrower task, or a model with a larger window",
+    stop = Stop.because(
+        StopReason.CONTEXT_TOO_LARGE,
+        f"the model was asked {failed} times for a summary, and wrote none",
     )
     return escalations.give_up(state, stop, now)

@@ -6,7 +6,7 @@ from holdfast.contracts import bounds
 from holdfast.contracts.approvals import Escalation, ResolutionSignal
 from holdfast.contracts.control import ModelAttempt
 from holdfast.contracts.state import RunState
-from holdfast.contracts.stops import Stop
+from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.transcript import UserTurn
 from holdfast.run import answers, context, gates, requests, tool_results
 from holdfast.run.limits import budget_extension, loop_detection
@@ -46,8 +46,8 @@ def can_try_again(state: RunState) -> bool:
 
 def end_approach(state: RunState, reason: str) -> RunState:
     """End the approach under way; its open calls are aborted."""
-    stop = Stop(reason="the approach was given up", detail=reason, next_safe_action="")
-    return abort_open_calls(state, stop).model_copy(update={"dead_end": reason, "candidate": None})
+    left = abort_open_calls(state, "the approach was given up")
+    return left.model_copy(update={"dead_end": reason, "candidate": None})
 
 
 def escalate(state: RunState, stop: Stop, now: datetime, trigger: str) -> RunState:
@@ -80,11 +80,7 @@ def _confidence(state: RunState) -> float | None:
 
 def pause(state: RunState, trigger: Trigger, now: datetime) -> RunState:
     """Ask a person because of what was counted or measured, without anything having failed."""
-    stop = Stop(
-        reason=trigger.reason,
-        detail=trigger.detail,
-        next_safe_action="look at the trace, then start again with a clearer or smaller task",
-    )
+    stop = Stop.because(StopReason.PAUSED, trigger.detail, trigger=trigger.reason)
     return escalate(state, stop, now, trigger.name)
 
 

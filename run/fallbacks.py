@@ -5,15 +5,13 @@ from datetime import datetime
 from holdfast.contracts import attempts
 from holdfast.contracts.control import ModelAttempt
 from holdfast.contracts.state import RunState
-from holdfast.contracts.stops import Stop
+from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import escalations, turns
 from holdfast.run.limits import budgets, fallback
 from holdfast.run.transcript import append_items, halt
-
-_NEXT_SAFE_ACTION = "mend what the detail names, then start the run again"
 
 
 def after_failure(
@@ -27,11 +25,7 @@ def after_failure(
     """Go on as the agent's rules say after a call that failed for good; *limited* by a budget."""
     state = turns.charge_failed_usage(state, used)
     state = escalations.record_attempts(state, attempt)
-    stop = (
-        _build_worker_lost_stop(attempt)
-        if attempt.kind == fallback.WORKER_LOST
-        else _build_failure_stop(attempt)
-    )
+    stop = _build_failure_stop(attempt)
     match fallback.find_reaction(attempt.kind, state.agent.fallback):
         case "next_model":
             return switch_model(state) or after_last_model(state, now, limited=limited)
@@ -48,11 +42,7 @@ def after_no_answer(state: RunState, attempt: ModelAttempt, now: datetime) -> Ru
         case "next_model" if len(state.agent.models) > 1 or state.agent.escalates:
             return switch_model(state) or after_last_model(state, now)
         case "ask" if state.agent.escalates:
-            stop = Stop(
-                reason=f"model stopped: {attempt.kind}",
-                detail=attempt.error,
-                next_safe_action=_NEXT_SAFE_ACTION,
-            )
+            stop = Stop.because(StopReason.MODEL_STOPPED, attempt.error, kind=attempt.kind)
             return escalations.escalate(state, stop, now, escalations.MODELS)
         case _:
             return None
@@ -74,35 +64,21 @@ def after_last_model(state: RunState, now: datetime, *, limited: bool = False) -
     if not state.agent.escalates and len(state.agent.models) == 1:
         if limited:
             return halt(state, budgets.no_more_retries(state.agent.budget, chain[-1].error))
-        stop = Stop(
-            reason="no model answered", detail=chain[-1].error, next_safe_action=_NEXT_SAFE_ACTION
-        )
-        return _fail(state, stop)
+        return _fail(state, Stop.because(StopReason.NO_MODEL, chain[-1].error))
     told = "; ".join(f"{one.model}: {one.kind}: {one.error}" for one in chain)
-    stop = Stop(
-        reason=fallback.FALLBACKS_EXHAUSTED,
-        detail=shorten(told, 4_000),
-        next_safe_action=_NEXT_SAFE_ACTION,
-    )
+    stop = Stop.because(StopReason.FALLBACKS_EXHAUSTED, shorten(told, 4_000))
     if state.agent.escalates:
         return escalations.escalate(state, stop, now, escalations.MODELS)
     return _fail(state, stop)
 
 
 def _build_failure_stop(attempt: ModelAttempt) -> Stop:
-    return Stop(
-        reason=f"model failed: {attempt.kind}",
-        detail=attempt.error,
-        next_safe_action=_NEXT_SAFE_ACTION,
-    )
-
-
-def _build_worker_lost_stop(attempt: ModelAttempt) -> Stop:
-    return Stop(
-        reason="worker lost",
-        detail=f"whatever worker asked {attempt.model} ended before there was a reply, "
+    if attempt.kind != fallback.WORKER_LOST:
+        return Stop.because(StopReason.MODEL_FAILED, attempt.error, kind=attempt.kind)
+    return Stop.because(
+        StopReason.WORKER_LOST,
+        f"whatever worker asked {attempt.model} ended before there was a reply, "
         f"{attempts.MAX_LOST_ATTEMPTS} times and more: {attempt.error}",
-        next_safe_action="find out what ends the workers, then start the run again",
     )
 
 

@@ -8,7 +8,7 @@ from holdfast.contracts.control import ModelAttempt
 from holdfast.contracts.model import ModelReply, StopCause
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.state import CallState, RunState
-from holdfast.contracts.stops import Stop
+from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.tools import AnyCall
 from holdfast.contracts.transcript import AssistantTurn, UserTurn
@@ -192,26 +192,28 @@ def _reject_answer(state: RunState, reply: ModelReply, now: datetime) -> RunStat
     return escalations.give_up(state, stop, now)
 
 
-_NEXT_SAFE_ACTIONS: dict[StopCause, str] = {
-    "max_tokens": "raise max_output_tokens in the agent's settings, or ask for less at once",
-    "refusal": "read the detail; rephrase the task, or use another model",
-    "content_filter": "read the detail; rephrase the task, or use another model",
-    "context_overflow": "lower max_context_bytes, shorten the task, or use another model",
-}
-
-
 def _build_no_answer_stop(state: RunState, reply: ModelReply) -> Stop:
     if reply.stop in ("end_turn", "tool_use"):
-        return Stop(
-            reason="no_final_answer_or_tool_call",
-            detail="the model ended its turn without saying or asking anything that counts",
-            next_safe_action="start the run again, or with another model",
+        return Stop.because(
+            StopReason.NO_ANSWER,
+            "the model ended its turn without saying or asking anything that counts",
         )
     said = ": ".join(filter(None, (reply.stop_detail, reply.words)))  # a refusal is both
-    return Stop(
-        reason=f"model stopped: {reply.stop}",
-        detail=shorten(answers.redact(state, said), 500),
-        next_safe_action=_NEXT_SAFE_ACTIONS.get(
-            reply.stop, "read the detail, then start the run again"
-        ),
+    return Stop.because(
+        StopReason.MODEL_STOPPED,
+        shorten(answers.redact(state, said), 500),
+        kind=reply.stop,
+        next_safe_action=_name_next_safe_action(reply.stop),
     )
+
+
+def _name_next_safe_action(stop: StopCause) -> str:
+    match stop:
+        case "max_tokens":
+            return "raise max_output_tokens in the agent's settings, or ask for less at once"
+        case "refusal" | "content_filter":
+            return "read the detail; rephrase the task, or use another model"
+        case "context_overflow":
+            return "lower max_context_bytes, shorten the task, or use another model"
+        case "end_turn" | "tool_use" | "pause" | "other":
+            return "read the detail, then start the run again"

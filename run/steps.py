@@ -7,7 +7,7 @@ from holdfast.contracts import bounds
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.control import Gate
 from holdfast.contracts.state import CallState, RunState
-from holdfast.contracts.stops import Stop
+from holdfast.contracts.stops import Stop, StopReason
 from holdfast.run import approvals, compaction, gates, tool_calls, verdicts
 from holdfast.run.approvals import ReviewSubject
 from holdfast.run.gates import GuardrailCheck
@@ -180,11 +180,9 @@ def _select_continue_step(state: RunState) -> Step:
     if written <= bounds.MAX_STATE_BYTES:
         return ContinueAsNew()
     return Halt(
-        Stop(
-            reason="too large to go on in a new execution",
-            detail=f"the state of the run has {written:,} bytes, "
-            f"and {bounds.MAX_STATE_BYTES:,} is most",
-            next_safe_action="start a run with a smaller task, or ask for less at once",
+        Stop.because(
+            StopReason.STATE_TOO_LARGE,
+            f"the state of the run has {written:,} bytes, and {bounds.MAX_STATE_BYTES:,} is most",
         )
     )
 
@@ -246,16 +244,16 @@ def _find_limit_step(state: RunState, elapsed: float) -> Step | None:
             return Pause(paused)
     if stop := budgets.check_limits(budget, ledger, elapsed):
         return Halt(stop)
-    if stop := budgets.check_next_call(budget, ledger):
-        return _find_step_before_limit(state, stop)
+    if ahead := budgets.check_next_call(budget, ledger):
+        return _find_step_before_limit(state, ahead)
     return None
 
 
-def _find_step_before_limit(state: RunState, stop: Stop) -> Step | None:
+def _find_step_before_limit(state: RunState, ahead: budgets.Shortfall) -> Step | None:
     """Stop before a call that would go too far; who hasn't been asked about it is asked first."""
-    about_tokens = stop.reason.startswith("max_tokens")
+    stop = ahead.stop
     was_asked = f"tokens:{state.agent.budget.max_tokens}" in state.acknowledged
-    if not state.agent.escalates or (about_tokens and was_asked):
+    if not state.agent.escalates or (ahead.limit == "max_tokens" and was_asked):
         return Halt(stop)
     name = f"estimate:{stop.reason}"
     if name in state.acknowledged:

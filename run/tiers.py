@@ -12,11 +12,11 @@ from holdfast.contracts.content import strip_fence
 from holdfast.contracts.control import Approach, Candidate, Subtask, Tiers
 from holdfast.contracts.run import RunResult, RunStatus
 from holdfast.contracts.state import RunState
-from holdfast.contracts.stops import Stop
+from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from holdfast.run import answers, parts
-from holdfast.run.limits import budgets, fallback
+from holdfast.run.limits import budgets
 from holdfast.run.parts import MAX_PARALLEL_CHILDREN
 from holdfast.run.summaries import describe_validation_error
 from holdfast.run.transcript import append_items
@@ -112,10 +112,10 @@ def build_exhausted_stop(state: RunState) -> Stop:
     tried = state.approaches[
         -sum(find_next_tier(tiers, at) == at for at in range(len(TIER_NAMES))) :
     ]
-    return Stop(
-        reason=fallback.describe_failed_tiers(state.tier_failure),
-        detail="; ".join(f"{one.approach}: {one.failure_reason}" for one in tried),
-        next_safe_action="mend what the errors name, then start the run again",
+    return Stop.because(
+        StopReason.TIERS_FAILED,
+        "; ".join(f"{one.approach}: {one.failure_reason}" for one in tried),
+        error=state.tier_failure,
     )
 
 

@@ -46,16 +46,16 @@ def halt(state: RunState, stop: Stop, outcome: RunStatus = "stopped") -> RunStat
 
     Calls that were open get an `aborted` result, and what waited for people is withdrawn.
     """
-    return abort_open_calls(state, stop).model_copy(
+    return abort_open_calls(state, stop.reason).model_copy(
         update={"stop": stop, "outcome": outcome, "requests": (), "candidate": None}
     )
 
 
-def abort_open_calls(state: RunState, stop: Stop) -> RunState:
+def abort_open_calls(state: RunState, reason: str) -> RunState:
     """Close the turn: calls that were open get an `aborted` result."""
     if not state.calls:
         return state
-    results = tuple(call.result or build_abort(call.call, stop.reason) for call in state.calls)
+    results = tuple(call.result or build_abort(call.call, reason) for call in state.calls)
     return append_items(state.model_copy(update={"calls": ()}), build_tool_turn(state, results))
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from holdfast.contracts.control import Compensation, Gate
 from holdfast.contracts.guardrails import GuardrailVerdict, OnTrip
 from holdfast.contracts.state import CallState, RunState
-from holdfast.contracts.stops import Stop
+from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import UserTurn
 from holdfast.run import answers, approvals, escalations, gates, requests, tool_results
@@ -126,10 +126,10 @@ def _describe_compensation(undone: Compensation) -> str:
 def block(state: RunState, verdict: GuardrailVerdict) -> RunState:
     """End the run because a tripwire was triggered."""
     lost = state.compensation.not_undone if state.compensation else ()
-    stop = Stop(
-        reason=verdict.reason,
-        detail=f"guardrail {verdict.guardrail}, subject {verdict.subject[:16]}",
-        next_safe_action="read the reason; change the task or the guardrail, then start again",
+    stop = Stop.because(
+        StopReason.BLOCKED,
+        f"guardrail {verdict.guardrail}, subject {verdict.subject[:16]}",
+        why=verdict.reason,
     )
     return halt(state, with_losses(stop, lost), "blocked")
 

@@ -6,7 +6,7 @@ from temporalio.exceptions import ActivityError, FailureError
 from holdfast.activities.project import ProjectActivities
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.project import OpenProject, RestoreWorkspace, SnapshotWorkspace
-from holdfast.contracts.stops import Stop
+from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.transcript import UserTurn
 from holdfast.policy.project import render
 from holdfast.run import backtracking, tool_results
@@ -56,7 +56,7 @@ async def mark_checkpoint(run: RunContext) -> None:
                 **options.workspace("snapshot the workspace"),
             )
         except ActivityError as error:
-            return _halt_without_workspace(run, "the workspace can't be kept", error)
+            return _halt_without_workspace(run, StopReason.WORKSPACE_NOT_KEPT, error)
         workspace = snapshot.digest
     run.state = backtracking.set_checkpoint(run.state, workspace)
     return None
@@ -76,7 +76,7 @@ async def roll_back(run: RunContext) -> None:
         run.state = backtracking.roll_back(run.state, undone, workflow.now())
         return
     run.state = tool_results.record_compensation(run.state, undone)
-    _halt_without_workspace(run, "the workspace can't be restored", failure)
+    _halt_without_workspace(run, StopReason.WORKSPACE_NOT_RESTORED, failure)
 
 
 async def _restore_workspace(run: RunContext, workspace: str) -> ActivityError | None:
@@ -98,13 +98,8 @@ async def _restore_workspace(run: RunContext, workspace: str) -> ActivityError |
     return None
 
 
-def _halt_without_workspace(run: RunContext, what: str, error: ActivityError) -> None:
+def _halt_without_workspace(run: RunContext, why: StopReason, error: ActivityError) -> None:
     """End a run whose workspace is out of reach; a cancelled one isn't ended by that."""
     if is_cancellation(error):
         raise error
-    stop = Stop(
-        reason=what,
-        detail=failures.message(error),
-        next_safe_action="look at the worker that has the sandbox, then start the run again",
-    )
-    run.state = halt(run.state, stop, "failed")
+    run.state = halt(run.state, Stop.because(why, failures.message(error)), "failed")

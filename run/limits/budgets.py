@@ -6,74 +6,17 @@ A tree of runs has one budget. A run hands what is left of its own to the run th
 was used back into its own ledger (`add_child_usage`).
 """
 
-from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple, TypeVar
 
 from holdfast.contracts.budget import Budget, Ledger, Limits
-from holdfast.contracts.stops import Stop
+from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.usage import CallUsage
+from holdfast.run.limits import table
+from holdfast.run.limits.table import LIMITS, LimitRow
 
 LimitsT = TypeVar("LimitsT", bound=Limits)
-
-
-class _Amount(NamedTuple):
-    """An amount that a run uses up: its limit's name, and what to do when it is reached."""
-
-    limit: str
-    unit: str
-    next_safe_action: str
-
-
-_STEPS = _Amount(
-    "max_steps", "model calls", "start a run with a larger max_steps, or split the task"
-)
-
-
-_TOKENS = (
-    _Amount("max_tokens", "tokens", "start a run with a larger max_tokens, or split the task"),
-    _Amount(
-        "max_input_tokens",
-        "input tokens",
-        "start a run with a larger max_input_tokens, or lower the agent's max_context_bytes",
-    ),
-    _Amount(
-        "max_output_tokens",
-        "output tokens",
-        "start a run with a larger max_output_tokens, or ask for less to be written",
-    ),
-)
-
-
-_METERED = (
-    *_TOKENS,
-    _Amount(
-        "max_cost", "US dollars", "start a run with a larger max_cost, or with a cheaper model"
-    ),
-)
-"""What one model call uses, by the provider's own count."""
-
-
-_RESULTS = _Amount(
-    "max_result_chars",
-    "characters of results",
-    "start a run with a larger max_result_chars, or have tools answer with less",
-)
-
-
-_CALLS = _Amount(
-    "max_tool_calls",
-    "calls of tools",
-    "start a run with a larger max_tool_calls, or split the task",
-)
-
-
-_AMOUNTS = (_STEPS, *_METERED, _RESULTS, _CALLS)
-
-
-_PER_TURN_LIMITS = ("max_parallel_calls", "max_model_retries", "max_tool_retries")
-"""Limits on a single turn or call, which use nothing up."""
 
 
 def check_limits(budget: Limits, ledger: Ledger, elapsed: float) -> Stop | None:
@@ -84,9 +27,10 @@ def check_limits(budget: Limits, ledger: Ledger, elapsed: float) -> Stop | None:
     Where hosted calls are among those of tools, their limit counts here too: nobody is asked
     before they run.
     """
-    hosted = (_CALLS,) if ledger.hosted_calls else ()
-    for amount in (_STEPS, *_METERED, _RESULTS, *hosted):
-        if stop := _check_amount(amount, budget, ledger):
+    for row in LIMITS:
+        if row is table.CALLS and not ledger.hosted_calls:
+            continue
+        if stop := _check_used(row, budget, ledger):
             return stop
     return out_of_time(budget, ledger, elapsed)
 
@@ -96,52 +40,55 @@ def estimate_next_call(ledger: Ledger) -> CallUsage:
     return ledger.last_call
 
 
-def check_next_call(budget: Limits, ledger: Ledger) -> Stop | None:
+class Shortfall(NamedTuple):
+    """The `limit` that the next model call would break, and what to say of it."""
+
+    limit: str
+    stop: Stop
+
+
+def check_next_call(budget: Limits, ledger: Ledger) -> Shortfall | None:
     """
     Say which limit the next model call would break by what is reserved for it.
 
-    A limit that is reached already is none of them: `exhausted` names it.
+    A limit that is reached already is none of them: `check_limits` names it.
     """
     after = after_model_call(ledger, estimate_next_call(ledger))
-    for amount in _METERED:
+    for row in LIMITS:
         limit, used, then = (
-            _read_limit(budget, amount),
-            _read_usage(amount, ledger),
-            _read_usage(amount, after),
+            _read_limit(budget, row),
+            _read_used(row, ledger),
+            _read_used(row, after),
         )
         if limit is None or used is None or then is None:
             continue
         if used < limit < then:
-            detail = f"{used} {amount.unit} were used, the latest call took {then - used} of them"
-            return _build_stop(amount, f"({limit}) would be exceeded", detail)
+            detail = f"{used} {row.unit} were used, the latest call took {then - used} of them"
+            return Shortfall(row.name, _build_stop(StopReason.LIMIT_AHEAD, row, limit, detail))
     return None
 
 
 def too_many_calls(budget: Limits, ledger: Ledger, count: int, drafts: int = 0) -> Stop | None:
     """Say whether *count* calls of one turn are more than may run; *drafts* run besides."""
     if budget.max_parallel_calls is not None and count > budget.max_parallel_calls:
-        return Stop(
-            reason=f"max_parallel_calls ({budget.max_parallel_calls}) would be exceeded",
-            detail=f"the model asked for {count} calls in one turn",
-            next_safe_action="start a run with a larger max_parallel_calls, or switch "
-            "parallel_calls off in the agent's settings",
-        )
+        detail = f"the model asked for {count} calls in one turn"
+        most = budget.max_parallel_calls
+        return _build_stop(StopReason.LIMIT_AHEAD, table.PARALLEL_CALLS, most, detail)
     ahead = ledger.all_calls + count + drafts
     if budget.max_tool_calls is None or ahead <= budget.max_tool_calls:
         return None
-    return _check_amount(_CALLS, budget, ledger) or _build_stop(
-        _CALLS,
-        f"({budget.max_tool_calls}) would be exceeded",
+    return _check_used(table.CALLS, budget, ledger) or _build_stop(
+        StopReason.LIMIT_AHEAD,
+        table.CALLS,
+        budget.max_tool_calls,
         f"{ledger.all_calls} calls of tools, and the model asked for {count} more",
     )
 
 
 def no_more_retries(budget: Limits, error: str) -> Stop:
     """Say that the only model failed, and might have been asked once more without this limit."""
-    return Stop(
-        reason=f"max_model_retries ({budget.max_model_retries}) reached",
-        detail=error,
-        next_safe_action="start a run with a larger max_model_retries, or with another model",
+    return _build_stop(
+        StopReason.LIMIT_REACHED, table.MODEL_RETRIES, budget.max_model_retries, error
     )
 
 
@@ -150,11 +97,8 @@ def out_of_time(budget: Limits, ledger: Ledger, elapsed: float) -> Stop | None:
     worked = worked_seconds(ledger, elapsed)
     if budget.max_wall_time is None or worked < budget.max_wall_time:
         return None
-    return Stop(
-        reason=f"max_wall_time ({budget.max_wall_time:g} s) reached",
-        detail=f"{worked:.0f} s of work",
-        next_safe_action="start a run with a larger max_wall_time, or split the task",
-    )
+    most = f"{budget.max_wall_time:g} s"
+    return _build_stop(StopReason.LIMIT_REACHED, table.WALL_TIME, most, f"{worked:.0f} s of work")
 
 
 def worked_seconds(ledger: Ledger, elapsed: float) -> float:
@@ -216,17 +160,8 @@ def remaining(budget: Limits, ledger: Ledger, elapsed: float) -> Budget | Stop:
     """
     if stop := check_limits(budget, ledger, elapsed):
         return stop
-    left: dict[str, int | float | Decimal] = {}
-    for amount in _AMOUNTS:
-        limit, used = _read_limit(budget, amount), _read_usage(amount, ledger)
-        if limit is not None and used is not None:
-            left[amount.limit] = _split_rest(limit, used)
-    if (seconds := seconds_left(budget, ledger, elapsed)) is not None:
-        left["max_wall_time"] = seconds
-    for name in _PER_TURN_LIMITS:
-        if (most := getattr(budget, name)) is not None:
-            left[name] = most
-    return Budget.model_validate(left)
+    left = {row.name: _read_left(row, budget, ledger, elapsed) for row in LIMITS}
+    return Budget.model_validate({name: rest for name, rest in left.items() if rest is not None})
 
 
 def split(budget: Budget, parts: int) -> Budget | Stop:
@@ -236,14 +171,13 @@ def split(budget: Budget, parts: int) -> Budget | Stop:
     Wall time isn't shared: it passes for all of them together.
     """
     shares: dict[str, int | Decimal] = {}
-    for amount in _AMOUNTS:
-        if (limit := _read_limit(budget, amount)) is None:
+    for row in LIMITS:
+        if row.share != "rest" or (limit := _read_limit(budget, row)) is None:
             continue
-        shares[amount.limit] = _split_rest(limit, 0, parts)
-        if limit and not shares[amount.limit]:
-            return _build_stop(
-                amount, f"({limit}) can't be shared by {parts}", f"{limit} {amount.unit} are left"
-            )
+        shares[row.name] = _split_rest(limit, 0, parts)
+        if limit and not shares[row.name]:
+            detail = f"{limit} {row.unit} are left"
+            return _build_stop(StopReason.LIMIT_TOO_SMALL, row, limit, detail, parts)
     return budget.model_copy(update=shares)
 
 
@@ -254,56 +188,55 @@ def add_child_usage(ledger: Ledger, *children: Ledger) -> Ledger:
     They waited for people at the same time, so the longest wait counts, once, and never as work
     of this run. Streaks and retries stay their own.
     """
-    fresh = ledger
-    for child in children:
-        fresh = fresh.model_copy(
-            update={
-                "steps": fresh.steps + child.steps,
-                "tool_calls": fresh.tool_calls + child.tool_calls,
-                "hosted_calls": fresh.hosted_calls + child.hosted_calls,
-                "result_chars": fresh.result_chars + child.result_chars,
-                "usage": fresh.usage + child.usage,
-                "failed_usage": fresh.failed_usage + child.failed_usage,
-            }
-        )
+    added = {name: _add_field(name, ledger, *children) for name in _SHARED_COUNTS}
     waited = max((child.waited for child in children), default=0.0)
-    return fresh.model_copy(update={"waited": ledger.waited + waited})
+    return ledger.model_copy(update={**added, "waited": ledger.waited + waited})
 
 
-def _check_amount(amount: _Amount, budget: Limits, ledger: Ledger) -> Stop | None:
-    if (limit := _read_limit(budget, amount)) is None:
+_OWN_COUNTS = frozenset(
+    {"waited", "failures_in_a_row", "recent_calls", "recurrences", "retries", "last_call"}
+)
+
+_SHARED_COUNTS = tuple(name for name in Ledger.model_fields if name not in _OWN_COUNTS)
+"""What is used up for all: a new field of the ledger is among it, unless it is named above."""
+
+
+def _add_field(name: str, first: Ledger, *others: Ledger) -> int | CallUsage:
+    return sum((getattr(other, name) for other in others), start=getattr(first, name))
+
+
+def _check_used(row: LimitRow, budget: Limits, ledger: Ledger) -> Stop | None:
+    if row.used is None or (limit := _read_limit(budget, row)) is None:
         return None
-    if (used := _read_usage(amount, ledger)) is None:
-        return Stop(
-            reason=f"{amount.limit} ({limit}) can't be kept",
-            detail="a model that was used doesn't say how much it used"
-            if amount in _TOKENS
-            else "a model or hosted tool that was used has no known price",
-            next_safe_action=f"start a run with another model, or without {amount.limit}",
-        )
+    if (used := row.used(ledger)) is None:
+        return _build_stop(StopReason.LIMIT_UNKEEPABLE, row, limit, row.unknown)
     if _split_rest(limit, used) > 0:
         return None
-    return _build_stop(amount, f"({limit}) reached", f"{used} {amount.unit}")
+    return _build_stop(StopReason.LIMIT_REACHED, row, limit, f"{used} {row.unit}")
 
 
-def _read_limit(budget: Limits, amount: _Amount) -> int | Decimal | None:
-    limit: int | Decimal | None = getattr(budget, amount.limit)
+def _read_limit(budget: Limits, row: LimitRow) -> int | Decimal | None:
+    limit: int | Decimal | None = getattr(budget, row.name)
     return limit
 
 
-def _read_usage(amount: _Amount, ledger: Ledger) -> int | Decimal | None:
-    if amount in _TOKENS and not ledger.usage.tokens_known:
-        return None
-    used: Mapping[str, int | Decimal | None] = {
-        "max_steps": ledger.steps,
-        "max_tokens": ledger.usage.total_tokens,
-        "max_input_tokens": ledger.usage.input_tokens,
-        "max_output_tokens": ledger.usage.output_tokens,
-        "max_cost": ledger.usage.estimated_cost,
-        "max_result_chars": ledger.result_chars,
-        "max_tool_calls": ledger.all_calls,
-    }
-    return used[amount.limit]
+def _read_used(row: LimitRow, ledger: Ledger) -> int | Decimal | None:
+    return None if row.used is None else row.used(ledger)
+
+
+def _read_left(
+    row: LimitRow, budget: Limits, ledger: Ledger, elapsed: float
+) -> float | Decimal | None:
+    match row.share:
+        case "rest":
+            limit, used = _read_limit(budget, row), _read_used(row, ledger)
+            return None if limit is None or used is None else _split_rest(limit, used)
+        case "time":
+            return seconds_left(budget, ledger, elapsed)
+        case "same":
+            return _read_limit(budget, row)
+        case "own":
+            return None
 
 
 def _split_rest(limit: int | Decimal, used: int | Decimal, parts: int = 1) -> int | Decimal:
@@ -322,7 +255,9 @@ def _min_limit(
     return min((limit for limit in (one, other) if limit is not None), default=None)
 
 
-def _build_stop(amount: _Amount, what: str, detail: str) -> Stop:
-    return Stop(
-        reason=f"{amount.limit} {what}", detail=detail, next_safe_action=amount.next_safe_action
+def _build_stop(
+    reason: StopReason, row: LimitRow, most: object, detail: str, parts: int = 1
+) -> Stop:
+    return Stop.because(
+        reason, detail, limit=row.name, most=most, otherwise=row.otherwise, parts=parts
     )

@@ -14,10 +14,6 @@ from holdfast.contracts.budget import Limits
 from holdfast.contracts.control import Fallback, Reaction
 from holdfast.contracts.model import DEFAULT_PATIENCE_SECONDS
 
-FALLBACKS_EXHAUSTED = "All model fallbacks exhausted"
-"""Why a run asks a person, or ends, when every model of its chain has failed."""
-
-
 WORKER_LOST = "worker_lost"
 """No failure of a model: whatever worker asked it was lost, again and again."""
 
@@ -107,8 +103,3 @@ def compute_max_wait(fallback: Fallback, *, models_left: int) -> float:
     return (
         fallback.max_wait if models_left > 0 else max(fallback.max_wait, DEFAULT_PATIENCE_SECONDS)
     )
-
-
-def describe_failed_tiers(error: str) -> str:
-    """Say why a run whose tiers have all failed asks a person; *error* is the last one's."""
-    return f"All workflows failed: {error}"

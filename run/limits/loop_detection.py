@@ -2,7 +2,7 @@
 
 from holdfast.contracts.base import digest
 from holdfast.contracts.budget import Ledger, Limits
-from holdfast.contracts.stops import Stop
+from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult
 
 MAX_CYCLE_CALLS = 6
@@ -57,16 +57,14 @@ def check_loop(budget: Limits, ledger: Ledger, call: AnyCall) -> Stop | None:
     length = next((length for length, again in cycles if again >= length * rounds), None)
     if length is None:
         return None
-    same, asked = "loop detected: same tool, same args", f"{call.name} was asked for"
+    same, asked = StopReason.SAME_CALL, f"{call.name} was asked for"
     if length > 1:
-        same = "loop detected: same cycle of calls"
+        same = StopReason.SAME_CYCLE
         asked = f"the same {length} calls, {call.name} the last of them, were asked for"
-    return Stop(
-        reason=same,
-        detail=f"{asked} {rounds + 1} times in a row "
+    return Stop.because(
+        same,
+        f"{asked} {rounds + 1} times in a row "
         f"with the same arguments (loop_repeat_threshold {rounds})",
-        next_safe_action="look at the trace for what the tool keeps answering, "
-        "or declare the tool pollable",
     )
 
 
@@ -74,8 +72,8 @@ def check_failures(budget: Limits, ledger: Ledger) -> Stop | None:
     """Stop the run when too many calls failed in a row."""
     if ledger.failures_in_a_row < budget.max_consecutive_failures:
         return None
-    return Stop(
-        reason=f"max_consecutive_failures ({budget.max_consecutive_failures}) reached",
-        detail=f"{ledger.failures_in_a_row} calls failed in a row",
-        next_safe_action="look at the trace for the errors, mend their cause, start again",
+    return Stop.because(
+        StopReason.FAILURES_IN_A_ROW,
+        f"{ledger.failures_in_a_row} calls failed in a row",
+        most=budget.max_consecutive_failures,
     )

@@ -14,7 +14,7 @@ from holdfast import Agent, App
 from holdfast.adapters import heads, meter
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.contracts.approvals import Escalation
-from holdfast.run.limits.fallback import FALLBACKS_EXHAUSTED
+from holdfast.contracts.stops import StopReason
 from tests.adapters.dialects import Dialect
 from tests.adapters.provider_server import ProviderServer
 from tests.attacks.net import answering
@@ -267,7 +267,7 @@ async def test_no_server_parks_a_run(
         await run.result()
 
     assert isinstance(request, Escalation)
-    assert request.reason == FALLBACKS_EXHAUSTED
+    assert request.reason == StopReason.FALLBACKS_EXHAUSTED.words
     asked = "it asks to wait 30,000,000 s; nobody waits longer than 600 s"
     assert asked in request.attempts[-1].error
     assert len(provider.requests) == len(models)

@@ -7,9 +7,9 @@ from pydantic import JsonValue
 
 from holdfast import Fallback
 from holdfast.contracts.run import RunResult
+from holdfast.contracts.stops import StopReason
 from holdfast.contracts.tools import ToolFailure
 from holdfast.contracts.transcript import ToolTurn
-from holdfast.run.limits.fallback import FALLBACKS_EXHAUSTED
 from holdfast.testing import Reply, ScriptTurn, call, calls, say
 from tests.control.controlled import (
     asked_models,
@@ -189,7 +189,7 @@ async def test_retries_of_a_model_are_bounded(
 
     assert (len(lines(log)), len(asked_models(history))) == (asked, chain)
     end = (
-        ("failed", FALLBACKS_EXHAUSTED)
+        ("failed", StopReason.FALLBACKS_EXHAUSTED.words)
         if chain > 1
         else ("stopped", f"max_model_retries ({retries}) reached")
     )

@@ -10,7 +10,7 @@ from holdfast import Budget, Fallback
 from holdfast.contracts.control import ModelAttempt
 from holdfast.contracts.errors import FailureKind
 from holdfast.contracts.model import StopCause
-from holdfast.run.limits.fallback import FALLBACKS_EXHAUSTED
+from holdfast.contracts.stops import StopReason
 from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.control.controlled import (
     asked_models,
@@ -196,7 +196,7 @@ async def test_when_all_models_failed_a_person_is_asked(runs: Runs) -> None:
 
     assert (status.status, request.reason, request.kind) == (
         "waiting",
-        FALLBACKS_EXHAUSTED,
+        StopReason.FALLBACKS_EXHAUSTED.words,
         "escalation",
     )
     assert request.action == "pause_and_escalate"
@@ -206,7 +206,7 @@ async def test_when_all_models_failed_a_person_is_asked(runs: Runs) -> None:
     ]
     assert request.usage is not None
     assert float(request.usage.estimated_cost or 0) == 0.05
-    assert (result.status, why(result).reason) == ("stopped", FALLBACKS_EXHAUSTED)
+    assert (result.status, why(result).reason) == ("stopped", StopReason.FALLBACKS_EXHAUSTED.words)
     assert why(result).detail.endswith("; enough")
     assert "model failed: scripted:2: the unavailable one" in recorded(*histories)
 
@@ -224,7 +224,7 @@ async def test_without_anybody_to_ask_the_run_fails(runs: Runs) -> None:
         run = await runs.start("it", budget={"max_model_retries": 0})
         result = await run.result()
 
-    assert (result.status, why(result).reason) == ("failed", FALLBACKS_EXHAUSTED)
+    assert (result.status, why(result).reason) == ("failed", StopReason.FALLBACKS_EXHAUSTED.words)
     assert why(result).detail == (
         "scripted:1: unavailable: the unavailable one; scripted:2: quota: the quota one"
     )
@@ -287,7 +287,7 @@ async def test_a_single_model_that_says_nothing_leaves_it_to_a_person(
         await resolve(run)
         result = await run.result()
 
-    assert (request.reason, result.answer) == (FALLBACKS_EXHAUSTED, "two")
+    assert (request.reason, result.answer) == (StopReason.FALLBACKS_EXHAUSTED.words, "two")
 
 
 async def test_a_fault_leaves_it_to_the_next_model(runs: Runs) -> None:

@@ -6,7 +6,7 @@ from examples.fallbacks.app import app
 from examples.fallbacks.chains import MODELS, chain
 from holdfast.contracts.approvals import Escalation
 from holdfast.contracts.base import JsonObject
-from holdfast.run.limits.fallback import FALLBACKS_EXHAUSTED
+from holdfast.contracts.stops import StopReason
 from tests.running import Runs
 
 AT_ONCE: JsonObject = {"max_model_retries": 0}
@@ -73,7 +73,7 @@ async def test_behind_the_last_model_is_a_person(runs: Runs) -> None:
         result = await run.result()
 
     assert isinstance(request, Escalation)
-    assert request.reason == FALLBACKS_EXHAUSTED  # FB-04 FB-08
+    assert request.reason == StopReason.FALLBACKS_EXHAUSTED.words  # FB-04 FB-08
     assert [(one.model, one.kind, one.error) for one in request.attempts] == [
         ("scripted:haiku", "unavailable", "haiku can't be reached"),
         ("scripted:sonnet", "unavailable", "sonnet can't be reached"),

@@ -11,6 +11,7 @@ from holdfast.contracts.budget import Budget, Ledger
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.usage import CallUsage
 from holdfast.run.limits.budgets import (
+    Shortfall,
     after_model_call,
     check_limits,
     check_next_call,
@@ -247,17 +248,20 @@ def test_a_call_like_the_latest_must_fit(
     limit: dict[str, JsonValue], ledger: Ledger, reason: str | None
 ) -> None:
     """What is left must do for about what the latest call used; exactly as much is enough."""
-    stop = check_next_call(Budget.model_validate(limit), ledger)  # T-38
+    ahead = check_next_call(Budget.model_validate(limit), ledger)  # T-38
 
-    assert (stop.reason if stop else None) == reason
+    assert (ahead.stop.reason if ahead else None) == reason
 
 
 def test_a_reservation_is_explained() -> None:
     """The stop says what was used, what the next call would need, and what to do."""
-    assert check_next_call(Budget(max_tokens=29), called(tokens(10, 5))) == Stop(
-        reason="max_tokens (29) would be exceeded",
-        detail="15 tokens were used, the latest call took 15 of them",
-        next_safe_action="start a run with a larger max_tokens, or split the task",
+    assert check_next_call(Budget(max_tokens=29), called(tokens(10, 5))) == Shortfall(
+        "max_tokens",
+        Stop(
+            reason="max_tokens (29) would be exceeded",
+            detail="15 tokens were used, the latest call took 15 of them",
+            next_safe_action="start a run with a larger max_tokens, or split the task",
+        ),
     )
 
 

@@ -8,13 +8,12 @@ from holdfast.contracts.budget import Budget
 from holdfast.contracts.control import Fallback, Reaction
 from holdfast.contracts.errors import FailureKind
 from holdfast.contracts.model import StopCause
+from holdfast.contracts.stops import Stop, StopReason
 from holdfast.run.limits.fallback import (
     DEFAULT_REACTIONS,
-    FALLBACKS_EXHAUSTED,
     WORKER_LOST,
     compute_max_attempts,
     compute_max_wait,
-    describe_failed_tiers,
     find_problems,
     find_reaction,
 )
@@ -135,5 +134,6 @@ def test_patience_is_greater_for_the_last_model_and_ends_too(
 
 def test_words_of_the_end_of_a_chain() -> None:
     """People and programs look for exactly these words."""
-    assert FALLBACKS_EXHAUSTED == "All model fallbacks exhausted"  # FB-08
-    assert describe_failed_tiers("no step left") == "All workflows failed: no step left"  # FB-12
+    assert StopReason.FALLBACKS_EXHAUSTED.words == "All model fallbacks exhausted"  # FB-08
+    failed = Stop.because(StopReason.TIERS_FAILED, "", error="no step left")
+    assert failed.reason == "All workflows failed: no step left"  # FB-12

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import string
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -12,11 +13,11 @@ import pytest
 from holdfast.contracts.approvals import OutcomeCode
 from holdfast.contracts.budget import Limits
 from holdfast.contracts.control import Backtracking, Triggers
+from holdfast.contracts.stops import StopReason
 from holdfast.guardrails.builtin import BUILTIN
 from holdfast.guardrails.definition import ON_TRIP
 from holdfast.guardrails.detectors.destruction import REASON
-from holdfast.run.backtracking import MAX_BACKTRACKS_EXCEEDED
-from holdfast.run.limits.fallback import DEFAULT_REACTIONS, FALLBACKS_EXHAUSTED
+from holdfast.run.limits.fallback import DEFAULT_REACTIONS
 from holdfast.run.limits.triggers import TRIGGER_RESPONSES
 from tests.shape.tree import ROOT, trees
 
@@ -121,14 +122,11 @@ def test_every_word_for_a_refusal_is_explained() -> None:
 
 def test_reasons_are_to_the_letter() -> None:
     """People and programs look for exactly these words."""
-    reasons = {
-        *(asking.reason for asking in TRIGGER_RESPONSES.values()),
-        FALLBACKS_EXHAUSTED,
-        MAX_BACKTRACKS_EXCEEDED,
-        REASON,
-    }
+    reasons = {*(asking.reason for asking in TRIGGER_RESPONSES.values()), REASON}
+    parsed = (string.Formatter().parse(reason.words) for reason in StopReason)
+    pieces = {text.strip() for parts in parsed for text, *_ in parts}
 
-    assert {reason for reason in reasons if reason not in TABLE} == set()
+    assert {text for text in reasons | pieces if text not in CONTROL} == set()
 
 
 def test_defaults_are_those_of_the_code() -> None:

@@ -1,0 +1,73 @@
+"""Closed vocabularies: each has one home, and everything that has to know a word knows it."""
+
+import ast
+import string
+from collections.abc import Iterator
+
+from holdfast.contracts.stops import StopReason
+from tests.shape.tree import product
+
+BESIDE_FIELDS = {"next_safe_action", "ended_by"}
+"""What `Stop.because` takes that is no field of a reason's words."""
+
+
+def named_reasons() -> Iterator[str]:
+    """Every member of StopReason that the product names, as often as it does."""
+    for tree in product().values():
+        for node in ast.walk(tree):
+            match node:
+                case ast.Attribute(value=ast.Name(id="StopReason"), attr=name):
+                    yield name
+                case _:
+                    pass
+
+
+def stops() -> Iterator[tuple[StopReason, set[str]]]:
+    """Every stop that the product builds of a reason by name, with the fields that it gives."""
+    for tree in product().values():
+        for node in ast.walk(tree):
+            match node:
+                case ast.Call(
+                    func=ast.Attribute(value=ast.Name(id="Stop"), attr="because"),
+                    args=[ast.Attribute(value=ast.Name(id="StopReason"), attr=name), *_],
+                    keywords=given,
+                ):
+                    fields = {one.arg for one in given if one.arg} - BESIDE_FIELDS
+                    yield StopReason[name], fields
+                case _:
+                    pass
+
+
+def fields_of(reason: StopReason) -> set[str]:
+    text = f"{reason.words} {reason.next_safe_action}"
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name}
+
+
+def test_every_reason_stops_a_run() -> None:
+    """No word is kept for what can't happen."""
+    assert set(StopReason.__members__) == set(named_reasons())
+
+
+def test_every_stop_fills_in_the_words_of_its_reason() -> None:
+    """A field that is forgotten would fail the run where it was to be stopped."""
+    found = list(stops())
+
+    assert len(found) >= 10
+    assert [(reason, given) for reason, given in found if given != fields_of(reason)] == []
+
+
+def test_no_stop_has_words_of_its_own() -> None:
+    """Why a run can end is said in contracts/stops.py alone."""
+    own = [
+        f"{path}:{node.lineno}"
+        for path, tree in product().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        if isinstance(node.func, ast.Name)
+        if node.func.id == "Stop"
+        for given in node.keywords
+        if given.arg == "reason"
+        if isinstance(given.value, ast.Constant | ast.JoinedStr)
+    ]
+
+    assert own == []
