@@ -7,7 +7,7 @@ need in `holdfast.testing`.
 
 from typing import TYPE_CHECKING
 
-from holdfast.contracts.exports import exports
+from holdfast.contracts import exports
 
 if TYPE_CHECKING:
     from holdfast.activities.notifications import Webhook

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from holdfast.contracts.exports import exports
+from holdfast.contracts import exports
 
 if TYPE_CHECKING:
     from holdfast.adapters.scripted import Reply, Script, ScriptTurn, call, calls, fail, say, using

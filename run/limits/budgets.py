@@ -30,7 +30,7 @@ def check_limits(budget: Limits, ledger: Ledger, elapsed: float) -> Stop | None:
     for row in LIMITS:
         if row is table.CALLS and not ledger.hosted_calls:
             continue
-        if stop := _check_used(row, budget, ledger):
+        if stop := _check_amount(row, budget, ledger):
             return stop
     return out_of_time(budget, ledger, elapsed)
 
@@ -77,7 +77,7 @@ def too_many_calls(budget: Limits, ledger: Ledger, count: int, drafts: int = 0) 
     ahead = ledger.all_calls + count + drafts
     if budget.max_tool_calls is None or ahead <= budget.max_tool_calls:
         return None
-    return _check_used(table.CALLS, budget, ledger) or _build_stop(
+    return _check_amount(table.CALLS, budget, ledger) or _build_stop(
         StopReason.LIMIT_AHEAD,
         table.CALLS,
         budget.max_tool_calls,
@@ -205,7 +205,7 @@ def _add_field(name: str, first: Ledger, *others: Ledger) -> int | CallUsage:
     return sum((getattr(other, name) for other in others), start=getattr(first, name))
 
 
-def _check_used(row: LimitRow, budget: Limits, ledger: Ledger) -> Stop | None:
+def _check_amount(row: LimitRow, budget: Limits, ledger: Ledger) -> Stop | None:
     if row.used is None or (limit := _read_limit(budget, row)) is None:
         return None
     if (used := row.used(ledger)) is None:
