@@ -9,6 +9,7 @@ from holdfast.activities.callers import require_run_caller
 from holdfast.activities.heartbeats import Heartbeater, time_limit
 from holdfast.contracts import bounds
 from holdfast.contracts.base import digest
+from holdfast.contracts.bounds import MAX_CONSTRAINT_CHARS, MAX_VERDICT_REASON_CHARS
 from holdfast.contracts.errors import AppError, safe_str
 from holdfast.contracts.guardrails import (
     GuardrailResult,
@@ -19,8 +20,6 @@ from holdfast.contracts.guardrails import (
 )
 from holdfast.contracts.texts import clip_chars, cut_with_note
 from holdfast.guardrails.definition import (
-    MAX_CONSTRAINT_CHARS,
-    MAX_REASON_CHARS,
     Guardrail,
     GuardrailContext,
     GuardrailFunction,
@@ -78,7 +77,7 @@ class GuardrailActivities:
             result = _require_result(await function(subject, context))
         return GuardrailVerdict(
             tripwire_triggered=result.tripwire_triggered,
-            reason=clip_chars(self._redactor.text(result.reason), MAX_REASON_CHARS),
+            reason=clip_chars(self._redactor.text(result.reason), MAX_VERDICT_REASON_CHARS),
             constraints=tuple(
                 clip_chars(self._redactor.text(each), MAX_CONSTRAINT_CHARS)
                 for each in result.constraints

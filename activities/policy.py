@@ -21,7 +21,12 @@ from holdfast.contracts.approvals import (
 )
 from holdfast.contracts.base import JsonObject, canonical_json, digest
 from holdfast.contracts.bounds import (
+    MAX_BRIEF_TEXT_BYTES,
+    MAX_CANONICAL_BYTES,
     MAX_DEFAULT_ARGUMENTS_BYTES,
+    MAX_REFUSAL_REASONS,
+    MAX_RULING_QUOTE_CHARS,
+    MAX_RULING_REASON_CHARS,
     MAX_RULINGS_BYTES,
     size,
 )
@@ -70,26 +75,6 @@ def basis(tool: Tool, policy: Policy, environment: str) -> str:
 
 
 log = structlog.get_logger()
-
-
-MAX_REFUSAL_REASONS = 20
-"""How many refusals of one hearing keep their reason: a flood of them is an event of history."""
-
-
-MAX_QUOTE_CHARS = 200
-"""Characters of what a ruling quotes of a call: a model may write a megabyte in many calls."""
-
-
-MAX_RULING_REASON_CHARS = 500
-"""Characters of a ruling's reason."""
-
-
-MAX_BRIEF_TEXT_BYTES = 300
-"""Bytes of each text of a ruling, where all of a turn's are too large to be sent together."""
-
-
-MAX_CANONICAL_BYTES = 4_000
-"""Bytes of arguments that a ruling writes once more; the call has them too."""
 
 
 _TOO_MUCH = "what the calls leave out is too large to be filled in: name each argument"
@@ -196,12 +181,13 @@ class PolicyActivities:
     def _rule(self, asked: AuthorizeCalls, call: AnyCall, known: _CurrentFacts) -> Ruling:
         tool = self._registry.get(call.name) if call.name in asked.visible_tools else None
         if tool is None:
+            name = clip_chars(call.name, MAX_RULING_QUOTE_CHARS)
             visible = ", ".join(asked.visible_tools) or "none"
             return Refused(
                 call_id=call.call_id,
-                tool=clip_chars(call.name, MAX_QUOTE_CHARS),
+                tool=name,
                 type="unknown_tool",
-                reason=f"no tool {clip_chars(call.name, MAX_QUOTE_CHARS)!r} (known: {visible})",
+                reason=f"no tool {name!r} (known: {visible})",
                 next_valid_actions=("use one of the known tools", "answer without a tool"),
             )
         if isinstance(call, MalformedCall):
@@ -231,7 +217,7 @@ class PolicyActivities:
             tool=call.name,
             arguments_digest=digest(call.arguments),
             risk=tool.contract.risk,
-            scope=clip_chars(_scope(tool, values), MAX_QUOTE_CHARS),
+            scope=clip_chars(_scope(tool, values), MAX_RULING_QUOTE_CHARS),
             decision=_clip_decision(decision),
             filled=call.diff_arguments(written),
             effect="" if harmless else case.effect,
@@ -331,7 +317,7 @@ def _clip_decision(decision: Decision) -> Decision:
     reason = clip_chars(decision.reason, MAX_RULING_REASON_CHARS)
     if isinstance(decision, Deny):
         actions = tuple(
-            clip_chars(action, MAX_QUOTE_CHARS) for action in decision.next_valid_actions
+            clip_chars(action, MAX_RULING_QUOTE_CHARS) for action in decision.next_valid_actions
         )
         return decision.model_copy(update={"reason": reason, "next_valid_actions": actions})
     return decision.model_copy(update={"reason": reason})

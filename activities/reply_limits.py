@@ -7,6 +7,7 @@ from pydantic_core import from_json
 
 from holdfast.contracts.base import digest, repair_surrogates_in
 from holdfast.contracts.bounds import (
+    MAX_CALL_NAME_CHARS,
     MAX_CALLS_PER_REPLY,
     MAX_PROVIDER_STATE_BYTES,
     MAX_REPLY_BYTES,
@@ -15,9 +16,6 @@ from holdfast.contracts.bounds import (
 from holdfast.contracts.errors import ModelRejected, ModelUnavailable
 from holdfast.contracts.model import ModelReply
 from holdfast.contracts.tools import AnyCall
-
-MAX_NAME_CHARS = 200
-"""Characters of a tool's name or a call's id; they come back in rulings, results and summaries."""
 
 _RESERVED_LEVELS = 40
 """Levels that history may wrap around a reply, of the 200 that can be read."""
@@ -41,7 +39,7 @@ def shorten_names(reply: ModelReply) -> ModelReply:
 
 
 def _shorten_call(call: AnyCall) -> AnyCall:
-    if max(len(call.name), len(call.call_id)) <= MAX_NAME_CHARS:
+    if max(len(call.name), len(call.call_id)) <= MAX_CALL_NAME_CHARS:
         return call
     return call.model_copy(
         update={"name": _shorten_name(call.name), "call_id": _shorten_name(call.call_id)}
@@ -50,10 +48,10 @@ def _shorten_call(call: AnyCall) -> AnyCall:
 
 def _shorten_name(name: str) -> str:
     """Keep two names apart that differ; none as long as what is left is a tool's."""
-    if len(name) <= MAX_NAME_CHARS:
+    if len(name) <= MAX_CALL_NAME_CHARS:
         return name
     mark = f"_cut_{digest(name)[:16]}"
-    return name[: MAX_NAME_CHARS - len(mark)] + mark
+    return name[: MAX_CALL_NAME_CHARS - len(mark)] + mark
 
 
 def enforce(reply: ModelReply) -> ModelReply:

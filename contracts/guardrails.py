@@ -7,16 +7,19 @@ from pydantic import Field, JsonValue, model_validator
 
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.base import AuthoredContract, Contract
-from holdfast.contracts.bounds import MAX_COUNT, Seconds
+from holdfast.contracts.bounds import (
+    MAX_CONSTRAINT_CHARS,
+    MAX_CONSTRAINTS,
+    MAX_COUNT,
+    MAX_VERDICT_REASON_CHARS,
+    Seconds,
+)
 
 GUARDRAIL_NAME_PATTERN = r"^[a-z][a-z0-9_]{0,63}$"
 
 ACTIVITY_PREFIX = "guardrail:"
 """Activity types that begin so are guardrails'; no tool's name has a colon."""
 
-MAX_REASON_CHARS = 4_000
-MAX_CONSTRAINT_CHARS = 2_000
-MAX_CONSTRAINTS = 20
 
 Layer = Literal["input", "pre_execution", "output", "post_action"]
 """The layers in the order in which a run meets them."""
@@ -112,7 +115,7 @@ class GuardrailResult(AuthoredContract):
     """
 
     tripwire_triggered: bool = False
-    reason: str = Field(default="", max_length=MAX_REASON_CHARS)
+    reason: str = Field(default="", max_length=MAX_VERDICT_REASON_CHARS)
     constraints: tuple[Annotated[str, Field(max_length=MAX_CONSTRAINT_CHARS)], ...] = Field(
         default=(), max_length=MAX_CONSTRAINTS, exclude_if=not_
     )

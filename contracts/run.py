@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, JsonValue
 from holdfast.contracts import bounds
 from holdfast.contracts.approvals import RefusedMessage, Requirement
 from holdfast.contracts.base import Contract, JsonObject, Stored
-from holdfast.contracts.bounds import Goal, Metadata, Tenant
+from holdfast.contracts.bounds import MAX_RUN_ID_CHARS, Goal, Metadata, Tenant
 from holdfast.contracts.budget import Budget, Ledger, Limits, PartialBudget
 from holdfast.contracts.control import (
     Approach,
@@ -40,9 +40,6 @@ def sandbox_queue(task_queue: str) -> str:
     """Return the task queue of sandboxed calls, so that their workers can be deployed apart."""
     return f"{task_queue}-sandbox"
 
-
-MAX_RUN_ID_CHARS = 128
-"""Characters."""
 
 RUN_ID_RULE = (
     "a run's id is made of letters, digits and . _ : - alone, begins with a letter or a digit, "

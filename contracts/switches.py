@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 from pydantic import Field, model_validator
 
 from holdfast.contracts.base import Contract, Inbound
+from holdfast.contracts.bounds import MAX_SWITCH_NAME_CHARS, MAX_SWITCH_REASON_CHARS
 
 SWITCHES_WORKFLOW_TYPE = "HoldfastSwitches"
 
@@ -15,11 +16,8 @@ SwitchKind: TypeAlias = Literal["tool", "agent", "tenant", "everything"]
 EVERYTHING = "*"
 """The name of everything."""
 
-MAX_NAME_CHARS = 200
-MAX_REASON_CHARS = 2_000
-"""Characters, as in the names and reasons of signals."""
 
-Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS)]
+Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_SWITCH_NAME_CHARS)]
 
 
 def switches_id(task_queue: str) -> str:
@@ -37,7 +35,7 @@ class SwitchSignal(Inbound):
     kind: SwitchKind
     name: Name
     by: Name
-    reason: Annotated[str, Field(max_length=MAX_REASON_CHARS)] = ""
+    reason: Annotated[str, Field(max_length=MAX_SWITCH_REASON_CHARS)] = ""
 
     @model_validator(mode="after")
     def _check_name_of_everything(self) -> Self:

@@ -32,10 +32,6 @@ ErrorType = Literal[
 ]
 
 
-MAX_REASON_CHARS = 4_000
-"""Characters of a failure's reason; a failure goes to the model whole."""
-
-
 TOOL_NAME_PATTERN = r"^[a-zA-Z][a-zA-Z0-9_]{0,63}$"
 
 

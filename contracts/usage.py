@@ -9,6 +9,7 @@ from typing import Annotated, Self, TypeAlias
 from pydantic import AfterValidator, Field, PlainSerializer, TypeAdapter, ValidationError
 
 from holdfast.contracts.base import Contract
+from holdfast.contracts.bounds import MAX_COUNTER_NAME_CHARS, MAX_COUNTERS
 
 as_number = PlainSerializer(float, when_used="json")
 
@@ -19,11 +20,6 @@ MAX_PLAUSIBLE_TOKENS = 10**15
 MAX_PLAUSIBLE_COST_USD = Decimal(10**12)
 """What no run uses: beyond them a figure is made up, and sums of such would have no end."""
 
-MAX_COUNTERS = 50
-"""Of one provider, under its own names, in one usage or a sum of many; no provider has twenty."""
-
-MAX_COUNTER_NAME_CHARS = 100
-"""Characters of such a name."""
 
 _COUNTER_ADAPTER: TypeAdapter[int] = TypeAdapter(CounterValue)
 

@@ -8,12 +8,14 @@ from typing import Never, Protocol, TypeAlias, TypedDict, Unpack, cast, get_type
 
 from pydantic import FiniteFloat, TypeAdapter, ValidationError
 
+from holdfast.contracts.bounds import (
+    MAX_CONSTRAINT_CHARS,
+    MAX_CONSTRAINTS,
+    MAX_VERDICT_REASON_CHARS,
+)
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.guardrails import (
     GUARDRAIL_NAME_PATTERN,
-    MAX_CONSTRAINT_CHARS,
-    MAX_CONSTRAINTS,
-    MAX_REASON_CHARS,
     GuardrailResult,
     GuardrailSpec,
     Layer,
@@ -253,14 +255,14 @@ def _find_problem(name: str, layer: Layer, terms: GuardrailOptions) -> str | Non
 
 def passed(reason: str = "") -> GuardrailResult:
     """Say that a guardrail found nothing wrong."""
-    return GuardrailResult(reason=clip_chars(reason, MAX_REASON_CHARS))
+    return GuardrailResult(reason=clip_chars(reason, MAX_VERDICT_REASON_CHARS))
 
 
 def tripped(reason: str, *constraints: str) -> GuardrailResult:
     """Say what is wrong, and what the model must keep to if it tries again."""
     return GuardrailResult(
         tripwire_triggered=True,
-        reason=clip_chars(reason, MAX_REASON_CHARS),
+        reason=clip_chars(reason, MAX_VERDICT_REASON_CHARS),
         constraints=tuple(
             clip_chars(each, MAX_CONSTRAINT_CHARS) for each in constraints[:MAX_CONSTRAINTS]
         ),
@@ -269,4 +271,4 @@ def tripped(reason: str, *constraints: str) -> GuardrailResult:
 
 def not_applicable(reason: str) -> GuardrailResult:
     """Say why a guardrail has nothing to say about what it looked at."""
-    return GuardrailResult(applicable=False, reason=clip_chars(reason, MAX_REASON_CHARS))
+    return GuardrailResult(applicable=False, reason=clip_chars(reason, MAX_VERDICT_REASON_CHARS))

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from holdfast.contracts.base import digest
+from holdfast.contracts.bounds import MAX_PROJECT_FILES_BYTES, MAX_PROJECT_TEXT_BYTES
 from holdfast.contracts.errors import HoldfastError, InvalidInput
 from holdfast.contracts.patterns import SPACE, WORD, Pattern
 from holdfast.contracts.project import ProjectContext, ProjectFile, Source
@@ -18,12 +19,6 @@ from holdfast.policy.project_sections import (
     parse_sections,
     parse_style,
 )
-
-MAX_FILES_BYTES = 50_000
-"""Of all files together; those of higher priority come first."""
-
-MAX_RENDERED_BYTES = 60_000
-"""Bytes."""
 
 MAX_PATH_CHARS = 1_000
 
@@ -132,7 +127,9 @@ def render(context: ProjectContext) -> str:
     )
     ending = f"\n[{mark} ends]"
     note = f"\n[{mark} cut: the rest stands in the files]"
-    room = MAX_RENDERED_BYTES - len(opening.encode()) - len(note.encode()) - len(ending.encode())
+    room = (
+        MAX_PROJECT_TEXT_BYTES - len(opening.encode()) - len(note.encode()) - len(ending.encode())
+    )
     body, cut = _cut_lines("\n\n".join(_render_parts(context, mark)), room)
     return f"{opening}{body}{note if cut else ''}{ending}"
 
@@ -187,7 +184,7 @@ class _Merger:
     """What was found so far, and how many bytes more may be."""
 
     def __init__(self) -> None:
-        self._left = MAX_FILES_BYTES
+        self._left = MAX_PROJECT_FILES_BYTES
         self._files: list[ProjectFile] = []
         self._texts: list[str] = []
         self._found: dict[Topic, list[Section]] = {}

@@ -10,23 +10,15 @@ from datetime import datetime
 from pydantic import JsonValue, ValidationError
 
 from holdfast.contracts import bounds
-from holdfast.contracts.errors import InvalidInput
-from holdfast.contracts.switches import (
-    EVERYTHING,
-    MAX_NAME_CHARS,
-    MAX_REASON_CHARS,
-    Switch,
-    SwitchKind,
-    SwitchSignal,
-    SwitchState,
+from holdfast.contracts.bounds import (
+    MAX_SWITCH_NAME_CHARS,
+    MAX_SWITCH_QUOTE_CHARS,
+    MAX_SWITCH_REASON_CHARS,
+    MAX_SWITCHES_BYTES,
 )
+from holdfast.contracts.errors import InvalidInput
+from holdfast.contracts.switches import EVERYTHING, Switch, SwitchKind, SwitchSignal, SwitchState
 from holdfast.contracts.texts import clip_chars
-
-MAX_STATE_BYTES = 300_000
-"""Bytes of JSON, which leaves room in a payload for whatever switches everything off."""
-
-MAX_QUOTE_CHARS = 500
-"""Characters of a reason that is quoted where there was no room for its switch."""
 
 
 def find_switch(
@@ -90,7 +82,7 @@ def after_signal(state: SwitchState, name: str, content: bytes, now: datetime) -
     switch = Switch(**signal.model_dump(), at=now)
     if (
         switch.kind == "everything"
-        or bounds.size(_without_everything((*others, switch))) <= MAX_STATE_BYTES
+        or bounds.size(_without_everything((*others, switch))) <= MAX_SWITCHES_BYTES
     ):
         return state.model_copy(update={"switches": (*others, switch)})
     return state.model_copy(
@@ -102,8 +94,8 @@ def _fit_state(state: SwitchState) -> SwitchState:
     """Keep the latest switches, as many as there is room for; who drops one has everything off."""
     named = kept = _without_everything(state.switches)
     every = tuple(_truncate_texts(one) for one in state.switches if one.kind == "everything")[-1:]
-    if bounds.size(named) > MAX_STATE_BYTES:
-        kept = bounds.select_latest(named, MAX_STATE_BYTES - len(named) - 1)
+    if bounds.size(named) > MAX_SWITCHES_BYTES:
+        kept = bounds.select_latest(named, MAX_SWITCHES_BYTES - len(named) - 1)
         every = every or (_switch_everything_off(_truncate_texts(named[0])),)
     return state.model_copy(update={"switches": (*kept, *every)})
 
@@ -117,23 +109,23 @@ def _truncate_texts(switch: Switch) -> Switch:
     """Return a switch with no more words than a signal may bring."""
     return switch.model_copy(
         update={
-            "name": switch.name[:MAX_NAME_CHARS],
-            "by": switch.by[:MAX_NAME_CHARS],
-            "reason": switch.reason[:MAX_REASON_CHARS],
+            "name": switch.name[:MAX_SWITCH_NAME_CHARS],
+            "by": switch.by[:MAX_SWITCH_NAME_CHARS],
+            "reason": switch.reason[:MAX_SWITCH_REASON_CHARS],
         }
     )
 
 
 def _switch_everything_off(crowded_out: Switch) -> Switch:
     """Switch everything off in place of one thing for which there is no room."""
-    name, reason = crowded_out.name, crowded_out.reason[:MAX_QUOTE_CHARS]
+    name, reason = crowded_out.name, crowded_out.reason[:MAX_SWITCH_QUOTE_CHARS]
     return crowded_out.model_copy(
         update={
             "kind": "everything",
             "name": EVERYTHING,
             "reason": clip_chars(
                 f"no room to switch {crowded_out.kind} {name!r} off alone: {reason}",
-                MAX_REASON_CHARS,
+                MAX_SWITCH_REASON_CHARS,
             ),
         }
     )

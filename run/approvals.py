@@ -13,13 +13,9 @@ from holdfast.contracts.approvals import (
     Verdict,
 )
 from holdfast.contracts.base import digest
+from holdfast.contracts.bounds import MAX_VERDICT_REASON_CHARS
 from holdfast.contracts.decisions import ApprovalRequired, Decided
-from holdfast.contracts.guardrails import (
-    MAX_REASON_CHARS,
-    GuardrailSpec,
-    GuardrailVerdict,
-    Signals,
-)
+from holdfast.contracts.guardrails import GuardrailSpec, GuardrailVerdict, Signals
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import clip_chars, cut_with_note, escape_invisible, one_line
@@ -302,7 +298,7 @@ def after_refusal(state: RunState, request: Review, why: str, *, by: str = "") -
 
 def _build_rejection_verdict(request: Review, why: str) -> GuardrailVerdict:
     name, _, what = request.subject.removeprefix(gates.GUARDRAIL_PREFIX).partition(":")
-    reason = clip_chars(f"{request.reason}; {why}", MAX_REASON_CHARS)
+    reason = clip_chars(f"{request.reason}; {why}", MAX_VERDICT_REASON_CHARS)
     return GuardrailVerdict(guardrail=name, subject=what, tripwire_triggered=True, reason=reason)
 
 

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from holdfast.contracts.bounds import MAX_APPROACH_CHARS, MAX_FAILURE_REASON_CHARS
 from holdfast.contracts.control import Approach, Checkpoint, Compensation
 from holdfast.contracts.guardrails import Signals
 from holdfast.contracts.model import ModelReply
@@ -13,9 +14,6 @@ from holdfast.contracts.transcript import AssistantTurn, ItemRange, ToolTurn, Us
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import answers, escalations, gates, parts, tool_results
 from holdfast.run.transcript import append_items, halt, measure_context
-
-MAX_FAILURE_REASON_CHARS = 2_000
-MAX_APPROACH_CHARS = 4_000
 
 
 def set_checkpoint(state: RunState, workspace: str) -> RunState:

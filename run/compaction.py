@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from holdfast.contracts.bounds import MAX_COMPACTED_CHARS
 from holdfast.contracts.model import ModelReply
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop, StopReason
@@ -13,8 +14,6 @@ from holdfast.run.transcript import append_items, measure_context
 MAX_REMAINING_SHARE = 0.8
 """What leaves more of the context than this share isn't worth doing."""
 
-MAX_SUMMARY_CHARS = 8_000
-"""Characters: a summary goes into every call of the model."""
 
 MAX_SUMMARY_ATTEMPTS = 2
 """Summaries that may fail before a narrower task is needed."""
@@ -92,7 +91,7 @@ def after_summary(state: RunState, reply: ModelReply, now: datetime) -> RunState
         return _after_failed_summary(state.model_copy(update={"hidden": hidden}), now)
     fresh = {
         "hidden": hidden,
-        "summary": reply.text[:MAX_SUMMARY_CHARS],
+        "summary": reply.text[:MAX_COMPACTED_CHARS],
         "summarised_before": before,
         "failed_summaries": 0,
     }

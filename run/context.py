@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import TypeGuard
 
 from holdfast.contracts import bounds
+from holdfast.contracts.bounds import MAX_KEPT_QUESTION_CHARS
 from holdfast.contracts.texts import cut_with_note, one_line
 from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult, ToolSuccess
 from holdfast.contracts.transcript import (
@@ -41,10 +42,6 @@ SUMMARY_NOTICE = (
 
 MIN_STUB_BYTES = 500
 """Bytes of what a result says where there is no room for more."""
-
-
-MAX_QUESTION_CHARS = 1_000
-"""Characters of a question that stand beside its answer when the turn itself is gone."""
 
 
 _LEFT_OUT = "(Earlier turns are left out here.)"
@@ -260,8 +257,8 @@ def _restate_answers(
 def _quote_question(call: ToolCall) -> str:
     """Quote a question on one line; a long one loses its middle."""
     line = one_line(str(call.arguments.get("question", "")))
-    if len(line) > MAX_QUESTION_CHARS:
-        half = MAX_QUESTION_CHARS // 2
+    if len(line) > MAX_KEPT_QUESTION_CHARS:
+        half = MAX_KEPT_QUESTION_CHARS // 2
         line = f"{line[:half]} … {line[-half:]}"
     return json.dumps(line, ensure_ascii=False)
 

@@ -1,6 +1,7 @@
 """What parts of a run did: kept for the whole, and told to whoever comes next. Pure."""
 
 from holdfast.contracts import bounds
+from holdfast.contracts.bounds import MAX_LISTED_EFFECTS
 from holdfast.contracts.control import Effect, KnownEffect
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.state import RunState
@@ -9,8 +10,6 @@ from holdfast.run import escalations, tool_results
 MAX_PARALLEL_CHILDREN = 4
 """So many children of one run work beside each other; more would only wait for its worker."""
 
-MAX_LISTED_EFFECTS = 50
-"""Effects that the goal of a part names; its permission engine knows them all."""
 
 UNKNOWN_EFFECT = KnownEffect(tool="", digest="", outcome="unknown")
 """What was done by a part that was lost, or of which too much was done to be kept."""

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from holdfast.contracts.base import JsonObject, digest
+from holdfast.contracts.bounds import MAX_HOSTED_LINES, MAX_NOTE_CHARS, MAX_NOTES
 from holdfast.contracts.control import ModelAttempt
 from holdfast.contracts.model import ModelReply, StopCause
 from holdfast.contracts.patterns import Pattern
@@ -16,16 +17,8 @@ from holdfast.run import answers, backtracking, escalations, fallbacks, requests
 from holdfast.run.limits import budgets, loop_detection
 from holdfast.run.transcript import append_items, halt
 
-MAX_NOTES = 50
-"""How many different notes of adapters the state keeps."""
-
-MAX_NOTE_CHARS = 500
-
 PLAIN_ID = Pattern(r"[\w.:|=+-]{1,200}")
 """Ids of calls become parts of keys and paths, where a slash would mean something."""
-
-MAX_HOSTED_LINES = 20
-"""How many hosted calls of a reply get a line of their own: each line is an event of history."""
 
 
 class AuditLine(NamedTuple):

@@ -18,13 +18,11 @@ from holdfast.contracts.approvals import (
     ResolutionSignal,
     Review,
 )
+from holdfast.contracts.bounds import MAX_VALIDATION_ERROR_CHARS
 from holdfast.contracts.decisions import Decided, Ruling
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.texts import MAX_LINE_CHARS, escape_invisible, one_line, shorten
 from holdfast.contracts.tools import AnyCall, ToolCall
-
-MAX_VALIDATION_ERROR_CHARS = 500
-"""Characters; names of fields come from strangers."""
 
 _DIGEST_PREFIX_CHARS = 16
 _DIGEST = Pattern(":[0-9a-f]{64}$")

@@ -7,6 +7,7 @@ from pydantic import Field, StringConstraints, ValidationError
 
 from holdfast.contracts import bounds
 from holdfast.contracts.base import Contract
+from holdfast.contracts.bounds import MAX_EARLIER_ANSWER_CHARS, MAX_TIER_FAILURE_CHARS
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.content import strip_fence
 from holdfast.contracts.control import Approach, Candidate, Subtask, Tiers
@@ -23,13 +24,6 @@ from holdfast.run.transcript import append_items
 
 TIER_NAMES = ("full", "simplified", "decomposed")
 """The tiers by their number in the state of a run."""
-
-
-MAX_FAILURE_CHARS = 500
-
-
-MAX_ANSWER_CHARS = 20_000
-"""Characters of an earlier answer in the goal of the next attempt."""
 
 
 class TierFailure(NamedTuple):
@@ -73,7 +67,7 @@ def render_goal(state: RunState) -> str:
             case UserTurn():
                 said.append(f"Said since ({item.origin}):\n{item.text}")
             case AssistantTurn():
-                said.append(f"An earlier answer:\n{item.text[:MAX_ANSWER_CHARS]}")
+                said.append(f"An earlier answer:\n{item.text[:MAX_EARLIER_ANSWER_CHARS]}")
     return "\n\n".join(filter(None, (*said, parts.describe_effects(state))))
 
 
@@ -90,7 +84,7 @@ def after_answer(state: RunState, agent: str, candidate: Candidate) -> RunState:
 
 def after_failure(state: RunState, tier: int, failed: TierFailure) -> RunState:
     """Go on to the next tier, and keep what became of this one."""
-    reason = shorten(failed.reason, MAX_FAILURE_CHARS)
+    reason = shorten(failed.reason, MAX_TIER_FAILURE_CHARS)
     approach = Approach(
         number=len(state.approaches) + 1,
         approach=f"{TIER_NAMES[tier]}: {agent_names(require_tiers(state), tier)}",
@@ -140,7 +134,9 @@ def classify_result(result: RunResult | str) -> TierOutcome:
 
 def _describe_progress(result: RunResult) -> str:
     did = "; ".join(effect.summary for effect in (*result.effects, *result.unresolved))
-    return shorten(f"{result.steps} steps{f'; it did {did}' if did else ''}", MAX_FAILURE_CHARS)
+    return shorten(
+        f"{result.steps} steps{f'; it did {did}' if did else ''}", MAX_TIER_FAILURE_CHARS
+    )
 
 
 def combine_subtasks(

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pydantic import JsonValue, ValidationError
 
 from holdfast.contracts import bounds
+from holdfast.contracts.bounds import MAX_REDUCED_SUMMARY_CHARS
 from holdfast.contracts.control import Compensation, Effect
 from holdfast.contracts.decisions import Decided, Deny, Refused, Ruling, RunInSandbox
 from holdfast.contracts.state import CallState, RunState
@@ -24,10 +25,6 @@ from holdfast.run.summaries import call_line
 
 MAY_HAVE_RUN_STATUSES = {"ok", "outcome_unknown"}
 """The results of calls that ran, or may have."""
-
-
-MAX_REDUCED_SUMMARY_CHARS = 80
-"""Characters of the line about an effect of which nothing else fits."""
 
 
 def record(

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
+from holdfast.contracts.bounds import MAX_BLOCK_DETAIL_CHARS, MAX_NOTICE_CHARS
 from holdfast.contracts.control import Compensation, Gate
 from holdfast.contracts.guardrails import GuardrailVerdict, OnTrip
 from holdfast.contracts.state import CallState, RunState
@@ -13,12 +14,6 @@ from holdfast.run import answers, approvals, escalations, gates, requests, tool_
 from holdfast.run.limits import loop_detection
 from holdfast.run.summaries import render_call
 from holdfast.run.transcript import append_items, halt
-
-MAX_NOTICE_CHARS = 4_000
-"""Characters that a model reads of what was found about its answer."""
-
-MAX_DETAIL_CHARS = 2_000
-"""Characters of why a run was blocked, with what couldn't be taken back."""
 
 STRICTNESS: tuple[OnTrip, ...] = ("block", "deny", "retry", "ask")
 """Where several tripped, the first of these counts: what a person approves is one objection."""
@@ -137,7 +132,7 @@ def block(state: RunState, verdict: GuardrailVerdict) -> RunState:
 def with_losses(stop: Stop, lost: tuple[str, ...]) -> Stop:
     """Name what couldn't be taken back beside why a run ended."""
     detail = f"{stop.detail}; could not be undone: {'; '.join(lost)}" if lost else stop.detail
-    return stop.model_copy(update={"detail": shorten(detail, MAX_DETAIL_CHARS)})
+    return stop.model_copy(update={"detail": shorten(detail, MAX_BLOCK_DETAIL_CHARS)})
 
 
 def reject_answer(

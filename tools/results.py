@@ -7,15 +7,15 @@ from pydantic_core import from_json
 from holdfast.contracts.bounds import (
     MAX_FAILURE_BYTES,
     MAX_JSON_DEPTH,
+    MAX_NEXT_ACTIONS,
     MAX_RESULT_BYTES,
+    MAX_RESULT_SUMMARY_CHARS,
+    MAX_TOOL_REASON_CHARS,
 )
 from holdfast.contracts.errors import ToolDenied, ToolError
 from holdfast.contracts.texts import clip_bytes, clip_chars, cut_with_note
-from holdfast.contracts.tools import MAX_REASON_CHARS, ToolFailure, ToolInvocation, ToolSuccess
+from holdfast.contracts.tools import ToolFailure, ToolInvocation, ToolSuccess
 from holdfast.tools.artifacts import ArtifactStore
-
-MAX_SUMMARY_CHARS = 60
-MAX_ACTIONS = 10
 
 log = structlog.get_logger()
 
@@ -29,7 +29,7 @@ def success(
         return ToolSuccess(
             call_id=invocation.call_id,
             name=name,
-            summary=clip_chars(text, MAX_SUMMARY_CHARS),
+            summary=clip_chars(text, MAX_RESULT_SUMMARY_CHARS),
             data=from_json(content),
         )
     shown = clip_bytes(text[:limit], MAX_RESULT_BYTES)
@@ -74,10 +74,10 @@ def failure(invocation: ToolInvocation, name: str, error: ToolError) -> ToolFail
         call_id=invocation.call_id,
         name=name,
         type=error.type,
-        reason=cut_with_note(error.reason[:MAX_REASON_CHARS], MAX_FAILURE_BYTES // 2),
+        reason=cut_with_note(error.reason[:MAX_TOOL_REASON_CHARS], MAX_FAILURE_BYTES // 2),
         next_valid_actions=tuple(
-            cut_with_note(action, MAX_FAILURE_BYTES // 2 // MAX_ACTIONS)
-            for action in error.next_valid_actions[:MAX_ACTIONS]
+            cut_with_note(action, MAX_FAILURE_BYTES // 2 // MAX_NEXT_ACTIONS)
+            for action in error.next_valid_actions[:MAX_NEXT_ACTIONS]
         ),
     )
 

@@ -26,6 +26,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
 from holdfast.contracts.base import JsonObject, canonical_json
+from holdfast.contracts.bounds import MAX_OBJECTION_CHARS, MAX_OBJECTIONS
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.texts import clip_chars, one_line
 from holdfast.tools import readings
@@ -34,11 +35,6 @@ from holdfast.tools.readings import AMBIGUOUS
 
 _MODE_NAMES = {"mode", "action", "operation", "op", "command", "kind"}
 _MAX_MODES = 7
-
-MAX_OBJECTION_CHARS = 500
-"""Characters."""
-
-MAX_OBJECTIONS = 20
 
 
 class Signature:

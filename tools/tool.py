@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, TypedDict, Unpack, cast
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from holdfast.contracts.base import JsonObject, digest
-from holdfast.contracts.bounds import TOO_DEEP_JSON
+from holdfast.contracts.bounds import MAX_RESULT_CHARS, TOO_DEEP_JSON
 from holdfast.contracts.errors import AppError, ToolError
 from holdfast.contracts.tools import (
     ResourceScope,
@@ -54,8 +54,6 @@ _SIDE_EFFECTS: dict[Risk, Literal["none", "local", "internal", "external"]] = {
 MIN_DESCRIPTION_WORDS = 3
 """A description of fewer words says nothing that the name doesn't."""
 
-MAX_RESULT_CHARS = 200_000
-"""Characters; a result has to fit into a payload together with others."""
 
 MAX_LOCAL_SECONDS = 10.0
 """Seconds. A local tool holds up the workflow task, so it must be quick."""

@@ -4,14 +4,14 @@ from pydantic import ValidationError
 from temporalio import workflow
 
 from holdfast.contracts.base import Contract
+from holdfast.contracts.bounds import (
+    MAX_CONSTRAINT_CHARS,
+    MAX_OUTPUT_TAIL_CHARS,
+    MAX_VERDICT_REASON_CHARS,
+)
 from holdfast.contracts.decisions import ApprovalRequired, MayRun, decision_of, fill_arguments
 from holdfast.contracts.errors import HoldfastError
-from holdfast.contracts.guardrails import (
-    MAX_CONSTRAINT_CHARS,
-    MAX_REASON_CHARS,
-    GuardrailResult,
-    GuardrailSpec,
-)
+from holdfast.contracts.guardrails import GuardrailResult, GuardrailSpec
 from holdfast.contracts.project import ProjectContext
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.texts import clip_chars
@@ -26,9 +26,6 @@ from holdfast.workflows.tool_call import run_tool
 
 RUN_COMMAND = "run_command"
 """The built-in tool that runs a program in the workspace."""
-
-MAX_OUTPUT_TAIL_CHARS = 2_000
-"""Characters of a failed command's output that are told: the end, where the error stands."""
 
 
 class CommandResult(Contract):
@@ -53,7 +50,7 @@ def find_commands(
     try:
         return tuple(map(parse_argv, named))
     except HoldfastError as error:
-        reason = clip_chars(str(error), MAX_REASON_CHARS)
+        reason = clip_chars(str(error), MAX_VERDICT_REASON_CHARS)
         return GuardrailResult(tripwire_triggered=True, reason=reason)
 
 
@@ -65,7 +62,7 @@ def build_failure_result(command: tuple[str, ...], ended: CommandResult) -> Guar
     how = "was ended at its time limit" if code is None else f"ended with {code}"
     return GuardrailResult(
         tripwire_triggered=True,
-        reason=clip_chars(f"{line!r} {how}: {last}\n{said}", MAX_REASON_CHARS),
+        reason=clip_chars(f"{line!r} {how}: {last}\n{said}", MAX_VERDICT_REASON_CHARS),
         constraints=(clip_chars(f"{line!r} must end with exit code 0", MAX_CONSTRAINT_CHARS),),
     )
 

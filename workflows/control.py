@@ -5,6 +5,7 @@ import json
 from temporalio import workflow
 
 from holdfast.contracts.approvals import Requirement
+from holdfast.contracts.bounds import MAX_HELD_CLAIMS_BYTES
 from holdfast.contracts.guardrails import GuardrailVerdict
 from holdfast.run import approvals, escalations, gates, tool_calls, tripwires, turns
 from holdfast.run.approvals import ReviewSubject
@@ -24,9 +25,6 @@ from holdfast.workflows import guarding, run_context, tool_call
 from holdfast.workflows.projects import mark_checkpoint, open_project, roll_back
 from holdfast.workflows.run_context import RunContext
 from holdfast.workflows.tiers import run_tier
-
-MAX_ATTRIBUTE_BYTES = 1_900
-"""Bytes; the server refuses a search attribute of more than 2,048, and ends the run."""
 
 
 async def execute_step(run: RunContext, step: ControlStep) -> None:
@@ -76,7 +74,7 @@ async def _claim_and_check(
 ) -> tuple[GuardrailVerdict, ...]:
     """Look, after other runs can find what this one is about to be at."""
     held = (*run.state.held, *gates.build_new_claims(run.state, looks, workflow.now()))
-    if len(json.dumps(held)) > MAX_ATTRIBUTE_BYTES:
+    if len(json.dumps(held)) > MAX_HELD_CLAIMS_BYTES:
         full = "the run is at more resources than the server can search for"
         lost = [
             one

@@ -19,15 +19,10 @@ from temporalio.workflow import ActivityConfig
 from holdfast.activities.callers import NOT_AS_DECIDED
 from holdfast.contracts.attempts import Attempts
 from holdfast.contracts.base import Contract
+from holdfast.contracts.bounds import MAX_TOOL_REASON_CHARS
 from holdfast.contracts.errors import FailureKind
 from holdfast.contracts.texts import shorten
-from holdfast.contracts.tools import (
-    MAX_REASON_CHARS,
-    AnyCall,
-    ErrorType,
-    ToolContract,
-    ToolFailure,
-)
+from holdfast.contracts.tools import AnyCall, ErrorType, ToolContract, ToolFailure
 from holdfast.contracts.usage import CallUsage
 from holdfast.run.limits.fallback import WORKER_LOST
 
@@ -58,8 +53,8 @@ def message(error: FailureError) -> str:
         kind = cause.type.name.lower().replace("_", "-") if cause.type else "unknown"
         return f"no answer in time ({kind} time-out)"
     if isinstance(cause, ApplicationError):
-        return shorten(cause.message, MAX_REASON_CHARS)
-    return shorten(str(cause or error), MAX_REASON_CHARS)
+        return shorten(cause.message, MAX_TOOL_REASON_CHARS)
+    return shorten(str(cause or error), MAX_TOOL_REASON_CHARS)
 
 
 def build_start_refusal(reason: str) -> ApplicationError:

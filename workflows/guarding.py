@@ -11,6 +11,7 @@ from temporalio import workflow
 from temporalio.exceptions import FailureError
 
 from holdfast.contracts import bounds
+from holdfast.contracts.bounds import MAX_UNDECIDED_REASON_CHARS
 from holdfast.contracts.guardrails import (
     ACTIVITY_PREFIX,
     GuardrailResult,
@@ -31,9 +32,6 @@ from holdfast.workflows.children import ChildTask, run_child
 from holdfast.workflows.run_context import RunContext, is_cancellation
 
 _VERDICTS_ADAPTER = TypeAdapter(GuardrailVerdicts)
-
-MAX_REASON_CHARS = 1_000
-"""Characters of why a guardrail couldn't decide."""
 
 
 async def run_checks(
@@ -241,7 +239,7 @@ def _render_question(subject: Subject) -> str:
 
 def build_fail_closed_verdicts(one: GuardrailCheck, why: str) -> tuple[GuardrailVerdict, ...]:
     """Say that a guardrail can't decide: it fails closed."""
-    reason = shorten(f"{one.spec.name} can't decide: {why}", MAX_REASON_CHARS)
+    reason = shorten(f"{one.spec.name} can't decide: {why}", MAX_UNDECIDED_REASON_CHARS)
     return _build_verdicts(one, GuardrailResult(tripwire_triggered=True, reason=reason))
 
 

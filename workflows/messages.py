@@ -14,12 +14,12 @@ from holdfast.contracts.approvals import (
     ResolutionSignal,
     SteerSignal,
 )
-from holdfast.contracts.bounds import MAX_MESSAGE_BYTES
+from holdfast.contracts.bounds import MAX_MESSAGE_BYTES, MAX_VALIDATION_ERROR_CHARS
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.run import RunInput
 from holdfast.contracts.state import RunState
 from holdfast.contracts.texts import shorten
-from holdfast.run.summaries import MAX_VALIDATION_ERROR_CHARS, describe_validation_error
+from holdfast.run.summaries import describe_validation_error
 
 AnySignal: TypeAlias = (
     ApprovalSignal | AnswerSignal | ResolutionSignal | SteerSignal | EmptySignal | HeldSignal

@@ -9,6 +9,7 @@ from temporalio.common import SearchAttributeKey
 from temporalio.exceptions import is_cancelled_exception
 
 from holdfast.activities.policy import PolicyActivities
+from holdfast.contracts.bounds import MAX_SEARCHABLE_REQUESTS
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.run import AuditEvent
@@ -132,10 +133,6 @@ PENDING = SearchAttributeKey.for_keyword_list("AgentPending")
 
 
 RESOURCES = SearchAttributeKey.for_keyword_list(resource_claims.ATTRIBUTE)
-
-
-MAX_SEARCHABLE_REQUESTS = 100
-"""Requests that can be searched for; the server ends a run whose attribute has 2,048 bytes."""
 
 
 def publish_status(run: RunContext) -> None:

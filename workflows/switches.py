@@ -8,24 +8,18 @@ from pydantic import JsonValue
 from temporalio import workflow
 from temporalio.common import RawValue
 
+from holdfast.contracts.bounds import (
+    MAX_SHOWN_REASON_CHARS,
+    MAX_SHOWN_SWITCHES,
+    MAX_SWITCH_EVENTS,
+    MAX_SWITCH_HISTORY_BYTES,
+)
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.switches import SWITCHES_WORKFLOW_TYPE, SwitchState
 from holdfast.contracts.texts import MAX_LINE_CHARS, shorten
 from holdfast.policy.switches import after_signal, parse_state
 from holdfast.run.summaries import escape_markdown, render_code
 from holdfast.workflows import failures
-
-MAX_EVENTS = 1_000
-"""Some 250 changes. A worker that starts reads them all before it decides anything."""
-
-MAX_BYTES = 4_000_000
-"""Of large garbage; the server ends a workflow at 50 MB."""
-
-MAX_REASON_CHARS = 300
-"""Characters of a reason in the details; history has the whole."""
-
-MAX_SHOWN_SWITCHES = 20
-"""Switches that the details name: they are written anew after each message, and in each replay."""
 
 
 @workflow.defn(name=SWITCHES_WORKFLOW_TYPE, failure_exception_types=[HoldfastError])
@@ -96,7 +90,7 @@ def render_details(state: SwitchState) -> str:
 
 @lru_cache(maxsize=4 * MAX_SHOWN_SWITCHES)
 def _line(kind: str, name: str, by: str, reason: str, at: datetime) -> str:
-    why = f": {escape_markdown(reason, MAX_REASON_CHARS)}" if reason else ""
+    why = f": {escape_markdown(reason, MAX_SHOWN_REASON_CHARS)}" if reason else ""
     what = render_code(shorten(name))
     who = escape_markdown(by, MAX_LINE_CHARS)
     return f"- {kind} {what}: off since {at:%Y-%m-%d %H:%M:%S} UTC by {who}{why}"
@@ -105,6 +99,6 @@ def _line(kind: str, name: str, by: str, reason: str, at: datetime) -> str:
 def _is_history_long() -> bool:
     info = workflow.info()
     return (
-        info.get_current_history_length() >= MAX_EVENTS
-        or info.get_current_history_size() >= MAX_BYTES
+        info.get_current_history_length() >= MAX_SWITCH_EVENTS
+        or info.get_current_history_size() >= MAX_SWITCH_HISTORY_BYTES
     )

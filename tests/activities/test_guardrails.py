@@ -12,6 +12,11 @@ from temporalio.exceptions import ApplicationError
 from holdfast.activities.guardrails import FAILED, MISSING
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.base import AuthoredContract, digest
+from holdfast.contracts.bounds import (
+    MAX_CONSTRAINT_CHARS,
+    MAX_CONSTRAINTS,
+    MAX_VERDICT_REASON_CHARS,
+)
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.guardrails import GuardrailResult, Layer, OnTrip, Signals, Subject
 from holdfast.contracts.tools import ResourceScope
@@ -32,9 +37,6 @@ from holdfast.guardrails.builtin import (
     tests_pass,
 )
 from holdfast.guardrails.definition import (
-    MAX_CONSTRAINT_CHARS,
-    MAX_CONSTRAINTS,
-    MAX_REASON_CHARS,
     Guardrail,
     GuardrailContext,
     GuardrailOptions,
@@ -311,14 +313,14 @@ async def test_nothing_secret_leaves() -> None:
     async def telling(subject: Subject, _: GuardrailContext) -> GuardrailResult:
         if subject.text == "raise":
             raise ValueError(f"no {SECRET}")
-        return tripped(f"{SECRET} {'x' * MAX_REASON_CHARS}", SECRET, *["y" * 3_000] * 30)
+        return tripped(f"{SECRET} {'x' * MAX_VERDICT_REASON_CHARS}", SECRET, *["y" * 3_000] * 30)
 
     verdict = await looked(telling, goal("tell"))
     with capture_logs() as logs:
         error = await left(telling, goal("raise"))
 
     assert verdict.reason.startswith("[redacted] x")
-    assert len(verdict.reason) <= MAX_REASON_CHARS
+    assert len(verdict.reason) <= MAX_VERDICT_REASON_CHARS
     assert verdict.constraints[0] == "[redacted]"
     assert len(verdict.constraints) == MAX_CONSTRAINTS
     assert len(verdict.constraints[1]) == MAX_CONSTRAINT_CHARS

@@ -137,7 +137,7 @@ async def test_a_long_history_goes_on_elsewhere(
     client: Client, queue: str, board: TemporalKillSwitch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Workers follow the switches into each next execution, and forget nothing on the way."""
-    monkeypatch.setattr("holdfast.workflows.switches.MAX_EVENTS", 8)
+    monkeypatch.setattr("holdfast.workflows.switches.MAX_SWITCH_EVENTS", 8)
     await board.current()
     first = (await of(client, queue).describe()).run_id
     async with working(client, queue):

@@ -8,7 +8,8 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError, Wor
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError
 
-from holdfast.contracts.run import MAX_RUN_ID_CHARS, RunResult, is_run_id
+from holdfast.contracts.bounds import MAX_RUN_ID_CHARS
+from holdfast.contracts.run import RunResult, is_run_id
 from holdfast.testing import Reply, ScriptTurn, call, say
 from holdfast.tools import builtin
 from tests.running import Run, Runs

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from holdfast.contracts.bounds import MAX_KEPT_QUESTION_CHARS
 from holdfast.contracts.tools import ArtifactRef, ToolFailure, ToolResult, ToolSuccess
 from holdfast.contracts.transcript import (
     AssistantTurn,
@@ -15,7 +16,6 @@ from holdfast.contracts.transcript import (
     UserTurn,
 )
 from holdfast.run.context import (
-    MAX_QUESTION_CHARS,
     apply_view,
     carry_over,
     find_prune_point,
@@ -358,7 +358,7 @@ def test_of_a_long_question_both_ends_stay() -> None:
     asked, _, told = turn.text.partition(", a person answered: ")
     assert asked.startswith('Asked "Here is my plan. xx')
     assert asked.endswith('xx Do you agree?"')
-    assert len(asked) < MAX_QUESTION_CHARS + 20
+    assert len(asked) < MAX_KEPT_QUESTION_CHARS + 20
     assert told == "no " * 2000
 
 

@@ -5,17 +5,10 @@ from collections.abc import Iterable
 import pytest
 
 from holdfast.contracts.base import digest
+from holdfast.contracts.bounds import MAX_PROJECT_FILES_BYTES, MAX_PROJECT_TEXT_BYTES
 from holdfast.contracts.errors import HoldfastError, InvalidInput
 from holdfast.contracts.project import ProjectContext, Source
-from holdfast.policy.project import (
-    MAX_FILES_BYTES,
-    MAX_RENDERED_BYTES,
-    decode_visible,
-    list_locations,
-    merge,
-    parse_argv,
-    render,
-)
+from holdfast.policy.project import decode_visible, list_locations, merge, parse_argv, render
 from tests.policy.project_files import SECTIONS, a_document, read
 
 
@@ -168,7 +161,7 @@ def test_digests_are_recorded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("length", "is_cut"), [(MAX_FILES_BYTES, False), (MAX_FILES_BYTES + 1, True)]
+    ("length", "is_cut"), [(MAX_PROJECT_FILES_BYTES, False), (MAX_PROJECT_FILES_BYTES + 1, True)]
 )
 @pytest.mark.slow
 def test_the_most_that_is_read(length: int, *, is_cut: bool) -> None:
@@ -179,7 +172,7 @@ def test_the_most_that_is_read(length: int, *, is_cut: bool) -> None:
     context = merge([first, rest])
 
     assert [file.cut for file in context.files] == [False, is_cut]
-    assert sum(len(text.encode()) for text in context.texts) <= MAX_FILES_BYTES
+    assert sum(len(text.encode()) for text in context.texts) <= MAX_PROJECT_FILES_BYTES
     assert len(merge([first, rest, a_document("z", "README.md")]).files) == 3
 
 
@@ -226,7 +219,7 @@ def test_the_most_that_is_shown() -> None:
 
     text = render(read(rules))
 
-    assert MAX_RENDERED_BYTES - 1_000 < len(text.encode()) <= MAX_RENDERED_BYTES
+    assert MAX_PROJECT_TEXT_BYTES - 1_000 < len(text.encode()) <= MAX_PROJECT_TEXT_BYTES
     assert " cut: the rest stands in the files]\n[" in text[-100:]
     assert text.endswith(" ends]")
 

@@ -14,8 +14,8 @@ from holdfast.contracts.approvals import (
     Request,
     outline,
 )
+from holdfast.contracts.bounds import MAX_VERDICT_REASON_CHARS
 from holdfast.contracts.control import Candidate
-from holdfast.contracts.guardrails import MAX_REASON_CHARS
 from holdfast.contracts.state import RunState
 from holdfast.contracts.tools import ToolResult
 from holdfast.contracts.transcript import ToolTurn, UserTurn
@@ -219,4 +219,4 @@ def test_what_a_command_says_at_last_fits_into_a_finding(length: int, stop: int 
 
     assert found.tripwire_triggered
     assert found.reason.startswith("'pytest xxx")
-    assert len(found.reason) <= MAX_REASON_CHARS
+    assert len(found.reason) <= MAX_VERDICT_REASON_CHARS

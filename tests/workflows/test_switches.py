@@ -315,7 +315,7 @@ async def test_a_long_history_is_cut_and_nothing_lost(
     keeper: Keeper, runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each execution begins with all that was off, and with the count of what was garbage."""
-    monkeypatch.setattr("holdfast.workflows.switches.MAX_EVENTS", 6)
+    monkeypatch.setattr("holdfast.workflows.switches.MAX_SWITCH_EVENTS", 6)
     first = (await keeper.handle.describe()).run_id
     for number in range(10):
         await switch(runs, "off", "tool", f"t{number}")
@@ -336,7 +336,7 @@ async def test_no_words_keep_it_from_going_on(
     keeper: Keeper, runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A state that no payload has room for would leave it without a next execution."""
-    monkeypatch.setattr("holdfast.workflows.switches.MAX_EVENTS", 150)
+    monkeypatch.setattr("holdfast.workflows.switches.MAX_SWITCH_EVENTS", 150)
     first = (await keeper.handle.describe()).run_id
     for number in range(140):
         about: dict[str, JsonValue] = {"kind": "tool", "name": f"t{number}", "by": "mallory"}

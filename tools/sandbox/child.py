@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Any, NoReturn, cast
 
+from holdfast.contracts.bounds import MAX_TOOL_REASON_CHARS
 from holdfast.contracts.errors import AnswerLost, HoldfastError, ToolError, safe_str
-from holdfast.contracts.tools import MAX_REASON_CHARS, ToolInvocation
+from holdfast.contracts.tools import ToolInvocation
 from holdfast.tools.context import ToolContext
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
 from holdfast.tools.sandbox.messages import (
@@ -115,5 +116,7 @@ class _ErrorReporter:
         if isinstance(error, ToolError):
             self._worker.send(Refused.of(error))
         elif error is not None:
-            self._worker.send(Raised(type(error).__name__, safe_str(error)[:MAX_REASON_CHARS]))
+            self._worker.send(
+                Raised(type(error).__name__, safe_str(error)[:MAX_TOOL_REASON_CHARS])
+            )
         return True

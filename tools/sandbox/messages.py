@@ -10,13 +10,14 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, JsonValue
 from pydantic_core import to_json
 
+from holdfast.contracts.bounds import MAX_TOOL_REASON_CHARS
 from holdfast.contracts.errors import ToolError
-from holdfast.contracts.tools import MAX_REASON_CHARS, ErrorType, ToolInvocation
+from holdfast.contracts.tools import ErrorType, ToolInvocation
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
 
 MAX_ACTIONS = 20
 
-Reason: TypeAlias = Annotated[str, Field(max_length=MAX_REASON_CHARS)]
+Reason: TypeAlias = Annotated[str, Field(max_length=MAX_TOOL_REASON_CHARS)]
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,8 @@ class Refused:
         actions = error.next_valid_actions[:MAX_ACTIONS]
         return cls(
             type=error.type,
-            reason=error.reason[:MAX_REASON_CHARS],
-            next_valid_actions=tuple(action[:MAX_REASON_CHARS] for action in actions),
+            reason=error.reason[:MAX_TOOL_REASON_CHARS],
+            next_valid_actions=tuple(action[:MAX_TOOL_REASON_CHARS] for action in actions),
         )
 
     def error(self) -> ToolError:
