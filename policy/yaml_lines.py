@@ -6,6 +6,7 @@ words: `no`, `on` and `12:30` are text, as in YAML 1.2.
 """
 
 from collections.abc import Iterator, Mapping
+from math import isfinite
 from typing import NamedTuple, TypeAlias
 
 import yaml
@@ -183,7 +184,9 @@ def _parse_scalar(text: str) -> JsonValue:
         return _WORDS[text]
     if _INTEGER.fits(text):
         return int(text)
-    return float(text) if _DECIMAL.fits(text) else text
+    if _DECIMAL.fits(text) and isfinite(number := float(text)):
+        return number
+    return text
 
 
 def _line_number(event: yaml.Event) -> int:

@@ -387,3 +387,14 @@ def test_json_means_the_same_as_yaml(value: object) -> None:
 
     assert isinstance(located, LocatedYaml)
     assert located.value == value
+
+
+@pytest.mark.parametrize(
+    "number", ["1e999", "-1e999", "9" * 5_000], ids=("large", "small", "long")
+)
+def test_a_number_that_is_none_is_text(number: str) -> None:
+    """JSON has no infinity, so what is too large to be a number is the word that stands there."""
+    located = parse_yaml(f"a: {number}")
+
+    assert isinstance(located, LocatedYaml)
+    assert located.value == {"a": number}
