@@ -54,6 +54,7 @@ from holdfast.policy.allowlists import is_safe_request
 from holdfast.policy.approvals import find_key_claims, find_lapsed_reviews, judge
 from holdfast.policy.case import CallContext, DecisionFacts
 from holdfast.policy.engine import decide
+from holdfast.policy.matching import find_forbidding_rule
 from holdfast.policy.rules import Policy
 from holdfast.policy.signatures import KeyClaim
 from holdfast.policy.trust import Trust, TrustedIssuer, is_address
@@ -221,12 +222,13 @@ class PolicyActivities:
             decision=_clip_decision(decision),
             filled=call.diff_arguments(written),
             effect="" if harmless else case.effect,
-            canonical=None if harmless else _canonical(call, values),
+            canonical=_canonical(call, values),
             undo=shown
             if isinstance(decision, ApprovalRequired)
             else self._rule_on_undo(doing, case),
             basis=basis(doing, where.policy, where.environment) if doing else "",
             draft_risk=doing.contract.risk if doing and doing is not tool else None,
+            reconcile_forbidden=self._is_reconcile_forbidden(tool, case),
         )
 
     def _build_facts(
@@ -264,6 +266,19 @@ class PolicyActivities:
                 return tool
             case ApprovalRequired() | AskUser() | Deny():
                 return None
+
+    def _is_reconcile_forbidden(self, tool: Tool, act: CallContext) -> bool:
+        """Whether what became of a call may not be found out, by the policy."""
+        finder = tool.contract.reconcile and self._registry.get(tool.contract.reconcile)
+        if not finder:
+            return False
+        call = act.call.model_copy(update={"name": finder.contract.name})
+        try:
+            values = finder.values(call.arguments)
+        except ToolError:
+            return True
+        asked = CallContext(call, finder.contract, act.facts._replace(values=values))
+        return find_forbidding_rule(asked, self._surroundings.policy) is not None
 
     def _rule_on_undo(self, doing: Tool | None, act: CallContext) -> UndoRuling | None:
         """Rule on what would take back what a tool does, if anything could."""

@@ -77,6 +77,9 @@ MAX_GOAL_CHARS = 200_000
 MAX_METADATA_BYTES = 50_000
 """What a starter attaches to a run."""
 
+MAX_SENSITIVE_DOMAINS = 200
+"""Domains in which a run, or one that it works for, does nothing unapproved."""
+
 MAX_ANCESTORS = 20
 """Agents that a run works for, each of which works for the one before it."""
 

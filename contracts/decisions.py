@@ -98,6 +98,7 @@ class Decided(Contract):
     arguments as the tool takes them, where those of the call are written otherwise. `undo` says
     whether what runs may be taken back, where a tool is named for that. `basis` is by what it was
     allowed. `draft_risk` is the class of the draft variant, where that runs instead.
+    `reconcile_forbidden`: the policy forbids the tool that would find out what became of the call.
     """
 
     kind: Literal["decided"] = "decided"
@@ -113,6 +114,7 @@ class Decided(Contract):
     undo: UndoRuling | None = Field(default=None, exclude_if=not_)
     basis: str = Field(default="", exclude_if=not_)
     draft_risk: Risk | None = Field(default=None, exclude_if=not_)
+    reconcile_forbidden: bool = Field(default=False, exclude_if=not_)
 
     @property
     def runs_as(self) -> Risk:

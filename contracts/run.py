@@ -59,6 +59,8 @@ RunStatus = Literal["completed", "stopped", "blocked", "failed"]
 ReportedStatus: TypeAlias = Literal["running", "waiting", "suspending", "suspended", RunStatus]
 """Where a run stands, in one word."""
 
+Domain: TypeAlias = Annotated[str, Field(min_length=1, max_length=100)]
+
 AgentName: TypeAlias = Annotated[str, Field(min_length=1, max_length=100)]
 
 
@@ -70,6 +72,7 @@ class RunMetadata(Contract):
     switch does, holds this run. Who starts a run for nobody else leaves it out. `withheld` says
     that the run it works for has output guardrails: what is said here is told to nobody else.
     `words_watched` says that it has guardrails that look at people's words: none are taken here.
+    `sensitive_domains` are those in which it begins nothing before somebody approves.
     """
 
     agent: AgentName
@@ -78,13 +81,16 @@ class RunMetadata(Contract):
     session_id: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     strategy: Strategy = "stateless"
     task_kind: Annotated[str, Field(min_length=1, max_length=100)] | None = None
-    domain: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    domain: Domain | None = None
     metadata: Metadata = Field(default_factory=dict)
     path: Annotated[tuple[AgentName, ...], Field(max_length=bounds.MAX_ANCESTORS)] = Field(
         default=(), exclude_if=not_
     )
     withheld: bool = Field(default=False, exclude_if=not_)
     words_watched: bool = Field(default=False, exclude_if=not_)
+    sensitive_domains: Annotated[
+        tuple[Domain, ...], Field(max_length=bounds.MAX_SENSITIVE_DOMAINS)
+    ] = Field(default=(), exclude_if=not_)
 
 
 class RunInput(RunMetadata):

@@ -65,6 +65,10 @@ class StopReason(Enum):
         "too large to go on in a new execution",
         "start a run with a smaller task, or ask for less at once",
     )
+    PROJECT_NOT_OPENED = (
+        "the project can't be opened",
+        "look at the project and at the worker that has the sandbox, then start the run again",
+    )
     WORKSPACE_NOT_KEPT = (
         "the workspace can't be kept",
         "look at the worker that has the sandbox, then start the run again",

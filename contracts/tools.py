@@ -291,7 +291,8 @@ class ToolSuccess(Contract):
     A tool did what it was asked.
 
     `cut`: `data` shows only the beginning, and `artifact` is the whole, where it could be kept.
-    `crowded_out`: its turn had no room for it, and shows how it began.
+    `crowded_out`: its turn had no room for it, and shows how it began. `by_person`: it is what a
+    person said.
     """
 
     status: Literal["ok"] = "ok"
@@ -302,6 +303,7 @@ class ToolSuccess(Contract):
     artifact: ArtifactRef | None = Field(default=None, exclude_if=lambda value: value is None)
     cut: bool = Field(default=False, exclude_if=not_)
     crowded_out: bool = Field(default=False, exclude_if=not_)
+    by_person: bool = Field(default=False, exclude_if=not_)
 
 
 FailureStatus = Literal["error", "denied", "aborted", "outcome_unknown"]
@@ -312,7 +314,8 @@ class ToolFailure(Contract):
     A call has no result, and why. `outcome_unknown`: it may have happened.
 
     The same shape answers calls that never ran: denied, invalid, unknown, rejected by a person.
-    `crowded_out`: its turn had no room for it, and shows how its reason began.
+    `crowded_out`: its turn had no room for it, and shows how its reason began. `by_person`: a
+    person gave the reason.
     """
 
     status: FailureStatus
@@ -322,6 +325,7 @@ class ToolFailure(Contract):
     reason: str
     next_valid_actions: tuple[str, ...] = ()
     crowded_out: bool = Field(default=False, exclude_if=not_)
+    by_person: bool = Field(default=False, exclude_if=not_)
 
     @classmethod
     def of(

@@ -284,7 +284,7 @@ def after_refusal(state: RunState, request: Review, why: str, *, by: str = "") -
         call = requests.find_call(state, request.call_id)
         failure = tool_results.build_denial(
             call.call, "permission_denied", f"{request.reason}; {why}", "go on without it"
-        )
+        ).model_copy(update={"by_person": bool(by)})
         return requests.replace_call(state, call.model_copy(update={"result": failure}))
     if request.subject.startswith(gates.GUARDRAIL_PREFIX):
         verdict = _build_rejection_verdict(request, why)

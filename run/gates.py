@@ -1,11 +1,12 @@
 """What guardrails look at next: pure functions over the state of a run."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import NamedTuple
 
 from holdfast.contracts.base import digest
 from holdfast.contracts.control import Gate
+from holdfast.contracts.decisions import Decided
 from holdfast.contracts.guardrails import GuardrailSpec, Layer, Mode, Subject
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult, ToolSuccess
@@ -54,9 +55,9 @@ def skip_items_without_checks(state: RunState) -> RunState:
     return state.model_copy(update={"guarded": guarded, "watched": watched})
 
 
-def text_of(state: RunState, what: str) -> str:
+def text_of(state: RunState, spec: GuardrailSpec, what: str) -> str:
     """Return the text that an input guardrail looked at, by the digest of its subject."""
-    read = filter(None, map(_find_input_subject, reversed(state.items)))
+    read = _select_input_subjects(spec, reversed(state.items))
     return next(one.text for one in read if digest_subject(one) == what)
 
 
@@ -73,7 +74,7 @@ def text_of_call(state: RunState, call_id: str) -> str:
 
 def select_call_checks(state: RunState, batch: Iterable[CallState]) -> tuple[GuardrailCheck, ...]:
     """Say who looks at calls that were allowed, right before they run."""
-    calls = tuple((_build_call_subject(one.call), _tools(one)) for one in batch if not one.guarded)
+    calls = tuple((_build_subject(one), _tools(one)) for one in batch if not one.guarded)
     return _build_checks(
         (spec for spec in state.agent.guardrails if spec.layer == "pre_execution"),
         lambda spec: tuple(
@@ -209,10 +210,7 @@ def _select_item_checks(state: RunState, place: int, mode: Mode) -> tuple[Guardr
     if not fresh or not state.agent.guardrails:
         return ()
     specs = [one for one in state.agent.guardrails if (one.layer, one.mode) == ("input", mode)]
-    read = tuple(filter(None, map(_find_input_subject, fresh))) if specs else ()
-    inputs = _build_checks(
-        specs, lambda spec: tuple(one for one in read if one.kind in spec.watches)
-    )
+    inputs = _build_checks(specs, lambda spec: tuple(_select_input_subjects(spec, fresh)))
     if mode == "parallel":
         return inputs
     done = _build_done_subjects(state, place)
@@ -230,8 +228,18 @@ def _build_checks(
     return tuple(look for look in found if look.subjects)
 
 
-def _find_input_subject(item: TranscriptItem) -> Subject | None:
-    """Return what goes into the model with an item that didn't come out of it."""
+def _select_input_subjects(
+    spec: GuardrailSpec, items: Iterable[TranscriptItem]
+) -> Iterator[Subject]:
+    """Return what a guardrail watches of what goes into the model and didn't come out of it."""
+    for item in items:
+        subject = _build_input_subject(item, results="results" in spec.watches)
+        if subject is not None and subject.kind in spec.watches:
+            yield subject
+
+
+def _build_input_subject(item: TranscriptItem, *, results: bool) -> Subject | None:
+    """Return what an item brings; of *results* no more than what people said, unless wanted."""
     match item:
         case UserTurn(origin="goal", text=text):
             return Subject(kind="goal", text=text)
@@ -239,8 +247,11 @@ def _find_input_subject(item: TranscriptItem) -> Subject | None:
             return Subject(kind="words", text=text)
         case UserTurn(origin="project" | "findings" | "constraint" | "plan", text=text):
             return Subject(kind="results", text=text)
-        case ToolTurn(results=results):
-            return Subject(kind="results", text="\n".join(map(_render_result, results)))
+        case ToolTurn() if results:
+            return Subject(kind="results", text="\n".join(map(_render_result, item.results)))
+        case ToolTurn():
+            said = [_render_result(one) for one in item.results if one.by_person]
+            return Subject(kind="words", text="\n".join(said)) if said else None
         case UserTurn() | AssistantTurn():
             return None
 
@@ -265,6 +276,14 @@ def _build_done_subjects(state: RunState, place: int) -> tuple[Subject, ...]:
                 if result.call_id in asked and result.status in MAY_HAVE_RUN_STATUSES
             ]
     return tuple(done)
+
+
+def _build_subject(asked: CallState) -> Subject:
+    """Return a call that is about to run, with its arguments as the tool takes them."""
+    subject, ruling = _build_call_subject(asked.call), asked.ruling
+    if not isinstance(ruling, Decided) or ruling.canonical is None:
+        return subject
+    return subject.model_copy(update={"data": ruling.canonical})
 
 
 def _build_call_subject(call: AnyCall) -> Subject:

@@ -206,8 +206,8 @@ def _select_call_step(state: RunState, elapsed: float) -> Step:
         return Halt(stop)
     batch = tool_calls.select_next(state)
     if not all(tool_calls.changes_nothing(state, call) for call in batch):
-        domain, reviewed = state.brief.domain, approvals.approved_for(state, batch)
-        if sensitive := triggers.check_domain(state.agent.triggers, domain, reviewed):
+        reviewed = approvals.approved_for(state, batch)
+        if sensitive := triggers.check_domain(state.agent.triggers, state.brief, reviewed):
             return AskForReview(
                 approvals.build_domain_subject(state, sensitive, batch), state.agent.review
             )

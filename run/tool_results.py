@@ -251,7 +251,11 @@ def build_no_room_denial(call: AnyCall) -> ToolFailure:
 def build_answer(call: AnyCall, text: str) -> ToolSuccess:
     """Build the result of a question: the words of the person who answered."""
     return ToolSuccess(
-        call_id=call.call_id, name=call.name, summary=text[:200], data={"answer": text}
+        call_id=call.call_id,
+        name=call.name,
+        summary=text[:200],
+        data={"answer": text},
+        by_person=True,
     )
 
 

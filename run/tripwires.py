@@ -169,7 +169,7 @@ def _open_review(
     elif state.candidate is not None:
         text = state.candidate.text
     else:
-        text = gates.text_of(state, verdict.subject)
+        text = gates.text_of(state, spec, verdict.subject)
     matter = approvals.build_tripwire_subject(state, tripped, text, call)
     return approvals.open_review(state, matter, spec.review or state.agent.review, now)
 

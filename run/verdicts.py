@@ -149,7 +149,7 @@ def _after_decision(
         reason = approvals.describe_rejection(state, message, by)
         failure = tool_results.build_denial(
             call.call, "permission_denied", reason, "do without it", "ask the user"
-        )
+        ).model_copy(update={"by_person": True})
         state = requests.replace_call(state, call.model_copy(update={"result": failure}))
         return requests.close_request(state, request, "rejected", now)
     request = approvals.with_approval(request, message, verdict, now)

@@ -24,7 +24,7 @@ from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import parts, turns
-from holdfast.run.limits import budgets
+from holdfast.run.limits import budgets, triggers
 from holdfast.run.parts import MAX_PARALLEL_CHILDREN
 from holdfast.workflows import failures
 from holdfast.workflows.run_context import RunContext, is_cancellation
@@ -214,6 +214,7 @@ def _build_input(run: RunContext, errand: ChildTask) -> JsonObject:
         path=(*brief.path, brief.agent),
         withheld=run.state.withholds,
         words_watched=brief.words_watched or run.state.agent.watches_words,
+        sensitive_domains=triggers.collect_sensitive_domains(run.state.agent.triggers, brief),
     )
     return given.model_dump(mode="json", exclude_unset=True)
 

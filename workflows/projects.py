@@ -4,8 +4,10 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, FailureError
 
 from holdfast.activities.project import ProjectActivities
+from holdfast.contracts.budget import Ledger
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.project import OpenProject, RestoreWorkspace, SnapshotWorkspace
+from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.transcript import UserTurn
 from holdfast.policy.project import render
@@ -16,7 +18,11 @@ from holdfast.workflows.run_context import RunContext, is_cancellation
 
 
 async def open_project(run: RunContext) -> None:
-    """Fill the workspace, and tell the model what the project says. Raises InvalidInput."""
+    """
+    Fill the workspace, and tell the model what the project says.
+
+    Where that can't be, a run that has done nothing yet never began: raises InvalidInput.
+    """
     spec, path = run.state.agent.project, run.state.brief.metadata.get("path")
     if spec is None:
         raise InvalidInput("this agent has no project")
@@ -36,10 +42,18 @@ async def open_project(run: RunContext) -> None:
         why = failures.message(error)
         if failures.is_schedule_to_start_timeout(error):
             why = "no worker has the sandbox and its workspaces (docs/sandbox.md)"
+        if _has_begun(run.state):
+            return _halt_without_workspace(run, StopReason.PROJECT_NOT_OPENED, why)
         raise InvalidInput(f"the project can't be opened: {why}") from error
     run.state = run.state.model_copy(update={"project": context})
     if words := render(context):
         run.state = append_items(run.state, UserTurn(text=words, origin="project"))
+    return None
+
+
+def _has_begun(state: RunState) -> bool:
+    """Whether something was done or used before the project: who judges a goal does so first."""
+    return bool(state.effects or state.forgotten_effects) or state.ledger != Ledger()
 
 
 async def mark_checkpoint(run: RunContext) -> None:
@@ -56,7 +70,10 @@ async def mark_checkpoint(run: RunContext) -> None:
                 **options.workspace("snapshot the workspace"),
             )
         except ActivityError as error:
-            return _halt_without_workspace(run, StopReason.WORKSPACE_NOT_KEPT, error)
+            if is_cancellation(error):
+                raise
+            why = failures.message(error)
+            return _halt_without_workspace(run, StopReason.WORKSPACE_NOT_KEPT, why)
         workspace = snapshot.digest
     run.state = backtracking.set_checkpoint(run.state, workspace)
     return None
@@ -76,7 +93,8 @@ async def roll_back(run: RunContext) -> None:
         run.state = backtracking.roll_back(run.state, undone, workflow.now())
         return
     run.state = tool_results.record_compensation(run.state, undone)
-    _halt_without_workspace(run, StopReason.WORKSPACE_NOT_RESTORED, failure)
+    why = failures.message(failure)
+    _halt_without_workspace(run, StopReason.WORKSPACE_NOT_RESTORED, why)
 
 
 async def _restore_workspace(run: RunContext, workspace: str) -> ActivityError | None:
@@ -98,8 +116,6 @@ async def _restore_workspace(run: RunContext, workspace: str) -> ActivityError |
     return None
 
 
-def _halt_without_workspace(run: RunContext, why: StopReason, error: ActivityError) -> None:
-    """End a run whose workspace is out of reach; a cancelled one isn't ended by that."""
-    if is_cancellation(error):
-        raise error
-    run.state = halt(run.state, Stop.because(why, failures.message(error)), "failed")
+def _halt_without_workspace(run: RunContext, reason: StopReason, why: str) -> None:
+    """End a run whose workspace is out of reach."""
+    run.state = halt(run.state, Stop.because(reason, why), "failed")

@@ -72,7 +72,8 @@ async def run_tool(
     )
     if isinstance(result, NotBegun):
         return result
-    if drafting is None and result.status == "outcome_unknown":
+    lost = drafting is None and result.status == "outcome_unknown"
+    if lost and not ruling.reconcile_forbidden:
         return await _reconcile(state, contract, invocation, result)
     # The model asked for the tool, not for its draft variant.
     return result.model_copy(update={"name": call.name})

@@ -20,6 +20,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from holdfast.contracts.budget import Ledger, Limits
 from holdfast.contracts.control import Triggers
+from holdfast.contracts.run import RunMetadata
 from holdfast.run.limits.confidence import Score, is_below
 
 Action: TypeAlias = Literal["pause_and_escalate", "require_approval"]
@@ -82,13 +83,19 @@ def find_trigger(
     return next(filter(None, (check(facts) for check in _CHECKS)), None)
 
 
+def collect_sensitive_domains(triggers: Triggers, brief: RunMetadata) -> tuple[str, ...]:
+    """Return where a run does nothing unapproved: by its own word, and by that of its whole."""
+    named = map(_normalize_domain, (*triggers.sensitive_domains, *brief.sensitive_domains))
+    return tuple(dict.fromkeys(named))
+
+
 def check_domain(
-    triggers: Triggers, domain: str | None, reviewed: Sequence[str]
+    triggers: Triggers, brief: RunMetadata, reviewed: Sequence[str]
 ) -> Trigger | None:
     """Say whether a person must approve before the run's first side effect."""
-    known = _normalize_domain(domain or "")
+    known = _normalize_domain(brief.domain or "")
     name = f"domain:{known}"
-    if name in reviewed or known not in map(_normalize_domain, triggers.sensitive_domains):
+    if name in reviewed or known not in collect_sensitive_domains(triggers, brief):
         return None
     return _build_trigger("domain", known, f"the run works in the domain {known!r}")
 

@@ -3,11 +3,13 @@
 import asyncio
 from decimal import Decimal
 from pathlib import Path
+from typing import Annotated
 from uuid import uuid4
 
 import pytest
+from pydantic import StringConstraints
 
-from holdfast import Budget, UsageMetrics
+from holdfast import Budget, Risk, UsageMetrics, tool
 from holdfast.contracts.tools import ToolFailure
 from holdfast.guardrails import (
     conflict_detection,
@@ -57,6 +59,28 @@ async def test_dependencies(runs: Runs, tmp_path: Path) -> None:
     assert (found.result.status, looked.status, lines(log)) == ("completed", "ok", [])
     assert isinstance(written, ToolFailure)
     assert "missing: command 'no-such-program', module 'no_such_module'" in written.reason
+
+
+async def test_a_call_is_looked_at_as_its_tool_takes_it(runs: Runs, tmp_path: Path) -> None:
+    """However a model writes an argument, a guardrail reads what the tool will."""
+    # GR-19
+
+    @tool(risk=Risk.COMPUTE_ONLY)
+    async def mail(
+        to: Annotated[str, StringConstraints(strip_whitespace=True, to_lower=True)],
+    ) -> str:
+        """Write to somebody."""
+        return f"wrote to {to}"
+
+    seen = Seen()
+    script = [call("mail", to=" MALLORY "), say("done")]
+    app = scripted(
+        script, tools=[mail], guardrails=[on_word("no", "mallory", "pre_execution", seen)]
+    )
+    found = await ended(runs, app)
+
+    assert [one.data for one in seen.subjects] == [{"to": "mallory"}]
+    assert found.results[0].status == "denied"
 
 
 async def test_two_runs_at_one_resource(runs: Runs, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.contracts.control import Triggers
+from holdfast.contracts.control import Tiers, Triggers
 from holdfast.testing import call, calls, say
 from tests.control.controlled import (
     asked,
@@ -19,6 +19,8 @@ from tests.control.controlled import (
 )
 from tests.running import Runs
 from tests.sample import lines, told
+from tests.workflows.tiered import asked as waiting_for
+from tests.workflows.tiered import child, staffed
 
 REASON = "Sensitive domain requires human review"
 
@@ -129,6 +131,24 @@ async def test_an_agent_may_name_its_own_domains(runs: Runs, tmp_path: Path) -> 
         await run.handle.cancel()
 
     assert (free.answer, review.subject) == ("write ok", "domain:health")
+
+
+async def test_who_works_for_an_agent_holds_to_its_domains(runs: Runs, tmp_path: Path) -> None:
+    """A part in a domain that its whole names waits, whatever it names itself."""
+    # ES-08
+    log = str(tmp_path / "log")
+    script = {"coder": [call("write", log=log, text="a"), told]}
+    triggers = Triggers(sensitive_domains=("health",))
+    tiers = Tiers(full="coder", simplified="clerk")
+    async with runs.working(staffed(script, tiers=tiers, triggers=triggers)):
+        run = await runs.start("it", domain="health")
+        part = child(runs, run, "1-full")
+        (review,) = await waiting_for(part)
+        before = lines(tmp_path / "log")
+        await part.approve(review.request_id)
+        result = await run.result()
+
+    assert (review.kind, before, result.answer) == ("review", [], "write ok")
 
 
 async def test_both_ways_to_wait_are_told_apart(runs: Runs, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from holdfast.guardrails import (
     redact_pii,
     scope_validation,
 )
-from holdfast.testing import Reply, ScriptTurn, call, say
+from holdfast.testing import Reply, ScriptTurn, call, calls, say
 from tests.control.guarded import (
     Seen,
     after_trip,
@@ -204,7 +204,26 @@ async def test_each_looks_at_what_it_watches(runs: Runs) -> None:
     assert result.status == "completed"
     assert [one.kind for one in everything.subjects] == ["goal", "results", "results", "words"]
     assert [text for text in everything.texts if "blue" in text]
-    assert words.texts == ["faster"]
+    assert "blue" in words.texts[0]
+    assert (len(words.texts), words.texts[1]) == (2, "faster")
+
+
+async def test_what_people_say_to_a_request_is_words(runs: Runs, tmp_path: Path) -> None:
+    """Who watches words looks at why somebody rejected a call, and at nothing else of its turn."""
+    # GR-01
+    words = Seen()
+    script = [calls(call("refund", amount=1), call("look", place="y")), say("done")]
+    look = on_word("no_bad", "bad", "input", words, watches=("words",))
+    async with runs.working(guarded(script, look)):
+        run = await runs.start("it")
+        (request,) = await run.asked()
+        await decided(run, request, "reject", "that is bad")
+        result = await run.result()
+
+    assert result.status == "blocked"
+    (said,) = words.texts
+    assert "that is bad" in said
+    assert "nothing at y" not in said
 
 
 async def test_an_export_lists_a_blocked_attempt(runs: Runs) -> None:

@@ -208,3 +208,21 @@ async def test_a_judge_asks_people_itself(runs: Runs) -> None:
 
     assert status.answer is None
     assert found.result.status == "completed"
+
+
+async def test_a_project_out_of_reach_hides_nothing_that_a_judge_used(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """A run whose goal was judged has begun: its end is a result, with all that was used."""
+    # BY-11
+    app = judged(
+        [say("never")],
+        [using(say(FINE), USED)],
+        judged_by("critic", "input"),
+        project=tmp_path / "gone",
+    )
+    found = await ended(runs, app)
+
+    assert (found.result.status, found.result.usage.input_tokens) == ("failed", 100)
+    assert found.result.stop is not None
+    assert found.result.stop.reason == "the project can't be opened"

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from holdfast.contracts.budget import Budget, Ledger
 from holdfast.contracts.control import Triggers
+from holdfast.contracts.run import RunMetadata
 from holdfast.contracts.usage import CallUsage
 from holdfast.run.limits.confidence import Score, ScorePart
 from holdfast.run.limits.triggers import (
@@ -221,6 +222,11 @@ def test_what_is_waved_through_is_quiet(
     assert find_trigger(EXPECTED, Budget(max_tokens=limit), ledger, worked, acknowledged) is None
 
 
+def in_domain(domain: str | None, *held: str) -> RunMetadata:
+    """A run that works in a domain, for one that holds some to be sensitive."""
+    return RunMetadata(agent="it", domain=domain or None, sensitive_domains=held)
+
+
 @pytest.mark.parametrize(
     ("domain", "name"),
     [
@@ -237,14 +243,14 @@ def test_what_is_waved_through_is_quiet(
 )
 def test_a_sensitive_domain_needs_approval(domain: str | None, name: str | None) -> None:
     """However a domain is written, a person approves what is done in a sensitive one."""
-    found = check_domain(DEFAULT, domain, ())
+    found = check_domain(DEFAULT, in_domain(domain), ())
 
     assert (found.name if found else None) == name
 
 
 def test_a_sensitive_domain_is_another_request() -> None:
     """To require an approval is not to pause: action and reason are the trigger's own."""
-    assert check_domain(DEFAULT, "payments", ()) == Trigger(
+    assert check_domain(DEFAULT, in_domain("payments"), ()) == Trigger(
         name="domain:payments",
         action="require_approval",
         reason="Sensitive domain requires human review",
@@ -263,16 +269,16 @@ def test_a_sensitive_domain_is_another_request() -> None:
 )
 def test_a_domain_is_reviewed_once(domain: str, reviewed: list[str], *, waits: bool) -> None:
     """What was approved for one domain holds for it alone."""
-    assert (check_domain(DEFAULT, domain, reviewed) is not None) is waits
+    assert (check_domain(DEFAULT, in_domain(domain), reviewed) is not None) is waits
 
 
 def test_an_app_names_its_own_domains() -> None:
     """The list replaces the default one, and an empty list asks nobody."""
     own = Triggers(sensitive_domains=("Medicine",))
 
-    assert check_domain(own, "medicine", ()) is not None
-    assert check_domain(own, "payments", ()) is None
-    assert check_domain(Triggers(sensitive_domains=()), "payments", ()) is None
+    assert check_domain(own, in_domain("medicine"), ()) is not None
+    assert check_domain(own, in_domain("payments"), ()) is None
+    assert check_domain(Triggers(sensitive_domains=()), in_domain("payments"), ()) is None
 
 
 @pytest.mark.parametrize(
@@ -329,3 +335,12 @@ def test_only_a_worse_answer_is_asked_about_again(
 ) -> None:
     """Whoever let an answer pass lets one pass that is as good."""
     assert (check_confidence(DEFAULT, Score(value, ()), acknowledged) is not None) is pauses
+
+
+def test_who_works_for_a_run_holds_to_its_domains() -> None:
+    """A part that holds nothing to be sensitive itself asks where its whole would."""
+    # ES-08
+    own = Triggers(sensitive_domains=())
+
+    assert check_domain(own, in_domain(" Medicine", "medicine"), ()) is not None
+    assert check_domain(own, in_domain("payments", "medicine"), ()) is None

@@ -134,6 +134,27 @@ async def test_a_lost_answer_is_looked_up(
         assert found.data == "paid"
 
 
+async def test_nothing_is_found_out_by_a_forbidden_tool(runs: Runs, tmp_path: Path) -> None:
+    """A tool that reconciles and that the policy forbids isn't asked: nobody knows then."""
+    # BY-11
+    log = tmp_path / "paid"
+    rules = policy(
+        tmp_path,
+        "{id: pay, effect: allow, reason: a test, match: {tools: [pay_slowly]}}",
+        "{id: no, effect: forbid, reason: a test, match: {tools: [find_payment]}}",
+    )
+    async with runs.working(
+        scripted([call("pay_slowly", log=str(log), amount=29), told], policy=rules)
+    ):
+        run = await runs.start("it")
+        result = await run.result()
+        history = names(await run.handle.fetch_history())
+
+    assert result.answer == "pay_slowly outcome_unknown"
+    assert "find_payment" not in history
+    assert len(lines(log)) == 1
+
+
 async def test_a_write_of_unknown_outcome_is_not_repeated(runs: Runs, tmp_path: Path) -> None:
     """The model may ask again for what may have happened; it is told to find out instead."""
     # BY-06 BY-11
