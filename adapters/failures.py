@@ -331,7 +331,7 @@ def _advice(provider: Provider, kind: FailureKind) -> str:
             return "rephrase the task, or use another model"
         case "rate_limited":
             return "wait, or raise the account's rate limit"
-        case _:
-            return (
-                "wait, or use another model" if kind in _TRANSIENT_KINDS else "correct the request"
-            )
+        case "invalid_request":
+            return "correct the request"
+        case "overloaded" | "unavailable" | "timeout" | "stalled" | "cut_off" | "unreadable":
+            return "wait, or use another model"

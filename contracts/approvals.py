@@ -285,11 +285,20 @@ class PendingPage(Contract):
     next_offset: int | None
 
 
+RequestKind: TypeAlias = Literal["approval", "review", "question", "escalation"]
+"""What a run can ask of people: the discriminator of `Request`."""
+
+RequestOutcome: TypeAlias = Literal[
+    "approved", "rejected", "answered", "resolved", "expired", "withdrawn"
+]
+"""Why a request no longer waits."""
+
+
 class ClosedRequest(Contract):
     """A request that no longer waits, and why."""
 
     request_id: str
-    outcome: Literal["approved", "rejected", "answered", "resolved", "expired", "withdrawn"]
+    outcome: RequestOutcome
     at: datetime
 
 
@@ -388,7 +397,7 @@ class Notice(Contract):
     agent: str
     tenant: str
     request_id: str
-    kind: Literal["approval", "review", "question", "escalation"]
+    kind: RequestKind
     reason: str
     requested_at: datetime
     expires_at: datetime

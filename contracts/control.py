@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from datetime import datetime
 from operator import not_
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 
 from holdfast.contracts.base import Contract, Inbound, JsonObject, Stored
 from holdfast.contracts.bounds import Number, Seconds
+from holdfast.contracts.errors import FailureKind
+from holdfast.contracts.model import NoAnswer
 from holdfast.contracts.tools import TOOL_NAME_PATTERN, Risk, ToolCall
 from holdfast.contracts.usage import Money
 
@@ -117,12 +119,20 @@ class ReasoningRoute(Contract):
     reason: str
 
 
+AttemptKind: TypeAlias = Literal[FailureKind, NoAnswer, "empty", "worker_lost"]
+"""
+Why a call of a model brought no answer: its failure, or the end of its reply.
+
+"empty" is a reply without words and calls; "worker_lost" that whatever worker asked was lost.
+"""
+
+
 class ModelAttempt(Contract):
-    """A call of a model that brought no answer. `kind` is that of the failure, or of the stop."""
+    """A call of a model that brought no answer."""
 
     turn: int
     model: str
-    kind: str
+    kind: AttemptKind
     error: str
     at: datetime
     cost: Money | None = None
@@ -137,6 +147,10 @@ class Approach(Contract):
     partial_progress: str
 
 
+EffectOutcome: TypeAlias = Literal["done", "unknown"]
+"""Whether a call did what it was asked for, as far as anybody knows."""
+
+
 class KnownEffect(Contract):
     """
     What another part of the same work did, or may have done: this part doesn't do it again.
@@ -147,7 +161,7 @@ class KnownEffect(Contract):
 
     tool: Annotated[str, Field(pattern=rf"^$|{TOOL_NAME_PATTERN}")]
     digest: Annotated[str, Field(pattern=r"^$|^[0-9a-f]{64}$")]
-    outcome: Literal["done", "unknown"]
+    outcome: EffectOutcome
 
 
 class Effect(Contract):
@@ -165,7 +179,7 @@ class Effect(Contract):
     summary: str
     tool: str = Field(default="", exclude_if=not_)
     arguments: JsonObject | None = Field(default=None, exclude_if=lambda value: value is None)
-    outcome: Literal["done", "unknown"] = "done"
+    outcome: EffectOutcome = "done"
     digest: str = Field(default="", exclude_if=not_)
     local: bool = Field(default=False, exclude_if=not_)
     part: str = Field(default="", exclude_if=not_)

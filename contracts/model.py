@@ -18,9 +18,7 @@ from holdfast.contracts.transcript import (
 )
 from holdfast.contracts.usage import CallUsage
 
-StopCause = Literal[
-    "end_turn",
-    "tool_use",
+NoAnswer = Literal[
     "pause",  # the model isn't done: it goes on when it is asked again with what it said
     "max_tokens",
     "refusal",
@@ -28,6 +26,9 @@ StopCause = Literal[
     "context_overflow",
     "other",
 ]
+"""Why a reply ended that may have nothing to take."""
+
+StopCause = Literal["end_turn", "tool_use", NoAnswer]
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 

@@ -31,7 +31,7 @@ def after_failure(
             return switch_model(state) or after_last_model(state, now, limited=limited)
         case "ask" if state.agent.escalates:
             return escalations.escalate(state, stop, now, escalations.MODELS)
-        case _:
+        case "ask" | "stop":
             return _fail(state, stop)
 
 
@@ -44,7 +44,7 @@ def after_no_answer(state: RunState, attempt: ModelAttempt, now: datetime) -> Ru
         case "ask" if state.agent.escalates:
             stop = Stop.because(StopReason.MODEL_STOPPED, attempt.error, kind=attempt.kind)
             return escalations.escalate(state, stop, now, escalations.MODELS)
-        case _:
+        case "next_model" | "ask" | "stop":
             return None
 
 
@@ -73,7 +73,7 @@ def after_last_model(state: RunState, now: datetime, *, limited: bool = False) -
 
 
 def _build_failure_stop(attempt: ModelAttempt) -> Stop:
-    if attempt.kind != fallback.WORKER_LOST:
+    if attempt.kind != "worker_lost":
         return Stop.because(StopReason.MODEL_FAILED, attempt.error, kind=attempt.kind)
     return Stop.because(
         StopReason.WORKER_LOST,

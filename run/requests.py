@@ -7,6 +7,7 @@ from holdfast.contracts.approvals import (
     ClosedRequest,
     OutcomeCode,
     Request,
+    RequestOutcome,
     Review,
 )
 from holdfast.contracts.bounds import MAX_PENDING_STEERS, MAX_REQUEST_BYTES, MAX_UNREAD_BYTES, size
@@ -45,7 +46,9 @@ def replace_request(state: RunState, fresh: ApprovalRequest | Review) -> RunStat
     return state.model_copy(update={"requests": requests})
 
 
-def close_request(state: RunState, request: Request, outcome: str, now: datetime) -> RunState:
+def close_request(
+    state: RunState, request: Request, outcome: RequestOutcome, now: datetime
+) -> RunState:
     """Close a request."""
     done = ClosedRequest.model_validate(
         {"request_id": request.request_id, "outcome": outcome, "at": now}

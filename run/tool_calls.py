@@ -4,7 +4,7 @@ from datetime import datetime
 
 from holdfast.contracts import bounds
 from holdfast.contracts.approvals import ApprovalRequest, Question
-from holdfast.contracts.control import KnownEffect
+from holdfast.contracts.control import EffectOutcome, KnownEffect
 from holdfast.contracts.decisions import (
     Allow,
     ApprovalRequired,
@@ -49,7 +49,7 @@ def build_authorize_input(
     )
 
 
-def _digests(known: tuple[KnownEffect, ...], outcome: str) -> tuple[str, ...]:
+def _digests(known: tuple[KnownEffect, ...], outcome: EffectOutcome) -> tuple[str, ...]:
     return tuple(one.digest for one in known if one.digest and one.outcome == outcome)
 
 

@@ -61,7 +61,7 @@ def after_calls(
                 state = _open_review(state, tripped, now)
             case "block":
                 return block(state, tripped[0])
-            case _:
+            case "deny" | "retry":
                 state = requests.replace_call(state, _deny(fresh, tripped[0]))
     return state
 

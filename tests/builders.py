@@ -18,7 +18,7 @@ from holdfast.contracts.approvals import (
     Verdict,
 )
 from holdfast.contracts.base import digest
-from holdfast.contracts.control import ModelAttempt
+from holdfast.contracts.control import AttemptKind, ModelAttempt
 from holdfast.contracts.decisions import (
     Allow,
     ApprovalRequired,
@@ -145,7 +145,7 @@ def a_reply(*calls: AnyCall, **changes: object) -> ModelReply:
     return ModelReply.model_validate({**fields, **changes})
 
 
-def an_attempt(error: str = "overloaded", kind: str = "overloaded") -> ModelAttempt:
+def an_attempt(error: str = "overloaded", kind: AttemptKind = "overloaded") -> ModelAttempt:
     return ModelAttempt(turn=1, model=MODEL, kind=kind, error=error, at=NOW)
 
 

@@ -1,5 +1,6 @@
 """What an activity's failure means for the run. Pure."""
 
+from collections.abc import Mapping
 from typing import TypeVar, get_args
 
 from pydantic import TypeAdapter, ValidationError
@@ -20,11 +21,11 @@ from holdfast.activities.callers import NOT_AS_DECIDED
 from holdfast.contracts.attempts import Attempts
 from holdfast.contracts.base import Contract
 from holdfast.contracts.bounds import MAX_TOOL_REASON_CHARS
+from holdfast.contracts.control import AttemptKind
 from holdfast.contracts.errors import FailureKind
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.tools import AnyCall, ErrorType, ToolContract, ToolFailure
 from holdfast.contracts.usage import CallUsage
-from holdfast.run.limits.fallback import WORKER_LOST
 
 TOOL_TIMEOUT = "ToolTimeout"
 
@@ -36,7 +37,7 @@ _CUT_OFF = {TOOL_TIMEOUT, "CancelledError", "ActivityPause", "ActivityReset", "W
 """How an activity ends that its worker or an operator ended, before the tool was done."""
 
 
-_MODEL_ERRORS = frozenset[str](get_args(FailureKind))
+_MODEL_ERRORS: Mapping[str, FailureKind] = {kind: kind for kind in get_args(FailureKind)}
 """How a model's failure is called (contracts/errors.py)."""
 
 
@@ -82,15 +83,15 @@ def is_model_failure(error: FailureError) -> bool:
     return True
 
 
-def classify(error: FailureError) -> str:
+def classify(error: FailureError) -> AttemptKind:
     """Say by one word why a `call_model` failed (run/limits/fallback.py)."""
     cause = _cause(error)
     if isinstance(cause, ActivityTimeout) and cause.type is TimeoutType.HEARTBEAT:
-        return WORKER_LOST
+        return "worker_lost"
     named = "timeout" if isinstance(cause, ActivityTimeout) else ""
     if isinstance(cause, ApplicationError):
         named = cause.type or ""
-    return named if named in _MODEL_ERRORS else "unavailable"
+    return _MODEL_ERRORS.get(named, "unavailable")
 
 
 def is_schedule_to_start_timeout(error: FailureError) -> bool:

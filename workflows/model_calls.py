@@ -92,7 +92,7 @@ async def _call_model(run: RunContext, step: CallModel) -> ModelReply | _FailedC
             at=workflow.now(),
             cost=used.estimated_cost,
         )
-        lost = attempt.kind == fallback.WORKER_LOST
+        lost = attempt.kind == "worker_lost"
         return _FailedCall(
             attempt,
             used,

@@ -243,5 +243,7 @@ def _exit_code(trace: Trace) -> int:
             return 0
         case "stopped" | "blocked":
             return EXIT_STOPPED
-        case _:
+        case "failed" | "cancelled" | "terminated" | "timed_out":
+            return 1
+        case "running" | "waiting" | "suspending" | "suspended":
             return 1

@@ -10,7 +10,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.exceptions import ActivityError
 
-from holdfast.contracts.approvals import Requirement
+from holdfast.contracts.approvals import RequestOutcome, Requirement
 from holdfast.contracts.budget import Budget, Limits
 from holdfast.contracts.decisions import Decided
 from holdfast.contracts.guardrails import GuardrailSpec
@@ -19,7 +19,7 @@ from holdfast.contracts.tools import AnyCall, ToolContract, ToolFailure, ToolRes
 from holdfast.run import tool_results
 from holdfast.trace import transcript
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
-from holdfast.trace.requests import MessageTrace, RequestOutcome, RequestTrace, RequestTracker
+from holdfast.trace.requests import MessageTrace, RequestTrace, RequestTracker
 from holdfast.trace.values import (
     AuditLine,
     AuxiliaryCall,

@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Literal, TypeAlias
 
-from holdfast.contracts.approvals import OutcomeCode, Proof, Requirement
+from holdfast.contracts.approvals import (
+    OutcomeCode,
+    Proof,
+    RequestKind,
+    RequestOutcome,
+    Requirement,
+)
 from holdfast.contracts.budget import Budget
-
-RequestKind: TypeAlias = Literal["approval", "review", "question", "escalation"]
-
-
-RequestOutcome: TypeAlias = Literal["approved", "rejected", "answered", "resolved", "expired"]
 
 
 @dataclass(frozen=True, kw_only=True)

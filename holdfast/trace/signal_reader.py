@@ -14,6 +14,7 @@ from holdfast.contracts.approvals import (
     AnswerSignal,
     ApprovalSignal,
     HeldSignal,
+    RequestOutcome,
     Requirement,
     ResolutionSignal,
     SteerSignal,
@@ -25,7 +26,7 @@ from holdfast.run import tool_results
 from holdfast.trace import transcript
 from holdfast.trace.builder import Readers, TraceBuilder
 from holdfast.trace.payloads import read_summary, read_time
-from holdfast.trace.requests import MessageTrace, RequestOutcome, RequestTrace
+from holdfast.trace.requests import MessageTrace, RequestTrace
 from holdfast.workflows import messages
 
 # The only trace of what the run itself waits for is the timer that limits the wait.

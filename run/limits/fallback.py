@@ -11,11 +11,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from holdfast.contracts.budget import Limits
-from holdfast.contracts.control import Fallback, Reaction
+from holdfast.contracts.control import AttemptKind, Fallback, Reaction
 from holdfast.contracts.model import DEFAULT_PATIENCE_SECONDS
-
-WORKER_LOST = "worker_lost"
-"""No failure of a model: whatever worker asked it was lost, again and again."""
 
 
 class DefaultReaction(NamedTuple):
@@ -25,7 +22,7 @@ class DefaultReaction(NamedTuple):
     reason: str
 
 
-DEFAULT_REACTIONS: Mapping[str, DefaultReaction] = {
+DEFAULT_REACTIONS: Mapping[AttemptKind, DefaultReaction] = {
     # Calls that failed, by contracts/errors.py.
     "rate_limited": DefaultReaction("next_model", "this model has no room now, another may"),
     "overloaded": DefaultReaction("next_model", "this model has no room now, another may"),
@@ -51,7 +48,7 @@ DEFAULT_REACTIONS: Mapping[str, DefaultReaction] = {
     "content_filtered": DefaultReaction(
         "stop", "the content was judged: nobody shops for a milder judge"
     ),
-    WORKER_LOST: DefaultReaction(
+    "worker_lost": DefaultReaction(
         "stop", "no model failed: what ends workers would end more of them"
     ),
     # Replies that are no answer, by their stop (contracts/model.py).
@@ -68,7 +65,7 @@ DEFAULT_REACTIONS: Mapping[str, DefaultReaction] = {
 """The reaction to every kind of failure; "empty" is a reply without words and calls."""
 
 
-def find_reaction(kind: str, fallback: Fallback) -> Reaction:
+def find_reaction(kind: AttemptKind, fallback: Fallback) -> Reaction:
     """Say what a failed call, or a reply that is no answer, leads to; an unknown kind stops."""
     default = DEFAULT_REACTIONS.get(kind)
     return fallback.reactions.get(kind, default.reaction if default else "stop")

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.budget import Budget, Ledger
-from holdfast.contracts.control import Compensation
+from holdfast.contracts.control import AttemptKind, Compensation
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import (
     approvals,
@@ -163,7 +163,7 @@ def test_a_call_that_may_not_run(left_to: str, ruling: type) -> None:
 
 @each
 @pytest.mark.parametrize("kind", ["auth", "permission", "context_overflow", "content_filtered"])
-def test_a_failure_that_no_other_model_mends(left_to: str, kind: str) -> None:
+def test_a_failure_that_no_other_model_mends(left_to: str, kind: AttemptKind) -> None:
     """It ends the run, whoever is there."""  # T-36
     state = fallbacks.after_failure(a_run(left_to), an_attempt(kind=kind), CallUsage(), NOW)
 

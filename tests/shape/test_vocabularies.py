@@ -3,7 +3,9 @@
 import ast
 import string
 from collections.abc import Iterator
+from typing import get_args
 
+from holdfast.contracts.approvals import Request, RequestKind
 from holdfast.contracts.stops import StopReason
 from tests.shape.tree import product
 
@@ -71,3 +73,10 @@ def test_no_stop_has_words_of_its_own() -> None:
     ]
 
     assert own == []
+
+
+def test_every_kind_of_request_is_one_that_is_asked() -> None:
+    """The kinds by which people and traces tell requests apart are those of the requests."""
+    requests = get_args(get_args(Request)[0])
+
+    assert {one.model_fields["kind"].default for one in requests} == set(get_args(RequestKind))
