@@ -285,13 +285,9 @@ class PendingPage(Contract):
     next_offset: int | None
 
 
-RequestKind: TypeAlias = Literal["approval", "review", "question", "escalation"]
-"""What a run can ask of people: the discriminator of `Request`."""
+RequestKind = Literal["approval", "review", "question", "escalation"]
 
-RequestOutcome: TypeAlias = Literal[
-    "approved", "rejected", "answered", "resolved", "expired", "withdrawn"
-]
-"""Why a request no longer waits."""
+RequestOutcome = Literal["approved", "rejected", "answered", "resolved", "expired", "withdrawn"]
 
 
 class ClosedRequest(Contract):
