@@ -121,14 +121,14 @@ async def run_worker(
             yield
             return
         keys = Keys(app.policy.issuers, app.policy.folder, found.approvers)
-        surroundings = PolicyEnvironment(app.policy, found.environment, has_sandbox=flaw is None)
+        environment = PolicyEnvironment(app.policy, found.environment, has_sandbox=flaw is None)
         runs = TemporalRuns(client)
         transcripts = Transcripts(runs, cached_transcripts)
         model = ModelActivities(_require_adapters(app), transcripts, app.build_output_adapters())
-        policy = PolicyActivities(app.registry, surroundings, keys, switches)
+        policy = PolicyActivities(app.registry, environment, keys, switches)
         opening = OpeningActivities(app.snapshots(), runs, PriceList(app.chat_servers))
         tools = tools_in(WorkerExecutor(secrets.give))
-        looking = GuardrailActivities(app.guardrails(), TemporalHolders(client), redactor)
+        guarding = GuardrailActivities(app.guardrails(), TemporalHolders(client), redactor)
         warm_up(app.synchronous_modules())
         worker = Worker(
             client,
@@ -141,7 +141,7 @@ async def run_worker(
                 policy.judge,
                 policy.record,
                 policy.mark_judged,
-                NamedActivities(tools, looking).run,
+                NamedActivities(tools, guarding).run,
                 *_build_notify_activities(app, runs),
             ],
             workflow_runner=RUNNER,

@@ -42,20 +42,20 @@ class ModelActivities:
         is for good where its provider asks for a longer wait than the patience of the call.
         """
         require_run_caller(call.run_id)
-        async with Heartbeater() as pulse:
+        async with Heartbeater() as heartbeater:
             request = await self._request(call)
             began = time.monotonic()
             try:
                 reply = await self._reply(call, request)
             except ModelError as error:
-                pulse.spend(error.usage)
-                raise as_activity_failure(error, pulse.attempts, call.patience) from None
+                heartbeater.spend(error.usage)
+                raise as_activity_failure(error, heartbeater.attempts, call.patience) from None
             took = max(round((time.monotonic() - began) * 1000), 1)
             return reply.model_copy(
                 update={
                     "model": call.model,
                     "latency_ms": reply.latency_ms or took,
-                    "failed_usage": pulse.attempts.usage,
+                    "failed_usage": heartbeater.attempts.usage,
                 }
             )
 

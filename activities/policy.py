@@ -110,12 +110,12 @@ class PolicyActivities:
     def __init__(
         self,
         registry: ToolRegistry,
-        surroundings: PolicyEnvironment,
+        environment: PolicyEnvironment,
         keyring: Keyring,
         switchboard: KillSwitch,
     ) -> None:
         self._registry = registry
-        self._surroundings = surroundings
+        self._environment = environment
         self._keyring = keyring
         self._switchboard = switchboard
 
@@ -140,7 +140,7 @@ class PolicyActivities:
         return Rulings(
             rulings=_fit_into_payload(tuple(rulings)),
             lapsed=find_lapsed_reviews(asked.reviews, trust, asked.now),
-            policy=self._surroundings.policy.digest,
+            policy=self._environment.policy.digest,
             execution=execution,
         )
 
@@ -173,7 +173,7 @@ class PolicyActivities:
 
     async def _trust(self, claims: set[KeyClaim], given: Iterable[ApprovalRecord]) -> Trust:
         """Say whose signatures count now: of tokens that came, of approvals given before."""
-        policy = self._surroundings.policy
+        policy = self._environment.policy
         published = {one.issuer for one in policy.issuers if is_address(one.jwks)}
         proofs = (record.proof for record in given if record.proof is not None)
         kept = {KeyClaim(one.issuer, one.key) for one in proofs if one.issuer not in published}
@@ -211,8 +211,8 @@ class PolicyActivities:
         given = tuple(one for one in asked.approvals if matches_shown_undo(one, shown))
         case = CallContext(call, tool.contract, facts._replace(approvals=given))
         harmless = tool.contract.risk.changes_nothing or is_safe_request(case)
-        decision = decide(call, tool.contract, case.facts, self._surroundings.policy)
-        doing, where = self._select_tool(tool, decision), self._surroundings
+        decision = decide(call, tool.contract, case.facts, self._environment.policy)
+        doing, where = self._select_tool(tool, decision), self._environment
         return Decided(
             call_id=call.call_id,
             tool=call.name,
@@ -245,13 +245,13 @@ class PolicyActivities:
             agent=asked.agent,
             path=asked.path,
             now=asked.now,
-            environment=self._surroundings.environment,
+            environment=self._environment.environment,
             draft=_find_draft(asked, call, tool),
             unresolved=asked.unresolved,
             done=asked.done,
             lost=asked.lost,
             switches=known.switches,
-            sandbox=self._surroundings.has_sandbox,
+            sandbox=self._environment.has_sandbox,
             values=values,
             effect=tool.effect(call.arguments),
             issuers=known.issuers,
@@ -278,7 +278,7 @@ class PolicyActivities:
         except ToolError:
             return True
         asked = CallContext(call, finder.contract, act.facts._replace(values=values))
-        return find_forbidding_rule(asked, self._surroundings.policy) is not None
+        return find_forbidding_rule(asked, self._environment.policy) is not None
 
     def _rule_on_undo(self, doing: Tool | None, act: CallContext) -> UndoRuling | None:
         """Rule on what would take back what a tool does, if anything could."""
@@ -296,7 +296,7 @@ class PolicyActivities:
         facts = act.facts._replace(
             values=values, effect=effect, draft=None, switches=(), lost=False
         )
-        ruling = rule_on(CallContext(call, undo.contract, facts), act, self._surroundings.policy)
+        ruling = rule_on(CallContext(call, undo.contract, facts), act, self._environment.policy)
         return ruling.model_copy(
             update={"reason": clip_chars(ruling.reason, MAX_RULING_REASON_CHARS)}
         )

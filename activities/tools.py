@@ -64,8 +64,8 @@ class ToolActivities:
             return failure(invocation, name, gone)
         if unknown := self._check_basis(tool, invocation):
             return unknown
-        async with Heartbeater() as pulse:
-            return await self._result(tool, invocation, pulse)
+        async with Heartbeater() as heartbeater:
+            return await self._result(tool, invocation, heartbeater)
 
     def _check_basis(self, tool: Tool, invocation: ToolInvocation) -> ToolFailure | None:
         """
@@ -88,26 +88,26 @@ class ToolActivities:
         return None
 
     async def _result(
-        self, tool: Tool, invocation: ToolInvocation, pulse: Heartbeater
+        self, tool: Tool, invocation: ToolInvocation, heartbeater: Heartbeater
     ) -> ToolResult:
-        name, discretion = tool.contract.name, self._build_secret_filter(tool, invocation)
+        name, secret_filter = tool.contract.name, self._build_secret_filter(tool, invocation)
         try:
-            with discretion:
+            with secret_filter:
                 if denial := await self._denial(tool, invocation):
                     return failure(
-                        invocation, name, discretion.redact_refusal(denial, by_tool=False)
+                        invocation, name, secret_filter.redact_refusal(denial, by_tool=False)
                     )
                 content = await self._place.run(
                     tool,
                     invocation,
-                    lambda progress: pulse.report(discretion.redact_report(progress)),
+                    lambda progress: heartbeater.report(secret_filter.redact_report(progress)),
                 )
-                content = await discretion.redact(content)
+                content = await secret_filter.redact(content)
         except ToolError as error:
-            return failure(invocation, name, discretion.redact_refusal(error))
+            return failure(invocation, name, secret_filter.redact_refusal(error))
         if content is None:
             return unreadable(invocation, name)
-        return discretion.redact_summary(
+        return secret_filter.redact_summary(
             success(invocation, name, content, tool.contract.max_result_chars, self._artifacts)
         )
 

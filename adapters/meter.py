@@ -28,7 +28,7 @@ class UnacceptableResponse(ValueError):
 
 
 class Meter:
-    """Counts what came of an answer; raises Unfit as soon as it is more than a reply can have."""
+    """Counts what came of an answer; raises UnacceptableResponse for more than a reply has."""
 
     def __init__(self) -> None:
         self._bytes = self._unfinished = self._events = self._values = self._lines = 0

@@ -106,9 +106,9 @@ class Condition(NamedTuple):
         try:
             result = self.expression.eval(variables.activation)
         except (RuntimeError, TypeError, ValueError, OverflowError) as error:
-            return _doubt(str(error))
+            return _build_undetermined_result(str(error))
         answer = cast("object", result.value())
-        return answer if isinstance(answer, bool) else _doubt(str(answer))
+        return answer if isinstance(answer, bool) else _build_undetermined_result(str(answer))
 
     def estimate_steps(self, variables: Variables) -> int:
         """
@@ -276,7 +276,7 @@ def _parse_errors(message: str) -> Iterator[ConditionError]:
         yield ConditionError(1, 1, _strip_noise(message))
 
 
-def _doubt(message: str) -> Undetermined:
+def _build_undetermined_result(message: str) -> Undetermined:
     return Undetermined(_strip_noise(message)[:_MAX_REASON_CHARS])
 
 

@@ -100,7 +100,7 @@ def tighten(case: CallContext, permission: Permission) -> Permission:
             reason=f"{risky!r} is risky, even where {permission.rule} lists it",
         )
     if _may_repeat(case, permission):
-        permission = _with_doubt(permission)
+        permission = _mark_lost(permission)
     if permission.effect == "approve" and case.contract.risk.needs_strong_approval:
         strong = permission.requirement.model_copy(update={"strength": "strong"})
         permission = permission._replace(requirement=strong)
@@ -118,7 +118,7 @@ def _may_repeat(case: CallContext, permission: Permission) -> bool:
     return not (_in_sandbox(case, permission) and stays)
 
 
-def _with_doubt(permission: Permission) -> Permission:
+def _mark_lost(permission: Permission) -> Permission:
     if permission.effect == "allow":
         return permission._replace(effect="approve", rule="lost-part", reason=_LOST)
     return permission._replace(reason=f"{permission.reason}; {_LOST}")

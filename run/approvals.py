@@ -26,7 +26,7 @@ from holdfast.run.limits.triggers import Trigger
 from holdfast.run.summaries import call_line, render_call
 from holdfast.run.transcript import halt
 
-Asked = TypeVar("Asked", ApprovalRequest, Review)
+RequestT = TypeVar("RequestT", ApprovalRequest, Review)
 
 
 def build_request(
@@ -68,8 +68,8 @@ def build_request(
 
 
 def with_approval(
-    request: Asked, message: ApprovalSignal, verdict: Verdict, now: datetime
-) -> Asked:
+    request: RequestT, message: ApprovalSignal, verdict: Verdict, now: datetime
+) -> RequestT:
     """
     Add an accepted approval to those that still count.
 
@@ -221,24 +221,24 @@ def objection(state: RunState, verdict: GuardrailVerdict) -> str:
 
 
 def open_review(
-    state: RunState, matter: ReviewSubject, requirement: Requirement, now: datetime
+    state: RunState, under_review: ReviewSubject, requirement: Requirement, now: datetime
 ) -> RunState:
     """Open a review; what can't be shown whole is refused, as if somebody had rejected it."""
     lasts = timedelta(seconds=requirement.expires_after or state.agent.approval_timeout)
-    bound = digest([matter.subject, matter.text])
+    bound = digest([under_review.subject, under_review.text])
     facts = Review(
         request_id=state.next_request_id,
-        reason=matter.reason,
+        reason=under_review.reason,
         requested_at=now,
         expires_at=now + lasts,
-        subject=matter.subject,
-        objections=matter.objections,
-        text=matter.text,
+        subject=under_review.subject,
+        objections=under_review.objections,
+        text=under_review.text,
         arguments_digest=bound,
         requester=f"agent {state.agent.name} for {state.brief.actor}",
         challenge=digest([state.execution, state.next_request_id, bound, now.isoformat()]),
-        call_id=matter.call.call_id if matter.call else "",
-        calls=matter.calls,
+        call_id=under_review.call.call_id if under_review.call else "",
+        calls=under_review.calls,
     )
     wanted = {name: getattr(requirement, name) for name in Requirement.model_fields}
     request = facts.model_copy(update=wanted)

@@ -102,20 +102,20 @@ def invalidate_call_checks(state: RunState) -> RunState:
     return state.model_copy(update={"calls": calls})
 
 
-def has_remote_check(looks: Iterable[GuardrailCheck]) -> bool:
+def has_remote_check(checks: Iterable[GuardrailCheck]) -> bool:
     """Whether time passes while they look: all but those that run inside the workflow task."""
-    return not all(look.spec.local for look in looks)
+    return not all(check.spec.local for check in checks)
 
 
 def build_new_claims(
-    state: RunState, looks: Iterable[GuardrailCheck], now: datetime
+    state: RunState, checks: Iterable[GuardrailCheck], now: datetime
 ) -> tuple[str, ...]:
     """Return what the run is about to say of resources that it hasn't held so far."""
     named = (
-        resource_claims.name_resource(look.spec.holds, subject.data)
-        for look in looks
-        if look.spec.holds is not None
-        for subject in look.subjects
+        resource_claims.name_resource(check.spec.holds, subject.data)
+        for check in checks
+        if check.spec.holds is not None
+        for subject in check.subjects
     )
     return resource_claims.build_entries(
         dict.fromkeys(name for name in named if name is not None and name not in state.held), now
@@ -225,7 +225,7 @@ def _build_checks(
     specs: Iterable[GuardrailSpec], subjects: Callable[[GuardrailSpec], tuple[Subject, ...]]
 ) -> tuple[GuardrailCheck, ...]:
     found = (GuardrailCheck(spec, subjects(spec)) for spec in specs if spec.review is None)
-    return tuple(look for look in found if look.subjects)
+    return tuple(check for check in found if check.subjects)
 
 
 def _select_input_subjects(

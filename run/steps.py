@@ -55,7 +55,7 @@ class Guard(NamedTuple):
     """Have guardrails look: at what the model reads next, at *batch*, or at the answer."""
 
     moment: Literal["turn", "calls"] | Gate
-    looks: tuple[GuardrailCheck, ...]
+    checks: tuple[GuardrailCheck, ...]
     batch: tuple[CallState, ...] = ()
 
 
@@ -72,7 +72,7 @@ class Pause(NamedTuple):
 class AskForReview(NamedTuple):
     """Ask people to approve what the run is about to do or to say."""
 
-    matter: ReviewSubject
+    under_review: ReviewSubject
     requirement: Requirement
 
 
@@ -150,8 +150,8 @@ def next_step(
         return _select_call_step(state, elapsed)
     if state.candidate is not None:
         return _select_answer_step(state)
-    if looks := gates.select_blocking_checks(state):
-        return Guard("turn", looks)
+    if checks := gates.select_blocking_checks(state):
+        return Guard("turn", checks)
     end = _find_limit_step(state, elapsed)
     if end is not None:
         return end
@@ -211,8 +211,8 @@ def _select_call_step(state: RunState, elapsed: float) -> Step:
             return AskForReview(
                 approvals.build_domain_subject(state, sensitive, batch), state.agent.review
             )
-    if looks := gates.select_call_checks(state, batch):
-        return Guard("calls", looks, batch)
+    if checks := gates.select_call_checks(state, batch):
+        return Guard("calls", checks, batch)
     # Who judged them may have used what was left when they were counted.
     if stop := budgets.too_many_calls(state.agent.budget, state.ledger, len(batch)):
         return Halt(stop)
@@ -226,8 +226,8 @@ def _select_answer_step(state: RunState) -> Step:
         return AskForReview(
             approvals.build_answer_subject(state, spec, what), spec.review or state.agent.review
         )
-    if gate == "confidence" and (doubt := gates.find_confidence_trigger(state)):
-        return Pause(doubt)
+    if gate == "confidence" and (trigger := gates.find_confidence_trigger(state)):
+        return Pause(trigger)
     if gate is None:
         return Release()
     return Guard(gate, gates.select_gate_checks(state, gate))

@@ -170,17 +170,17 @@ def _check_answer_size(answer: Candidate) -> Candidate | TierFailure:
     return TierFailure(reason, "all subtasks done")
 
 
-def split_budget(left: Budget | Stop, errands: int) -> Budget | Stop:
+def split_budget(left: Budget | Stop, count: int) -> Budget | Stop:
     """
     Return what each subtask may use.
 
     More of them than work beside each other divide the time, too: if none takes longer than this,
     all are done when it is over, in whatever order they end (Graham, 1966).
     """
-    share = left if isinstance(left, Stop) else budgets.split(left, errands)
-    if isinstance(share, Stop) or share.max_wall_time is None or errands <= MAX_PARALLEL_CHILDREN:
+    share = left if isinstance(left, Stop) else budgets.split(left, count)
+    if isinstance(share, Stop) or share.max_wall_time is None or count <= MAX_PARALLEL_CHILDREN:
         return share
-    rounds = 1 + (errands - 1) / MAX_PARALLEL_CHILDREN
+    rounds = 1 + (count - 1) / MAX_PARALLEL_CHILDREN
     return share.model_copy(update={"max_wall_time": share.max_wall_time / rounds})
 
 

@@ -170,8 +170,8 @@ def _open_review(
         text = state.candidate.text
     else:
         text = gates.text_of(state, spec, verdict.subject)
-    matter = approvals.build_tripwire_subject(state, tripped, text, call)
-    return approvals.open_review(state, matter, spec.review or state.agent.review, now)
+    under_review = approvals.build_tripwire_subject(state, tripped, text, call)
+    return approvals.open_review(state, under_review, spec.review or state.agent.review, now)
 
 
 def _deny(call: CallState, verdict: GuardrailVerdict) -> CallState:

@@ -13,14 +13,14 @@ from holdfast.contracts.errors import PayloadTooLarge
 from holdfast.run import summaries
 from holdfast.workflows import options
 
-Asked = TypeVar("Asked", AuthorizeCalls, JudgeInput)
+InputT = TypeVar("InputT", AuthorizeCalls, JudgeInput)
 Answer = TypeVar("Answer")
 
 
-async def authorize(asked: AuthorizeCalls) -> Rulings:
+async def authorize(given: AuthorizeCalls) -> Rulings:
     """Ask for rulings on calls."""
     return await _execute_until_answer(
-        PolicyActivities.authorize, asked, summaries.calls_line(asked.calls)
+        PolicyActivities.authorize, given, summaries.calls_line(given.calls)
     )
 
 
@@ -32,7 +32,7 @@ async def judge(hearing: JudgeInput) -> Verdicts:
 
 
 async def _execute_until_answer(
-    activity: MethodAsyncSingleParam[PolicyActivities, Asked, Answer], asked: Asked, summary: str
+    activity: MethodAsyncSingleParam[PolicyActivities, InputT, Answer], given: InputT, summary: str
 ) -> Answer:
     """
     Ask until there is an answer: what can't be decided now neither counts nor ends the run.
@@ -45,14 +45,14 @@ async def _execute_until_answer(
     while True:
         try:
             return await workflow.execute_local_activity_method(
-                activity, asked, **options.ruling(summary)
+                activity, given, **options.ruling(summary)
             )
         except FailureError as error:  # a local activity's own, or that its time was over
             if _is_final(error) or is_cancelled_exception(error):
                 raise
         await workflow.sleep(pause, summary="nothing could be decided")
         pause = min(2 * pause, options.MAX_RETRY_INTERVAL)
-        asked = asked.model_copy(update={"now": workflow.now()})
+        given = given.model_copy(update={"now": workflow.now()})
 
 
 def _is_final(error: FailureError) -> bool:

@@ -54,12 +54,12 @@ class _SharedBudget(NamedTuple):
     free: asyncio.Semaphore
     reserved: dict[str, Ledger]
 
-    def ceiling(self, run: RunContext, errand: ChildTask) -> Budget | Stop:
+    def ceiling(self, run: RunContext, task: ChildTask) -> Budget | Stop:
         """Return what a child that begins now may use: its share, but no more than is left."""
         ledger = budgets.add_child_usage(run.state.ledger, *self.reserved.values())
         # Of the time each has its own share: whether others worked or waited isn't known yet.
         left = budgets.remaining(run.state.agent.budget, ledger, self.began)
-        return left if isinstance(left, Stop) else budgets.cap_limits(errand.ceiling, left)
+        return left if isinstance(left, Stop) else budgets.cap_limits(task.ceiling, left)
 
 
 class _ChildResult(NamedTuple):
@@ -69,15 +69,13 @@ class _ChildResult(NamedTuple):
     worked: float
 
 
-async def run_child(run: RunContext, errand: ChildTask) -> RunResult | str:
+async def run_child(run: RunContext, task: ChildTask) -> RunResult | str:
     """Run an agent as a part of this run: its result, or why it has none, on one line."""
-    (result,) = await run_children(run, (errand,))
+    (result,) = await run_children(run, (task,))
     return result
 
 
-async def run_children(
-    run: RunContext, errands: Sequence[ChildTask]
-) -> tuple[RunResult | str, ...]:
+async def run_children(run: RunContext, tasks: Sequence[ChildTask]) -> tuple[RunResult | str, ...]:
     """
     Run several agents, at most MAX_PARALLEL_CHILDREN at once; the results are in their order.
 
@@ -88,7 +86,7 @@ async def run_children(
     began = workflow.now()
     together = _SharedBudget(run.elapsed_seconds(), asyncio.Semaphore(MAX_PARALLEL_CHILDREN), {})
     ended = await asyncio.gather(
-        *(_run_when_free(run, errand, together) for errand in errands), return_exceptions=True
+        *(_run_when_free(run, task, together) for task in tasks), return_exceptions=True
     )
     results: list[_ChildResult] = []
     for end in ended:
@@ -122,9 +120,9 @@ def build_worst_case_ledger(ceiling: Budget) -> Ledger:
 
 
 async def _run_when_free(
-    run: RunContext, errand: ChildTask, together: _SharedBudget
+    run: RunContext, task: ChildTask, together: _SharedBudget
 ) -> _ChildResult:
-    if size(errand.goal) > MAX_GOAL_BYTES or len(errand.goal) > MAX_GOAL_CHARS:
+    if size(task.goal) > MAX_GOAL_BYTES or len(task.goal) > MAX_GOAL_CHARS:
         return _ChildResult(
             f"its goal has more than {MAX_GOAL_CHARS:,} characters or {MAX_GOAL_BYTES:,} bytes", 0
         )
@@ -134,29 +132,29 @@ async def _run_when_free(
         await workflow.wait_condition(lambda: _can_begin(run) or run.state.outcome is not None)
         if run.state.outcome is not None:
             return _ChildResult("the run is over", 0)
-        ceiling = together.ceiling(run, errand)
+        ceiling = together.ceiling(run, task)
         if isinstance(ceiling, Stop):
             return _ChildResult(f"not begun: {ceiling.reason}", 0)
-        together.reserved[errand.part] = build_worst_case_ledger(ceiling)
+        together.reserved[task.part] = build_worst_case_ledger(ceiling)
         try:
-            return await _run_and_charge(run, errand._replace(ceiling=ceiling))
+            return await _run_and_charge(run, task._replace(ceiling=ceiling))
         finally:
-            del together.reserved[errand.part]
+            del together.reserved[task.part]
 
 
-async def _run_and_charge(run: RunContext, errand: ChildTask) -> _ChildResult:
+async def _run_and_charge(run: RunContext, task: ChildTask) -> _ChildResult:
     began = workflow.now()
     try:
-        result = await _execute_child(run, errand)
+        result = await _execute_child(run, task)
     except (ChildWorkflowError, WorkflowAlreadyStartedError) as error:
         if is_cancellation(error):
             raise
         return await _after_child_failure(
-            run, errand, error, (workflow.now() - began).total_seconds()
+            run, task, error, (workflow.now() - began).total_seconds()
         )
-    used = result.ledger or build_worst_case_ledger(errand.ceiling)
+    used = result.ledger or build_worst_case_ledger(task.ceiling)
     _charge(run, used)
-    run.state = parts.after_result(run.state, errand.part, result)
+    run.state = parts.after_result(run.state, task.part, result)
     took = (workflow.now() - began).total_seconds()
     return _ChildResult(result, max(0.0, took - used.waited))
 
@@ -166,16 +164,16 @@ def _can_begin(run: RunContext) -> bool:
     return not run.state.suspended and not run.state.requests
 
 
-async def _execute_child(run: RunContext, errand: ChildTask) -> RunResult:
+async def _execute_child(run: RunContext, task: ChildTask) -> RunResult:
     child = await workflow.start_child_workflow(
         WORKFLOW_TYPE,
-        _build_input(run, errand),
-        id=_child_id(run, errand),
+        _build_input(run, task),
+        id=_child_id(run, task),
         result_type=RunResult,
         task_timeout=workflow.info().task_timeout,
         parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
         cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
-        static_summary=shorten(_describe_child(run, errand)),
+        static_summary=shorten(_describe_child(run, task)),
     )
     run.parts[child.id] = False
     alike = asyncio.create_task(_mirror_suspension(run, child))
@@ -186,30 +184,30 @@ async def _execute_child(run: RunContext, errand: ChildTask) -> RunResult:
         del run.parts[child.id]
 
 
-def _child_id(run: RunContext, errand: ChildTask) -> str:
+def _child_id(run: RunContext, task: ChildTask) -> str:
     """Name a child by its parent; one with a long name by what the server calls that."""
-    name = f"{run.state.run_id}.{errand.part}"
-    return name if is_run_id(name) else f"{run.state.first_execution_run_id}.{errand.part}"
+    name = f"{run.state.run_id}.{task.part}"
+    return name if is_run_id(name) else f"{run.state.first_execution_run_id}.{task.part}"
 
 
-def _describe_child(run: RunContext, errand: ChildTask) -> str:
+def _describe_child(run: RunContext, task: ChildTask) -> str:
     """Say what a child is for; its goal may be an answer that nobody else may read yet."""
-    return f"{errand.agent}: {errand.part if run.state.withholds else errand.goal}"
+    return f"{task.agent}: {task.part if run.state.withholds else task.goal}"
 
 
-def _build_input(run: RunContext, errand: ChildTask) -> JsonObject:
+def _build_input(run: RunContext, task: ChildTask) -> JsonObject:
     """Build the input of a child: it works for whom this run works, under the limits given."""
     brief = run.state.brief
     given = RunInput(
-        agent=errand.agent,
-        input=errand.goal,
+        agent=task.agent,
+        input=task.goal,
         tenant=brief.tenant,
         actor=brief.actor,
         session_id=brief.session_id,
         task_kind=brief.task_kind,
         domain=brief.domain,
         metadata=brief.metadata,
-        ceiling=errand.ceiling,
+        ceiling=task.ceiling,
         known=parts.build_known_effects(run.state),
         path=(*brief.path, brief.agent),
         withheld=run.state.withholds,
@@ -255,7 +253,7 @@ async def _wait_for_suspension(run: RunContext, *, suspended: bool) -> None:
 
 
 async def _after_child_failure(
-    run: RunContext, errand: ChildTask, error: FailureError, took: float
+    run: RunContext, task: ChildTask, error: FailureError, took: float
 ) -> _ChildResult:
     """
     Say why a child has no result.
@@ -267,10 +265,10 @@ async def _after_child_failure(
     reason = "it was cancelled" if is_cancelled_exception(error) else failures.message(cause)
     if isinstance(error, WorkflowAlreadyStartedError) or failures.is_refusal(cause):
         return _ChildResult(reason, 0)
-    _charge(run, build_worst_case_ledger(errand.ceiling))
-    run.state = parts.after_loss(run.state, errand.part, errand.agent)
+    _charge(run, build_worst_case_ledger(task.ceiling))
+    run.state = parts.after_loss(run.state, task.part, task.agent)
     await run.record(
-        "part failed", f"{errand.part} ({errand.agent}): {reason}; its whole share counts as used"
+        "part failed", f"{task.part} ({task.agent}): {reason}; its whole share counts as used"
     )
     return _ChildResult(reason, took)
 

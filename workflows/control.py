@@ -34,8 +34,8 @@ async def execute_step(run: RunContext, step: ControlStep) -> None:
             await _guard(run, step)
         case Pause(trigger):
             await _pause(run, trigger)
-        case AskForReview(matter, requirement):
-            await _ask_for_review(run, matter, requirement)
+        case AskForReview(under_review, requirement):
+            await _ask_for_review(run, under_review, requirement)
         case Compensate():
             await _compensate(run)
         case OpenProject():
@@ -52,7 +52,7 @@ async def execute_step(run: RunContext, step: ControlStep) -> None:
 
 async def _guard(run: RunContext, step: Guard) -> None:
     seen = len(run.state.items)
-    verdicts = await _claim_and_check(run, step.looks)
+    verdicts = await _claim_and_check(run, step.checks)
     await guarding.record_tripwires(run, verdicts)
     now = workflow.now()
     match step.moment:
@@ -61,7 +61,7 @@ async def _guard(run: RunContext, step: Guard) -> None:
             run.state = state.model_copy(update={"guarded": seen})
         case "calls":
             state = tripwires.after_calls(run.state, step.batch, verdicts, now)
-            if gates.has_remote_check(step.looks):
+            if gates.has_remote_check(step.checks):
                 state = tool_calls.invalidate(state)
             run.state = turns.close_turn_if_complete(state, now)
         case gate:
@@ -70,24 +70,24 @@ async def _guard(run: RunContext, step: Guard) -> None:
 
 
 async def _claim_and_check(
-    run: RunContext, looks: tuple[gates.GuardrailCheck, ...]
+    run: RunContext, checks: tuple[gates.GuardrailCheck, ...]
 ) -> tuple[GuardrailVerdict, ...]:
     """Look, after other runs can find what this one is about to be at."""
-    held = (*run.state.held, *gates.build_new_claims(run.state, looks, workflow.now()))
+    held = (*run.state.held, *gates.build_new_claims(run.state, checks, workflow.now()))
     if len(json.dumps(held)) > MAX_HELD_CLAIMS_BYTES:
         full = "the run is at more resources than the server can search for"
         lost = [
             one
-            for look in looks
-            if look.spec.holds
-            for one in guarding.build_fail_closed_verdicts(look, full)
+            for check in checks
+            if check.spec.holds
+            for one in guarding.build_fail_closed_verdicts(check, full)
         ]
-        rest = tuple(look for look in looks if look.spec.holds is None)
+        rest = tuple(check for check in checks if check.spec.holds is None)
         return (*lost, *await guarding.run_checks(run, rest))
     if held != run.state.held:
         run.state = run.state.model_copy(update={"held": held})
         run_context.publish_claims(run.state)
-    return await guarding.run_checks(run, looks)
+    return await guarding.run_checks(run, checks)
 
 
 async def _pause(run: RunContext, trigger: Trigger) -> None:
@@ -96,10 +96,10 @@ async def _pause(run: RunContext, trigger: Trigger) -> None:
 
 
 async def _ask_for_review(
-    run: RunContext, matter: ReviewSubject, requirement: Requirement
+    run: RunContext, under_review: ReviewSubject, requirement: Requirement
 ) -> None:
-    run.state = approvals.open_review(run.state, matter, requirement, workflow.now())
-    await run.record("review", f"{matter.subject}: {matter.reason}")
+    run.state = approvals.open_review(run.state, under_review, requirement, workflow.now())
+    await run.record("review", f"{under_review.subject}: {under_review.reason}")
 
 
 async def _compensate(run: RunContext) -> None:

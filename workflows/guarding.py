@@ -35,17 +35,17 @@ _VERDICTS_ADAPTER = TypeAdapter(GuardrailVerdicts)
 
 
 async def run_checks(
-    run: RunContext, looks: tuple[GuardrailCheck, ...]
+    run: RunContext, checks: tuple[GuardrailCheck, ...]
 ) -> tuple[GuardrailVerdict, ...]:
     """
     Return all verdicts, layer by layer. A guardrail that can't decide has tripped.
 
     When the run ends meanwhile nobody looks any further, and what is found counts no more.
     """
-    found = [verdict for one in looks for verdict in _unseen(one)]
-    looks = tuple(one for one in map(_seen, looks) if one.subjects)
+    found = [verdict for one in checks for verdict in _unseen(one)]
+    checks = tuple(one for one in map(_seen, checks) if one.subjects)
     for layer in LAYERS:
-        these = [one for one in looks if one.spec.layer == layer]
+        these = [one for one in checks if one.spec.layer == layer]
         quick = [one for one in these if one.spec.local]
         for _, together in groupby(quick, key=lambda one: one.subjects):
             found += await _run_functions(run, tuple(together))
@@ -74,7 +74,7 @@ def _seen(one: GuardrailCheck) -> GuardrailCheck:
 
 
 def _batch_checks(
-    looks: Iterable[GuardrailCheck],
+    checks: Iterable[GuardrailCheck],
 ) -> Iterator[tuple[tuple[GuardrailCheck, int], ...]]:
     """
     Put together what may look beside each other, with the size of what each is sent.
@@ -83,7 +83,7 @@ def _batch_checks(
     """
     beside: list[tuple[GuardrailCheck, int]] = []
     taken = 0
-    for one in looks:
+    for one in checks:
         size = sum(map(bounds.size, one.subjects))
         if one.spec.agent is not None or taken + size > bounds.MAX_GUARDRAIL_INPUT_BYTES:
             yield tuple(beside)
@@ -202,8 +202,8 @@ async def _run_agent(
         part = f"{one.spec.name}-{number}"
         within = min(left.max_wall_time or one.spec.timeout, one.spec.timeout)
         left = left.model_copy(update={"max_wall_time": within})
-        errand = ChildTask(part, agent, _render_question(subject), left)
-        answer = await run_child(run, errand)
+        task = ChildTask(part, agent, _render_question(subject), left)
+        answer = await run_child(run, task)
         verdicts += _parse_judgement(GuardrailCheck(one.spec, (subject,)), answer)
     return tuple(verdicts)
 

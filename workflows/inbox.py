@@ -46,7 +46,7 @@ class Judge(Protocol):
     """Judges messages, and ends the workflow task where *more* of them wait."""
 
     async def __call__(
-        self, letters: Sequence[InboundMessage], *, may_record: bool, more: bool
+        self, batch: Sequence[InboundMessage], *, may_record: bool, more: bool
     ) -> None:
         """Judge some; a line about those that are refused may be left where there is time."""
         ...
@@ -83,19 +83,19 @@ class Inbox:
         """Gather no more: the run wants to go on in a new execution as soon as nothing waits."""
         self._hurrying = on
 
-    async def submit(self, letter: InboundMessage) -> None:
+    async def submit(self, message: InboundMessage) -> None:
         """Take a message. It has been judged on return only if nobody else was judging."""
         self.taken += 1
-        self._waiting.append(letter)
+        self._waiting.append(message)
         if not self._judging:
             await self._judge_all()
 
-    async def submit_and_wait(self, letter: InboundMessage) -> MessageOutcome:
+    async def submit_and_wait(self, message: InboundMessage) -> MessageOutcome:
         """Deliver a message and return what became of it."""
-        await self.submit(letter)
-        while letter.disposition is None:
+        await self.submit(message)
+        while message.disposition is None:
             await self._judged.wait()
-        return letter.disposition
+        return message.disposition
 
     async def _judge_all(self) -> None:
         self._judging = True

@@ -48,9 +48,9 @@ async def run_model_call(run: RunContext, step: CallModel) -> None:
     run.state = gates.skip_items_without_checks(_prepare(run.state, step))
     if gates.select_blocking_checks(run.state):
         return  # people said more, and guardrails look at that first
-    looks = gates.select_parallel_checks(run.state)
+    checks = gates.select_parallel_checks(run.state)
     answer = await (
-        _call_with_parallel_guardrails(run, step, looks) if looks else _call_model(run, step)
+        _call_with_parallel_guardrails(run, step, checks) if checks else _call_model(run, step)
     )
     if answer is not None:
         await _apply_answer(run, step, answer)
@@ -102,16 +102,16 @@ async def _call_model(run: RunContext, step: CallModel) -> ModelReply | _FailedC
 
 
 async def _call_with_parallel_guardrails(
-    run: RunContext, step: CallModel, looks: tuple[gates.GuardrailCheck, ...]
+    run: RunContext, step: CallModel, checks: tuple[gates.GuardrailCheck, ...]
 ) -> ModelReply | _FailedCall | None:
     """Ask while guardrails look. Returns nothing when one of them tripped."""
     seen = len(run.state.items)
     asking = asyncio.create_task(_call_model(run, step))
-    looking = asyncio.create_task(guarding.run_checks(run, looks))
+    guarding_task = asyncio.create_task(guarding.run_checks(run, checks))
     try:
-        verdicts = await looking
+        verdicts = await guarding_task
     finally:
-        if looking.cancelled() or looking.exception() is not None:
+        if guarding_task.cancelled() or guarding_task.exception() is not None:
             asking.cancel()
     run.state = run.state.model_copy(update={"watched": seen})
     if tripwires.find_tripwire(verdicts) is None:

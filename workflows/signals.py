@@ -35,21 +35,21 @@ class SignalHandler:
         self._run = run
 
     async def handle(
-        self, letters: Sequence[InboundMessage], *, may_record: bool, more: bool
+        self, batch: Sequence[InboundMessage], *, may_record: bool, more: bool
     ) -> None:
         """Read messages and let them take effect, or refuse them."""
         judged: list[tuple[InboundMessage, summaries.Message]] = []
         refused: list[str] = []
-        for letter in letters:
-            match self._apply_or_refuse(letter):
+        for inbound in batch:
+            match self._apply_or_refuse(inbound):
                 case None:
                     pass
                 case str(reason):
                     refused.append(reason)
                 case message:
-                    judged.append((letter, message))
+                    judged.append((inbound, message))
         if not self._run.resting and any(
-            letter.signal in SUSPENSION_SIGNALS for letter in letters
+            inbound.signal in SUSPENSION_SIGNALS for inbound in batch
         ):
             run_context.publish_status(self._run)  # a run at rest is woken, and does so itself
         if refused and may_record:
@@ -60,31 +60,31 @@ class SignalHandler:
         if judged:
             await self._judge(judged)
 
-    def _apply_or_refuse(self, letter: InboundMessage) -> summaries.Message | str | None:
+    def _apply_or_refuse(self, inbound: InboundMessage) -> summaries.Message | str | None:
         """Let a message take effect, or say why not; return one that has to be judged."""
         state = self._run.state
-        match messages.read(letter.signal, letter.payloads):
+        match messages.read(inbound.signal, inbound.payloads):
             case messages.UnreadableMessage(reason):
-                return self._refuse(letter, reason)
+                return self._refuse(inbound, reason)
             case SteerSignal(text=text) if (
                 deaf := _find_steering_refusal(state, text)
             ) is not None:
-                return self._refuse(letter, *deaf)
+                return self._refuse(inbound, *deaf)
             case ResolutionSignal() as message if _has_guidance(message) and (
                 deaf := _find_part_refusal()
             ):
-                return self._refuse(letter, *deaf)
+                return self._refuse(inbound, *deaf)
             case SteerSignal(text=text):
                 words = UserTurn(text=text, origin="steer")
-                return self._accept(letter, requests.queue_steering(state, words, workflow.now()))
+                return self._accept(inbound, requests.queue_steering(state, words, workflow.now()))
             case EmptySignal():
                 self._run.parts = dict.fromkeys(self._run.parts, False)
                 return self._accept(
-                    letter, turns.set_suspension(state, on=letter.signal == "suspend")
+                    inbound, turns.set_suspension(state, on=inbound.signal == "suspend")
                 )
             case HeldSignal(run_id=part):
                 self._run.confirm_suspension(part)
-                return self._accept(letter, state)
+                return self._accept(inbound, state)
             case message:
                 return message
 
@@ -110,23 +110,23 @@ class SignalHandler:
         await _end_workflow_task(state.run_id)
         await resets.handle_reset(self._run, answer.execution)
         now = workflow.now()
-        for (letter, message), verdict in zip(heard, answer.verdicts, strict=True):
-            self._run.state, letter.disposition = verdicts.after_verdict(
+        for (inbound, message), verdict in zip(heard, answer.verdicts, strict=True):
+            self._run.state, inbound.disposition = verdicts.after_verdict(
                 self._run.state, message, verdict, now
             )
         self._run.state = turns.close_turn_if_complete(self._run.state, now)
 
-    def _accept(self, letter: InboundMessage, state: RunState) -> None:
-        letter.disposition = MessageOutcome(accepted=True, request_id="", reason="accepted")
+    def _accept(self, inbound: InboundMessage, state: RunState) -> None:
+        inbound.disposition = MessageOutcome(accepted=True, request_id="", reason="accepted")
         self._run.state = state
 
     def _refuse(
-        self, letter: InboundMessage, reason: str, code: OutcomeCode = "unreadable"
+        self, inbound: InboundMessage, reason: str, code: OutcomeCode = "unreadable"
     ) -> str:
         refusal = MessageOutcome(accepted=False, request_id="", reason=reason, code=code)
-        letter.disposition = refusal
+        inbound.disposition = refusal
         self._run.state = verdicts.record_refusal(
-            self._run.state, letter.signal, refusal, workflow.now()
+            self._run.state, inbound.signal, refusal, workflow.now()
         )
         return reason
 

@@ -40,8 +40,8 @@ async def run_tier(run: RunContext) -> None:
     run.state = requests.recount_unread_bytes(turns.append_steering(run.state))
     if gates.select_blocking_checks(run.state):
         return  # people said more, and guardrails look at that first
-    if looks := gates.select_parallel_checks(run.state):
-        await _run_checks_first(run, looks)
+    if checks := gates.select_parallel_checks(run.state):
+        await _run_checks_first(run, checks)
         return
     tier = find_next_tier(require_tiers(run.state), run.state.tier)
     agent = agent_names(require_tiers(run.state), tier)
@@ -63,10 +63,10 @@ async def run_tier(run: RunContext) -> None:
     await run.record_end()
 
 
-async def _run_checks_first(run: RunContext, looks: tuple[gates.GuardrailCheck, ...]) -> None:
+async def _run_checks_first(run: RunContext, checks: tuple[gates.GuardrailCheck, ...]) -> None:
     """Have guardrails look first that look beside a model: what others do can't wait for them."""
     seen = len(run.state.items)
-    verdicts = await guarding.run_checks(run, looks)
+    verdicts = await guarding.run_checks(run, checks)
     await guarding.record_tripwires(run, verdicts)
     watched = run.state.model_copy(update={"watched": seen})
     run.state = tripwires.after_turn(watched, verdicts, workflow.now())
@@ -82,8 +82,8 @@ async def _try_tier(run: RunContext, tier: int) -> TierOutcome:
     if TIER_NAMES[tier] == "decomposed" and tiers.decomposed is not None:
         return await _run_decomposition(run, tiers.decomposed, number, left)
     part = f"{number}-{TIER_NAMES[tier]}"
-    errand = ChildTask(part, agent_names(tiers, tier), goal, left)
-    return classify_result(await run_child(run, errand))
+    child = ChildTask(part, agent_names(tiers, tier), goal, left)
+    return classify_result(await run_child(run, child))
 
 
 async def _run_decomposition(
@@ -92,8 +92,8 @@ async def _run_decomposition(
     """Have the subtasks done that aren't: all of a new plan, or those that failed before."""
     if not run.state.subtasks:
         asked = tiers.render_plan_prompt(render_goal(run.state), tier.most)
-        errand = ChildTask(f"{number}-plan", tier.planner, asked, left)
-        match classify_result(await run_child(run, errand)):
+        child = ChildTask(f"{number}-plan", tier.planner, asked, left)
+        match classify_result(await run_child(run, child)):
             case TierFailure(reason, progress):
                 return TierFailure(f"no plan: {reason}", progress)
             case TierStop() as ended:
@@ -113,7 +113,7 @@ async def _run_subtasks(run: RunContext, worker: str, number: int) -> TierOutcom
     share = split_budget(run.remaining(), len(waiting))
     if isinstance(share, Stop):
         return TierFailure(f"{len(waiting)} subtasks are planned, but {share.reason}")
-    errands = [
+    children = [
         ChildTask(
             f"{number}-part-{place + 1}",
             worker,
@@ -122,7 +122,9 @@ async def _run_subtasks(run: RunContext, worker: str, number: int) -> TierOutcom
         )
         for place in waiting
     ]
-    found = dict(zip(waiting, map(classify_result, await run_children(run, errands)), strict=True))
+    found = dict(
+        zip(waiting, map(classify_result, await run_children(run, children)), strict=True)
+    )
     ends = [
         found[place] if one.answer is None else one.answer for place, one in enumerate(subtasks)
     ]

@@ -39,7 +39,7 @@ class Text:
 
     def __init__(self, begun: str) -> None:
         self._pieces = [begun]
-        self._looks = 0
+        self._parse_attempts = 0
         self._is_whole: bool | None = None
 
     def add(self, more: str) -> None:
@@ -54,8 +54,8 @@ class Text:
     def is_whole(self) -> bool:
         """Whether it is an object, as far as that was looked at: nobody reads it for ever."""
         if self._is_whole is None:
-            self._looks += 1
-            self._is_whole = self._looks <= _MAX_PARSE_ATTEMPTS and is_whole(self.join())
+            self._parse_attempts += 1
+            self._is_whole = self._parse_attempts <= _MAX_PARSE_ATTEMPTS and is_whole(self.join())
         return self._is_whole
 
     def join(self) -> str:

@@ -33,9 +33,9 @@ class Watch:
         self._quiet = quiet
         self._out = Screen(errors=quiet)
         self._progress = Progress()
-        self._told: set[str] = set()
+        self._shown: set[str] = set()
         asks = not quiet and sys.stdin.isatty() and self._out.is_terminal
-        self._desk = ApprovalPrompt(client, run, self._out, asks=asks)
+        self._prompt = ApprovalPrompt(client, run, self._out, asks=asks)
 
     async def until_over(self, execution: str) -> Trace:
         """Show the run from this execution on, until it is over."""
@@ -46,7 +46,7 @@ class Watch:
                     reader.read(event)
                     self._show(reader.trace())
             finally:
-                await self._desk.close()
+                await self._prompt.close()
         return reader.trace()
 
     async def _next(self, events: AsyncGenerator[HistoryEvent]) -> HistoryEvent | None:
@@ -62,8 +62,8 @@ class Watch:
 
     def _show(self, trace: Trace) -> None:
         lines = list(self._progress.fresh(trace))
-        interrupted = self._desk.question
-        self._desk.set_open_requests([asked.request_id for asked in trace.waiting])
+        interrupted = self._prompt.question
+        self._prompt.set_open_requests([asked.request_id for asked in trace.waiting])
         if not lines or self._quiet:
             return
         # The line in which somebody types is left, and begun again below the news.
@@ -71,8 +71,8 @@ class Watch:
             self._out.line("")
         for line in lines:
             render.show_line(self._out, line)
-        if self._desk.question:
-            self._out.question(self._desk.question)
+        if self._prompt.question:
+            self._out.question(self._prompt.question)
 
     async def _explain_stall(self) -> list[str]:
         """Say why nothing happens, where the server knows."""
@@ -82,8 +82,8 @@ class Watch:
             return [f"Temporal does not answer ({error.status.name.lower()}); waiting for it"]
 
     def _tell(self, line: str) -> None:
-        if line not in self._told:
-            self._told.add(line)
+        if line not in self._shown:
+            self._shown.add(line)
             screen.warn(line)  # standard output is the transcript
 
 

@@ -324,8 +324,8 @@ def test_a_rejected_review_says_who_ended_the_run(
     """Silence ends the run too, but nobody did it."""
     # ES-08
     state = a_run("nobody", guardrails=(a_guardrail("input", "ask"),))
-    matter = ReviewSubject(subject, (subject,), "look", "pay them")
-    state = approvals.open_review(state, matter, Requirement(), NOW)
+    under_review = ReviewSubject(subject, (subject,), "look", "pay them")
+    state = approvals.open_review(state, under_review, Requirement(), NOW)
 
     if rejected:
         message = an_approval(decision="reject", reason="never pay them")

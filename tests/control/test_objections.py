@@ -92,4 +92,4 @@ def test_what_a_review_of_an_answer_stood_for_is_that_review() -> None:
 
     step = steps.next_step(state, NOW)
     assert isinstance(step, AskForReview)
-    assert step.matter.reason == "that: somebody must review this"
+    assert step.under_review.reason == "that: somebody must review this"

@@ -180,7 +180,7 @@ def test_an_answer_that_reviewers_reject(left_to: str, decision: str) -> None:
     state = answering(a_run(left_to, guardrails=(reviewed,)))
     step = steps.next_step(state, NOW)
     assert isinstance(step, AskForReview)
-    state = approvals.open_review(state, step.matter, step.requirement, NOW)
+    state = approvals.open_review(state, step.under_review, step.requirement, NOW)
     assert (came_to(state), state.answer) == ("people approve", None)
 
     state = said(state, decision)

@@ -157,7 +157,7 @@ def test_a_review_that_cant_be_shown_is_none() -> None:
     step = steps.next_step(state, NOW)
     assert isinstance(step, AskForReview)
 
-    state = approvals.open_review(state, step.matter, step.requirement, NOW)
+    state = approvals.open_review(state, step.under_review, step.requirement, NOW)
 
     assert came_to(state) == "taken back"
     assert came_to(tripwires.after_compensation(state, Compensation())) == "goes on"
@@ -167,9 +167,11 @@ def test_a_domain_that_cant_be_shown_is_left_alone() -> None:
     """A run whose first effect is too large to be read has none."""
     state = asked_for(a_call("write"))
     domain = "domain:payments"
-    matter = ReviewSubject(domain, (domain,), "Sensitive domain requires human review", TOO_LARGE)
+    under_review = ReviewSubject(
+        domain, (domain,), "Sensitive domain requires human review", TOO_LARGE
+    )
 
-    state = approvals.open_review(state, matter, state.agent.review, NOW)
+    state = approvals.open_review(state, under_review, state.agent.review, NOW)
 
     assert came_to(state) == "stopped: Sensitive domain requires human review"
     assert state.stop is not None

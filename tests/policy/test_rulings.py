@@ -100,8 +100,8 @@ async def authorized(
     keyring: Keyring = NO_KEYS,
     **changes: object,
 ) -> Rulings:
-    surroundings = PolicyEnvironment(policy, environment, has_sandbox=True)
-    activities = PolicyActivities(REGISTRY, surroundings, keyring, Switches(*switches))
+    policy_environment = PolicyEnvironment(policy, environment, has_sandbox=True)
+    activities = PolicyActivities(REGISTRY, policy_environment, keyring, Switches(*switches))
     fields: dict[str, object] = {
         "run_id": "run-1",
         "agent": "it",
