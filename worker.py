@@ -31,12 +31,9 @@ from holdfast.activities.switches import TemporalKillSwitch
 from holdfast.activities.tools import ToolActivities
 from holdfast.activities.transcripts import Transcripts
 from holdfast.activities.webhooks import WebhookMessenger
-from holdfast.adapters.anthropic import AnthropicAdapter
 from holdfast.adapters.base import ModelAdapter
 from holdfast.adapters.catalogue import PriceList
-from holdfast.adapters.openai import OpenAIAdapter
-from holdfast.adapters.openai_chat import OpenAIChatAdapter
-from holdfast.adapters.scripted import ScriptedAdapter
+from holdfast.adapters.registry import Setup, build_adapters
 from holdfast.app import App, load_app
 from holdfast.connection import CREDENTIALS, connect
 from holdfast.contracts.errors import AppError, HoldfastError
@@ -78,13 +75,7 @@ GRACEFUL_SHUTDOWN_TIMEOUT = timedelta(seconds=10)
 
 def adapters(app: App) -> dict[str, ModelAdapter]:
     """All providers by the word before the colon in a model's name."""
-    known: tuple[ModelAdapter, ...] = (
-        ScriptedAdapter(app.scripts),
-        AnthropicAdapter(),
-        OpenAIAdapter(),
-        OpenAIChatAdapter(app.chat_servers, settings.variable),
-    )
-    return {adapter.provider: adapter for adapter in known}
+    return build_adapters(Setup(app.scripts, app.chat_servers, settings.variable))
 
 
 def _require_adapters(app: App) -> dict[str, ModelAdapter]:

@@ -15,7 +15,7 @@ from temporalio.testing import WorkflowEnvironment
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.dev_server import dev_server
 from tests.adapters.conversations import KEY
-from tests.adapters.dialects import ADAPTERS, PATIENCE, Dialect
+from tests.adapters.dialects import DIALECTS, PATIENCE, Dialect
 from tests.adapters.provider_server import ProviderServer, point_sdks_at, serving
 from tests.running import Runs
 
@@ -82,7 +82,7 @@ def skipping_runs(
     return Runs(skipping_server.client, skipping_server)
 
 
-@pytest.fixture(params=ADAPTERS.values(), ids=list(ADAPTERS))
+@pytest.fixture(params=DIALECTS.values(), ids=list(DIALECTS))
 def dialect(request: pytest.FixtureRequest) -> Dialect:
     return request.param
 

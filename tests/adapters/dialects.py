@@ -1,13 +1,11 @@
-"""Every adapter that speaks to a provider; a new one joins by one line in ADAPTERS."""
+"""What the contract suite needs of each provider; a new one joins by one line."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import NamedTuple, Protocol
 
-from holdfast.adapters.anthropic import AnthropicAdapter
 from holdfast.adapters.base import ProviderAdapter
-from holdfast.adapters.openai import OpenAIAdapter
-from holdfast.adapters.openai_chat import OpenAIChatAdapter
+from holdfast.adapters.registry import PROVIDERS, Setup
 from holdfast.contracts.base import JsonObject
 from tests.adapters.rules.strict import Event
 from tests.adapters.samples import anthropic, openai, openai_chat
@@ -50,13 +48,13 @@ class Samples(Protocol):
 
 class Dialect(NamedTuple):
     """
-    What the contract suite needs of an adapter.
+    A provider in the contract suite.
 
-    `adapter` makes one that bears silence for so long; `variables` is what the names of the
-    environment variables for its key and address begin with, `root` what the address ends with.
+    `variables` is what the names of the environment variables for its key and address begin with,
+    `root` what the address ends with.
     """
 
-    adapter: Callable[[timedelta], ProviderAdapter]
+    name: str
     variables: str
     samples: Samples
     root: str = ""
@@ -69,13 +67,14 @@ class Dialect(NamedTuple):
     def address_variable(self) -> str:
         return f"{self.variables}_BASE_URL"
 
+    def adapter(self, idle: timedelta) -> ProviderAdapter:
+        """Make one that bears silence for so long."""
+        return PROVIDERS[self.name](Setup(idle=idle))
 
-def _chat(idle: timedelta) -> ProviderAdapter:
-    return OpenAIChatAdapter(idle=idle)
 
-
-ADAPTERS: Mapping[str, Dialect] = {
-    "anthropic": Dialect(AnthropicAdapter, "ANTHROPIC", anthropic),
-    "openai": Dialect(OpenAIAdapter, "OPENAI", openai, "/v1"),
-    "openai-chat": Dialect(_chat, "OPENAI", openai_chat, "/v1"),
-}
+_KNOWN = (
+    Dialect("anthropic", "ANTHROPIC", anthropic),
+    Dialect("openai", "OPENAI", openai, "/v1"),
+    Dialect("openai-chat", "OPENAI", openai_chat, "/v1"),
+)
+DIALECTS: Mapping[str, Dialect] = {dialect.name: dialect for dialect in _KNOWN}

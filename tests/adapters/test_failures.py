@@ -11,7 +11,7 @@ from holdfast.adapters.base import ProviderAdapter
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import ModelRejected, ModelUnavailable
 from tests.adapters import conversations as say
-from tests.adapters.dialects import ADAPTERS, PATIENCE, Dialect
+from tests.adapters.dialects import DIALECTS, PATIENCE, Dialect
 from tests.adapters.provider_server import ProviderServer
 
 
@@ -67,7 +67,7 @@ async def test_empty_account_is_rejected(
     provider: ProviderServer, name: str, error: JsonObject
 ) -> None:
     """An account without money answers 429 as well, but no waiting fills it."""
-    dialect = ADAPTERS[name]
+    dialect = DIALECTS[name]
     provider.answer({"error": {"message": "pay", **error}}, 429, {"retry-after": "7"})
 
     raised = await say.failure(dialect.adapter(PATIENCE), dialect.samples.MODEL)

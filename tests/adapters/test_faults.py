@@ -17,7 +17,7 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import FailureKind, ModelUnavailable
 from holdfast.contracts.model import AgentEvent
 from tests.adapters import conversations as say
-from tests.adapters.dialects import ADAPTERS, PATIENCE, Dialect, Samples
+from tests.adapters.dialects import DIALECTS, PATIENCE, Dialect, Samples
 from tests.adapters.provider_server import (
     NO_JSON,
     NO_OBJECT,
@@ -206,8 +206,8 @@ def test_sdks_are_imported_when_first_asked() -> None:
     program = (
         "import sys\n"
         "from datetime import timedelta\n"
-        "from tests.adapters.dialects import ADAPTERS\n"
-        "made = [dialect.adapter(timedelta(1)) for dialect in ADAPTERS.values()]\n"
+        "from tests.adapters.dialects import DIALECTS\n"
+        "made = [dialect.adapter(timedelta(1)) for dialect in DIALECTS.values()]\n"
         "heavy = {'anthropic', 'openai', 'genai_prices', 'httpx2'}\n"
         "print(len(made), heavy & set(sys.modules))"
     )
@@ -216,4 +216,4 @@ def test_sdks_are_imported_when_first_asked() -> None:
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )
 
-    assert ran.stdout == f"{len(ADAPTERS)} set()\n"
+    assert ran.stdout == f"{len(DIALECTS)} set()\n"

@@ -16,7 +16,7 @@ from holdfast.contracts.errors import ModelError
 from holdfast.contracts.model import ModelReply
 from holdfast.contracts.usage import CallUsage
 from tests.adapters import conversations as say
-from tests.adapters.dialects import ADAPTERS, Dialect
+from tests.adapters.dialects import DIALECTS, Dialect
 from tests.adapters.provider_server import Break, ProviderServer
 from tests.adapters.rules.strict import Event
 from tests.running import Runs
@@ -50,7 +50,7 @@ async def outcome(adapter: ProviderAdapter, dialect: Dialect) -> ModelReply | Mo
 
 def counting(dialect: Dialect, counter: int, value: JsonValue) -> JsonObject:
     """A reply whose provider counts like this."""
-    names = next(COUNTERS[name] for name, known in ADAPTERS.items() if known is dialect)
+    names = COUNTERS[dialect.name]
     usage: JsonObject = {**dict.fromkeys(names, 1), names[counter]: value}
     return {**dialect.samples.WORDS, "usage": usage}
 
@@ -117,7 +117,7 @@ async def test_no_usage_hides_a_failed_attempt(runs: Runs, provider: ProviderSer
         {"error": {"message": "overloaded", "code": "overloaded_error"}},
     ]
     budget = Budget(max_model_retries=1, max_wall_time=30)
-    model = f"openai-chat:{ADAPTERS['openai-chat'].samples.MODEL}"
+    model = f"openai-chat:{DIALECTS['openai-chat'].samples.MODEL}"
     app = App(agents=[Agent(name="it", instructions="x", models=[model], budget=budget)])
     for _ in range(5):
         provider.stream("".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks))
@@ -218,8 +218,7 @@ def sse(event: Event) -> str:
 
 def limited(dialect: Dialect, budget: JsonObject) -> App:
     """Return an app whose one agent asks this provider within a budget."""
-    provider_name = next(name for name, known in ADAPTERS.items() if known is dialect)
-    model = f"{provider_name}:{dialect.samples.MODEL}"
+    model = f"{dialect.name}:{dialect.samples.MODEL}"
     limits = Budget.model_validate(budget)
     return App(agents=[Agent(name="it", instructions="x", models=[model], budget=limits)])
 
