@@ -173,7 +173,8 @@ class Effect(Contract):
     again. A `local` effect changed nothing but the workspace of its run. `part` is the run of this
     one's that did it, `reported` that it couldn't be taken back and was told. `undo` says whether
     it may be, and by which tool, which needs the `call`, what that answered, and the run that the
-    call is one of by the name that the server made up.
+    call is one of by the name that the server made up. `time_limit` (seconds) and `sandboxed` say
+    for how long a call may go on of which nobody knows whether it happened.
     """
 
     summary: str
@@ -188,6 +189,8 @@ class Effect(Contract):
     call: ToolCall | None = Field(default=None, exclude_if=not_)
     first_execution_run_id: str = Field(default="", exclude_if=not_)
     result: JsonValue = Field(default=None, exclude_if=lambda value: value is None)
+    time_limit: float = Field(default=0, exclude_if=not_)
+    sandboxed: bool = Field(default=False, exclude_if=not_)
 
 
 class Compensation(Contract):

@@ -1,5 +1,6 @@
 """The calls of a turn: what is ruled of them, which are decided next and which run. Pure."""
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from holdfast.contracts import bounds
@@ -67,8 +68,8 @@ def is_notable(ruling: Ruling) -> bool:
 
 def after_rulings(state: RunState, answer: Rulings, now: datetime) -> RunState:
     """Take the rulings: what may not run gets its result, what people decide gets a request."""
-    state = _withdraw_releases(state, answer.lapsed)
     ruled = {ruling.call_id: ruling for ruling in answer.rulings}
+    state = _withdraw_releases(state, (*answer.lapsed, *_select_outdated_releases(state, ruled)))
     decisions = tuple(map(decision_of, answer.rulings))
     drafting = any(isinstance(decision, RunAsDraftOnly) for decision in decisions)
     for call in state.calls:
@@ -93,6 +94,17 @@ def after_rulings(state: RunState, answer: Rulings, now: datetime) -> RunState:
         elif request is not None:
             state = requests.open_request(state, request)
     return state
+
+
+def _select_outdated_releases(state: RunState, ruled: dict[str, Ruling]) -> Iterator[str]:
+    """Return the reviews whose calls say more by now than people read: a release added to them."""
+    changed = {
+        call.call.call_id
+        for call in state.calls
+        if (ruling := ruled.get(call.call.call_id)) is not None
+        and fill_arguments(call.call, ruling) != call.call
+    }
+    return (one.request_id for one in state.releases if changed.intersection(one.calls))
 
 
 def _withdraw_releases(state: RunState, lapsed: tuple[str, ...]) -> RunState:

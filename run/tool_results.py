@@ -52,9 +52,20 @@ def with_effects(state: RunState, every: tuple[Effect, ...]) -> RunState:
     fresh = {
         "effects": latest,
         "forgotten_effects": state.forgotten_effects + len(dropped),
-        "lost": state.lost or any(one.part for one in dropped),
+        "lost": state.lost or any(one.part or one.reported for one in dropped),
     }
     return state.model_copy(update=fresh)
+
+
+_PUBLIC: dict[str, object] = {
+    "undo": None,
+    "call": None,
+    "first_execution_run_id": "",
+    "result": None,
+    "time_limit": 0,
+    "sandboxed": False,
+}
+"""An effect as the result of a run tells of it: without what taking it back needs."""
 
 
 def split_by_outcome(
@@ -67,8 +78,7 @@ def split_by_outcome(
     """
     every = (*_build_forgotten_effects(state), *state.effects)
     if not whole:
-        public = {"undo": None, "call": None, "first_execution_run_id": "", "result": None}
-        every = tuple(effect.model_copy(update=public) for effect in every)
+        every = tuple(effect.model_copy(update=_PUBLIC) for effect in every)
     return (
         tuple(effect for effect in every if effect.outcome == "done"),
         tuple(effect for effect in every if effect.outcome == "unknown"),
@@ -124,7 +134,9 @@ def _build_effect(state: RunState, call: CallState, result: ToolResult) -> Effec
     harmless = not changes or (tool.risk is Risk.DRAFT_ONLY and undo is None)
     if harmless or result.status not in MAY_HAVE_RUN_STATUSES:
         return None
-    stays = isinstance(call.decision, RunInSandbox) and tool.side_effect == "local"
+    sandboxed = isinstance(call.decision, RunInSandbox)
+    stays = sandboxed and tool.side_effect == "local"
+    lost = undo is not None and unknown
     return Effect(
         summary=f"{call_line(asked)}{', if it happened' if unknown else ''}",
         tool=asked.name,
@@ -136,6 +148,8 @@ def _build_effect(state: RunState, call: CallState, result: ToolResult) -> Effec
         call=asked if undo else None,
         first_execution_run_id=state.first_execution_run_id if undo else "",
         result=result.data if undo and isinstance(result, ToolSuccess) else None,
+        time_limit=tool.timeout if lost else 0,
+        sandboxed=lost and sandboxed,
     )
 
 

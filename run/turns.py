@@ -125,10 +125,17 @@ def after_tools(
 def _select_remaining_releases(
     state: RunState, calls: tuple[CallState, ...], found: dict[str, ToolResult]
 ) -> tuple[Review, ...]:
-    """Return the approved reviews that still have something to release."""
+    """
+    Return the approved reviews that still have something to release.
+
+    That of a domain isn't used up by a call that has done nothing, nor by one that only drafted.
+    """
     changed = any(
-        call.call.call_id in found and not tool_calls.changes_nothing(state, call)
-        for call in calls
+        (result := found.get(call.call.call_id)) is not None
+        and result.status in tool_results.MAY_HAVE_RUN_STATUSES
+        and call.drafting is None
+        and not tool_calls.changes_nothing(state, call)
+        for call in state.calls
     )
     over = {call.call.call_id for call in calls if call.result is not None}
     return tuple(

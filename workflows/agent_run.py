@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from pydantic import JsonValue
 from temporalio import workflow
@@ -174,22 +174,14 @@ class AgentRun:
     async def _wait_for_people(self, until: datetime) -> None:
         waiting = self._run.state.requests
         with at_rest(self._run):
-            try:
-                await workflow.wait_condition(
-                    lambda: (
-                        self._run.state.requests != waiting
-                        or not isinstance(self._next_step(), AwaitPeople)
-                    ),
-                    timeout=max(until - workflow.now(), timedelta(0)),
-                    timeout_summary=summaries.requests_line(waiting),
-                )
-            except TimeoutError:
-                now = workflow.now()
-                for request in verdicts.select_for_escalation(self._run.state, now):
-                    await self._run.record("escalated", summaries.escalation_line(request))
-                self._run.state = turns.close_turn_if_complete(
-                    verdicts.after_timeout(self._run.state, now), now
-                )
+            await run_context.wait_for_people(
+                self._run,
+                until,
+                lambda: (
+                    self._run.state.requests != waiting
+                    or not isinstance(self._next_step(), AwaitPeople)
+                ),
+            )
 
     async def _wait_for_resume(self) -> None:
         with at_rest(self._run):

@@ -23,11 +23,11 @@ from holdfast.contracts.run import WORKFLOW_TYPE, RunInput, RunResult, is_run_id
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.usage import CallUsage
-from holdfast.run import parts, turns
+from holdfast.run import parts, turns, verdicts
 from holdfast.run.limits import budgets, triggers
 from holdfast.run.parts import MAX_PARALLEL_CHILDREN
 from holdfast.workflows import failures
-from holdfast.workflows.run_context import RunContext, is_cancellation
+from holdfast.workflows.run_context import RunContext, is_cancellation, wait_for_people
 
 
 class ChildTask(NamedTuple):
@@ -129,7 +129,7 @@ async def _run_when_free(
     if len(run.state.brief.path) >= MAX_ANCESTORS:
         return _ChildResult(f"not begun: {MAX_ANCESTORS} agents, one above the other, are most", 0)
     async with together.free:
-        await workflow.wait_condition(lambda: _can_begin(run) or run.state.outcome is not None)
+        await _wait_to_begin(run)
         if run.state.outcome is not None:
             return _ChildResult("the run is over", 0)
         ceiling = together.ceiling(run, task)
@@ -157,6 +157,23 @@ async def _run_and_charge(run: RunContext, task: ChildTask) -> _ChildResult:
     run.state = parts.after_result(run.state, task.part, result)
     took = (workflow.now() - began).total_seconds()
     return _ChildResult(result, max(0.0, took - used.waited))
+
+
+async def _wait_to_begin(run: RunContext) -> None:
+    """Wait until nothing holds this run, or it is over; what nobody decides in time expires."""
+
+    def is_over() -> bool:
+        return _can_begin(run) or run.state.outcome is not None
+
+    while not is_over():
+        waiting = run.state.requests
+        if not waiting:
+            await workflow.wait_condition(lambda: is_over() or bool(run.state.requests))
+            continue
+        until = min(map(verdicts.next_deadline, waiting))
+        await wait_for_people(
+            run, until, lambda seen=waiting: is_over() or run.state.requests != seen
+        )
 
 
 def _can_begin(run: RunContext) -> bool:

@@ -163,10 +163,10 @@ def tool_call(
     )
 
 
-def longest_call(contract: ToolContract, *, sandboxed: bool) -> timedelta:
+def longest_call(time_limit: float, *, sandboxed: bool) -> timedelta:
     """Return how long a call may go on whose worker isn't heard of any more."""
     late = SANDBOX_STARTUP_ALLOWANCE if sandboxed else timedelta(0)
-    return timedelta(seconds=contract.timeout) + late + HEARTBEAT_TIMEOUT
+    return timedelta(seconds=time_limit) + late + HEARTBEAT_TIMEOUT
 
 
 def local_tool_call(summary: str, contract: ToolContract) -> LocalActivityConfig:

@@ -1,8 +1,9 @@
 """One run: its state, what is under way, what the Temporal UI shows of it, and its rests."""
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 
 from temporalio import workflow
 from temporalio.common import SearchAttributeKey
@@ -17,9 +18,9 @@ from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.guardrails.detectors import resource_claims
-from holdfast.run import gates, tool_calls, turns
+from holdfast.run import gates, tool_calls, turns, verdicts
 from holdfast.run.limits import budgets
-from holdfast.run.summaries import waiting_details
+from holdfast.run.summaries import escalation_line, requests_line, waiting_details
 from holdfast.workflows import options
 from holdfast.workflows.views import find_status
 
@@ -118,6 +119,21 @@ class RunContext:
         return budgets.seconds_left(
             self.state.agent.budget, self.state.ledger, self.elapsed_seconds()
         )
+
+
+async def wait_for_people(run: RunContext, until: datetime, is_over: Callable[[], bool]) -> None:
+    """Wait until it is over; where time is up first, escalate requests, or let them expire."""
+    try:
+        await workflow.wait_condition(
+            is_over,
+            timeout=max(until - workflow.now(), timedelta(0)),
+            timeout_summary=requests_line(run.state.requests),
+        )
+    except TimeoutError:
+        now = workflow.now()
+        for request in verdicts.select_for_escalation(run.state, now):
+            await run.record("escalated", escalation_line(request))
+        run.state = turns.close_turn_if_complete(verdicts.after_timeout(run.state, now), now)
 
 
 NAME = SearchAttributeKey.for_keyword("AgentName")

@@ -149,7 +149,9 @@ async def _reconcile(
     worker, it had begun by now: that it didn't happen is believed when it is asked after all the
     time that the call may take from here.
     """
-    over = workflow.now() + options.longest_call(contract, sandboxed=invocation.grant is not None)
+    over = workflow.now() + options.longest_call(
+        contract.timeout, sandboxed=invocation.grant is not None
+    )
     finder = state.agent.find_any_tool(contract.reconcile)
     if finder is None:
         return unknown
@@ -199,6 +201,7 @@ async def compensate(run: RunContext, *, workspace_restored: bool = False) -> Co
     undone: list[str] = []
     not_undone: list[str] = []
     standing: list[Effect] = []
+    await _wait_until_over(run)
     for effect in reversed(run.state.effects):
         if effect.reported:
             standing.append(effect)
@@ -218,6 +221,19 @@ async def compensate(run: RunContext, *, workspace_restored: bool = False) -> Co
         not_undone.append(f"{lost} earlier changes, which only history knows one by one")
     run.state = run.state.model_copy(update={"effects": tuple(reversed(standing))})
     return Compensation(undone=tuple(undone), not_undone=tuple(not_undone))
+
+
+async def _wait_until_over(run: RunContext) -> None:
+    """
+    Wait until no call whose answer was lost can be under way any more, where it is to be undone.
+
+    Its worker may be cut off but alive: what is taken back before it has happened stands.
+    """
+    lost = [one for one in run.state.effects if one.time_limit and not one.reported]
+    if not lost:
+        return
+    longest = max(options.longest_call(one.time_limit, sandboxed=one.sandboxed) for one in lost)
+    await workflow.sleep(longest, summary="until what may have happened can't be under way")
 
 
 async def compensate_before_stop(run: RunContext, stop: Stop) -> Stop:
