@@ -11,9 +11,11 @@ from holdfast.contracts.approvals import Request
 from holdfast.contracts.control import Effect
 from holdfast.contracts.errors import ModelRejected
 from holdfast.contracts.tools import ToolFailure, fingerprint_effect
+from holdfast.run import parts, tool_results
 from holdfast.runner import build_replayer
 from holdfast.testing import Reply, Script, ScriptTurn, call, calls, fail, say
 from holdfast.workflows.agent_run import AgentRun
+from tests.builders import a_state
 from tests.control.guarded import asked_next, decided, guarded
 from tests.running import Run, Runs
 from tests.sample import ask_user, lines, note, scripted, told
@@ -282,3 +284,24 @@ async def test_a_release_with_one_more_argument_knows_lost_writes(
 
     assert lines(log) == ["lent to anybody", *([] if denied else ["lent to anybody for 7"])]
     assert result.answer == ("lend denied" if denied else "lend ok")
+
+
+def test_what_stands_is_refused_or_a_person_is_asked() -> None:
+    """Of what an approach left standing nothing is forgotten, however much the next one does."""
+    # BT-05
+
+    def a_write(number: int, *, reported: bool = False) -> Effect:
+        text = f"{number}{'x' * 2000}"
+        found = fingerprint_effect("send", {"text": text})
+        return Effect(
+            summary=f"send {number}", tool="send", arguments={"text": text}, digest=found
+        ).model_copy(update={"reported": reported})
+
+    stands = a_write(0, reported=True)
+    state = a_state().model_copy(update={"effects": (stands,)})
+    for number in range(1, 1000):
+        state = tool_results.with_effects(state, (*state.effects, a_write(number)))
+    known = parts.build_own_known_effects(state)
+
+    assert state.forgotten_effects > 0
+    assert parts.UNKNOWN_EFFECT in known or stands.digest in {one.digest for one in known}
