@@ -34,7 +34,7 @@ async def pay(log: str) -> str:
 
 async def test_an_undo_waits_for_what_may_be_under_way(runs: Runs, tmp_path: Path) -> None:
     """An answer is blocked after a lost write: it is taken back when it can't be under way."""
-    # BY-11 GR-29
+    # BY-11
     log = tmp_path / "log"
     allowed = policy(tmp_path, "{id: ok, effect: allow, match: {tools: [pay, revoke]}}")
     polite = on_word("polite", "rude", "output", on_trip="block")

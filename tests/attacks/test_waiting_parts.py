@@ -17,7 +17,7 @@ TIERS = Tiers.model_validate(
 
 async def test_an_escalation_beside_waiting_parts_expires(runs: Runs, tmp_path: Path) -> None:
     """Four parts work, two wait for them, and nobody answers: the run stops when time is up."""
-    # ES-05
+    # ES-12
     log = str(tmp_path / "log")
 
     def hand(turn: ScriptTurn) -> Reply:
