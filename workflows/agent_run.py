@@ -76,6 +76,7 @@ class AgentRun:
     def __init__(self) -> None:
         self._run = RunContext()
         self._inbox = Inbox(SignalHandler(self._run).handle)
+        self._background: list[asyncio.Task[None]] = []
 
     @workflow.run
     async def run(self, *arguments: JsonValue) -> RunResult:
@@ -83,7 +84,7 @@ class AgentRun:
         await open_run(self._run, arguments)
         self._inbox.open()
         run_context.publish_status(self._run)
-        background = self._start_background_tasks()
+        self._start_background_tasks()
         try:
             return await self._run_steps()
         except (asyncio.CancelledError, FailureError) as error:
@@ -91,20 +92,21 @@ class AgentRun:
                 self._run.state = verdicts.withdraw_requests(self._run.state, workflow.now())
                 run_context.publish_status(self._run)
             raise
-        finally:
-            for task in background:
-                task.cancel()
 
-    def _start_background_tasks(self) -> list[asyncio.Task[None]]:
-        """Begin what goes on beside the steps, for agents that have it."""
-        agent, tasks = self._run.state.agent, list[asyncio.Task[None]]()
+    def _start_background_tasks(self) -> None:
+        """
+        Begin what goes on beside the steps, for agents that have it; it ends with the execution.
+
+        It isn't cancelled: a timer that is started and cancelled around a local activity can't be
+        replayed where a query has divided the workflow task.
+        """
+        agent = self._run.state.agent
         if agent.triggers.expected_time is not None:
-            tasks.append(asyncio.create_task(watch_time(self._run)))
+            self._background.append(asyncio.create_task(watch_time(self._run)))
         if agent.notifies:
-            tasks.append(asyncio.create_task(notify(self._run)))
+            self._background.append(asyncio.create_task(notify(self._run)))
         if (parent := workflow.info().parent) is not None:
-            tasks.append(asyncio.create_task(report_suspensions(self._run, parent)))
-        return tasks
+            self._background.append(asyncio.create_task(report_suspensions(self._run, parent)))
 
     async def _run_steps(self) -> RunResult:
         while True:

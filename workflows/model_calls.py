@@ -8,6 +8,7 @@ from temporalio import workflow
 from temporalio.exceptions import FailureError
 
 from holdfast.contracts.control import ModelAttempt
+from holdfast.contracts.guardrails import GuardrailVerdict
 from holdfast.contracts.model import ModelReply
 from holdfast.contracts.state import RunState
 from holdfast.contracts.usage import CallUsage
@@ -104,26 +105,47 @@ async def _call_model(run: RunContext, step: CallModel) -> ModelReply | _FailedC
 async def _call_with_parallel_guardrails(
     run: RunContext, step: CallModel, checks: tuple[gates.GuardrailCheck, ...]
 ) -> ModelReply | _FailedCall | None:
-    """Ask while guardrails look. Returns nothing when one of them tripped."""
+    """
+    Ask while guardrails look. Returns nothing when one of them tripped.
+
+    Local ones look first, which takes no longer: a call that is scheduled beside a local activity
+    isn't sent before that ends, and one that is then cancelled can't be replayed where a query
+    has divided the workflow task between them.
+    """
     seen = len(run.state.items)
-    asking = asyncio.create_task(_call_model(run, step))
-    guarding_task = asyncio.create_task(guarding.run_checks(run, checks))
-    try:
-        verdicts = await guarding_task
-    finally:
-        if guarding_task.cancelled() or guarding_task.exception() is not None:
-            asking.cancel()
-    run.state = run.state.model_copy(update={"watched": seen})
+    verdicts = await guarding.run_checks(run, tuple(one for one in checks if one.spec.local))
+    if run.state.outcome is not None or run.state.suspended:
+        return None
     if tripwires.find_tripwire(verdicts) is None:
-        return await asking
-    # Cancelled before the lines about it: a cancellation that follows a marker in a workflow task
-    # that the server has tried again can't be replayed, and the run would hang.
-    await _cancel_and_charge(run, asking)
+        asking = asyncio.create_task(_call_model(run, step))
+        rest = tuple(one for one in checks if not one.spec.local)
+        verdicts = await _check_beside(run, rest, asking)
+        if tripwires.find_tripwire(verdicts) is None:
+            run.state = run.state.model_copy(update={"watched": seen})
+            return await asking
+        # Cancelled before the lines about it: a cancellation that follows a marker in a workflow
+        # task that the server has tried again can't be replayed, and the run would hang.
+        await _cancel_and_charge(run, asking)
+    run.state = run.state.model_copy(update={"watched": seen})
     await guarding.record_tripwires(run, verdicts)
     before = run.state
     run.state = tripwires.after_turn(before, verdicts, workflow.now())
     await _record_changes(run, before)
     return None
+
+
+async def _check_beside(
+    run: RunContext,
+    checks: tuple[gates.GuardrailCheck, ...],
+    asking: asyncio.Task[ModelReply | _FailedCall],
+) -> tuple[GuardrailVerdict, ...]:
+    """Have guardrails look while a model is asked; a failure of theirs ends the call."""
+    guarding_task = asyncio.create_task(guarding.run_checks(run, checks))
+    try:
+        return await guarding_task
+    finally:
+        if guarding_task.cancelled() or guarding_task.exception() is not None:
+            asking.cancel()
 
 
 async def _cancel_and_charge(
