@@ -13,6 +13,7 @@ from temporalio.common import RawValue
 from holdfast.contracts.approvals import (
     AnswerSignal,
     ApprovalSignal,
+    EmptySignal,
     HeldSignal,
     RequestOutcome,
     Requirement,
@@ -87,7 +88,7 @@ class SignalReader:
             case HeldSignal(run_id=run_id):
                 self._chronicle.held.add(run_id)
                 self._chronicle.add_message(replace(said, accepted=True))
-            case _:
+            case EmptySignal():
                 self._chronicle.suspended = name == "suspend"
                 self._chronicle.held.clear()
                 self._chronicle.add_message(replace(said, accepted=True))

@@ -193,11 +193,12 @@ def add_child_usage(ledger: Ledger, *children: Ledger) -> Ledger:
     return ledger.model_copy(update={**added, "waited": ledger.waited + waited})
 
 
-_OWN_COUNTS = frozenset(
+OWN_COUNTS = frozenset(
     {"waited", "failures_in_a_row", "recent_calls", "recurrences", "retries", "last_call"}
 )
+"""What a run counts for itself, and no part adds to."""
 
-_SHARED_COUNTS = tuple(name for name in Ledger.model_fields if name not in _OWN_COUNTS)
+_SHARED_COUNTS = tuple(name for name in Ledger.model_fields if name not in OWN_COUNTS)
 """What is used up for all: a new field of the ledger is among it, unless it is named above."""
 
 

@@ -8,7 +8,7 @@ import pytest
 from holdfast.contracts.base import Contract
 from holdfast.contracts.budget import Budget, Ledger, Limits
 from holdfast.contracts.usage import CallUsage
-from holdfast.run.limits.budgets import add_child_usage, remaining
+from holdfast.run.limits.budgets import OWN_COUNTS, add_child_usage, remaining
 from holdfast.run.limits.table import LIMITS, LimitRow
 
 USED_UP = [row for row in LIMITS if row.share == "rest"]
@@ -79,3 +79,10 @@ def test_a_part_has_what_its_row_says(row: LimitRow) -> None:
 
     assert isinstance(left, Budget)
     assert (row.name in left.model_fields_set) == (row.share != "own")
+
+
+def test_what_a_run_shares_with_its_parts_can_be_added_up() -> None:
+    """A field of the ledger that is no amount is the run's own, and is named as that."""
+    shared = set(Ledger.model_fields) - OWN_COUNTS
+
+    assert {name for name in shared if name not in filled(Ledger)} == set()

@@ -201,6 +201,13 @@ def test_a_risk_class_must_be_chosen() -> None:
         tool()  # pyright: ignore[reportCallIssue] -- what is tested
 
 
+@pytest.mark.parametrize("risk", Risk)
+def test_every_risk_class_makes_a_tool(risk: Risk) -> None:
+    """A class that is added says where its effect is, or no tool could be of it."""
+    scope = ResourceScope(kind="workspace", argument="place")
+    assert tool(risk=risk, scope=scope)(good).contract.risk is risk
+
+
 @pytest.mark.parametrize(
     ("risk", "effect"),
     [

@@ -363,6 +363,7 @@ async def test_a_child_works_for_whom_the_run_works(runs: Runs) -> None:
         "metadata": {"ticket": 7},
         "path": ["it"],
         "ceiling": {"max_steps": 3},
+        "sensitive_domains": ["payments", "auth", "pii"],
     }
     assert not started.HasField("retry_policy")
 

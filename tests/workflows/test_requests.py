@@ -183,6 +183,7 @@ def test_a_rejection_is_the_result_of_the_call() -> None:
         type="permission_denied",
         reason="rejected by alice: too early",
         next_valid_actions=("do without it", "ask the user"),
+        by_person=True,
     )
     assert state.closed[0].outcome == "rejected"
 
@@ -193,7 +194,11 @@ def test_an_answer_is_the_result_of_the_call() -> None:
     state = told(ruled((SEND, to_answer(SEND))), an_answer(text="the blue one"))
 
     assert result(state) == ToolSuccess(
-        call_id="c1", name="send", summary="the blue one", data={"answer": "the blue one"}
+        call_id="c1",
+        name="send",
+        summary="the blue one",
+        data={"answer": "the blue one"},
+        by_person=True,
     )
     assert state.closed[0].outcome == "answered"
 
