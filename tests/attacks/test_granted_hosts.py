@@ -10,7 +10,6 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import ModelRejected
 from holdfast.contracts.tools import Grant
 from holdfast.testing import call, fail, say
-from holdfast.tools.egress import client
 from holdfast.trace.reader import read_trace
 from tests.attacks import hostile
 from tests.attacks.net import ELSEWHERE, PUBLIC, Net, answering
@@ -33,7 +32,7 @@ async def net(sandbox_home: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGener
     """A net in which somebody takes payments."""
     assert sandbox_home.exists()
     net = Net(names={"public.example": [[PUBLIC]]})
-    monkeypatch.setattr(client, "Egress", net.egress)
+    monkeypatch.setattr("holdfast.worker.Egress", net.egress)
     async with net.serving(answering()):
         yield net
 

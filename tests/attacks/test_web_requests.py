@@ -20,7 +20,7 @@ def net(sandbox_home: Path, monkeypatch: pytest.MonkeyPatch) -> Net:
     """A net that the worker's way out leads into."""
     assert sandbox_home.exists()
     net = Net(names={"public.example": [[PUBLIC]], "admin.example": [[ELSEWHERE]]})
-    monkeypatch.setattr("holdfast.tools.egress.client.Egress", net.egress)
+    monkeypatch.setattr("holdfast.worker.Egress", net.egress)
     return net
 
 
