@@ -117,7 +117,7 @@ async def run_worker(
         transcripts = Transcripts(runs, cached_transcripts)
         model = ModelActivities(_require_adapters(app), transcripts, app.build_output_adapters())
         policy = PolicyActivities(app.registry, environment, keys, switches)
-        opening = OpeningActivities(app.snapshots(), runs, PriceList(app.chat_servers))
+        opening = OpeningActivities(app.snapshots(), runs, PriceList(adapters(app)))
         tools = tools_in(WorkerExecutor(secrets.give))
         guarding = GuardrailActivities(app.guardrails(), TemporalHolders(client), redactor)
         warm_up(app.synchronous_modules())

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
+from holdfast.adapters.pricing import Listing
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.model import ModelReply, ModelRequest
 from holdfast.contracts.tools import ToolResult
@@ -37,6 +38,10 @@ class ModelAdapter(Protocol):
         Of one whose name ends with `_FILE` it is the file's content. No value of any of them ever
         leaves the worker (settings.KnownSecrets).
         """
+        ...
+
+    def find_listing(self, name: str) -> Listing | None:
+        """Return under which names a model is in the price library; null if nobody sells it."""
         ...
 
     async def respond(self, request: ModelRequest) -> ModelReply:

@@ -7,6 +7,13 @@ from typing import NamedTuple
 from holdfast.contracts.usage import CallUsage
 
 
+class Listing(NamedTuple):
+    """A model by the names that the price library has for its seller and for it."""
+
+    seller: str
+    model: str
+
+
 class Tokens(NamedTuple):
     """
     Tokens of one call.

@@ -109,6 +109,9 @@ class ScriptedAdapter:
     def __init__(self, scripts: Mapping[str, Script]) -> None:
         self._scripts = scripts
 
+    def find_listing(self, name: str) -> None:
+        """Nobody sells a scripted model."""
+
     async def respond(self, request: ModelRequest) -> ModelReply:
         script = self._scripts.get(request.model)
         if script is None:

@@ -9,6 +9,7 @@ from holdfast.adapters.anthropic import response as responses
 from holdfast.adapters.anthropic.errors import CREDENTIALS, PROVIDER
 from holdfast.adapters.base import merge_fields
 from holdfast.adapters.lazy_client import IDLE_TIMEOUT, LazyClient
+from holdfast.adapters.pricing import Listing
 from holdfast.adapters.stream_reader import StreamReader
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.model import ModelReply, ModelRequest
@@ -34,6 +35,9 @@ class AnthropicAdapter:
 
     def __init__(self, idle: timedelta = IDLE_TIMEOUT) -> None:
         self._client = LazyClient(lambda: connection.open_client(idle))
+
+    def find_listing(self, name: str) -> Listing:
+        return Listing(PROVIDER.name, name)
 
     def build_request(self, request: ModelRequest) -> JsonObject:
         return requests.render(request).body

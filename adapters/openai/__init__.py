@@ -18,6 +18,7 @@ from holdfast.adapters.openai import request as requests
 from holdfast.adapters.openai import response as responses
 from holdfast.adapters.openai.conversation_state import Scope
 from holdfast.adapters.openai.errors import PROVIDER, ConversationExpired
+from holdfast.adapters.pricing import Listing
 from holdfast.adapters.stream_reader import StreamReader
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.model import ModelReply, ModelRequest
@@ -51,6 +52,9 @@ class OpenAIAdapter:
 
     def __init__(self, idle: timedelta = IDLE_TIMEOUT) -> None:
         self._client = LazyClient(lambda: openai_sdk.open_client(PROVIDER, idle))
+
+    def find_listing(self, name: str) -> Listing:
+        return Listing(PROVIDER.name, name)
 
     def build_request(self, request: ModelRequest) -> JsonObject:
         """Render a call. A conversation that `respond` would begin first isn't named in it."""

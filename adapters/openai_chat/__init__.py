@@ -18,8 +18,10 @@ from holdfast.adapters.openai_chat.servers import (
     ChatServer,
     Target,
 )
+from holdfast.adapters.pricing import Listing
 from holdfast.adapters.stream_reader import StreamReader
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import ModelRejected
 from holdfast.contracts.model import ModelReply, ModelRequest
 from holdfast.contracts.tools import ToolResult
 from holdfast.contracts.usage import CallUsage
@@ -58,6 +60,14 @@ class OpenAIChatAdapter:
         servers = (*self._servers.values(), *KNOWN_CHAT_SERVERS.values())
         named = {server.key_variable for server in servers if server.key_variable}
         return openai_sdk.CREDENTIALS | named
+
+    def find_listing(self, name: str) -> Listing | None:
+        try:
+            target = addresses.target(self._servers, name)
+        except ModelRejected:  # no such server: the call will say so
+            return None
+        seller = usages.seller(target)
+        return Listing(seller, target.model) if seller else None
 
     def build_request(self, request: ModelRequest) -> JsonObject:
         return requests.render(request, self._target(request)).body

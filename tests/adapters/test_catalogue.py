@@ -9,12 +9,17 @@ import pytest
 
 from holdfast.adapters.catalogue import PriceList
 from holdfast.adapters.openai_chat.servers import KNOWN_CHAT_SERVERS, ChatServer
+from holdfast.adapters.registry import Setup, build_adapters
 from holdfast.contracts.control import ModelFacts
 
 SERVERS = {
     "groq": KNOWN_CHAT_SERVERS["groq"],
     "mine": ChatServer(base_url="http://127.0.0.1:1/v1"),
 }
+
+
+def price_list() -> PriceList:
+    return PriceList(build_adapters(Setup(chat_servers=SERVERS)))
 
 
 @pytest.mark.parametrize(
@@ -33,7 +38,7 @@ async def test_known_models_have_a_window_and_prices(
     model: str, window: int | None, input_price: str, output_price: str
 ) -> None:
     """Prices are dollars for a million tokens; what the library doesn't know is null."""
-    assert await PriceList(SERVERS).facts([model]) == (
+    assert await price_list().facts([model]) == (
         ModelFacts(
             model=model,
             context_tokens=window,
@@ -57,14 +62,14 @@ async def test_known_models_have_a_window_and_prices(
 )
 async def test_of_other_models_nothing_is_known(model: str) -> None:
     """An unknown window or price is null, never a guess by the model's name."""
-    assert await PriceList(SERVERS).facts([model]) == (ModelFacts(model=model),)
+    assert await price_list().facts([model]) == (ModelFacts(model=model),)
 
 
 async def test_facts_come_in_the_order_of_the_models() -> None:
     """Each model has its facts, the unknown ones too."""
     models = ["openai:gpt-4o", "scripted:it", "anthropic:claude-opus-5-5"]
 
-    assert [facts.model for facts in await PriceList().facts(models)] == models
+    assert [facts.model for facts in await price_list().facts(models)] == models
 
 
 @pytest.mark.slow
@@ -73,7 +78,8 @@ def test_prices_are_loaded_when_they_are_needed() -> None:
     program = (
         "import asyncio, sys\n"
         "from holdfast.adapters.catalogue import PriceList\n"
-        "asyncio.run(PriceList().facts(['scripted:it']))\n"
+        "from holdfast.adapters.registry import Setup, build_adapters\n"
+        "asyncio.run(PriceList(build_adapters(Setup())).facts(['scripted:it']))\n"
         "print('genai_prices' in sys.modules)\n"
     )
 

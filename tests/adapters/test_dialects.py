@@ -76,6 +76,7 @@ def test_missing_method_is_noticed() -> None:
 
     assert set(flaws(Half())) == {
         "respond",
+        "find_listing",
         "merge_state",
         "build_tool_result",
         "assemble",
