@@ -3,7 +3,9 @@
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner, Worker, WorkflowRunner
 
-RUNNER = UnsandboxedWorkflowRunner()
+from holdfast.event_order import OrderedRunner
+
+RUNNER = OrderedRunner(UnsandboxedWorkflowRunner())
 """
 No sandbox: it looks for non-determinism while runs work, at a quarter of the worker's CPU.
 
@@ -29,11 +31,11 @@ def disable_deadlock_detection(worker: Worker) -> Worker:
     return worker
 
 
-def build_replayer(*workflows: type, runner: WorkflowRunner = RUNNER) -> Replayer:
+def build_replayer(*workflows: type, inner: WorkflowRunner | None = None) -> Replayer:
     """Return what replays histories of these workflows, without a limit of time either."""
     return Replayer(
         workflows=workflows,
-        workflow_runner=runner,
+        workflow_runner=RUNNER if inner is None else OrderedRunner(inner),
         data_converter=pydantic_data_converter,
         debug_mode=True,
     )

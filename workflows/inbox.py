@@ -2,11 +2,11 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Protocol, cast
 
 from temporalio import workflow
 from temporalio.common import RawValue
@@ -22,6 +22,12 @@ MAX_REFUSALS_PER_WINDOW = 20
 
 MAX_MESSAGES_PER_EXECUTION = 2_000
 """Messages; the server takes 10,000 signals in one execution, and then no approval any more."""
+
+TAKE_TURN = "holdfast_take_turn"
+LOCAL_SECONDS = "holdfast_local_seconds"
+
+LONG_SECONDS = 1.0
+"""Behind local activities that took as long nothing begins until what came meanwhile is heard."""
 
 REFUSAL_WINDOW = timedelta(minutes=1)
 THROTTLE_DELAY = timedelta(seconds=1)
@@ -91,7 +97,8 @@ class Inbox:
             await self._judge_all()
 
     async def submit_and_wait(self, message: InboundMessage) -> MessageOutcome:
-        """Deliver a message and return what became of it."""
+        """Deliver a message when all is heard that came before; return what became of it."""
+        await take_turn()
         await self.submit(message)
         while message.disposition is None:
             await self._judged.wait()
@@ -139,3 +146,21 @@ class Inbox:
         self._judged = asyncio.Event()
         refused = sum(not (one.disposition and one.disposition.accepted) for one in batch)
         self._lately.extend([workflow.now()] * min(refused, MAX_REFUSALS_PER_WINDOW))
+
+
+async def take_turn() -> None:
+    """Wait until all is heard that came before the update which this is called for."""
+    ours = cast("Mapping[str, Callable[[], Awaitable[None]]]", workflow.extern_functions())  # pyright: ignore[reportUnknownMemberType] -- of any functions
+    if TAKE_TURN in ours:
+        await ours[TAKE_TURN]()
+
+
+def is_behind_local_activity(seconds: float = 0.0) -> bool:
+    """
+    Whether what was heard last is the end of local activities that took so long, or longer.
+
+    More may have come meanwhile, of which the run hears only when this workflow task has ended.
+    """
+    ours = cast("Mapping[str, Callable[[], float | None]]", workflow.extern_functions())  # pyright: ignore[reportUnknownMemberType] -- as above
+    took = ours[LOCAL_SECONDS]() if LOCAL_SECONDS in ours else None
+    return took is not None and took >= seconds

@@ -54,11 +54,14 @@ class SignalHandler:
             run_context.publish_status(self._run)  # a run at rest is woken, and does so itself
         if refused and may_record:
             await self._run.record("message refused", summaries.refusals_line(refused))
-            await _end_workflow_task(self._run.state.run_id)
+            await end_workflow_task(self._run.state.run_id)
         elif more and not judged:
-            await _end_workflow_task(self._run.state.run_id)
-        if judged:
-            await self._judge(judged)
+            await end_workflow_task(self._run.state.run_id)
+        while judged:
+            about = [message.request_id for _, message in judged]
+            together = requests.count_judged_together(self._run.state, about)
+            await self._judge(judged[:together])
+            judged = judged[together:]
 
     def _apply_or_refuse(self, inbound: InboundMessage) -> summaries.Message | str | None:
         """Let a message take effect, or say why not; return one that has to be judged."""
@@ -107,7 +110,7 @@ class SignalHandler:
                 digests={request.request_id: request.digest for request in named},
             )
         )
-        await _end_workflow_task(state.run_id)
+        await end_workflow_task(state.run_id)
         await resets.handle_reset(self._run, answer.execution)
         now = workflow.now()
         for (inbound, message), verdict in zip(heard, answer.verdicts, strict=True):
@@ -153,7 +156,7 @@ def _has_guidance(message: ResolutionSignal) -> bool:
     return message.guidance is not None and message.action != "abort"
 
 
-async def _end_workflow_task(run_id: str) -> None:
+async def end_workflow_task(run_id: str) -> None:
     """
     End a hearing with an event among those of the messages, and the workflow task with it.
 

@@ -3,21 +3,33 @@
 import asyncio
 from datetime import timedelta
 from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import WorkflowFailureError
+from temporalio.exceptions import CancelledError
 
 from holdfast import Agent, App, Budget, Risk, tool
-from holdfast.guardrails import pii_detection
-from holdfast.testing import call, say
+from holdfast.contracts.guardrails import GuardrailResult
+from holdfast.contracts.run import RunResult
+from holdfast.contracts.tools import ToolSuccess
+from holdfast.guardrails import GuardrailContext, Subject, guardrail, passed, pii_detection
+from holdfast.testing import call, calls, say
 from tests.control.guarded import replayed
-from tests.running import Runs
+from tests.running import Run, Runs
 from tests.sample import lines, note
+
+SAID = {
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED,
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED,
+}
 
 
 @tool(risk=Risk.READ_ONLY, max_result_chars=100_000)
 async def find_person(log: str) -> str:
     """Find a person in the register, when it may."""
-    note(log, "held")
-    while not Path(f"{log}.go").exists():  # noqa: ASYNC110 -- it is elsewhere
-        await asyncio.sleep(0.02)
+    await _hold(log)
     return "ada.lovelace@example.org " + "and so on " * 9_000
 
 
@@ -56,3 +68,133 @@ async def test_a_run_is_looked_at_while_its_guardrails_look(runs: Runs, tmp_path
         await replayed(run)
 
     assert result.status == "completed"
+
+
+@tool(risk=Risk.READ_ONLY, timeout=10, local=True)
+async def look_around(log: str) -> str:
+    """Look at a place for as long as it takes."""
+    await _hold(log)
+    return "all quiet"
+
+
+async def _hold(log: str) -> None:
+    note(log, "held")
+    while not Path(f"{log}.go").exists():  # noqa: ASYNC110 -- it is elsewhere
+        await asyncio.sleep(0.02)
+
+
+@tool(risk=Risk.READ_ONLY, timeout=10, local=True)
+async def let_go(log: str) -> str:
+    """Let who looks around go on."""
+    Path(f"{log}.go").touch()
+    return "gone"
+
+
+@tool(risk=Risk.READ_ONLY)
+async def look_again(log: str) -> str:
+    """Look once more."""
+    note(log, "looked again")
+    return "all quiet"
+
+
+async def test_local_activities_end_in_any_order(runs: Runs, tmp_path: Path) -> None:
+    """The first of two ends behind the second: both are heard of."""
+    # SS-01
+    log = str(tmp_path / "log")
+    both = calls(call("look_around", log=log), call("let_go", log=log))
+    agent = Agent(
+        name="it", instructions="Look.", models=["scripted:it"], tools=[look_around, let_go]
+    )
+    run = await runs.start("it")
+    async with runs.working(App(agents=[agent], scripts={"it": [both, say("done")]})):
+        result = await run.result()
+        results = await run.results()
+        await replayed(run)
+
+    assert result.status == "completed"
+    assert [type(one) for one in results] == [ToolSuccess, ToolSuccess]
+
+
+async def test_who_cancels_while_a_run_is_looked_at_is_heard(runs: Runs, tmp_path: Path) -> None:
+    """A run that goes on in a new execution behind a local activity hears what came before."""
+    # T-44
+    log = tmp_path / "log"
+    agent = Agent(
+        name="it",
+        instructions="Do as you are told.",
+        models=["scripted:it"],
+        tools=[look_around, look_again],
+        max_history_events=10,
+    )
+    script = [call("look_around", log=str(log)), call("look_again", log=str(log)), say("done")]
+    app = App(agents=[agent], scripts={"it": script})
+    run = await _start(runs)
+    async with runs.working(app):
+        while not lines(log):  # noqa: ASYNC110 -- it is elsewhere
+            await asyncio.sleep(0.02)
+        await run.handle.cancel()
+        while not await _is_told(run):  # noqa: ASYNC110 -- it is elsewhere
+            await asyncio.sleep(0.02)
+        Path(f"{log}.go").touch()
+        with pytest.raises(WorkflowFailureError) as ended:
+            await run.result()
+
+    assert isinstance(ended.value.cause, CancelledError)
+    assert "looked again" not in lines(log)
+
+
+async def test_who_suspends_while_a_guardrail_looks_is_heard(runs: Runs, tmp_path: Path) -> None:
+    """What a slow local guardrail looks at doesn't begin once the run is suspended."""
+    # BY-62
+    log = tmp_path / "log"
+
+    @guardrail(layer="pre_execution", local=True, timeout=10)
+    async def patient(_: Subject, __: GuardrailContext) -> GuardrailResult:
+        """Look for as long as it takes."""
+        await _hold(str(log))
+        return passed()
+
+    agent = Agent(
+        name="it",
+        instructions="Do as you are told.",
+        models=["scripted:it"],
+        tools=[look_again],
+        guardrails=[patient],
+    )
+    app = App(agents=[agent], scripts={"it": [call("look_again", log=str(log)), say("done")]})
+    run = await _start(runs)
+    async with runs.working(app):
+        while not lines(log):  # noqa: ASYNC110 -- it is elsewhere
+            await asyncio.sleep(0.02)
+        await run.signal("suspend", {})
+        while not await _is_told(run):  # noqa: ASYNC110 -- it is elsewhere
+            await asyncio.sleep(0.02)
+        Path(f"{log}.go").touch()
+        while (await run.status()).status != "suspended":  # noqa: ASYNC110 -- it is elsewhere
+            await asyncio.sleep(0.05)
+        held = lines(log)
+        await run.signal("resume", {})
+        await run.result()
+
+    assert (held, lines(log)) == (["held"], ["held", "looked again"])
+
+
+async def _start(runs: Runs) -> Run:
+    """Start a run whose workflow tasks are divided sooner than others: after 1.6 seconds."""
+    handle = await runs.client.start_workflow(
+        "AgentRun",
+        {"agent": "it", "input": "go"},
+        id=f"run-{uuid4().hex[:8]}",
+        task_queue=runs.queue,
+        task_timeout=timedelta(seconds=2),
+        result_type=RunResult,
+    )
+    return Run(handle)
+
+
+async def _is_told(run: Run) -> bool:
+    """Whether a workflow task has begun behind what was said."""
+    history = await run.handle.fetch_history()
+    kinds = [event.event_type for event in history.events]
+    said = [number for number, kind in enumerate(kinds) if kind in SAID]
+    return EventType.EVENT_TYPE_WORKFLOW_TASK_STARTED in (kinds[said[0] :] if said else [])

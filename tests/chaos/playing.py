@@ -28,7 +28,7 @@ from tests.chaos.scripts import LOG, MARKS, Asked, Message, Script
 from tests.running import Run, Runs
 from tests.sample import lines
 
-PATIENCE = 300.0
+PATIENCE = 60.0
 """Seconds until a run that neither ends nor rests counts as stuck."""
 
 LOST = timedelta(seconds=2)
@@ -55,10 +55,13 @@ class Played:
 class Stage:
     """Where scripts are played, one after the other."""
 
-    def __init__(self, runs: Runs, folder: Path, *, cached_transcripts: int) -> None:
+    def __init__(
+        self, runs: Runs, folder: Path, *, cached_transcripts: int, onlookers: int
+    ) -> None:
         self._runs = runs
         self._folder = folder
         self._cached_transcripts = cached_transcripts
+        self._onlookers = onlookers
         # Who forgets builds a run anew in each task, which takes the time that it takes.
         self._task_timeout = LOST if cached_transcripts else None
         self._scripts: dict[str, Script] = {}
@@ -91,17 +94,18 @@ class Stage:
             result_type=RunResult,
         )
         run = Run(handle)
-        await self._say(run, script.early, ())
-        for reaction in (*script.reactions, None):
-            await self._rest(handle)
-            if reaction is None or await _ended(handle):
-                break
-            pending = await run.pending()
-            for what in reaction:
-                if what.what == "restart":
-                    await self._restart()
-                else:
-                    await self._say(run, (what,), pending)
+        async with _watched(handle, self._onlookers):
+            await self._say(run, script.early, ())
+            for reaction in (*script.reactions, None):
+                await self._rest(handle)
+                if reaction is None or await _ended(handle):
+                    break
+                pending = await run.pending()
+                for what in reaction:
+                    if what.what == "restart":
+                        await self._restart()
+                    else:
+                        await self._say(run, (what,), pending)
         return await self._seen(run, script)
 
     def spoken(self, turn: ScriptTurn, *, first: bool) -> Reply:
@@ -192,15 +196,42 @@ Casting: TypeAlias = Callable[[Stage], App]
 
 @asynccontextmanager
 async def staged(
-    runs: Runs, folder: Path, casting: Casting, *, cached_transcripts: int = 256
+    runs: Runs,
+    folder: Path,
+    casting: Casting,
+    *,
+    cached_transcripts: int = 256,
+    onlookers: int = 0,
 ) -> AsyncGenerator[Stage]:
-    """Have a stage, and a worker, while the block lasts."""
-    stage = Stage(runs, folder, cached_transcripts=cached_transcripts)
+    """Have a stage, and a worker, while the block lasts; onlookers ask runs without a pause."""
+    stage = Stage(runs, folder, cached_transcripts=cached_transcripts, onlookers=onlookers)
     await stage.open(casting(stage))
     try:
         yield stage
     finally:
         await stage.close()
+
+
+@asynccontextmanager
+async def _watched(
+    handle: WorkflowHandle[object, RunResult], onlookers: int
+) -> AsyncGenerator[None]:
+    """Have so many ask how the run is, all the time: the server divides its workflow tasks."""
+    looking = [asyncio.create_task(_look(handle)) for _ in range(onlookers)]
+    try:
+        yield
+    finally:
+        for one in looking:
+            one.cancel()
+        await asyncio.gather(*looking, return_exceptions=True)
+
+
+async def _look(handle: WorkflowHandle[object, RunResult]) -> None:
+    while True:
+        try:
+            await handle.query("status", rpc_timeout=timedelta(seconds=5))
+        except RPCError:
+            await asyncio.sleep(0.05)  # no worker is there now
 
 
 async def _ended(handle: WorkflowHandle[object, RunResult]) -> bool:

@@ -33,14 +33,18 @@ fifty = settings(
 
 
 @asynccontextmanager
-async def opened(client: Client, folder: Path, *, cold: bool) -> AsyncGenerator[Stage]:
+async def opened(
+    client: Client, folder: Path, *, cold: bool = False, onlookers: int = 0
+) -> AsyncGenerator[Stage]:
     """Have a stage; a cold one forgets transcripts and runs as soon as it has touched them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOLDFAST_HOME", str(folder / "home"))
         if cold:
             patch.setattr(worker, "Worker", partial(Worker, max_cached_workflows=0))
         cached = 0 if cold else 256
-        async with staged(Runs(client), folder, cast, cached_transcripts=cached) as stage:
+        async with staged(
+            Runs(client), folder, cast, cached_transcripts=cached, onlookers=onlookers
+        ) as stage:
             yield stage
 
 
@@ -48,7 +52,7 @@ async def opened(client: Client, folder: Path, *, cold: bool) -> AsyncGenerator[
 async def stage(
     server: WorkflowEnvironment, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncGenerator[Stage]:
-    async with opened(server.client, tmp_path_factory.mktemp("warm"), cold=False) as stage:
+    async with opened(server.client, tmp_path_factory.mktemp("warm")) as stage:
         yield stage
 
 
@@ -57,6 +61,14 @@ async def cold_stage(
     server: WorkflowEnvironment, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncGenerator[Stage]:
     async with opened(server.client, tmp_path_factory.mktemp("cold"), cold=True) as stage:
+        yield stage
+
+
+@pytest.fixture(scope="module")
+async def watched_stage(
+    server: WorkflowEnvironment, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncGenerator[Stage]:
+    async with opened(server.client, tmp_path_factory.mktemp("watched"), onlookers=3) as stage:
         yield stage
 
 
@@ -101,3 +113,11 @@ async def test_whatever_workers_forget(cold_stage: Stage, script: Script) -> Non
     """A worker that remembers neither runs nor transcripts does the same as one that does."""
     # SS-01
     await check(cold_stage, script)
+
+
+@fifty
+@given(script=scripts((*FREE, *GUARDED), people=True, restarts=True, marked=True))
+async def test_whoever_looks_on(watched_stage: Stage, script: Script) -> None:
+    """Queries that divide workflow tasks, wherever they come, change nothing."""
+    # SS-01
+    await check(watched_stage, script)

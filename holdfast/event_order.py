@@ -1,0 +1,281 @@
+"""
+The order in which a run hears of events: one that a replay of its history has too.
+
+While a local activity is under way the SDK (1.35) goes on telling a workflow of other events. As a
+rule there are none, since the local activity ends within the workflow task in which it began. But
+a query that waits at the server, or eight seconds, divide that task: then what happened meanwhile
+is heard *before* what the local activity came to, and in a replay, where that is known from the
+start, *after* it. A run that schedules something upon either has other commands there, and fails
+with `[TMPRL1100]` for ever.
+
+So nothing else is heard while a local activity is under way: what comes waits, in its order, until
+none is. It is heard piece by piece, because each may begin another local activity. An update can't
+wait, the server would refuse it: it is accepted at once and heard in its place (`TAKE_TURN`). Nor
+does a run go on in a new execution, or do anything after a long time, as long as something may
+wait (`LOCAL_SECONDS`).
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import cast
+
+from temporalio.bridge.proto.workflow_activation import (
+    FireTimer,
+    WorkflowActivation,
+    WorkflowActivationJob,
+)
+from temporalio.bridge.proto.workflow_commands import WorkflowCommand
+from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
+from temporalio.converter import SerializationContext, StorageDriverStoreContext
+from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails, WorkflowRunner
+from temporalio.worker._command_aware_visitor import CommandInfo
+from temporalio.workflow import Info
+from temporalio.workflow import _Definition as Definition
+
+from holdfast.workflows.inbox import LOCAL_SECONDS, TAKE_TURN
+
+AT_ONCE = {"notify_has_patch", "update_random_seed", "do_update"}
+
+MESSAGES = {"signal_workflow", "cancel_workflow"}
+
+ENDS = {
+    "complete_workflow_execution",
+    "fail_workflow_execution",
+    "cancel_workflow_execution",
+    "continue_as_new_workflow_execution",
+}
+
+WAKE = WorkflowActivationJob(fire_timer=FireTimer(seq=0))
+"""Has a workflow go on that was given its turn: of a timer that isn't there it hears nothing."""
+
+UPDATE_REFUSAL = "the run is deciding just now and has not taken this: send it again"
+
+
+@dataclass
+class _Arrivals:
+    """What came together: signals and a cancellation are heard first, the rest one by one."""
+
+    messages: list[WorkflowActivationJob]
+    others: deque[WorkflowActivationJob]
+    turns: list[asyncio.Future[None]] = field(default_factory=list[asyncio.Future[None]])
+    opened: bool = False
+
+
+class EventOrder:
+    """
+    Says what a run hears next, from the kinds and numbers of jobs and commands alone.
+
+    `now` is the run's own time, in seconds.
+    """
+
+    def __init__(self) -> None:
+        self._running = set[int]()
+        self._resolved: list[WorkflowActivationJob] = []
+        self._waiting = deque[_Arrivals]()
+        self._wrote = self._wrote_before = True
+        self._was_asked = False
+        self.now = self._heard_at = 0.0
+        self._is_behind_local_activity = False
+
+    def local_seconds(self) -> float | None:
+        """Return how long local activities took; null if something else was heard last."""
+        return self.now - self._heard_at if self._is_behind_local_activity else None
+
+    def begin(self) -> None:
+        """Note that the run begins, or goes on in a new execution."""
+        self._heard_at = self.now
+
+    def take_turn(self) -> asyncio.Future[None]:
+        """Return what is done when all is heard that came before the update that asks."""
+        turn = asyncio.get_running_loop().create_future()
+        if self._waiting and not self._waiting[-1].opened:
+            self._waiting[-1].turns.append(turn)
+        else:
+            turn.set_result(None)
+        return turn
+
+    def note_query(self) -> None:
+        """Note that a query was answered."""
+        self._was_asked = True
+
+    def must_refuse_updates(self) -> bool:
+        """
+        Whether what an update does might stand elsewhere in a replay.
+
+        After a query it isn't known whether the local activity under way has ended in the task
+        before. If so, a replay hears of that first, and the update can't wait for it.
+        """
+        return self._was_asked and bool(self._running)
+
+    def arrive(self, jobs: Sequence[WorkflowActivationJob]) -> None:
+        """Take what a workflow task brings."""
+        ended = [job for job in jobs if job.resolve_activity.is_local]
+        self._resolved += ended
+        self._running -= {job.resolve_activity.seq for job in ended}
+        if len(ended) == len(jobs):
+            return
+        kinds = [(job, _kind(job)) for job in jobs if not job.resolve_activity.is_local]
+        messages = [job for job, kind in kinds if kind in MESSAGES]
+        others = [job for job, kind in kinds if kind not in AT_ONCE | MESSAGES]
+        last = self._waiting[-1] if self._waiting else None
+        if last and not (last.opened or self._wrote or self._wrote_before):
+            # A replay takes two tasks for one where neither the first nor the one before it wrote.
+            last.messages += messages
+            last.others += others
+        else:
+            self._waiting.append(_Arrivals(messages, deque(others)))
+        self._wrote_before, self._wrote = self._wrote, False
+        self._was_asked = False
+
+    def hear(self) -> Iterator[Sequence[WorkflowActivationJob]]:
+        """Yield what is heard next, for as long as no local activity is under way."""
+        while not self._running:
+            self._is_behind_local_activity = bool(self._resolved)
+            if self._resolved:
+                self._wrote = True
+                together = sorted(self._resolved, key=lambda job: job.resolve_activity.seq)
+                self._resolved = []
+                yield together
+            elif not self._waiting:
+                return
+            elif not (first := self._waiting[0]).opened:
+                first.opened = True
+                self._heard_at = self.now
+                for turn in first.turns:
+                    turn.set_result(None)
+                if first.messages or first.turns:
+                    yield first.messages or [WAKE]
+            elif first.others:
+                self._heard_at = self.now
+                yield [first.others.popleft()]
+            else:
+                self._waiting.popleft()
+
+    def note(self, commands: Sequence[WorkflowCommand]) -> None:
+        """Take note of what the workflow wants done."""
+        for command in commands:
+            if command.HasField("schedule_local_activity"):
+                self._running.add(command.schedule_local_activity.seq)
+            else:
+                self._wrote = True
+
+
+class OrderedRunner(WorkflowRunner):
+    """Runs workflows as another runner does, and has them hear of events in their order."""
+
+    def __init__(self, inner: WorkflowRunner) -> None:
+        self._inner = inner
+
+    def prepare_workflow(self, defn: Definition) -> None:
+        self._inner.prepare_workflow(defn)
+
+    def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
+        return _OrderedInstance(det, self._inner)
+
+    def set_worker_level_failure_exception_types(
+        self, types: Sequence[type[BaseException]]
+    ) -> None:
+        self._inner.set_worker_level_failure_exception_types(types)
+
+
+class _OrderedInstance(WorkflowInstance):
+    """A workflow that is given the jobs of an activation in several, or later."""
+
+    def __init__(self, det: WorkflowInstanceDetails, runner: WorkflowRunner) -> None:
+        self._order = EventOrder()
+        theirs = cast("Mapping[str, Callable[..., object]]", det.extern_functions)  # pyright: ignore[reportUnknownMemberType] -- of any functions
+        functions = {
+            **theirs,
+            TAKE_TURN: self._order.take_turn,
+            LOCAL_SECONDS: self._order.local_seconds,
+        }
+        self._inner = runner.create_instance(replace(det, extern_functions=functions))
+
+    def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
+        jobs = list(act.jobs)
+        kinds = set(map(_kind, jobs))
+        self._order.now = act.timestamp.ToNanoseconds() / 1e9
+        if "query_workflow" in kinds:
+            self._order.note_query()
+            return self._inner.activate(act)
+        if "remove_from_cache" in kinds:
+            return self._inner.activate(act)
+        if "initialize_workflow" in kinds:
+            self._order.begin()
+            begun = self._inner.activate(act)
+            self._order.note(begun.successful.commands)
+            return begun
+        return self._activate_in_order(act, jobs)
+
+    def _activate_in_order(
+        self, act: WorkflowActivation, jobs: Sequence[WorkflowActivationJob]
+    ) -> WorkflowActivationCompletion:
+        whole = WorkflowActivationCompletion()
+        whole.successful.SetInParent()
+        if self._order.must_refuse_updates():
+            refused = [job for job in jobs if job.HasField("do_update")]
+            whole.successful.commands.extend(map(_build_refusal, refused))
+            jobs = [job for job in jobs if not job.HasField("do_update")]
+        self._order.arrive(jobs)
+        at_once = [job for job in jobs if _kind(job) in AT_ONCE]
+        bare: WorkflowActivation | None = None
+        for heard in chain([at_once] if at_once else [], self._order.hear()):
+            is_all = len(act.jobs) == len(heard) == 1 and heard[0] is jobs[0]
+            if not is_all and bare is None:
+                bare = _copy_without_jobs(act)
+            part = self._inner.activate(act if bare is None else _build_activation(bare, heard))
+            if part.HasField("failed"):
+                return part
+            self._order.note(part.successful.commands)
+            whole.successful.MergeFrom(part.successful)
+            if any(command.WhichOneof("variant") in ENDS for command in part.successful.commands):
+                break
+        return whole
+
+    def get_serialization_context(
+        self, command_info: CommandInfo | None
+    ) -> SerializationContext | None:
+        return self._inner.get_serialization_context(command_info)
+
+    def get_external_store_context(
+        self, command_info: CommandInfo | None
+    ) -> StorageDriverStoreContext:
+        return self._inner.get_external_store_context(command_info)
+
+    def get_info(self) -> Info:
+        return self._inner.get_info()
+
+    def get_thread_id(self) -> int | None:
+        return self._inner.get_thread_id()
+
+
+def _kind(job: WorkflowActivationJob) -> str:
+    return job.WhichOneof("variant") or ""
+
+
+def _copy_without_jobs(act: WorkflowActivation) -> WorkflowActivation:
+    bare = WorkflowActivation()
+    bare.CopyFrom(act)
+    bare.ClearField("jobs")
+    return bare
+
+
+def _build_activation(
+    bare: WorkflowActivation, jobs: Sequence[WorkflowActivationJob]
+) -> WorkflowActivation:
+    """Build one like another, which has no jobs, with these."""
+    part = WorkflowActivation()
+    part.CopyFrom(bare)
+    part.jobs.extend(jobs)
+    return part
+
+
+def _build_refusal(job: WorkflowActivationJob) -> WorkflowCommand:
+    command = WorkflowCommand()
+    command.update_response.protocol_instance_id = job.do_update.protocol_instance_id
+    command.update_response.rejected.message = UPDATE_REFUSAL
+    command.update_response.rejected.application_failure_info.type = "Busy"
+    return command

@@ -1,0 +1,193 @@
+"""What a run hears of, and when: its replay hears the same, however tasks were divided."""
+
+import pytest
+from temporalio.bridge.proto.workflow_activation import (
+    CancelWorkflow,
+    DoUpdate,
+    FireTimer,
+    ResolveActivity,
+    SignalWorkflow,
+    WorkflowActivationJob,
+)
+from temporalio.bridge.proto.workflow_commands import (
+    ScheduleActivity,
+    ScheduleLocalActivity,
+    WorkflowCommand,
+)
+
+from holdfast.event_order import WAKE, EventOrder
+
+BEGINS = {"signal 1": "L5", "A2": "L6 A7", "L3": "", "L4": "A9"}
+"""What the workflow begins upon hearing of something: local activities, and others."""
+
+
+class Heard:
+    """Plays a workflow, in which *under_way* is under way already."""
+
+    def __init__(self, under_way: str) -> None:
+        self.order = EventOrder()
+        self.heard: list[str] = []
+        self._begin(under_way)
+
+    def task(self, *names: str) -> "Heard":
+        """Have something come, together."""
+        self.order.arrive([job(name) for name in names])
+        for together in self.order.hear():
+            self.heard += map(name_of, together)
+            for one in together:
+                self._begin(BEGINS.get(name_of(one), ""))
+        return self
+
+    def _begin(self, names: str) -> None:
+        self.order.note([command(name) for name in names.split()])
+
+
+def job(name: str) -> WorkflowActivationJob:
+    """Build what tells a workflow of something: A is an activity's end, L a local one's."""
+    kind, number = name[0], int(name[-1])
+    match kind:
+        case "A" | "L":
+            ended = ResolveActivity(seq=number, is_local=kind == "L")
+            return WorkflowActivationJob(resolve_activity=ended)
+        case "t":
+            return WorkflowActivationJob(fire_timer=FireTimer(seq=number))
+        case "c":
+            return WorkflowActivationJob(cancel_workflow=CancelWorkflow())
+        case "u":
+            return WorkflowActivationJob(do_update=DoUpdate(id=name))
+        case _:
+            return WorkflowActivationJob(signal_workflow=SignalWorkflow(signal_name=name))
+
+
+def name_of(one: WorkflowActivationJob) -> str:
+    """Say what a job tells of."""
+    if one == WAKE:
+        return "wake"
+    if one.HasField("signal_workflow"):
+        return one.signal_workflow.signal_name
+    if one.HasField("cancel_workflow"):
+        return "cancel 1"
+    if one.HasField("fire_timer"):
+        return f"timer {one.fire_timer.seq}"
+    ended = one.resolve_activity
+    return f"{'L' if ended.is_local else 'A'}{ended.seq}"
+
+
+def command(name: str) -> WorkflowCommand:
+    """Build what begins an activity."""
+    number = int(name[-1])
+    if name[0] == "L":
+        return WorkflowCommand(schedule_local_activity=ScheduleLocalActivity(seq=number))
+    return WorkflowCommand(schedule_activity=ScheduleActivity(seq=number))
+
+
+@pytest.mark.parametrize(
+    ("executed", "replayed"),
+    [
+        pytest.param([["A1"], ["L3"]], [["L3"], ["A1"]], id="its end was known when A1 came"),
+        pytest.param([["A1"], ["L3"]], [["A1", "L3"]], id="it ended in the task of A1"),
+        pytest.param(
+            [["signal 2", "A1"], ["L3"]], [["L3"], ["signal 2", "A1"]], id="a signal came too"
+        ),
+        pytest.param(
+            [["A1"], ["signal 2"], ["L3"]], [["A1"], ["signal 2", "L3"]], id="in two tasks"
+        ),
+        pytest.param(
+            [["signal 1", "A1"], ["L3"], ["timer 8"], ["L5"]],
+            [["L3"], ["signal 1", "A1"], ["L5"], ["timer 8"]],
+            id="another began meanwhile",
+        ),
+        pytest.param(
+            [["A2", "A1"], ["L3"], ["signal 2"], ["L6"]],
+            [["L3"], ["A2", "A1"], ["L6"], ["signal 2"]],
+            id="the first of two begins another",
+        ),
+    ],
+)
+def test_a_replay_hears_of_things_in_the_same_order(
+    executed: list[list[str]], replayed: list[list[str]]
+) -> None:
+    """As the SDK tells of them while a run goes on, and as it does from a history."""
+    now, again = Heard("A9 L3"), Heard("A9 L3")
+    for names in executed:
+        now.task(*names)
+    for names in replayed:
+        again.task(*names)
+
+    assert now.heard == again.heard
+    assert sorted(now.heard) == sorted(name for names in executed for name in names)
+
+
+def test_nothing_is_heard_while_a_local_activity_is_under_way() -> None:
+    """Whatever comes waits for it, and what waits waits for the next one too."""
+    run = Heard("L3")
+
+    assert run.task("A2", "A1").heard == []
+    assert run.task("L3").heard == ["L3", "A2"]
+    assert run.task("timer 8").heard == ["L3", "A2"]
+    assert run.task("L6").heard == ["L3", "A2", "L6", "A1", "timer 8"]
+
+
+def test_who_cancels_is_heard_before_what_else_came() -> None:
+    """Behind that a run may end, or go on in a new execution, which hears of none of it."""
+    assert Heard("A9").task("A1", "cancel 1", "signal 2").heard == ["cancel 1", "signal 2", "A1"]
+
+
+def test_a_run_knows_that_more_may_have_come() -> None:
+    """Until it has heard something else than the end of local activities, and since when."""
+    run = Heard("L3")
+    behind = [run.order.local_seconds()]
+    run.order.now = 8.5
+    run.order.arrive([job("A1")])
+    run.order.arrive([job("L3")])
+    behind += [run.order.local_seconds() for _ in run.order.hear()]
+
+    assert behind == [None, 8.5, None]
+
+
+def test_local_activities_that_began_together_end_together() -> None:
+    """Which of them ended first depends on the machine."""
+    assert Heard("L3 L4").task("L4").task("L3").heard == ["L3", "L4"]
+
+
+def test_tasks_that_wrote_nothing_are_one() -> None:
+    """A replay takes them for one and so has the signals first, whichever came before."""
+    run = Heard("L3")
+    run.task("timer 7").task("timer 8").task("A1").task("signal 2")
+
+    assert run.task("L3").heard == ["L3", "timer 7", "signal 2", "timer 8", "A1"]
+
+
+async def test_an_update_is_heard_in_its_place() -> None:
+    """It is accepted at once, and has its turn when all is heard that came before."""
+    run = Heard("A9 L3")
+    run.task("A2")
+    run.task("update 1")
+    turn = run.order.take_turn()
+
+    run.task("L3")
+    assert (run.heard, turn.done()) == (["L3", "A2"], False)
+    run.task("L6")
+    assert (run.heard, turn.done()) == (["L3", "A2", "L6", "wake"], True)
+    assert run.order.take_turn().done()
+
+
+def test_an_update_is_refused_where_its_place_isnt_known() -> None:
+    """After a query divided a task, the local activity under way may have ended in it."""
+    run = Heard("L3")
+    assert not run.order.must_refuse_updates()
+
+    run.order.note_query()
+    assert run.order.must_refuse_updates()
+
+    run.task("L3")
+    assert not run.order.must_refuse_updates()
+
+
+def test_a_query_of_a_task_before_refuses_no_update() -> None:
+    """What has come since shows that no end of a local activity was left to tell."""
+    run = Heard("L3")
+    run.order.note_query()
+    run.task("A1")
+
+    assert not run.order.must_refuse_updates()
