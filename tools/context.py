@@ -7,13 +7,14 @@ from typing import NoReturn
 from pydantic import JsonValue
 from pydantic_core import to_json
 
-from holdfast.contracts.bounds import MAX_JSON_DEPTH, is_readable_json
+from holdfast.contracts.bounds import MAX_JSON_DEPTH
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.tools import ToolInvocation
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest, request
+from holdfast.tools.large_json import is_readable_json
 
 UNREADABLE_REPORT = (
-    f"a report is left out: nested more than {MAX_JSON_DEPTH} deep, or not to be read"
+    f"a report is left out: nested more than {MAX_JSON_DEPTH} deep, too large, or not to be read"
 )
 
 SecretSource = Callable[[str], str]

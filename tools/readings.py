@@ -5,7 +5,7 @@ Where a value may be one of several types, all of them are tried, and tried agai
 a union in itself doubles the work with each level. What would take long is objected to instead.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote
 
@@ -39,7 +39,22 @@ _MAX_CHAIN = 20
 _OTHER = "\0"
 _ONE = ("not", "if", "then", "else")
 _SEVERAL = ("anyOf", "oneOf", "allOf")
+_DEPENDENT = ("dependentSchemas", "dependencies")
 _ELSEWHERE = ("$dynamicRef", "$recursiveRef")
+
+_REPEATING = {
+    *_ONE,
+    *_SEVERAL,
+    *_DEPENDENT,
+    *_ELSEWHERE,
+    "$ref",
+    "patternProperties",
+    "contains",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "additionalItems",
+}
+"""What has a value, or a part of it, held against more than one schema."""
 
 _Counts: TypeAlias = dict[int, tuple[JsonObject, int]]
 """Schemas, by identity, and how often a value is held against each."""
@@ -52,6 +67,8 @@ class _SchemaSet(NamedTuple):
     times: int
     names: frozenset[str]
     """Of the fields that any of them names; all others are alike."""
+    places: int
+    """Of a list that any of them tells apart; all behind these are alike."""
 
 
 class Readings(NamedTuple):
@@ -106,17 +123,23 @@ def _rule(error: jsonschema_rs.ValidationError) -> str:
 def readings(schema: JsonObject, value: JsonValue, *, tagged: bool) -> Readings:
     """Count the readings of a value; a *tagged* union is read as what its tag says alone."""
     count = _Count(schema, tagged=tagged)
-    once = total = depth = 0
+    once = total = depth = 1
     level = [(value, _build_schema_set({id(schema): (schema, 1)}))]
     try:
         while level:
             depth += 1
-            once += depth * len(level)
-            total += depth * sum(max(1, held.times) for _, held in level)
-            level = [entry for one, held in level for entry in count.below(one, held)]
+            parts = [each for one, held in level for each in count.below(one, held)]
+            once += depth * sum(len(some) for some, _ in parts)
+            total += depth * sum(len(some) * max(1, held.times) for some, held in parts)
+            level = [(one, held) for some, held in parts for one in some if _has_parts(one)]
     except LookupError:
         return _ENDLESS
     return Readings(once, total)
+
+
+def is_plain(schema: JsonObject) -> bool:
+    """Whether no part of any value is read twice, since no word of the schema would have it so."""
+    return _REPEATING.isdisjoint(_words(schema))
 
 
 class _Count:
@@ -128,19 +151,28 @@ class _Count:
         self._kept: list[_SchemaSet] = []
         self._here: dict[tuple[object, ...], _SchemaSet] = {}
         self._inside: dict[tuple[int, str | int], _SchemaSet] = {}
+        self._sets: dict[frozenset[tuple[int, int]], _SchemaSet] = {}
 
-    def below(self, value: JsonValue, held: _SchemaSet) -> Iterator[tuple[JsonValue, _SchemaSet]]:
-        """Return the parts of a value with what they are held against."""
+    def below(
+        self, value: JsonValue, held: _SchemaSet
+    ) -> Iterator[tuple[Sequence[JsonValue], _SchemaSet]]:
+        """Return the parts of a value, those together that are held against the same."""
         match value:
             case dict():
                 here = self._follow(held, value)
+                others: list[JsonValue] = []
                 for name, part in value.items():
-                    yield part, self._part(here, name if name in here.names else _OTHER)
+                    if name in here.names:
+                        yield [part], self._part(here, name)
+                    else:
+                        others.append(part)
+                if others:
+                    yield others, self._part(here, _OTHER)
             case list():
                 here = self._follow(held, {})
-                longest = max((len(_places(schema)) for schema, _ in here.schemas), default=0)
-                for place, part in enumerate(value):
-                    yield part, self._part(here, min(place, longest))
+                for place, part in enumerate(value[: here.places]):
+                    yield [part], self._part(here, place)
+                yield value[here.places :], self._part(here, here.places)
             case _:
                 pass
 
@@ -182,7 +214,8 @@ class _Count:
         for word in _SEVERAL:
             yield from _objects(schema.get(word))
         yield from _objects([schema.get(word) for word in _ONE])
-        yield from _objects(list(_object(schema.get("dependentSchemas")).values()))
+        for word in _DEPENDENT:
+            yield from _objects(list(_object(schema.get(word)).values()))
 
     def _part(self, here: _SchemaSet, key: str | int) -> _SchemaSet:
         if (id(here), key) not in self._inside:
@@ -191,8 +224,15 @@ class _Count:
                 inner = _of_field(schema, key) if isinstance(key, str) else _of_entry(schema, key)
                 for one in _objects(inner):
                     _add(found, one, count)
-            self._inside[id(here), key] = _build_schema_set(found)
+            self._inside[id(here), key] = self._find_set(found)
         return self._inside[id(here), key]
+
+    def _find_set(self, counts: _Counts) -> _SchemaSet:
+        """Return the one set of these schemas: a tree isn't followed for each path in it."""
+        key = frozenset((one, count) for one, (_, count) in counts.items())
+        if key not in self._sets:
+            self._sets[key] = _build_schema_set(counts)
+        return self._sets[key]
 
 
 def _as_tag(value: JsonValue) -> str:
@@ -207,6 +247,17 @@ def _tags(schema: JsonValue) -> Iterator[str]:
             pass
     for part in _parts(schema):
         yield from _tags(part)
+
+
+def _words(schema: JsonValue) -> Iterator[str]:
+    if isinstance(schema, dict):
+        yield from schema
+    for part in _parts(schema):
+        yield from _words(part)
+
+
+def _has_parts(value: JsonValue) -> bool:
+    return bool(value) and isinstance(value, (dict, list))
 
 
 def _parts(value: JsonValue) -> Iterable[JsonValue]:
@@ -260,7 +311,8 @@ def _add(counts: _Counts, schema: JsonObject, count: int) -> None:
 def _build_schema_set(counts: _Counts) -> _SchemaSet:
     schemas = tuple(counts.values())
     names = frozenset(name for schema, _ in schemas for name in _object(schema.get("properties")))
-    return _SchemaSet(schemas, sum(count for _, count in schemas), names)
+    places = max((len(_places(schema)) for schema, _ in schemas), default=0)
+    return _SchemaSet(schemas, sum(count for _, count in schemas), names, places)
 
 
 def _objects(values: JsonValue) -> list[JsonObject]:

@@ -7,6 +7,7 @@ from pydantic_core import from_json
 from holdfast.contracts.bounds import (
     MAX_FAILURE_BYTES,
     MAX_JSON_DEPTH,
+    MAX_JSON_VALUES,
     MAX_NEXT_ACTIONS,
     MAX_RESULT_BYTES,
     MAX_RESULT_SUMMARY_CHARS,
@@ -62,7 +63,8 @@ def unreadable(invocation: ToolInvocation, name: str) -> ToolSuccess:
         call_id=invocation.call_id,
         name=name,
         summary="done; what it returned is left out: it is nested more than "
-        f"{MAX_JSON_DEPTH} deep, or has a number that can't be read",
+        f"{MAX_JSON_DEPTH} deep, has more than {MAX_JSON_VALUES:,} values or 16 MB, or a number "
+        "that can't be read; ask for less",
         cut=True,
     )
 

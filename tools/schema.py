@@ -1,14 +1,11 @@
 """JSON Schemas: made from a signature, checked for what a contract needs, applied to arguments."""
 
 import inspect
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import Field as DataclassField
-from dataclasses import fields, is_dataclass
 from datetime import datetime, time
-from decimal import Decimal
 from itertools import islice
-from typing import Annotated, cast, get_origin, get_type_hints
+from typing import Annotated, get_origin, get_type_hints
 
 import jsonschema_rs
 from pydantic import (
@@ -16,21 +13,19 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
-    RootModel,
     TypeAdapter,
     ValidationError,
     create_model,
 )
 from pydantic.errors import PydanticUserError
-from pydantic.fields import FieldInfo
-from pydantic_core import to_jsonable_python
 
-from holdfast.contracts.base import JsonObject, canonical_json
+from holdfast.contracts.base import JsonObject
 from holdfast.contracts.bounds import MAX_OBJECTION_CHARS, MAX_OBJECTIONS
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.texts import clip_chars, one_line
 from holdfast.tools import readings
 from holdfast.tools.context import ToolContext
+from holdfast.tools.core_schemas import require_readable_arguments
 from holdfast.tools.readings import AMBIGUOUS
 
 _MODE_NAMES = {"mode", "action", "operation", "op", "command", "kind"}
@@ -63,6 +58,7 @@ class Signature:
                 {"required": [], **self.arguments.model_json_schema(by_alias=True)}
             )
             self.output_schema: JsonObject = self.returns.json_schema(mode="serialization")
+        require_readable_arguments(name, self.arguments.__pydantic_core_schema__)
 
     def values(self, parsed: BaseModel) -> dict[str, object]:
         """Return what the function takes of arguments that were read."""
@@ -70,73 +66,6 @@ class Signature:
             field.alias or name: getattr(parsed, name)
             for name, field in type(parsed).model_fields.items()
         }
-
-    def distinctive(self, parsed: BaseModel) -> JsonObject:
-        """Return what a call says beyond defaults, as JSON that can be compared."""
-        return {
-            field.alias or name: _comparable(value, sparse=True)
-            for name, field in type(parsed).model_fields.items()
-            if not _is_default(field, value := getattr(parsed, name))
-        }
-
-
-def to_comparable_json(values: Mapping[str, object]) -> JsonObject:
-    """
-    Turn what a function takes into JSON that can be compared.
-
-    A decimal is a number; one with more digits than a number holds stays text, because it would
-    become another one.
-    """
-    return {name: _comparable(value) for name, value in values.items()}
-
-
-def _comparable(value: object, *, sparse: bool = False) -> JsonValue:
-    """Write a value; a *sparse* one without members that have their default."""
-    match value:
-        case Decimal() if value.is_finite() and Decimal(repr(float(value))) == value:
-            return float(value)
-        case RootModel():
-            return _comparable(cast("RootModel[object]", value).root, sparse=sparse)
-        case BaseModel():
-            known = type(value).model_fields
-            return {
-                name: _comparable(member, sparse=sparse)
-                for name, member in value
-                if not (sparse and name in known and _is_default(known[name], member))
-            }
-        case set() | frozenset():
-            # Each process has an order of its own; JSON has to have one for all.
-            entries = cast("Iterable[object]", value)
-            return sorted((_comparable(one, sparse=sparse) for one in entries), key=canonical_json)
-        case list() | tuple():
-            return [_comparable(one, sparse=sparse) for one in cast("Iterable[object]", value)]
-        case dict():
-            members = cast("dict[object, object]", value)
-            return {
-                str(to_jsonable_python(name)): _comparable(member, sparse=sparse)
-                for name, member in members.items()
-            }
-        case _ if is_dataclass(value) and not isinstance(value, type):
-            return {
-                one.name: _comparable(getattr(value, one.name), sparse=sparse)
-                for one in fields(value)
-                if not (sparse and _is_default(_field(one), getattr(value, one.name)))
-            }
-        case _:
-            return to_jsonable_python(value)
-
-
-def _field(member: DataclassField[object]) -> FieldInfo:
-    """Read what a dataclass says of a member, by its own words or by pydantic's."""
-    written = member.default if isinstance(member.default, FieldInfo) else member
-    return FieldInfo.from_annotated_attribute(object, written)
-
-
-def _is_default(field: FieldInfo, value: object) -> bool:
-    """Whether a call that leaves an argument out says the same."""
-    if field.is_required() or field.default_factory_takes_validated_data:
-        return False
-    return _comparable(field.get_default(call_default_factory=True)) == _comparable(value)
 
 
 @contextmanager
@@ -230,6 +159,7 @@ class SchemaCheck:
 
     def __init__(self, schema: JsonObject, whose: str = "schema") -> None:
         self._schema = schema
+        self._is_plain = readings.is_plain(schema)
         try:
             self._validator = jsonschema_rs.validator_for(
                 schema,
@@ -254,6 +184,8 @@ class SchemaCheck:
 
     def is_ambiguous(self, value: JsonValue) -> bool:
         """Whether a value can be read in so many ways that nobody can find the right one soon."""
+        if self._is_plain:
+            return False
         return readings.readings(self._schema, value, tagged=True).too_many
 
 

@@ -4,7 +4,8 @@ import importlib
 import inspect
 from collections.abc import Awaitable, Callable, Iterator
 from functools import cached_property
-from typing import Literal, TypeAlias, TypedDict, Unpack, cast
+from types import TracebackType
+from typing import Literal, NamedTuple, TypeAlias, TypedDict, Unpack, cast
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
@@ -19,16 +20,16 @@ from holdfast.contracts.tools import (
     fingerprint_effect,
 )
 from holdfast.tools.context import ToolContext
-from holdfast.tools.filling import fill_defaults
 from holdfast.tools.readings import AMBIGUOUS
 from holdfast.tools.schema import (
     SchemaCheck,
     Signature,
     flaws,
     objections,
-    to_comparable_json,
     translate_definition_errors,
 )
+from holdfast.tools.values.comparing import compare
+from holdfast.tools.values.filling import fill_defaults
 
 ToolFunction: TypeAlias = Callable[..., object] | Callable[..., Awaitable[object]]
 
@@ -57,6 +58,13 @@ MIN_DESCRIPTION_WORDS = 3
 
 MAX_LOCAL_SECONDS = 10.0
 """Seconds. A local tool holds up the workflow task, so it must be quick."""
+
+
+class ComparableCall(NamedTuple):
+    """The arguments of a call as its function will see them, and what makes two calls the same."""
+
+    values: JsonObject
+    effect: str
 
 
 class Tool:
@@ -101,30 +109,33 @@ class Tool:
         """
         Turn valid JSON arguments into what the function takes.
 
-        Raises ToolError where a type is stricter than its schema can say.
+        Raises ToolError where a type is stricter than its schema can say, or can't be used.
         """
-        values = self._signature.values(self._read(arguments))
+        with _REFUSING:
+            values = self._signature.values(self._read(arguments))
         if self._signature.context_parameter is not None:
             values[self._signature.context_parameter] = context
         return values
 
-    def values(self, arguments: JsonObject) -> JsonObject:
+    def compare(self, arguments: JsonObject) -> ComparableCall:
         """
         Return arguments as the function will see them, as JSON: a policy looks at nothing else.
 
-        Defaults are filled in, decimals are numbers. Raises ToolError as `bind` does.
+        Defaults are filled in, decimals are numbers. The effect is the same for calls that do the
+        same, however they are written. What has its default isn't looked at for it: a release that
+        adds an argument knows the calls of the one before. Raises ToolError as `bind` does.
         """
-        return to_comparable_json(self._signature.values(self._read(arguments)))
+        with _REFUSING:
+            values, distinctive = compare(self._read(arguments))
+            return ComparableCall(values, fingerprint_effect(self.contract.name, distinctive))
+
+    def values(self, arguments: JsonObject) -> JsonObject:
+        """Return the arguments as the function will see them; raises ToolError as `bind` does."""
+        return self.compare(arguments).values
 
     def effect(self, arguments: JsonObject) -> str:
-        """
-        Return what is the same for calls that do the same, however they are written.
-
-        What has its default isn't looked at: a release that adds an argument knows the calls of
-        the one before. Raises ToolError as `bind` does.
-        """
-        given = self._read(arguments)
-        return fingerprint_effect(self.contract.name, self._signature.distinctive(given))
+        """Return what is the same for calls that do the same; raises ToolError as `bind` does."""
+        return self.compare(arguments).effect
 
     def fill_defaults(self, arguments: JsonObject) -> JsonObject:
         """
@@ -132,21 +143,17 @@ class Tool:
 
         Raises ToolError as `bind` does, and where a default isn't what the schema takes.
         """
-        complete = cast("JsonObject", fill_defaults(arguments, self._read(arguments)))
+        with _REFUSING:
+            complete = cast("JsonObject", fill_defaults(arguments, self._read(arguments)))
         if complete != arguments and (flaws := self.objections(complete)):
             reason = f"name what was left out: {'; '.join(flaws)}"
-            raise ToolError("invalid_arguments", reason, ("correct the arguments",))
+            raise _invalid(reason)
         return complete
 
     def _read(self, arguments: JsonObject) -> BaseModel:
         if self._check.is_ambiguous(arguments):
-            raise ToolError("invalid_arguments", AMBIGUOUS, ("correct the arguments",))
-        try:
-            return self._signature.arguments.model_validate(arguments)
-        except ValidationError as error:
-            raise ToolError(
-                "invalid_arguments", objections(error), ("correct the arguments",)
-            ) from None
+            raise _invalid(AMBIGUOUS)
+        return self._signature.arguments.model_validate(arguments)
 
     def json(self, value: object) -> bytes:
         """Turn what the function returned into JSON; raises when it isn't what was promised."""
@@ -158,6 +165,38 @@ class Tool:
             if _is_endless(error):
                 return TOO_DEEP_JSON
             raise
+
+
+class _Refusing:
+    """
+    Makes a ToolError of whatever reading or writing the arguments of a call raises.
+
+    Their types are anybody's code, and the model chooses the values that it meets. What it raises
+    may quote them, or what it made of them: so only its name is told.
+    """
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        match error:
+            case ValidationError():
+                raise _invalid(objections(error)) from None
+            case Exception() if not isinstance(error, ToolError):
+                raise _invalid(f"no use can be made of them: {type(error).__name__}") from None
+            case _:
+                pass
+
+
+_REFUSING = _Refusing()
+
+
+def _invalid(reason: str) -> ToolError:
+    return ToolError("invalid_arguments", reason, ("correct the arguments",))
 
 
 _ENDLESS = {"recursion_loop", "recursion_depth_exceeded"}

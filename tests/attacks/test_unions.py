@@ -14,8 +14,8 @@ from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.errors import ToolError
 from holdfast.guardrails.builtin import spec_compliance
 from holdfast.testing import call
-from holdfast.tools.readings import AMBIGUOUS, MAX_READINGS, UNEXPLAINED, readings
-from holdfast.tools.schema import output_schema
+from holdfast.tools.readings import AMBIGUOUS, MAX_READINGS, UNEXPLAINED, is_plain, readings
+from holdfast.tools.schema import SchemaCheck, output_schema
 from tests.activities.looking import answer, looked
 from tests.builders import a_reply
 from tests.running import Runs
@@ -171,6 +171,49 @@ def test_what_is_no_union_is_plain() -> None:
         tree = {"children": [tree]}
 
     assert draw.objections({"tree": tree}) == ()
+
+
+NUMBER: JsonObject = {"type": "integer"}
+RECORD: JsonObject = {"properties": {"a": NUMBER}}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param({"anyOf": [RECORD]}, id="any"),
+        pytest.param({"oneOf": [RECORD]}, id="one"),
+        pytest.param({"allOf": [RECORD]}, id="all"),
+        pytest.param({"not": RECORD}, id="not"),
+        pytest.param({"if": RECORD}, id="if"),
+        pytest.param({"$ref": "#/$defs/record", "$defs": {"record": RECORD}}, id="reference"),
+        pytest.param({"$dynamicRef": "#record"}, id="dynamic reference"),
+        pytest.param({"$recursiveRef": "#"}, id="recursive reference"),
+        pytest.param({"dependentSchemas": {"a": RECORD}}, id="dependent"),
+        pytest.param({"dependencies": {"a": RECORD}}, id="dependencies"),
+        pytest.param({"patternProperties": {"a": NUMBER}}, id="pattern"),
+        pytest.param({"unevaluatedProperties": NUMBER}, id="other properties"),
+        pytest.param({"items": NUMBER, "contains": NUMBER}, id="contains"),
+        pytest.param({"items": NUMBER, "unevaluatedItems": NUMBER}, id="other items"),
+        pytest.param({"items": NUMBER, "additionalItems": NUMBER}, id="additional items"),
+    ],
+)
+def test_no_schema_that_has_a_part_read_twice_is_plain(more: JsonObject) -> None:
+    """Of a plain one nothing is counted."""
+    schema: JsonObject = {**RECORD, **more}
+    values: list[JsonValue] = [{"a": 1}, [1]]
+    counted = [readings(schema, value, tagged=True) for value in values]
+
+    assert is_plain(RECORD)
+    assert any(each.all > each.once for each in counted)
+    assert not is_plain(schema)
+
+
+def test_what_depends_on_a_field_is_read_with_it() -> None:
+    """An older word for it, which the library still knows."""
+    twice: JsonObject = {"properties": {"arg": {"$ref": "#"}}}
+    check = SchemaCheck({**twice, "dependencies": {"arg": twice}})
+
+    assert check.objections(negated(1, 18)) == (AMBIGUOUS,)
 
 
 def test_no_flood_of_flaws_is_written_out() -> None:

@@ -3,9 +3,10 @@
 import dataclasses
 import json
 import sys
+from collections import deque
 from decimal import Decimal
 
-from pydantic import BaseModel, ConfigDict, RootModel
+from pydantic import Base64Bytes, BaseModel, ConfigDict, RootModel
 
 from holdfast import Risk, tool
 from holdfast.contracts.base import JsonObject, digest
@@ -42,6 +43,8 @@ async def lend(  # noqa: PLR0917 -- one argument for each kind of set
     labels: frozenset[Label],
     shelves: Shelves,
     reader: Reader,
+    covers: frozenset[Base64Bytes],
+    queues: deque[frozenset[str]],
     kinds: frozenset[str] = frozenset({"book", "map", "film", "song"}),
 ) -> None:
     """Lend what the arguments say."""

@@ -203,11 +203,13 @@ def asked(answer: HttpAnswer) -> Answer:
         ({}, "é".encode(), "é"),
         ({"content-type": "text/plain; charset=latin-1"}, b"\xe9", "é"),
         ({"content-type": "text/plain; charset=nonsense"}, "é".encode(), "é"),
+        ({"content-type": "text/plain; charset=idna"}, b"paid \xc3\xa9", "paid é"),
+        ({"content-type": "text/plain; charset=undefined"}, "é".encode(), "é"),
         ({"content-encoding": "deflate"}, zlib.compress(b"hello"), "hello"),
         ({"content-encoding": "gzip"}, b"no gzip", "no gzip"),
         ({}, b"\xff", "\ufffd"),
     ],
-    ids=["plain", "latin-1", "nonsense", "deflate", "no gzip", "no text"],
+    ids=["plain", "latin-1", "nonsense", "idna", "undefined", "deflate", "no gzip", "no text"],
 )
 def test_an_answer_is_text(headers: dict[str, str], body: bytes, text: str) -> None:
     """Whatever a server sends, the model gets text."""

@@ -30,6 +30,8 @@ ARGUMENTS = st.fixed_dictionaries(
         "nested": st.lists(WORDS, max_size=3),
         "labels": st.lists(st.fixed_dictionaries({"name": st.text(max_size=2), "marks": WORDS})),
         "shelves": WORDS,
+        "covers": st.lists(st.sampled_from(["/w==", "gA==", "aGk=", "AAAA"]), unique=True),
+        "queues": st.lists(WORDS, max_size=3),
         "reader": st.fixed_dictionaries({"rights": WORDS}),
     }
 )

@@ -1,0 +1,64 @@
+"""What pydantic knows of a type and a JSON Schema doesn't say: types that no argument can have."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import cast
+
+from pydantic import Secret, SecretBytes, SecretStr, TypeAdapter
+
+from holdfast.contracts.errors import AppError
+
+MASKED = (SecretStr, SecretBytes, Secret)
+"""Types whose values are written as asterisks, whatever they hold."""
+
+_NO_SCHEMAS = {"default", "metadata", "expected"}
+"""What an author wrote into a schema of pydantic, which may look like one."""
+
+
+def require_readable_arguments(tool: str, schema: object) -> None:
+    """Raise AppError where nobody but the function could read an argument."""
+    for node in _walk(schema):
+        if node["type"] == "generator":
+            raise AppError(
+                f"tool {tool!r}: an Iterable or Generator among its arguments would be read only "
+                "as the function goes through it; use a list"
+            )
+        if _writes_asterisks(node):
+            raise AppError(
+                f"tool {tool!r}: a secret type among its arguments hides nothing, because the "
+                "model writes them, and conditions and guardrails would read asterisks; use a "
+                "str, or ctx.secret() for what nobody may read"
+            )
+
+
+def _walk(schema: object) -> Iterator[Mapping[str, object]]:
+    """Yield a schema of pydantic and all in it."""
+    match schema:
+        case {"type": str()}:
+            known = cast("dict[str, object]", schema)
+            yield known
+            yield from _walk([one for name, one in known.items() if name not in _NO_SCHEMAS])
+        case dict():  # of fields, which may have any name
+            yield from _walk(list(cast("dict[str, object]", schema).values()))
+        case list() | tuple():
+            for one in cast("Iterable[object]", schema):
+                yield from _walk(one)
+        case _:
+            pass
+
+
+def _get_serializer(node: Mapping[str, object]) -> object:
+    """Return the function that writes the values of a type, if there is one for them alone."""
+    return node.get("function") if node["type"] == "function-plain" else None
+
+
+def _writes_asterisks(node: Mapping[str, object]) -> bool:
+    return any(_get_serializer(node) is mask for mask in _MASKS)
+
+
+# pydantic says of these types nothing else that holds for all of them.
+_MASKS = [
+    found
+    for kind in (SecretStr, SecretBytes, Secret[str])
+    for node in _walk(TypeAdapter[object](kind).core_schema)
+    if (found := _get_serializer(node)) is not None
+]

@@ -1,0 +1,60 @@
+"""
+JSON from outside that may be large: whether anybody reads it, and where.
+
+What takes longer the more comes isn't done on the loop that all runs share.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+from pydantic_core import from_json
+
+from holdfast.contracts.bounds import MAX_JSON_BYTES, MAX_JSON_DEPTH, MAX_JSON_VALUES
+
+MAX_INLINE_BYTES = 100_000
+"""Bytes; to look through so many takes too long for the loop."""
+
+Result = TypeVar("Result")
+
+
+def has_readable_size(content: bytes) -> bool:
+    """
+    Whether JSON has no more bytes and values than anybody reads; it isn't read for that.
+
+    A value stands behind a comma or a bracket, or alone, so these are counted: first all of them,
+    and where they are many, those outside of texts. An empty list counts as two values.
+    """
+    if len(content) > MAX_JSON_BYTES:
+        return False
+    return _count_marks(content) < MAX_JSON_VALUES or _has_few_values(content)
+
+
+def is_readable_json(content: bytes) -> bool:
+    """Whether JSON can be read again, whatever a payload wraps around it."""
+    if not has_readable_size(content):
+        return False
+    try:
+        from_json(b"[" * MAX_JSON_DEPTH + content + b"]" * MAX_JSON_DEPTH)
+    except ValueError:
+        return False
+    return True
+
+
+async def look_through(content: bytes, look: Callable[[bytes], Result]) -> Result:
+    """Do what takes time in proportion to some bytes: in a thread, where these are many."""
+    if len(content) > MAX_INLINE_BYTES:
+        return await asyncio.to_thread(look, content)
+    return look(content)
+
+
+def _has_few_values(content: bytes) -> bool:
+    """Count what stands outside of texts; each value has a text at most, and a name."""
+    unescaped = content.replace(b"\\\\", b"").replace(b'\\"', b"")
+    if unescaped.count(b'"') > 4 * MAX_JSON_VALUES:
+        return False
+    return _count_marks(b"".join(unescaped.split(b'"')[::2])) < MAX_JSON_VALUES
+
+
+def _count_marks(content: bytes) -> int:
+    return sum(map(content.count, (b",", b"[", b"{")))
