@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
@@ -26,6 +27,10 @@ from holdfast.tools.tool import Tool
 # A server process with the app already imported forks a fresh child for each call in milliseconds,
 # and has no threads that a fork could catch halfway.
 _CONTEXT = multiprocessing.get_context("forkserver")
+
+# Not the loop's threads: whoever else keeps these busy would keep a call from beginning until its
+# time is over.
+_STARTERS = ThreadPoolExecutor(max_workers=8, thread_name_prefix="start-tool")
 
 
 class Job(NamedTuple):
@@ -82,7 +87,7 @@ async def run_in_process(
     """
     receiver, sender = _CONTEXT.Pipe(duplex=False)
     child = _CONTEXT.Process(target=_serve, args=(sender, job))
-    starting = asyncio.ensure_future(asyncio.to_thread(child.start))
+    starting = asyncio.get_running_loop().run_in_executor(_STARTERS, child.start)
     try:
         await asyncio.shield(starting)
         sender.close()
@@ -98,13 +103,14 @@ async def _end(
 ) -> None:
     await starting
     _kill_with_children(child.pid)
-    await asyncio.to_thread(child.join)
+    await _wait_readable(child.sentinel)
+    child.join()
     receiver.close()
 
 
 async def _outcome(receiver: Connection, heartbeat: Callable[[JsonValue], None]) -> bytes:
     while True:
-        await _wait_readable(receiver)
+        await _wait_readable(receiver.fileno())
         try:
             message: _Message = receiver.recv()
         except (EOFError, OSError):
@@ -120,14 +126,14 @@ async def _outcome(receiver: Connection, heartbeat: Callable[[JsonValue], None])
                 raise ToolCrashed(kind, text)
 
 
-async def _wait_readable(connection: Connection) -> None:
+async def _wait_readable(descriptor: int) -> None:
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
-    loop.add_reader(connection.fileno(), ready.set)
+    loop.add_reader(descriptor, ready.set)
     try:
         await ready.wait()
     finally:
-        loop.remove_reader(connection.fileno())
+        loop.remove_reader(descriptor)
 
 
 def _kill_with_children(pid: int | None) -> None:

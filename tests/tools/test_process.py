@@ -3,6 +3,7 @@
 import asyncio
 import multiprocessing
 import os
+import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -60,6 +61,18 @@ async def alive(tmp_path: Path) -> AsyncGenerator[Alive]:
     pipe.close()
     for survivor in multiprocessing.active_children():
         survivor.kill()  # or the interpreter would wait for it at its exit
+
+
+async def test_a_call_begins_and_ends_whoever_keeps_the_threads_of_the_loop() -> None:
+    """Nothing that others do in threads has the time of a call pass before it begins."""
+    over, loop = threading.Event(), asyncio.get_running_loop()
+    others = [loop.run_in_executor(None, over.wait) for _ in range(40)]  # it has 32 at most
+    calling = asyncio.create_task(ran(sample_tools.whoami, {"word": "hi"}))
+    ended, _ = await asyncio.wait({calling}, timeout=30)
+    over.set()
+    await asyncio.wait({calling, *others})
+
+    assert ended
 
 
 async def test_a_result_comes_from_another_process() -> None:

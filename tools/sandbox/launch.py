@@ -134,6 +134,7 @@ def _limits(bounds: Bounds) -> dict[str, int]:
         "AS": bounds.memory,
         "NPROC": bounds.processes,
         "FSIZE": bounds.file,
+        "MEMLOCK": bounds.locked,
         "NOFILE": bounds.open_files,
         "CORE": 0,
     }

@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -16,6 +17,7 @@ from holdfast.contracts.errors import HoldfastError, ToolCrashed, ToolDenied, To
 from holdfast.contracts.tools import ToolInvocation
 from holdfast.tools.context import Heartbeat
 from holdfast.tools.egress.exchange import HttpRequest
+from holdfast.tools.large_json import has_readable_size, look_through
 from holdfast.tools.limits import time_limit
 from holdfast.tools.sandbox import probe, talk
 from holdfast.tools.sandbox.bounds import BOUNDS, Bounds
@@ -26,7 +28,12 @@ from holdfast.tools.sandbox.messages import Job, encode_line
 from holdfast.tools.sandbox.sources import OURS, OURS_ALONE, copy_code, list_loaded_modules
 from holdfast.tools.sandbox.syscalls import has_filter
 from holdfast.tools.sandbox.talk import Broker, Channel
-from holdfast.tools.sandbox.watch import is_nearly_full, lists_children, wait_for_excess
+from holdfast.tools.sandbox.watch import (
+    is_nearly_full,
+    lists_children,
+    look_into,
+    wait_for_excess,
+)
 from holdfast.tools.tool import Tool
 from holdfast.tools.workspaces import Workspaces
 
@@ -68,12 +75,11 @@ class Sandbox:
         jail = await self._jail(tool, invocation)
         name, limit = tool.contract.name, tool.contract.timeout
         job = Job(module=tool.module, qualname=tool.qualname, invocation=invocation)
-        async with self._start(jail) as (launched, channel):
+        async with (
+            self._start(jail) as (launched, channel),
+            _watch_over(launched, jail) as watch,
+        ):
             channel.writer.write(encode_line(job))
-            watch = asyncio.create_task(
-                wait_for_excess(launched.pid, jail.workspace, self._bounds)
-            )
-            watch.add_done_callback(lambda _: launched.kill())
             try:
                 async with time_limit(name, limit):
                     content = await talk.outcome(channel, heartbeat, broker)
@@ -81,9 +87,9 @@ class Sandbox:
                 if watch.done():
                     raise _describe_end(tool, watch.result()) from None
                 raise
-            finally:
-                watch.cancel()
-        return _require_valid_result(tool, content)
+        if has_readable_size(content):
+            await look_through(content, partial(_require_valid_result, tool))
+        return content  # of a larger one nothing goes on, but that the call was done
 
     @asynccontextmanager
     async def _start(self, jail: Jail) -> AsyncGenerator[tuple[RunningSandbox, Channel]]:
@@ -139,6 +145,18 @@ async def _open_channel(ours: socket.socket) -> AsyncGenerator[Channel]:
         writer.transport.abort()
 
 
+@asynccontextmanager
+async def _watch_over(launched: RunningSandbox, jail: Jail) -> AsyncGenerator[asyncio.Task[str]]:
+    """Kill a sandbox as soon as it uses too much, while the block lasts."""
+    with look_into(launched.pid) as watched:
+        watch = asyncio.create_task(wait_for_excess(watched, jail.workspace, jail.bounds))
+        watch.add_done_callback(lambda _: launched.kill())
+        try:
+            yield watch
+        finally:
+            watch.cancel()
+
+
 def _describe_end(tool: Tool, why: str) -> ToolError | ToolCrashed:
     """Build what a call that was ended comes to: only a read is known to have done nothing."""
     said = f"{tool.contract.name} was ended: {why}"
@@ -154,17 +172,16 @@ async def _is_ready(channel: Channel) -> bool:
     return False
 
 
-def _require_valid_result(tool: Tool, content: bytes) -> bytes:
-    """Return a result that is what the contract says; what runs inside could send anything."""
+def _require_valid_result(tool: Tool, content: bytes) -> None:
+    """Raise ToolCrashed unless a result is what was promised; what is inside sends anything."""
     try:
         objections = tool.result_objections(from_json(content))
     except ValueError as error:
         if "recursion limit" in str(error):
-            return content  # nothing of it goes on, but that the call was done
+            return  # nothing of it goes on, either
         objections = ("it is no JSON",)
     if objections:
         raise ToolCrashed("ResultUnfit", f"the result isn't what was promised: {objections[0]}")
-    return content
 
 
 def _find_missing_requirement() -> str | None:

@@ -3,7 +3,7 @@
 import platform
 import struct
 from collections.abc import Mapping
-from errno import EAFNOSUPPORT, ENOSYS, EPERM
+from errno import EAFNOSUPPORT, ENOSYS, EOPNOTSUPP, EPERM
 from typing import NamedTuple
 
 NEWEST_SYSCALL = 462
@@ -16,20 +16,25 @@ class _Machine(NamedTuple):
     socket: int
     ioctl: int
     mmap: int
+    seccomp: int
+    attributes: tuple[int, ...]
     denied: tuple[int, ...]
 
 
 # Numbers since 2019 are the same everywhere: io_uring_*, open_tree to fspick, pidfd_getfd,
-# process_madvise, mount_setattr, quotactl_fd and memfd_secret.
-_EVERYWHERE = (425, 426, 427, 428, 429, 430, 431, 432, 433, 438, 440, 442, 443, 447)
+# process_madvise, mount_setattr, quotactl_fd, landlock_create_ruleset (its rules are memory that
+# no limit counts), memfd_secret and set_mempolicy_home_node.
+_EVERYWHERE = (425, 426, 427, 428, 429, 430, 431, 432, 433, 438, 440, 442, 443, 444, 447, 450)
 _CLONE3 = 435
 
 # In order: namespaces and mounts (unshare setns mount umount2 pivot_root open_by_handle_at
 # name_to_handle_at), other processes (ptrace process_vm_readv process_vm_writev kcmp), the
 # worker's keys (add_key request_key keyctl), the kernel (bpf perf_event_open userfaultfd
 # init_module finit_module delete_module kexec_load kexec_file_load reboot swapon swapoff acct
-# quotactl syslog fanotify_init vhangup), memory that no limit counts (memfd_create shmget msgget),
-# and for x86-64 iopl, ioperm and modify_ldt.
+# quotactl syslog fanotify_init vhangup), memory that no limit counts (memfd_create shmget msgget
+# semget mq_open; io_setup; vmsplice, whose pipe keeps a huge page for each byte; inotify_init1,
+# whose queues hold names; mbind set_mempolicy migrate_pages move_pages, whose policies stay with
+# a file), and for x86-64 inotify_init, iopl, ioperm and modify_ldt.
 _MACHINES: Mapping[str, _Machine] = {
     "x86_64": _Machine(
         audit=0xC000_003E,
@@ -37,13 +42,15 @@ _MACHINES: Mapping[str, _Machine] = {
         socket=41,
         ioctl=16,
         mmap=9,
+        seccomp=317,
+        attributes=(188, 189, 190),
         denied=(
             *(272, 308, 165, 166, 155, 304, 303),
             *(101, 310, 311, 312),
             *(248, 249, 250),
             *(321, 298, 323, 175, 313, 176, 246, 320, 169, 167, 168, 163, 179, 103, 300, 153),
-            *(319, 29, 68),
-            *(172, 173, 154),
+            *(319, 29, 68, 64, 240, 206, 278, 294, 237, 238, 256, 279),
+            *(253, 172, 173, 154),
         ),
     ),
     "aarch64": _Machine(
@@ -52,12 +59,14 @@ _MACHINES: Mapping[str, _Machine] = {
         socket=198,
         ioctl=29,
         mmap=222,
+        seccomp=277,
+        attributes=(5, 6, 7),
         denied=(
             *(97, 268, 40, 39, 41, 265, 264),
             *(117, 270, 271, 272),
             *(217, 218, 219),
             *(280, 241, 282, 105, 273, 106, 104, 294, 142, 224, 225, 89, 60, 116, 262, 58),
-            *(279, 194, 186),
+            *(279, 194, 186, 190, 180, 0, 75, 26, 235, 237, 238, 239),
         ),
     ),
 }
@@ -74,6 +83,9 @@ _TERMINAL = (0x5412, 0x541C)
 # MAP_SHARED, also as a bit of MAP_SHARED_VALIDATE, and MAP_ANONYMOUS: together, memory that the
 # kernel keeps where no process counts it. What is forked shares files of /dev/shm instead.
 _SHARED, _ANONYMOUS = 0x01, 0x20
+
+# SECCOMP_FILTER_FLAG_NEW_LISTENER: a file that keeps the filters of a process that has ended.
+_LISTENER = 0x08
 
 _LOAD, _EQUAL, _GREATER, _ANY_OF, _RETURN = 0x20, 0x15, 0x25, 0x45, 0x06
 _NUMBER, _ARCHITECTURE, _FIRST, _SECOND, _FOURTH = 0, 4, 16, 24, 40
@@ -100,6 +112,10 @@ def syscall_filter() -> bytes:
     ]
     for number in (*machine.denied, *_EVERYWHERE):
         program += _when(_EQUAL, number, _FAIL | EPERM)
+    # setxattr and its like, as if the file system had no attributes: lists of who may do what
+    # (system.posix_acl_*) lie beside the files of a tmpfs, and count against no limit of it.
+    for number in machine.attributes:
+        program += _when(_EQUAL, number, _FAIL | EOPNOTSUPP)
     program += _arguments(
         machine.clone, _FIRST, [*_when(_ANY_OF, _NEW_NAMESPACES, _FAIL | EPERM)], _ALLOW
     )
@@ -107,6 +123,8 @@ def syscall_filter() -> bytes:
     program += _arguments(machine.socket, _FIRST, families, _FAIL | EAFNOSUPPORT)
     requests = [step for request in _TERMINAL for step in _when(_EQUAL, request, _FAIL | EPERM)]
     program += _arguments(machine.ioctl, _SECOND, requests, _ALLOW)
+    listener = [*_when(_ANY_OF, _LISTENER, _FAIL | EPERM)]
+    program += _arguments(machine.seccomp, _SECOND, listener, _ALLOW)
     shared = [_step(_ANY_OF, _SHARED, 0, 2), *_when(_ANY_OF, _ANONYMOUS, _FAIL | EPERM)]
     program += _arguments(machine.mmap, _FOURTH, shared, _ALLOW)
     return b"".join([*program, _step(_RETURN, _ALLOW)])

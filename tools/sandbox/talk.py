@@ -7,9 +7,11 @@ from typing import NamedTuple
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
+from holdfast.contracts.bounds import MAX_JSON_BYTES, MAX_JSON_VALUES
 from holdfast.contracts.errors import AnswerLost, ToolCrashed, ToolError
 from holdfast.tools.context import Heartbeat
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
+from holdfast.tools.large_json import has_readable_size
 from holdfast.tools.sandbox.messages import (
     Done,
     EgressRequest,
@@ -22,8 +24,8 @@ from holdfast.tools.sandbox.messages import (
     encode_line,
 )
 
-MAX_LINE_BYTES = 16 * 2**20
-"""Bytes of one message; no result may be larger."""
+MAX_LINE_BYTES = MAX_JSON_BYTES
+"""Bytes of one message; no result may be larger. A result is one value of it: a text."""
 
 MAX_MESSAGES = 10_000
 """Of one call."""
@@ -93,6 +95,8 @@ async def _messages(channel: Channel) -> AsyncIterator[FromSandbox]:
             raise _build_protocol_error(
                 f"a message has more than {MAX_LINE_BYTES:,} bytes"
             ) from None
+        if not has_readable_size(said):
+            raise _build_protocol_error(f"a message has more than {MAX_JSON_VALUES:,} values")
         try:
             yield _MESSAGE.validate_json(said)
         except ValidationError:

@@ -1,0 +1,131 @@
+"""Attacks from inside the sandbox on memory that the kernel keeps, and no process holds."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+
+from holdfast.contracts.errors import ToolError
+from holdfast.contracts.tools import ToolInvocation
+from holdfast.tools.sandbox.bounds import BOUNDS
+from holdfast.tools.sandbox.sandbox import Sandbox
+from tests.attacks import hostile
+from tests.attacks.outside import Attack, nobody
+
+SMALL = BOUNDS._replace(memory_together=150 * 2**20, scratch_files=1_000, sockets=100)
+
+WAIT = """
+import signal
+signal.alarm(60)
+signal.pause()
+"""
+
+FILES = """
+import os
+for number in range(2_000):
+    os.mknod(f"{folder}/{number}")
+"""
+
+SOCKETS = """
+import socket
+server = socket.socket(socket.AF_UNIX)
+server.bind("\\0server")
+server.listen(200)
+for _ in range(200):
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect("\\0server")
+        client.send(b"x" * 1_000)
+"""
+
+PAGE_TABLES = """
+import ctypes
+system = ctypes.CDLL(None)
+system.mmap.restype = ctypes.c_void_p
+system.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+for number in range(2, 30_000):
+    page = number * 2**30
+    if system.mmap(page, 4096, 1, 0x100022, -1, 0) == page:
+        ctypes.string_at(page, 1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "excess"),
+    [
+        (f"folder = '/tmp'{FILES}", "there are more than 1,000 files in /tmp"),
+        (f"folder = '/dev/shm'{FILES}", "there are more than 1,000 files in /dev/shm"),
+        (SOCKETS, "it has more than 100 sockets"),
+        (PAGE_TABLES, "its processes hold more than 150 MB of memory"),
+    ],
+    ids=["files", "shared files", "sockets that nobody accepts", "page tables"],
+)
+async def test_a_call_that_fills_the_kernel_is_ended(
+    sandbox_home: Path, invocation: ToolInvocation, code: str, excess: str
+) -> None:
+    """What costs the kernel memory is watched where no limit of its own counts it."""  # RK-15
+    arguments: dict[str, JsonValue] = {"code": code + WAIT}
+    filling = invocation.model_copy(update={"arguments": arguments})
+
+    with pytest.raises(ToolError, match=f"{excess}$"):
+        await Sandbox(sandbox_home, SMALL).run(hostile.run, filling, lambda _: None, nobody)
+
+
+async def test_pages_that_are_lent(attack: Attack) -> None:
+    """A socket that nobody reads keeps few pages of processes that have let go of them."""
+    code = """
+import mmap, os, socket
+ZEROCOPY, MSG_ZEROCOPY = 60, 0x4000000
+server = socket.create_server(("127.0.0.1", 0))
+client = socket.socket()
+client.setsockopt(socket.SOL_SOCKET, ZEROCOPY, 1)
+client.connect(server.getsockname())
+result = None
+lent = 0
+try:
+    for lent in range(100):
+        with mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as page:
+            client.send(page, MSG_ZEROCOPY)
+except OSError as error:
+    result = [error.strerror, lent < 20]
+"""
+    assert await attack(code) == ["No buffer space available", True]
+
+
+async def test_lists_of_rights(attack: Attack) -> None:
+    """Attributes of files, which count against no size, aren't had, as on some file systems."""
+    code = """
+import os
+result = []
+for folder in ("/tmp", "/dev/shm", "."):
+    open(f"{folder}/file", "w").close()
+    with open(f"{folder}/file") as file:
+        for at in (f"{folder}/file", file.fileno()):
+            try:
+                os.setxattr(at, "system.posix_acl_access", b"")
+            except OSError as error:
+                result.append(error.strerror)
+"""
+    assert await attack(code) == ["Operation not supported"] * 6
+
+
+async def test_programs_that_need_none_of_it_work(attack: Attack) -> None:
+    """Copying with rights, databases, compression and filters of one's own go on as ever."""
+    code = """
+import ctypes, os, shutil, sqlite3, struct, subprocess
+def run(*words):
+    return subprocess.run(words, capture_output=True, text=True).stderr
+with open("a", "w") as file:
+    file.write("words")
+os.chmod("a", 0o640)
+said = [run("cp", "-a", "a", "b"), run("cp", "-p", "a", "/tmp/b"), run("mv", "/tmp/b", "c"),
+        run("tar", "-cf", "all.tar", "a", "b"), run("gzip", "-k", "a")]
+shutil.copy2("a", "d")
+with sqlite3.connect("numbers") as numbers:
+    numbers.execute("create table t (n)")
+    numbers.execute("insert into t values (1)")
+allow = ctypes.create_string_buffer(struct.pack("=HBBI", 6, 0, 0, 0x7FFF0000))
+filters = struct.pack("@HP", 1, ctypes.addressof(allow))
+filtered = ctypes.CDLL(None).prctl(22, 2, filters, 0, 0)
+result = [said, oct(os.stat("b").st_mode), open("d").read(), filtered]
+"""
+    assert await attack(code) == [[""] * 5, "0o100640", "words", 0]
