@@ -68,6 +68,27 @@ async def test_the_next_tier_repeats_no_request(
     assert [(one.tool, one.local) for one in result.effects] == [(tool.contract.name, False)]
 
 
+@pytest.mark.parametrize("domain", ["sales", "payments"])
+async def test_code_whose_class_says_that_it_reaches_nobody_asks_no_host(
+    runs: Runs, tmp_path: Path, net: Net, domain: str
+) -> None:
+    """Such a call is repeated, and reviewed by nobody: a rule that grants it hosts denies it."""
+    # BY-05 BY-11 ES-08
+    pay = call("run", code=PAY)
+    app = scripted([pay, told], tools=[hostile.run], policy=granting(tmp_path, hostile.run))
+    async with runs.working(app):
+        run = await runs.start("it", domain=domain)
+        await run.result()
+        denied = await run.failure()
+        await replayed(runs, run)
+
+    assert net.asked == []
+    assert denied.reason == (
+        "policy:ok grants it hosts, and 'run' is declared compute_only: what may ask hosts is "
+        "network_open_world"
+    )
+
+
 @OF_ITS_WORKSPACE
 async def test_a_request_that_was_made_before_a_crash_is_not_made_again(
     runs: Runs, tmp_path: Path, net: Net, tool: Tool

@@ -238,6 +238,22 @@ async def test_a_host_that_resembles_a_listed_one(url: str) -> None:
         ("X-Rewrite-URL", "/admin"),
         ("X-Forwarded-Host", "internal.example"),
         ("Forwarded", "host=internal.example"),
+        ("X-HTTP-Host-Override", "internal.example"),
+        ("X-Forwarded-Server", "internal.example"),
+        ("X-Original-Host", "internal.example"),
+        ("X-Original-Method", "DELETE"),
+        ("X-Forwarded-Method", "DELETE"),
+        ("X-Original-Uri", "/admin"),
+        ("X-Forwarded-Uri", "/admin"),
+        ("x_forwarded_prefix", "/admin"),
+        ("X-Envoy-Original-Path", "/admin"),
+        ("X-Rewrite-Uri", "/admin"),
+        ("X.Override.URL", "/admin"),
+        ("X-Http-Destinationurl", "http://internal.example/"),
+        ("Destination", "http://internal.example/"),
+        ("XForwardedHost", "internal.example"),
+        ("Proxy", "http://internal.example/"),
+        ("HTTP2-Settings", "AAMAAABk"),
         ("Content_Length", "5"),
         ("X-Evil", "\x00"),
         ("X-Evil", "é"),
@@ -251,6 +267,19 @@ async def test_headers_that_change_the_request(name: str, value: str) -> None:
 
     assert raised.value.type == "permission_denied"
     assert net.connected == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Authorization", "X-Api-Key", "Idempotency-Key", "If-Match", "Range", "Cookie", "Origin"],
+)
+async def test_headers_that_say_what_is_the_callers(name: str) -> None:
+    """Keys, conditions and ranges are sent as they are given."""
+    net = Net(names={"public.example": [[PUBLIC]]})
+    async with net.serving(answering()):
+        await net.egress().ask(request("GET", "http://public.example/", {name: "x"}), EVERYBODY)
+
+    assert f"{name.lower()}: x" in net.asked[0].lower()
 
 
 @pytest.mark.parametrize("method", ["CONNECT", "TRACE", "GET / HTTP/1.1\r\nX:", ""])

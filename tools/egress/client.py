@@ -17,13 +17,8 @@ from holdfast.contracts.texts import clip_chars, one_line
 from holdfast.contracts.tools import ErrorType
 from holdfast.tools.egress.addresses import is_public
 from holdfast.tools.egress.exchange import MAX_BODY_BYTES, HttpAnswer, HttpRequest
-from holdfast.tools.egress.pinned import (
-    Connector,
-    PinnedBackend,
-    Resolver,
-    connect_address,
-    system_addresses,
-)
+from holdfast.tools.egress.names import LookUpsExhausted, Resolver, system_addresses
+from holdfast.tools.egress.pinned import Connector, PinnedBackend, connect_address
 from holdfast.tools.egress.targets import Target, target
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -35,16 +30,15 @@ _MAX_VALUE_CHARS = 8_000
 
 # What frames the message is ours to say, and whom it is for is said by the address alone.
 _RESERVED_HEADERS = frozenset(
-    {"host", "content-length", "transfer-encoding", "te", "trailer", "connection", "keep-alive"}
-    | {"upgrade", "expect", "accept-encoding"}
+    {"host", "contentlength", "transferencoding", "te", "trailer", "connection", "keepalive"}
+    | {"upgrade", "http2settings", "expect", "acceptencoding"}
 )
 
-# What some servers take for the method, the address or the host, in place of those that were
-# decided about.
-_OTHERWISE = frozenset(
-    {"x-http-method-override", "x-http-method", "x-method-override"}
-    | {"x-original-url", "x-rewrite-url", "x-forwarded-host", "x-host", "forwarded"}
-)
+# What servers and what stands before them take for the method, the address or the host, in place
+# of those that were decided about. Such names are made up anew, so they are known by their shape.
+_OTHERWISE = frozenset({"forwarded", "destination", "xhost", "xmethod", "xurl", "xuri", "xpath"})
+_OTHERWISE_BEGINNINGS = ("xforwarded", "xenvoy", "xhttp", "proxy")
+_OTHERWISE_WORDS = ("original", "rewrite", "override")
 
 _NO_ANSWER = (
     TimeoutError,
@@ -131,6 +125,10 @@ class Egress:
             found = await self._resolve(where.host, where.origin.port)
         except (OSError, UnicodeError):
             found = ()
+        except LookUpsExhausted:
+            raise _unreachable(
+                where, "too many names are being looked up", "rate_limited"
+            ) from None
         if not found:
             raise _unreachable(where, "its name has no address", "not_found")
         if not all(map(is_public, found)):
@@ -178,8 +176,7 @@ def _check(request: HttpRequest) -> None:
                 f"the header {name[:100]!r} can't be sent",
                 "use letters, digits and dashes in names, and one line of ASCII as a value",
             )
-        read = _as_read(name)
-        if read in _RESERVED_HEADERS | _OTHERWISE or read.startswith("proxy-"):
+        if _says_otherwise(name):
             raise _build_refusal(f"the header {name!r} is not the caller's to set", "leave it out")
     if request.body and request.method in HARMLESS_METHODS:
         raise _build_refusal(
@@ -189,9 +186,14 @@ def _check(request: HttpRequest) -> None:
         )
 
 
-def _as_read(name: str) -> str:
-    """Return a header's name as servers read it that take all that is no letter for one sign."""
-    return _SIGNS.sub("-", name.lower())
+def _says_otherwise(name: str) -> bool:
+    """Whether a header says what is ours to say, to servers that read letters alone too."""
+    read = _SIGNS.sub("", name.lower())
+    return (
+        read in _RESERVED_HEADERS | _OTHERWISE
+        or read.startswith(_OTHERWISE_BEGINNINGS)
+        or any(word in read for word in _OTHERWISE_WORDS)
+    )
 
 
 def _require_listing(where: Target, hosts: Sequence[str]) -> None:

@@ -55,7 +55,7 @@ class HttpAnswer:
         charset = self.headers.get("content-type", "").partition("charset=")[2]
         try:
             return self.body.decode(charset.split(";")[0].strip("\"' ") or "utf-8", "replace")
-        except LookupError:
+        except (LookupError, ValueError):
             return self.body.decode("utf-8", "replace")
 
 

@@ -1,7 +1,6 @@
 """Connections to addresses that were checked, so that no second look-up can change them."""
 
 import asyncio
-import socket
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
@@ -10,26 +9,12 @@ import httpcore
 _ANYIO: httpcore.AsyncNetworkBackend = httpcore.AnyIOBackend()  # pyright: ignore[reportAssignmentType] -- another class only where anyio is missing, which httpx brings
 
 
-class Resolver(Protocol):
-    """Finds the addresses of a name."""
-
-    async def __call__(self, host: str, port: int) -> Sequence[str]: ...
-
-
 class Connector(Protocol):
     """Opens a connection to an address, never to a name."""
 
     async def __call__(
         self, address: str, port: int, seconds: float | None
     ) -> httpcore.AsyncNetworkStream: ...
-
-
-async def system_addresses(host: str, port: int) -> Sequence[str]:
-    """Ask the system's resolver."""
-    found = await asyncio.get_running_loop().getaddrinfo(
-        host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
-    )
-    return [str(entry[4][0]) for entry in found]
 
 
 async def connect_address(
