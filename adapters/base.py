@@ -1,6 +1,6 @@
 """The seam between the loop and the providers."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from holdfast.adapters.pricing import Listing
@@ -13,7 +13,7 @@ TOOL_BLOCK_TYPES = frozenset({"tool_use", "tool_result"})
 """Blocks that have to do with tools. A final answer comes after the last of them."""
 
 TEXT_BLOCK_TYPES = frozenset({"text"})
-"""Blocks that hold words. To both sets each adapter adds its provider's own types."""
+"""Blocks that hold words. To both an adapter may add types of its provider's, for `final_text`."""
 
 
 class ModelAdapter(Protocol):
@@ -37,6 +37,16 @@ class ModelAdapter(Protocol):
 
         Of one whose name ends with `_FILE` it is the file's content. No value of any of them ever
         leaves the worker (settings.KnownSecrets).
+        """
+        ...
+
+    @property
+    def hosted_tools(self) -> Mapping[str, str]:
+        """
+        The tools that the provider runs itself: our name of each, and its type on the wire.
+
+        Types are without their versions: an agent's options may name another version, never
+        another tool (validation.check_hosted_tools).
         """
         ...
 
@@ -92,6 +102,24 @@ class RenderedRequest(NamedTuple):
 def merge_fields(before: JsonObject, fresh: JsonObject) -> JsonObject:
     """Return *before*, overwritten with the fields of *fresh*; neither of them is changed."""
     return {**before, **fresh}
+
+
+def resolve_tool_choice(request: ModelRequest, hosted: Container[str] = ()) -> str:
+    """
+    Return which tools a turn may or must call, in the words of `ModelSettings.tool_choice`.
+
+    An agent's choice is for its first turn. It may name a tool that another of its models has:
+    where the provider runs none of that name (*hosted* are its own), the model is free.
+    """
+    if request.forbids_tool_calls:
+        return "none"
+    prefix = request.prefix
+    wanted = prefix.settings.tool_choice
+    if request.turn != 1:
+        return "auto"
+    declared = {tool.name for tool in prefix.tools}
+    declared |= {tool.name for tool in prefix.hosted if tool.name in hosted}
+    return wanted if wanted in ("auto", "required", "none") or wanted in declared else "auto"
 
 
 def final_text(

@@ -13,6 +13,7 @@ from pydantic_core import from_json
 from holdfast.adapters import retry_after
 from holdfast.adapters.meter import UnacceptableResponse
 from holdfast.contracts.base import Contract, repair_surrogates
+from holdfast.contracts.bounds import MAX_CALLS_PER_REPLY
 from holdfast.contracts.errors import FailureKind, ModelError, ModelRejected, ModelUnavailable
 from holdfast.contracts.patterns import WORD, Pattern
 from holdfast.contracts.texts import clip_chars, one_line
@@ -251,6 +252,13 @@ def from_unreadable_reply(
         kind="unreadable",
         usage=usage,
     )
+
+
+def check_call_count(provider: Provider, count: int, usage: CallUsage) -> None:
+    """Raise ModelUnavailable for a reply that asks for more calls than anybody makes."""
+    if count > MAX_CALLS_PER_REPLY:
+        flaw = UnacceptableResponse(f"more than {MAX_CALLS_PER_REPLY} calls at once")
+        raise from_unreadable_reply(provider, usage, flaw)
 
 
 def _redact_line(text: str, secret: str | None) -> str:

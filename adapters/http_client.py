@@ -9,14 +9,18 @@ requests of all others, so none is kept.
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 
-from httpx2 import AsyncByteStream, AsyncClient, Response
+from httpx2 import AsyncByteStream, AsyncClient, Response, Timeout
 
 from holdfast.adapters.heads import HeadLimitStream, watch_heads
 from holdfast.adapters.meter import METER, Meter, UnacceptableResponse
 
 _PLAIN = "identity"
+
+_CONNECT_SECONDS = 5.0
+"""How long a connection to a provider may take to come about."""
 
 _FLUSH_BYTES = 65_536
 """Bytes that are handed on though no line has ended."""
@@ -25,9 +29,14 @@ _PIECES_PER_YIELD = 1_000
 """Pieces; they may all lie in one packet, and everybody else waits while they are taken."""
 
 
-def open_client(kind: type[AsyncClient]) -> AsyncClient:
-    """Open a client of the *kind* that an SDK has, with its own time-outs and limits."""
+def open_client(kind: type[AsyncClient], idle: timedelta) -> AsyncClient:
+    """
+    Open a client of the *kind* that an SDK has, with its own limits.
+
+    A server that says nothing for as long as *idle* is given up.
+    """
     client = kind(
+        timeout=Timeout(idle.total_seconds(), connect=_CONNECT_SECONDS),
         follow_redirects=False,
         headers={"Accept-Encoding": _PLAIN},
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),

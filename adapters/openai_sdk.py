@@ -1,11 +1,10 @@
 """OpenAI's SDK, through which two adapters speak: its client, its requests and its failures."""
 
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from holdfast.adapters import failures, wire
-from holdfast.adapters.lazy_client import CONNECT_SECONDS
+from holdfast.adapters.lazy_client import OpenHttpClient
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import ModelError
 from holdfast.contracts.usage import CallUsage
@@ -19,7 +18,7 @@ CREDENTIALS = frozenset(
 """What the SDK reads."""
 
 
-def open_client(provider: failures.Provider, idle: timedelta) -> "AsyncOpenAI":
+def open_client(provider: failures.Provider, open_http: OpenHttpClient) -> "AsyncOpenAI":
     """
     Make a client of OpenAI's own server; the SDK reads key and address from the environment.
 
@@ -28,7 +27,7 @@ def open_client(provider: failures.Provider, idle: timedelta) -> "AsyncOpenAI":
     from openai import OpenAIError
 
     try:
-        client = build_client(idle)
+        client = build_client(open_http)
     except OpenAIError:
         raise failures.from_missing_key(provider) from None
     # A client is content with the key of an administrator; a call isn't.
@@ -38,23 +37,20 @@ def open_client(provider: failures.Provider, idle: timedelta) -> "AsyncOpenAI":
 
 
 def build_client(
-    idle: timedelta,
+    open_http: OpenHttpClient,
     key: str | None = None,
     address: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> "AsyncOpenAI":
     """Make a client; the SDK reads from the environment what isn't given."""
-    from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Timeout
-
-    from holdfast.adapters import http_client
+    from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
     return AsyncOpenAI(
         api_key=key,
         base_url=address,
         default_headers=headers,
-        timeout=Timeout(idle.total_seconds(), connect=CONNECT_SECONDS),
         max_retries=0,
-        http_client=http_client.open_client(DefaultAsyncHttpxClient),
+        http_client=open_http(DefaultAsyncHttpxClient),
     )
 
 

@@ -46,25 +46,29 @@ NO_HOSTED_TOOL_USE = HostedToolUse()
 
 def build_usage(
     provider: str,
-    model: str,
+    listing: Listing,
     tokens: Tokens,
     native: Mapping[str, int] | None = None,
     hosted: HostedToolUse = NO_HOSTED_TOOL_USE,
 ) -> CallUsage:
-    """Return what a call used, with its price; *native* are the provider's own counters."""
+    """
+    Return what a call used, with the price of its *listing*.
+
+    *native* are the own counters of the *provider*, who need not be the seller.
+    """
     return CallUsage(
         input_tokens=tokens.input,
         cached_tokens=tokens.cache_read,
         cache_write_tokens=tokens.cache_write,
         output_tokens=tokens.output,
         reasoning_tokens=tokens.reasoning,
-        estimated_cost=estimate(provider, model, tokens, hosted),
+        estimated_cost=estimate(listing, tokens, hosted),
         native={provider: dict(native)} if native else {},
     )
 
 
 def estimate(
-    provider: str, model: str, tokens: Tokens, hosted: HostedToolUse = NO_HOSTED_TOOL_USE
+    listing: Listing, tokens: Tokens, hosted: HostedToolUse = NO_HOSTED_TOOL_USE
 ) -> Decimal | None:
     """Return the price in US dollars; null, never 0, for whatever has no known price."""
     # Imported late: it loads the prices of all providers.
@@ -81,7 +85,7 @@ def estimate(
             web_searches=hosted.web_searches,
             storage_searches=hosted.file_searches,
         )
-        price = calc_price(usage, model, provider_id=provider)
+        price = calc_price(usage, listing.model, provider_id=listing.seller)
     except (LookupError, ValueError):  # an unknown model; counts that contradict each other
         return None
     # What has no price in the list would count as nothing.

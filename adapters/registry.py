@@ -6,10 +6,9 @@ from datetime import timedelta
 
 from holdfast.adapters.anthropic import AnthropicAdapter
 from holdfast.adapters.base import ModelAdapter, ProviderAdapter
-from holdfast.adapters.lazy_client import IDLE_TIMEOUT
+from holdfast.adapters.lazy_client import IDLE_TIMEOUT, Environment
 from holdfast.adapters.openai import OpenAIAdapter
 from holdfast.adapters.openai_chat import OpenAIChatAdapter
-from holdfast.adapters.openai_chat.connection import Environment
 from holdfast.adapters.openai_chat.servers import ChatServer
 from holdfast.adapters.scripted import Script, ScriptedAdapter
 

@@ -10,7 +10,7 @@ from holdfast.contracts.patterns import Pattern
 MAX_WAIT_SECONDS = 366 * 86_400.0
 """Seconds; more is no wait but a mistake, and no timer takes it."""
 
-_LIMIT = Pattern(r"(x|anthropic)-ratelimit-(.+-)?reset(-.+)?")
+_LIMIT = Pattern(r"[a-z]+-ratelimit-(.+-)?reset(-.+)?")
 _UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _DURATION = Pattern(r"(\d+(\.\d+)?(ms|[dhms]))+")
 _AMOUNT = Pattern(r"(\d+(?:\.\d+)?)(ms|[dhms])")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TypeAlias
 
 from pydantic import JsonValue
@@ -104,6 +105,7 @@ class ScriptedAdapter:
 
     provider = "scripted"
     credentials: frozenset[str] = frozenset()
+    hosted_tools: Mapping[str, str] = MappingProxyType({})
     merge_state = staticmethod(merge_fields)
 
     def __init__(self, scripts: Mapping[str, Script]) -> None:

@@ -6,6 +6,7 @@ from holdfast.adapters import failures
 from holdfast.adapters.anthropic import blocks, connection, messages, stream
 from holdfast.adapters.anthropic import request as requests
 from holdfast.adapters.anthropic import response as responses
+from holdfast.adapters.anthropic.capabilities import HOSTED_TOOLS
 from holdfast.adapters.anthropic.errors import CREDENTIALS, PROVIDER
 from holdfast.adapters.base import merge_fields
 from holdfast.adapters.lazy_client import IDLE_TIMEOUT, LazyClient
@@ -25,6 +26,7 @@ class AnthropicAdapter:
 
     provider = PROVIDER.name
     credentials = CREDENTIALS
+    hosted_tools = HOSTED_TOOLS
     TOOL_BLOCK_TYPES = blocks.TOOL_BLOCK_TYPES
     TEXT_BLOCK_TYPES = blocks.TEXT_BLOCK_TYPES
 
@@ -34,7 +36,7 @@ class AnthropicAdapter:
     merge_state = staticmethod(merge_fields)
 
     def __init__(self, idle: timedelta = IDLE_TIMEOUT) -> None:
-        self._client = LazyClient(lambda: connection.open_client(idle))
+        self._client = LazyClient(connection.open_client, idle)
 
     def find_listing(self, name: str) -> Listing:
         return Listing(PROVIDER.name, name)

@@ -22,6 +22,10 @@ _FIRST_HOSTED: Mapping[str, str] = {
 """For models that can't yet filter with code of their own what a search finds."""
 
 
+HOSTED_TOOLS: Mapping[str, str] = {name: name for name in _HOSTED}
+"""Each is called on the wire what it is called here."""
+
+
 class Family(NamedTuple):
     """
     What the models of one family take.

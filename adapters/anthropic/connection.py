@@ -1,14 +1,13 @@
 """The one client of a process, and the one request that it makes."""
 
 import asyncio
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from holdfast.adapters import failures, wire
 from holdfast.adapters.anthropic import stream
 from holdfast.adapters.anthropic.errors import PROVIDER, as_model_error
 from holdfast.adapters.failures import PARSE_ERRORS
-from holdfast.adapters.lazy_client import CONNECT_SECONDS
+from holdfast.adapters.lazy_client import OpenHttpClient
 from holdfast.adapters.stream_reader import StreamReader
 from holdfast.contracts.base import JsonObject
 
@@ -16,18 +15,15 @@ if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
 
-def open_client(idle: timedelta) -> "AsyncAnthropic":
-    """Make the client; a server that says nothing for as long as *idle* is given up."""
-    from anthropic import AnthropicError, AsyncAnthropic, DefaultAsyncHttpxClient, Timeout
-
-    from holdfast.adapters import http_client
+def open_client(open_http: OpenHttpClient) -> "AsyncAnthropic":
+    """Make the client. Raises ModelRejected without a key that can be sent."""
+    from anthropic import AnthropicError, AsyncAnthropic, DefaultAsyncHttpxClient
 
     with failures.redact_key(None):
         try:
             client = AsyncAnthropic(
-                timeout=Timeout(idle.total_seconds(), connect=CONNECT_SECONDS),
                 max_retries=0,
-                http_client=http_client.open_client(DefaultAsyncHttpxClient),
+                http_client=open_http(DefaultAsyncHttpxClient),
                 open_telemetry=False,
             )
         except AnthropicError as error:

@@ -140,7 +140,7 @@ class MessageBuilder:
                     pass
                 case "hosted_result" if str(part.native.get("tool_use_id")) not in self._asked:
                     pass  # its call was pruned away
-                case _:
+                case "reasoning" | "hosted_call" | "hosted_result" | "other":
                     blocks.append(part.native)
         return _drop_unsendable_thinking(blocks)
 

@@ -6,11 +6,11 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from holdfast.adapters import wire
-from holdfast.adapters.anthropic.capabilities import Family, family
+from holdfast.adapters.anthropic.capabilities import HOSTED_TOOLS, Family, family
 from holdfast.adapters.anthropic.messages import MessageBuilder, with_cache_control
 from holdfast.adapters.anthropic.reasoning import Reasoning, reasoning
 from holdfast.adapters.anthropic.schemas import SchemaBudget
-from holdfast.adapters.base import RenderedRequest
+from holdfast.adapters.base import RenderedRequest, resolve_tool_choice
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.model import ModelRequest, Prefix
 from holdfast.contracts.tools import HostedTool
@@ -125,6 +125,11 @@ def _declare_hosted_tools(
             declared.append({"type": kind, "name": tool.name} | tool.options)
     if calls_left:
         _limit_uses([tool for tool in declared if tool["name"] in _BOUNDED], calls_left)
+        notes += [
+            f"anthropic bounds no {tool['name']}: it may run more often than calls are left"
+            for tool in declared
+            if tool["name"] not in _BOUNDED
+        ]
     return declared, tuple(notes)
 
 
@@ -138,11 +143,8 @@ def _limit_uses(declared: list[JsonObject], calls_left: int) -> None:
 
 def _tool_choice(request: ModelRequest) -> JsonObject | None:
     """Render which tools the model may or must use; it is free after its first turn."""
-    if request.forbids_tool_calls:
-        return {"type": "none"}
-    settings = request.prefix.settings
-    choice = _choice(settings.tool_choice if request.turn == 1 else "auto")
-    if not settings.parallel_calls and choice["type"] != "none":
+    choice = _choice(resolve_tool_choice(request, HOSTED_TOOLS))
+    if not request.prefix.settings.parallel_calls and choice["type"] != "none":
         choice["disable_parallel_tool_use"] = True
     return None if choice == {"type": "auto"} else choice
 

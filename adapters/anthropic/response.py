@@ -82,10 +82,12 @@ def reply(raw: JsonObject, tools: frozenset[str], texts: frozenset[str]) -> Mode
     *tools* are the types of blocks that a final answer stands behind, *texts* those that hold it.
     """
     message = _message(raw)
+    used = _usage(message)
     stop = _STOPS.get(message.stop_reason, "other")
     kept, notes = _drop_incomplete(tuple(_pieces(message.content)), stop)
     calls = tuple(piece.call for piece in kept if piece.call)
     parts = tuple(piece.part for piece in kept)
+    failures.check_call_count(PROVIDER, len(calls), used)
     return ModelReply(
         text=join_text("", parts) if calls else _answer(kept, tools, texts),
         calls=calls,
@@ -93,7 +95,7 @@ def reply(raw: JsonObject, tools: frozenset[str], texts: frozenset[str]) -> Mode
         stop="tool_use" if calls and stop == "end_turn" else stop,
         stop_detail=_stop_detail(message, stop),
         notes=(*_describe_unknown_blocks(kept), *notes),
-        usage=_usage(message),
+        usage=used,
         model=f"{PROVIDER.name}:{message.model}",
         provider_state={"container_id": message.container.id} if message.container else None,
     )
@@ -223,4 +225,5 @@ def _usage(message: _Message) -> CallUsage:
         **{name: count for name, value in ran.items() if (count := parse_counter(value))},
     }
     hosted = fees.count_hosted_tools(message.content, ran)
-    return pricing.build_usage(PROVIDER.name, message.model, tokens, native, hosted)
+    listing = pricing.Listing(PROVIDER.name, message.model)
+    return pricing.build_usage(PROVIDER.name, listing, tokens, native, hosted)

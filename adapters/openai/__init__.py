@@ -1,6 +1,7 @@
 """OpenAI Responses, stateless or with what OpenAI keeps of the conversation."""
 
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.adapters import failures, openai_sdk
@@ -13,6 +14,7 @@ from holdfast.adapters.openai import (
     input_items,
     output_items,
     stream,
+    tools,
 )
 from holdfast.adapters.openai import request as requests
 from holdfast.adapters.openai import response as responses
@@ -43,6 +45,7 @@ class OpenAIAdapter:
 
     provider = PROVIDER.name
     credentials = openai_sdk.CREDENTIALS
+    hosted_tools = tools.HOSTED_TOOLS
     TOOL_BLOCK_TYPES = output_items.TOOL_BLOCK_TYPES
     TEXT_BLOCK_TYPES = output_items.TEXT_BLOCK_TYPES
 
@@ -51,7 +54,7 @@ class OpenAIAdapter:
     extract_usage = staticmethod(responses.usage)
 
     def __init__(self, idle: timedelta = IDLE_TIMEOUT) -> None:
-        self._client = LazyClient(lambda: openai_sdk.open_client(PROVIDER, idle))
+        self._client = LazyClient(partial(openai_sdk.open_client, PROVIDER), idle)
 
     def find_listing(self, name: str) -> Listing:
         return Listing(PROVIDER.name, name)

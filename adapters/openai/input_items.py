@@ -88,7 +88,7 @@ def _render_own_turn(turn: AssistantTurn) -> Iterator[JsonObject]:
                 yield _message(part)
             case "call":
                 yield _call(next(calls), part.native)
-            case _:
+            case "reasoning" | "hosted_call" | "hosted_result" | "other":
                 yield part.native
 
 

@@ -84,9 +84,11 @@ class _ParsedOutput(NamedTuple):
 def reply(raw: JsonObject) -> ModelReply:
     """Read a whole response. Raises ModelUnavailable when it is none, ModelError if it failed."""
     response = _response(raw)
+    used = _usage(response)
     if response.status == "failed":
-        raise from_failed_response(response.error, _usage(response))
+        raise from_failed_response(response.error, used)
     said = _parse_output(response)
+    failures.check_call_count(PROVIDER, len(said.calls), used)
     parts = tuple(piece.part for piece in said.pieces)
     stop, detail = _stop(response, said)
     return ModelReply(
@@ -96,7 +98,7 @@ def reply(raw: JsonObject) -> ModelReply:
         stop=stop,
         stop_detail=detail,
         notes=tuple(dict.fromkeys(_notes(response, said))),
-        usage=_usage(response),
+        usage=used,
         model=f"{PROVIDER.name}:{response.model}",
     )
 
@@ -191,4 +193,5 @@ def _usage(response: _Response) -> CallUsage:
     hosted = fees.count_hosted_tools(response.output, response.tool_usage)
     counters = into.model_dump() | out.model_dump() | fees.count_searches(response.tool_usage)
     native = {name: count for name, count in counters.items() if count is not None}
-    return pricing.build_usage(PROVIDER.name, response.model, tokens, native, hosted)
+    listing = pricing.Listing(PROVIDER.name, response.model)
+    return pricing.build_usage(PROVIDER.name, listing, tokens, native, hosted)

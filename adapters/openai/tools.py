@@ -5,40 +5,41 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 from holdfast.adapters import strict_schema
+from holdfast.adapters.base import resolve_tool_choice
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.model import ModelRequest, Prefix, ToolSchema
+from holdfast.contracts.tools import HostedTool
 
-_HOSTED: Mapping[str, JsonObject] = {
-    "web_search": {"type": "web_search"},
-    "file_search": {"type": "file_search"},
-    "code_execution": {"type": "code_interpreter", "container": {"type": "auto"}},
+HOSTED_TOOLS: Mapping[str, str] = {
+    "web_search": "web_search",
+    "file_search": "file_search",
+    "code_execution": "code_interpreter",
 }
+_MORE_FIELDS: Mapping[str, JsonObject] = {"code_execution": {"container": {"type": "auto"}}}
 
 
 def declare(prefix: Prefix) -> list[JsonValue]:
     """Declare the tools, ours first, in the order of the prefix."""
-    hosted = (_HOSTED[tool.name] | tool.options for tool in prefix.hosted if tool.name in _HOSTED)
+    hosted = (_declare_hosted_tool(tool) for tool in prefix.hosted if tool.name in HOSTED_TOOLS)
     return [*map(_function, prefix.tools), *hosted]
 
 
 def choice(request: ModelRequest) -> JsonValue:
     """Say what the first turn must call, or that none may be called; null leaves it free."""
-    if request.forbids_tool_calls:
-        return "none"
-    wanted = request.prefix.settings.tool_choice
-    if request.turn != 1 or wanted == "auto":
-        return None
-    if wanted in ("required", "none"):
-        return wanted
-    if any(tool.name == wanted for tool in request.prefix.tools):
-        return {"type": "function", "name": wanted}
-    hosted = _HOSTED.get(wanted)
-    return None if hosted is None else {"type": hosted["type"]}
+    match resolve_tool_choice(request, HOSTED_TOOLS):
+        case "auto":
+            return None
+        case "required" | "none" as wanted:
+            return wanted
+        case name if any(tool.name == name for tool in request.prefix.tools):
+            return {"type": "function", "name": name}
+        case name:
+            return {"type": HOSTED_TOOLS[name]}
 
 
 def has_hosted_tools(prefix: Prefix) -> bool:
     """Whether any tool runs at OpenAI, where only the request bounds how often."""
-    return any(tool.name in _HOSTED for tool in prefix.hosted)
+    return any(tool.name in HOSTED_TOOLS for tool in prefix.hosted)
 
 
 def notes(prefix: Prefix) -> tuple[str, ...]:
@@ -46,8 +47,12 @@ def notes(prefix: Prefix) -> tuple[str, ...]:
     return tuple(
         f"openai has no hosted tool {tool.name!r}: it is left out"
         for tool in prefix.hosted
-        if tool.name not in _HOSTED
+        if tool.name not in HOSTED_TOOLS
     )
+
+
+def _declare_hosted_tool(tool: HostedTool) -> JsonObject:
+    return {"type": HOSTED_TOOLS[tool.name], **_MORE_FIELDS.get(tool.name, {}), **tool.options}
 
 
 def _function(tool: ToolSchema) -> JsonObject:

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
+from functools import partial
+from types import MappingProxyType
 
 from holdfast.adapters import failures, openai_sdk
 from holdfast.adapters.base import merge_fields
-from holdfast.adapters.lazy_client import IDLE_TIMEOUT, LazyClient
+from holdfast.adapters.lazy_client import IDLE_TIMEOUT, Environment, LazyClient
 from holdfast.adapters.openai_chat import connection, messages, stream
 from holdfast.adapters.openai_chat import request as requests
 from holdfast.adapters.openai_chat import response as responses
@@ -38,6 +40,7 @@ class OpenAIChatAdapter:
     """
 
     provider = OPENAI_CHAT
+    hosted_tools: Mapping[str, str] = MappingProxyType({})
     TOOL_BLOCK_TYPES = responses.TOOL_BLOCK_TYPES
     TEXT_BLOCK_TYPES = responses.TEXT_BLOCK_TYPES
 
@@ -46,7 +49,7 @@ class OpenAIChatAdapter:
     def __init__(
         self,
         servers: Mapping[str, ChatServer] | None = None,
-        key: connection.Environment = lambda _: None,
+        key: Environment = lambda _: None,
         idle: timedelta = IDLE_TIMEOUT,
     ) -> None:
         self._servers = addresses.validate(servers or {})
@@ -101,6 +104,6 @@ class OpenAIChatAdapter:
     def _find_client(self, target: Target) -> LazyClient[connection.ServerClient]:
         if target.name not in self._lines:
             self._lines[target.name] = LazyClient(
-                lambda: connection.open_client(target, self._key, self._idle)
+                partial(connection.open_client, target, self._key), self._idle
             )
         return self._lines[target.name]

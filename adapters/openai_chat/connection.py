@@ -1,11 +1,11 @@
 """A server's one client in this process, and the requests that it makes."""
 
 import asyncio
-from collections.abc import Callable, Mapping
-from datetime import timedelta
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.adapters import failures, openai_sdk
+from holdfast.adapters.lazy_client import Environment, OpenHttpClient
 from holdfast.adapters.openai_chat import errors, stream
 from holdfast.adapters.openai_chat.servers import Target
 from holdfast.adapters.stream_reader import StreamReader
@@ -18,9 +18,6 @@ _ALLOWED_HEADERS = frozenset({"Accept", "Authorization", "Content-Type", "User-A
 _NO_KEY = "this-server-wants-no-key"
 """Without one the SDK would look for OpenAI's."""
 
-Environment = Callable[[str], str | None]
-"""Looks up a variable of the environment."""
-
 
 class ServerClient(NamedTuple):
     """A client, and those headers of the SDK's that are withheld from its server."""
@@ -29,14 +26,18 @@ class ServerClient(NamedTuple):
     withheld: Mapping[str, "Omit"]
 
 
-def open_client(target: Target, environment: Environment, idle: timedelta) -> ServerClient:
+def open_client(
+    target: Target, environment: Environment, open_http: OpenHttpClient
+) -> ServerClient:
     """Open the line to a server. Raises ModelRejected without a key that can be sent."""
     if target.name:
-        return _open_other(target, environment, idle)
-    return ServerClient(openai_sdk.open_client(target.provider, idle), {})
+        return _open_other(target, environment, open_http)
+    return ServerClient(openai_sdk.open_client(target.provider, open_http), {})
 
 
-def _open_other(target: Target, environment: Environment, idle: timedelta) -> ServerClient:
+def _open_other(
+    target: Target, environment: Environment, open_http: OpenHttpClient
+) -> ServerClient:
     """Open the line to another server; what the environment has for OpenAI isn't sent there."""
     from openai import Omit
 
@@ -46,7 +47,7 @@ def _open_other(target: Target, environment: Environment, idle: timedelta) -> Se
         raise failures.from_missing_key(target.provider)
     # The key is said twice, or OPENAI_CUSTOM_HEADERS might say something else.
     headers = {"Authorization": f"Bearer {key}"}
-    client = openai_sdk.build_client(idle, key, target.server.base_url, headers)
+    client = openai_sdk.build_client(open_http, key, target.server.base_url, headers)
     allowed = _ALLOWED_HEADERS if variable else _ALLOWED_HEADERS - {"Authorization"}
     return ServerClient(client, {name: Omit() for name in client.default_headers.keys() - allowed})
 

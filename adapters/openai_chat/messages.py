@@ -91,11 +91,16 @@ def _render_own_turn(turn: AssistantTurn, target: Target) -> Iterator[JsonObject
 
 def _pieces(parts: tuple[Part, ...]) -> list[JsonValue]:
     """Render words and thoughts as the pieces that they came in."""
-    return [
-        {"type": "text", "text": part.text} if part.kind == "text" else part.native
-        for part in parts
-        if part.kind == "text" or (part.kind == "reasoning" and "type" in part.native)
-    ]
+    pieces: list[JsonValue] = []
+    for part in parts:
+        match part.kind:
+            case "text":
+                pieces.append({"type": "text", "text": part.text})
+            case "reasoning" if "type" in part.native:
+                pieces.append(part.native)
+            case "reasoning" | "call" | "hosted_call" | "hosted_result" | "other":
+                pass  # stand beside the content, or are taken back by no server
+    return pieces
 
 
 def _render_message(content: JsonValue, calls: list[JsonObject]) -> Iterator[JsonObject]:

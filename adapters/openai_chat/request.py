@@ -3,7 +3,7 @@
 from pydantic import JsonValue
 
 from holdfast.adapters import strict_schema, wire
-from holdfast.adapters.base import RenderedRequest
+from holdfast.adapters.base import RenderedRequest, resolve_tool_choice
 from holdfast.adapters.openai import families
 from holdfast.adapters.openai_chat import messages
 from holdfast.adapters.openai_chat.servers import OPENAI_CHAT, Feature, Target
@@ -153,9 +153,7 @@ def _shape(draft: _RequestBuilder, schema: JsonObject) -> str:
 
 
 def _add_tool_choice(draft: _RequestBuilder, request: ModelRequest) -> None:
-    choice = request.prefix.settings.tool_choice if request.turn == 1 else "auto"
-    if request.forbids_tool_calls:
-        choice = "none"
+    choice = resolve_tool_choice(request)
     if choice == "auto" or draft.lacks(
         "tool_choice", "can't be told which tool to use: the choice is the model's"
     ):

@@ -46,6 +46,7 @@ def reply(raw: JsonObject, target: Target, turn: int = 0) -> ModelReply:
     said = tuple(message_parts.parts(message))
     stop = "refusal" if _has_refusal(said) else _STOPS.get(reason.lower(), "other")
     calls = _select_calls(tuple(message_parts.parse_calls(message, turn)), stop)
+    failures.check_call_count(target.provider, len(calls), used)
     parts = (*said, *(Part(kind="call", native=call.native) for call in calls))
     if stop == "end_turn" and calls:
         stop = "tool_use"

@@ -6,7 +6,6 @@ from typing import TypeAlias
 from pydantic import JsonValue
 
 from holdfast.adapters import failures
-from holdfast.adapters.meter import UnacceptableResponse
 from holdfast.adapters.openai_chat import deltas, errors
 from holdfast.adapters.openai_chat import usage as usages
 from holdfast.adapters.openai_chat.servers import Target
@@ -33,9 +32,6 @@ def assemble(events: Iterable[JsonObject], target: Target) -> JsonObject:
             raise failures.from_reply(target.provider, problem, usage=used)
         response.add(event)
     raw = response.raw()
-    if response.overfull:
-        flaw = UnacceptableResponse(f"more than {MAX_CALLS_PER_REPLY} calls at once")
-        raise failures.from_unreadable_reply(target.provider, usages.usage(raw, target), flaw)
     if not response.is_complete:
         raise failures.from_cut_off(target.provider, usages.usage(raw, target))
     return raw
@@ -75,11 +71,6 @@ class _Response:
     def is_complete(self) -> bool:
         return bool(self._choices) and (self._finished or self._billed)
 
-    @property
-    def overfull(self) -> bool:
-        """Whether it asks for more calls than anybody makes; those beyond aren't kept."""
-        return any(choice.overfull for choice in self._choices.values())
-
     def add(self, chunk: JsonObject) -> None:
         choices = _objects(chunk.get("choices"))
         self._keep(chunk, choices)
@@ -109,7 +100,6 @@ class _Choice:
     """One choice while its chunks come in."""
 
     def __init__(self) -> None:
-        self.overfull = False
         self._fields: JsonObject = {}
         self._message = deltas.Fields()
         self._calls: list[_Call] = []
@@ -138,9 +128,8 @@ class _Choice:
         latest = self._latest.get(place)
         if call is None and latest and latest.goes_on_with(entry, numbered=place is not None):
             call = latest
-        if call is None and len(self._calls) == MAX_CALLS_PER_REPLY:
-            self.overfull = True
-            return
+        if call is None and len(self._calls) > MAX_CALLS_PER_REPLY:
+            return  # with one call too many it is refused, however many more there are
         if call is None:
             call = self._latest[place] = _Call()
             self._calls.append(call)

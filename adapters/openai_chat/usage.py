@@ -28,10 +28,11 @@ def usage(raw: JsonObject, target: Target) -> CallUsage:
         reasoning=native.get("reasoning_tokens", 0),
     )
     model = as_text(raw.get("model")) or target.model
-    used = pricing.build_usage(seller(target), model, tokens, hosted=_count_hosted_tools(raw))
+    listing = pricing.Listing(seller(target), model)
+    provider = target.prefix.rstrip(":/")
+    used = pricing.build_usage(provider, listing, tokens, native, _count_hosted_tools(raw))
     known = all(parse_counter(counts.get(name)) is not None for name in _NEEDED)
-    told = CallUsage(native={target.prefix.rstrip(":/"): native} if native else {})
-    return used + told if known else used + told + UNKNOWN_USAGE
+    return used if known else used + UNKNOWN_USAGE
 
 
 def _count_cache_reads(native: Mapping[str, int]) -> int:

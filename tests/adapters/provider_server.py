@@ -1,4 +1,4 @@
-"""A local server that speaks the three wire formats, as strict as the real ones."""
+"""A local server that speaks the wire format of every provider, as strict as the real ones."""
 
 import json
 import select
@@ -18,10 +18,8 @@ from typing import Literal, NamedTuple
 import pytest
 
 from holdfast.contracts.base import JsonObject
-from tests.adapters.rules.anthropic import AnthropicRules
-from tests.adapters.rules.chat import ChatRules
-from tests.adapters.rules.responses import ResponsesRules
-from tests.adapters.rules.strict import Event, KeepsMore, Page, Rules
+from tests.adapters.dialects import DIALECTS
+from tests.adapters.rules.strict import Event, KeepsMore, Page, Rules, Understood
 
 Breaking = Literal["cut", "end", "stall"]
 """How a stream breaks: the connection drops, the body just ends, or nothing more is said."""
@@ -68,10 +66,10 @@ class Answer(NamedTuple):
     delay: float = 0.0
     breaks: Break | None = None
 
-    def streams(self, asked: JsonObject) -> bool:
-        """Whether it goes out as a stream: a good answer to a request that asks for one."""
-        wanted = asked.get("stream") is True and self.headers.get("x-unstreamed") is None
-        return wanted and self.status == 200 and isinstance(self.body, dict)
+    @property
+    def may_stream(self) -> bool:
+        """Whether it goes out as a stream where one is asked for: a good answer does."""
+        return self.status == 200 and self.headers.get("x-unstreamed") is None
 
 
 class ProviderServer:
@@ -85,11 +83,8 @@ class ProviderServer:
     def __init__(self, address: str) -> None:
         self.address = address
         self.requests: list[Received] = []
-        self.rules: dict[str, Rules] = {
-            "/messages": AnthropicRules(),
-            "/responses": ResponsesRules(),
-            "/chat/completions": ChatRules(),
-        }
+        known = (dialect.rules() for dialect in DIALECTS.values())
+        self.rules: dict[str, Rules] = {rules.path: rules for rules in known}
         self.silent = Flag()
         self.disconnected = Flag()
         self.closing = Flag()
@@ -132,9 +127,18 @@ class ProviderServer:
         """Return a response as the events that stream it."""
         return self._rules_of(path).events(response)
 
+    def asks_for_stream(self, received: Received) -> bool:
+        """Whether a request is one for a reply that comes in pieces."""
+        rules = self._find_rules(received.path)
+        return rules is not None and rules.streams(received.path, received.body)
+
+    def understand(self, received: Received) -> Understood:
+        """Say what a request asks for."""
+        return self._rules_of(received.path).understand(received.body)
+
     def _page(self, received: Received) -> Page | None:
         """Answer what no queued answer is for: a bad request, or one that isn't for a reply."""
-        if not received.headers.get("authorization", "").startswith("Bearer "):
+        if not any(rules.has_key(received.headers) for rules in self._asked(received)):
             return _refusal("no key")
         if received.method == "POST" and received.headers.get("content-type") != JSON_TYPE:
             return _refusal("not JSON")
@@ -143,17 +147,24 @@ class ProviderServer:
                 page = rules.page(received.method, received.path, received.body)
                 if page:
                     return page
-        if received.method != "POST" or not self._serves(received.path):
+        rules = self._find_rules(received.path)
+        if received.method != "POST" or rules is None:
             return Page(_error(f"nothing at {received.method} {received.path}"), 404)
-        rules = self._rules_of(received.path)
         problem = rules.problem(received.path, received.headers, received.body)
         return _refusal(problem) if isinstance(problem, str) else problem
 
-    def _serves(self, path: str) -> bool:
-        return any(path.endswith(end) for end in self.rules)
+    def _asked(self, received: Received) -> Iterable[Rules]:
+        """Return whose key a request may have: where it isn't for a reply, anybody's."""
+        rules = self._find_rules(received.path)
+        return (rules,) if rules else self.rules.values()
 
     def _rules_of(self, path: str) -> Rules:
-        return next(rules for end, rules in self.rules.items() if path.endswith(end))
+        rules = self._find_rules(path)
+        assert rules, f"nobody serves {path}"
+        return rules
+
+    def _find_rules(self, path: str) -> Rules | None:
+        return next((rules for end, rules in self.rules.items() if path.endswith(end)), None)
 
 
 def _refusal(problem: str) -> Page:
@@ -165,23 +176,15 @@ def _error(message: str) -> JsonObject:
     return {"type": "error", "error": error}
 
 
-OTHER_CREDENTIALS = (
-    "ANTHROPIC_AUTH_TOKEN",
-    "ANTHROPIC_PROFILE",
-    "ANTHROPIC_CONFIG_DIR",
-    "OPENAI_ADMIN_KEY",
-)
-
-
-def point_sdks_at(address: str, key: str, home: Path, patch: pytest.MonkeyPatch) -> None:
-    """Let the SDKs find a server as they find the real one, and no other credentials."""
-    for variable in OTHER_CREDENTIALS:
-        patch.delenv(variable, raising=False)
+def point_adapters_at(address: str, key: str, home: Path, patch: pytest.MonkeyPatch) -> None:
+    """Let the adapters find a server as they find the real one, and no other credentials."""
+    for dialect in DIALECTS.values():
+        for variable in (*dialect.adapter().credentials, *dialect.more_variables):
+            patch.delenv(variable, raising=False)
+    for dialect in DIALECTS.values():
+        patch.setenv(dialect.key_variable, key)
+        patch.setenv(dialect.address_variable, address + dialect.root)
     patch.setenv("HOME", str(home))
-    patch.setenv("ANTHROPIC_API_KEY", key)
-    patch.setenv("ANTHROPIC_BASE_URL", address)
-    patch.setenv("OPENAI_API_KEY", key)
-    patch.setenv("OPENAI_BASE_URL", f"{address}/v1")
     patch.setenv("NO_PROXY", "127.0.0.1")
 
 
@@ -232,10 +235,12 @@ class Speaker(BaseHTTPRequestHandler):
     def _answer(self, content: bytes) -> None:
         body: JsonObject = json.loads(content or b"{}")
         headers = {name.lower(): value for name, value in self.headers.items()}
-        answer = self.provider.take(Received(self.path, headers, body, self.command, content))
+        received = Received(self.path, headers, body, self.command, content)
+        answer = self.provider.take(received)
+        streamed = answer.may_stream and self.provider.asks_for_stream(received)
         try:
             self._keep_silent(answer.delay)
-            if isinstance(answer.body, dict) and answer.streams(body):
+            if isinstance(answer.body, dict) and streamed:
                 self._stream(answer, self.provider.events(self.path, answer.body))
             else:
                 self._whole(answer)

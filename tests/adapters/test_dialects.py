@@ -6,12 +6,14 @@ import pytest
 
 from holdfast.adapters.base import ModelAdapter, ProviderAdapter
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.bounds import MAX_CALLS_PER_REPLY
 from holdfast.contracts.model import FinalAnswer, ModelReply, ModelRequest, StopCause
-from holdfast.contracts.tools import ToolCall
+from holdfast.contracts.tools import MalformedCall, ToolCall
 from tests.adapters import conversations as say
 from tests.adapters.dialects import Samples
 from tests.adapters.provider_server import ProviderServer
 
+MALFORMED = MalformedCall(call_id="call_1", name="find_order", raw_arguments="[4]")
 FIRST = ToolCall(
     call_id="call_1", name="find_order", arguments={"order_id": 2**53 + 1, "max": 0.1}
 )
@@ -20,17 +22,24 @@ SECOND = ToolCall(call_id="call_2", name="find_order", arguments={})
 WHOLE = (
     "WORDS",
     "TWO_CALLS",
+    "MALFORMED",
     "REASONING",
+    "MARKED",
+    "STRANGE",
+    "REFUSAL",
+    "FILTERED",
+    "PAUSED",
+    "OVERFULL",
+    "CUT_SHORT",
     "CACHED",
     "UNCOUNTED",
-    "REFUSAL",
-    "CUT_SHORT",
-    "STRANGE",
+    "SEARCHED",
 )
 """The replies of the samples."""
 
 
-def sample(samples: Samples, name: str) -> JsonObject:
+def sample(samples: Samples, name: str) -> JsonObject | None:
+    """Return a reply; null where the provider has no such thing."""
     return getattr(samples, name)
 
 
@@ -111,7 +120,11 @@ def test_words_and_calls_come_in_order(adapter: ProviderAdapter, samples: Sample
         ("WORDS", "end_turn"),
         ("TWO_CALLS", "tool_use"),
         ("REASONING", "tool_use"),
+        ("MALFORMED", "tool_use"),
         ("REFUSAL", "refusal"),
+        ("FILTERED", "content_filter"),
+        ("PAUSED", "pause"),
+        ("OVERFULL", "context_overflow"),
         ("CUT_SHORT", "max_tokens"),
     ],
 )
@@ -120,18 +133,43 @@ def test_stop_is_told_in_our_words(
 ) -> None:
     """Why a reply ended is the same word for all providers; only an end is taken for one."""
     # LP-08, T-48
-    assert adapter.parse_response(sample(samples, name)).stop == stop
+    raw = sample(samples, name)
+
+    assert raw is None or adapter.parse_response(raw).stop == stop
 
 
-@pytest.mark.parametrize("name", ["REFUSAL", "CUT_SHORT"])
+@pytest.mark.parametrize("name", ["REFUSAL", "FILTERED", "OVERFULL", "CUT_SHORT"])
 def test_partial_call_is_never_told(adapter: ProviderAdapter, samples: Samples, name: str) -> None:
     """A call that may not be whole is nowhere in a reply."""
     # SM-01, SM-02
-    reply = adapter.parse_response(sample(samples, name))
+    if raw := sample(samples, name):
+        reply = adapter.parse_response(raw)
 
-    assert reply.calls == ()
-    assert [part for part in reply.parts if part.kind == "call"] == []
-    assert reply.text
+        assert reply.calls == ()
+        assert [part for part in reply.parts if part.kind == "call"] == []
+        assert reply.text
+
+
+def test_arguments_that_are_none_are_told(adapter: ProviderAdapter, samples: Samples) -> None:
+    """A call whose arguments are no object has what came in their place."""
+    # AD-16
+    assert adapter.parse_response(samples.MALFORMED).calls == (MALFORMED,)
+
+
+@pytest.mark.parametrize("form", [{}, {"x-unstreamed": "yes"}], ids=["stream", "whole"])
+async def test_calls_are_bounded(
+    provider: ProviderServer, adapter: ProviderAdapter, samples: Samples, form: dict[str, str]
+) -> None:
+    """As many calls as a reply may have are taken; one more is refused, and paid for."""
+    for count in (MAX_CALLS_PER_REPLY, MAX_CALLS_PER_REPLY + 1):
+        provider.answer(samples.many_calls(count), headers=form)
+
+    reply = await adapter.respond(say.request(samples.MODEL))
+    error = await say.failure(adapter, samples.MODEL)
+
+    assert len({call.call_id for call in reply.calls}) == MAX_CALLS_PER_REPLY
+    assert (error.kind, error.usage) == ("unreadable", reply.usage)
+    assert f"more than {MAX_CALLS_PER_REPLY} calls" in str(error)
 
 
 def test_usage_is_counted_alike(adapter: ProviderAdapter, samples: Samples) -> None:
@@ -139,7 +177,8 @@ def test_usage_is_counted_alike(adapter: ProviderAdapter, samples: Samples) -> N
     # AD-15, AD-19, PP-07, T-26
     usage = adapter.extract_usage(samples.CACHED)
 
-    assert (usage.input_tokens, usage.cached_tokens, usage.cache_write_tokens) == (1000, 200, 50)
+    assert (usage.input_tokens, usage.cached_tokens) == (1000, 200)
+    assert usage.cache_write_tokens == samples.CACHE_WRITTEN
     assert (usage.output_tokens, usage.reasoning_tokens) == (100, 40)
     assert usage.native[adapter.provider].items() >= samples.CACHE_COUNTERS.items()
     assert adapter.parse_response(samples.CACHED).usage == usage
@@ -172,6 +211,8 @@ async def test_streamed_is_as_unstreamed(
     """The same reply is the same, whether it comes in pieces, at once, or from a file."""
     # AD-09
     raw = sample(samples, name)
+    if raw is None:
+        return
     provider.answer(raw)
     provider.answer(raw, headers={"x-unstreamed": "yes"})
 
@@ -181,7 +222,7 @@ async def test_streamed_is_as_unstreamed(
     assert untimed(streamed) == untimed(at_once)
     assert streamed.events == adapter.parse_response(raw).events
     assert 0 < streamed.first_token_ms <= streamed.latency_ms
-    assert all(received.body["stream"] is True for received in provider.requests)
+    assert all(map(provider.asks_for_stream, provider.requests))
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/octet-stream", ""])

@@ -2,17 +2,21 @@
 
 import socket
 import traceback
+from datetime import timedelta
+from typing import Any
 
 import pytest
+from httpx2 import AsyncClient, Request, Response
 from pydantic import JsonValue
 
-from holdfast.adapters import failures
+from holdfast.adapters import failures, http_client
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.errors import ModelRejected, ModelUnavailable
+from holdfast.contracts.errors import FailureKind, ModelRejected, ModelUnavailable
 from tests.adapters import conversations as say
-from tests.adapters.dialects import DIALECTS, PATIENCE, Dialect
+from tests.adapters.dialects import Dialect, Samples
 from tests.adapters.provider_server import ProviderServer
+from tests.adapters.rules.strict import Page
 
 
 def problem(message: str = "", **more: str) -> JsonObject:
@@ -48,33 +52,83 @@ async def test_what_stays_is_rejected(
     assert len(provider.requests) == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "error"),
-    [
-        pytest.param(
-            "anthropic",
-            {
-                "type": "rate_limit_error",
-                "details": {"error_code": "enforced_spend_limit_reached"},
-            },
-            id="anthropic spend limit",
-        ),
-        pytest.param("openai", {"code": "insufficient_quota"}, id="openai quota"),
-        pytest.param("openai-chat", {"code": "insufficient_quota"}, id="openai-chat quota"),
-    ],
-)
 async def test_empty_account_is_rejected(
-    provider: ProviderServer, name: str, error: JsonObject
+    provider: ProviderServer, adapter: ProviderAdapter, samples: Samples
 ) -> None:
-    """An account without money answers 429 as well, but no waiting fills it."""
-    dialect = DIALECTS[name]
-    provider.answer({"error": {"message": "pay", **error}}, 429, {"retry-after": "7"})
+    """An account without money may answer 429 as well, but no waiting fills it."""
+    provider.answer(samples.NO_MONEY.body, samples.NO_MONEY.status, {"retry-after": "7"})
 
-    raised = await say.failure(dialect.adapter(PATIENCE), dialect.samples.MODEL)
+    raised = await say.failure(adapter, samples.MODEL)
 
     assert isinstance(raised, ModelRejected)
     assert raised.kind == "quota"
     assert "see to the account's billing and limits; it says: pay" in str(raised)
+
+
+async def test_a_wait_is_taken_as_the_provider_says_it(
+    provider: ProviderServer, adapter: ProviderAdapter, samples: Samples
+) -> None:
+    """Each says in its own way how long it wants to be left alone."""
+    provider.answer(samples.TOO_FAST.body, samples.TOO_FAST.status, samples.WAIT)
+
+    raised = await say.failure(adapter, samples.MODEL)
+
+    assert isinstance(raised, ModelUnavailable)
+    assert (raised.kind, raised.retry_after) == ("rate_limited", 34.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("WRONG_KEY", "auth"),
+        ("TOO_LONG", "context_overflow"),
+        ("FORBIDDEN", "content_filtered"),
+    ],
+)
+async def test_what_no_waiting_mends_is_told_by_its_kind(
+    provider: ProviderServer,
+    adapter: ProviderAdapter,
+    samples: Samples,
+    name: str,
+    kind: FailureKind,
+) -> None:
+    """Providers have words of their own for causes on which much depends."""
+    page: Page = getattr(samples, name)
+    provider.answer(page.body, page.status)
+
+    raised = await say.failure(adapter, samples.MODEL)
+
+    assert isinstance(raised, ModelRejected)
+    assert raised.kind == kind
+
+
+async def test_every_client_is_ours(
+    provider: ProviderServer,
+    adapter: ProviderAdapter,
+    samples: Samples,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No adapter asks by another client than the one that bounds what comes, and where it goes."""
+    opened: list[AsyncClient] = []
+    sent: list[AsyncClient] = []
+    open_client, send = http_client.open_client, AsyncClient.send
+
+    def noted(kind: type[AsyncClient], idle: timedelta) -> AsyncClient:
+        opened.append(open_client(kind, idle))
+        return opened[-1]
+
+    async def counted(client: AsyncClient, request: Request, **how: Any) -> Response:  # noqa: ANN401 -- as the library says it
+        sent.append(client)
+        return await send(client, request, **how)
+
+    monkeypatch.setattr(http_client, "open_client", noted)
+    monkeypatch.setattr(AsyncClient, "send", counted)
+    provider.answer(samples.WORDS)
+
+    await adapter.respond(say.request(samples.MODEL))
+
+    assert len(sent) == 1
+    assert sent == opened
 
 
 async def test_message_says_what_to_mend(

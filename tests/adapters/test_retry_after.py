@@ -58,6 +58,7 @@ PAST = "2026-11-21T11:59:00Z"
         pytest.param({"x-ratelimit-reset-requests": "soon"}, None, id="words"),
         pytest.param({"x-ratelimit-reset-requests": "0s"}, None, id="nothing to wait for"),
         pytest.param({"anthropic-ratelimit-tokens-reset": SOON}, 30.0, id="a date"),
+        pytest.param({"someone-ratelimit-reset-tokens": "9s"}, 9.0, id="anybody's"),
         pytest.param({"anthropic-ratelimit-tokens-reset": PAST}, None, id="a past date"),
         pytest.param(
             {"anthropic-ratelimit-tokens-reset": "2026-11-21T12:00:30"}, 30.0, id="without zone"

@@ -14,7 +14,7 @@ from holdfast.contracts.transcript import AssistantTurn
 from holdfast.run import replies
 from holdfast.run.transcript import halt
 from tests.adapters import conversations as say
-from tests.adapters.dialects import Samples
+from tests.adapters.dialects import Dialect, Samples
 from tests.adapters.provider_server import ProviderServer
 from tests.builders import NOW, a_state
 
@@ -62,6 +62,60 @@ async def test_aborted_turn_can_be_gone_on_from(
     assert [item.kind for item in aborted.items] == ["user", "assistant", "tool"]
     assert second.events == (FinalAnswer(content="In Köln."),)
     assert json.dumps(provider.requests[1].body).count("cancelled by dana") == 2
+
+
+async def test_malformed_calls_go_back(
+    provider: ProviderServer, adapter: ProviderAdapter, samples: Samples, dialect: Dialect
+) -> None:
+    """A strict server takes a call whose arguments made no sense, with what was said of it."""
+    # AD-16
+    provider.answer(samples.MALFORMED)
+    provider.answer(samples.WORDS)
+    provider.answer(samples.WORDS)
+
+    asked = say.turn(dialect.model, await adapter.respond(say.request(samples.MODEL)))
+    for turn, results in ((asked, say.answered(asked)), (say.MALFORMED, say.REFUSED)):
+        reply = await adapter.respond(say.request(samples.MODEL, say.GOAL, turn, results))
+        assert reply.text == "In Köln."
+
+    ours, other = (json.dumps(received.body) for received in provider.requests[1:])
+    assert "result of call_1" in ours
+    assert "no JSON object" in other
+
+
+async def test_a_pause_is_gone_on_from(
+    provider: ProviderServer, adapter: ProviderAdapter, samples: Samples, dialect: Dialect
+) -> None:
+    """A model that isn't done is asked again with what it said, and nothing else."""
+    # LP-08
+    if samples.PAUSED is None:
+        return
+    provider.answer(samples.PAUSED)
+    provider.answer(samples.WORDS)
+
+    paused = say.turn(dialect.model, await adapter.respond(say.request(samples.MODEL)))
+    reply = await adapter.respond(say.request(samples.MODEL, say.GOAL, paused))
+
+    assert reply.text == "In Köln."
+    assert paused.text in json.dumps(provider.requests[1].body)
+
+
+def test_marks_go_back_to_their_model_alone(
+    adapter: ProviderAdapter, samples: Samples, dialect: Dialect
+) -> None:
+    """What a provider puts beside words and calls it sees again as it was; no other does."""
+    # T-25
+    said = adapter.parse_response(samples.MARKED)
+    own, others = (say.turn(model, said) for model in (dialect.model, "other:model"))
+
+    back, away = (
+        adapter.build_request(say.request(samples.MODEL, say.GOAL, turn, *results))
+        for turn in (own, others)
+        for results in [(say.answered(turn), say.STEERED) if turn.calls else (say.STEERED,)]
+    )
+
+    assert say.holds(back, samples.MARK)
+    assert not say.holds(away, samples.MARK)
 
 
 async def test_thoughts_go_back_whole_or_not_at_all(
@@ -156,7 +210,7 @@ def test_result_keeps_its_call_id(adapter: ProviderAdapter, result: ToolResult, 
     rendered = adapter.build_tool_result(result)
 
     assert result.call_id in rendered.values()
-    assert text in rendered.values()
+    assert any(text in part.values() for part in say.objects(rendered))
 
 
 def test_schema_is_the_same_for_every_model(adapter: ProviderAdapter, samples: Samples) -> None:

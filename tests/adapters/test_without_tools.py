@@ -73,7 +73,7 @@ async def test_tools_stay_declared_and_none_may_be_called(
     assert reply.text == "In Köln."
     turn, summary = (received.body for received in provider.requests)
     assert summary["tools"] == turn["tools"]
-    assert summary["tool_choice"] in ("none", {"type": "none"})
+    assert provider.understand(provider.requests[1]).tools == frozenset()
     assert "Sum it up." in json.dumps(summary)
 
 
@@ -99,7 +99,7 @@ async def test_without_any_tools_nothing_is_said_of_them(
 
     await adapter.respond(replace(say.request(samples.MODEL, prefix=prefix), without_tools=True))
 
-    assert "tool_choice" not in provider.requests[0].body
+    assert provider.understand(provider.requests[0]).tools == frozenset()
 
 
 async def test_none_outdoes_what_the_first_turn_must_call(
@@ -112,28 +112,24 @@ async def test_none_outdoes_what_the_first_turn_must_call(
 
     await adapter.respond(replace(say.request(samples.MODEL, prefix=prefix), without_tools=True))
 
-    assert provider.requests[0].body["tool_choice"] in ("none", {"type": "none"})
+    asked = provider.understand(provider.requests[0])
+    assert (asked.tools, asked.must_call) == (frozenset(), False)
 
 
 @pytest.mark.parametrize(
-    ("adapter", "model", "words"),
+    ("adapter", "model"),
     [
-        pytest.param(AnthropicAdapter(), anthropic.MODEL, anthropic.WORDS, id="anthropic"),
-        pytest.param(OpenAIAdapter(), openai.MODEL, openai.WORDS, id="openai"),
+        pytest.param(AnthropicAdapter(), anthropic.MODEL, id="anthropic"),
+        pytest.param(OpenAIAdapter(), openai.MODEL, id="openai"),
     ],
 )
-async def test_hosted_tools_are_off_too(
-    provider: ProviderServer, adapter: ProviderAdapter, model: str, words: JsonObject
-) -> None:
-    """The choice holds for tools that run at the provider: they stay, for the cache, and rest."""
-    provider.answer(words)
+def test_hosted_tools_stay_for_the_cache(adapter: ProviderAdapter, model: str) -> None:
+    """Where the choice holds for tools that run at the provider, they stay declared and rest."""
     prefix = hosting("web_search")
 
-    await adapter.respond(apart(model, prefix))
+    summary = adapter.build_request(apart(model, prefix))
 
-    body = provider.requests[0].body
-    assert body["tools"] == adapter.build_request(say.request(model, prefix=prefix))["tools"]
-    assert body["tool_choice"] in ("none", {"type": "none"})
+    assert summary["tools"] == adapter.build_request(say.request(model, prefix=prefix))["tools"]
 
 
 @pytest.mark.parametrize("model", ["claude-opus-5-5", "claude-3-7-sonnet-latest"])

@@ -22,11 +22,6 @@ from tests.adapters.rules.strict import Event
 from tests.running import Runs
 
 HUGE = 10**400
-COUNTERS = {
-    "anthropic": ("input_tokens", "output_tokens"),
-    "openai": ("input_tokens", "output_tokens"),
-    "openai-chat": ("prompt_tokens", "completion_tokens"),
-}
 LIES: dict[str, JsonValue] = {
     "beyond all": HUGE,
     "a trillion": 10**12,
@@ -50,9 +45,9 @@ async def outcome(adapter: ProviderAdapter, dialect: Dialect) -> ModelReply | Mo
 
 def counting(dialect: Dialect, counter: int, value: JsonValue) -> JsonObject:
     """A reply whose provider counts like this."""
-    names = COUNTERS[dialect.name]
+    names = dialect.samples.COUNTERS
     usage: JsonObject = {**dict.fromkeys(names, 1), names[counter]: value}
-    return {**dialect.samples.WORDS, "usage": usage}
+    return {**dialect.samples.WORDS, dialect.samples.USAGE: usage}
 
 
 @pytest.mark.parametrize("counter", [0, 1], ids=["input", "output"])
@@ -92,12 +87,12 @@ async def test_usage_is_small_whatever_is_counted(
     total = CallUsage()
     for turn in range(4):
         short: JsonObject = {f"c{turn}_{number}": 1 for number in range(1000)}
-        usage = wire.as_object(counting(dialect, 0, 1)["usage"])
+        usage = wire.as_object(counting(dialect, 0, 1)[dialect.samples.USAGE])
         details = ("prompt_tokens_details", "completion_tokens_details", "server_tool_use")
         fields: JsonObject = dict.fromkeys(details, short)
         raw: JsonObject = {
             **dialect.samples.WORDS,
-            "usage": {**many(f"k{turn}"), **fields, **usage},
+            dialect.samples.USAGE: {**many(f"k{turn}"), **fields, **usage},
         }
         provider.answer(raw, headers={"x-unstreamed": "yes"})
         came = await outcome(adapter, dialect)
@@ -245,9 +240,10 @@ async def test_a_limit_that_nobody_can_keep_stops_the_run(
 ) -> None:
     """A server that lies about what it used, or keeps silent, gets no more than one turn."""
     app = limited(dialect, limit)
-    usage = counting(dialect, 1, lie)["usage"]
+    name = dialect.samples.USAGE
+    usage = counting(dialect, 1, lie)[name]
     for _ in range(2):
-        provider.answer({**dialect.samples.TWO_CALLS, "usage": usage})
+        provider.answer({**dialect.samples.TWO_CALLS, name: usage})
     async with runs.working(app):
         result = await (await runs.start("it")).result()
 
@@ -263,8 +259,9 @@ async def test_no_limit_outlives_a_reply_that_was_cut(
     """What a stream used that began and broke is unsaid, however well the next attempt counts."""
     app = limited(dialect, {limit: 10**6})
     provider.answer(dialect.samples.WORDS, breaks=Break("cut", after=3))
+    name = dialect.samples.USAGE
     for _ in range(2):
-        provider.answer({**dialect.samples.TWO_CALLS, "usage": counting(dialect, 1, 1)["usage"]})
+        provider.answer({**dialect.samples.TWO_CALLS, name: counting(dialect, 1, 1)[name]})
     async with runs.working(app):
         result = await (await runs.start("it")).result()
 

@@ -3,6 +3,7 @@
 import os
 from base64 import b64encode
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,12 @@ import pytest
 from holdfast import Agent, App, ChatServer, Risk, tool
 from holdfast.testing import call, say
 from tests.adapters.conversations import KEY
+from tests.adapters.dialects import DIALECTS
 from tests.adapters.provider_server import ProviderServer
 from tests.attacks.test_secrets import histories, leaks, texts
 from tests.running import Runs
 
-CREDENTIALS = {
+_KNOWN = {
     "ANTHROPIC_AUTH_TOKEN": "token of the first provider",
     "ANTHROPIC_CUSTOM_HEADERS": "X-Gateway: pass of a gateway",
     "OPENAI_ADMIN_KEY": "key of the second provider",
@@ -22,7 +24,16 @@ CREDENTIALS = {
     "HOUSE_MODELS_PASS": "pass of a server of the app's own",
     "TEMPORAL_API_KEY": "key of the cluster's own server",
 }
-"""A variable that each provider reads, and that Temporal's client does."""
+"""Variables that providers' SDKs are known to read, whatever their adapters say."""
+
+_NAMED = {
+    name: sha256(name.encode()).hexdigest()[:24]
+    for dialect in DIALECTS.values()
+    for name in sorted(dialect.adapter().credentials)
+    if not name.endswith("_FILE")
+}
+CREDENTIALS = _NAMED | _KNOWN
+"""Whatever any provider reads to prove itself, and what Temporal's client does."""
 
 
 @tool(risk=Risk.READ_ONLY)
@@ -91,7 +102,7 @@ async def test_no_words_of_a_server_take_its_key_into_history(
 ) -> None:
     """A server has the key, and may quote it in an error as it likes."""
     # PP-04
-    models = ["anthropic:claude-sonnet-5", "openai:gpt-5.4", "openai-chat:m"]
+    models = [dialect.model for dialect in DIALECTS.values()]
     for _ in models:
         provider.answer({"error": {"message": f"what is {quote(KEY)} to me?"}}, status=400)
     agent = Agent(name="it", instructions="Do as you are told.", models=models)

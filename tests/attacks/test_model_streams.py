@@ -17,6 +17,7 @@ from holdfast.adapters import wire
 from holdfast.adapters.anthropic import AnthropicAdapter
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.adapters.http_client import open_client
+from holdfast.adapters.lazy_client import IDLE_TIMEOUT
 from holdfast.adapters.openai_chat import OpenAIChatAdapter
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import ModelError
@@ -107,7 +108,7 @@ async def test_others_have_their_turn_between_pieces() -> None:
             await asyncio.sleep(0)
 
     waiting = asyncio.create_task(others())
-    async with open_client(Served) as client:
+    async with open_client(Served, IDLE_TIMEOUT) as client:
         answer = await client.get("http://model.test")
     waiting.cancel()
 

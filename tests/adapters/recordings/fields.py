@@ -52,5 +52,6 @@ def choice(fields: Fields, named: Callable[[Body], str], *, with_tools: bool) ->
     """Read which tools may be called, which is something to say only where there are any."""
     wanted: Value = fields.take("tool_choice", "auto")
     several: bool = fields.take("parallel_tool_calls", default=True)
-    tool = wanted if isinstance(wanted, str) else named(wanted)
+    word = "required" if wanted == "any" else wanted  # as Mistral says it
+    tool = word if isinstance(word, str) else named(word)
     return {"tool_choice": tool, "parallel_calls": several} if with_tools else {}

@@ -8,7 +8,7 @@ from pydantic import JsonValue, ValidationError
 from holdfast.contracts.base import JsonObject
 from tests.adapters.rules import anthropic_request as asked
 from tests.adapters.rules import anthropic_stream
-from tests.adapters.rules.strict import Event
+from tests.adapters.rules.strict import Event, OpenAIHeaders, Understood
 
 _PAUSES = ("pause_turn", "compaction")
 _UNENFORCEABLE = frozenset(
@@ -18,8 +18,10 @@ _UNENFORCEABLE = frozenset(
 )
 
 
-class AnthropicRules:
+class AnthropicRules(OpenAIHeaders):
     """Every field is checked, each call's one result, and that thinking comes back unchanged."""
+
+    path = "/messages"
 
     def __init__(self) -> None:
         self._thinking: set[tuple[str, str]] = set()
@@ -55,6 +57,10 @@ class AnthropicRules:
     def events(self, response: JsonObject) -> Iterable[Event]:
         """Cut a whole response into the events that stream it."""
         return anthropic_stream.events(response)
+
+    def understand(self, body: JsonObject) -> Understood:
+        """Say what a request asks for."""
+        return _understand(asked.Messages.model_validate(body))
 
     def _remember(self, block: JsonObject) -> None:
         match block:
@@ -106,6 +112,34 @@ class AnthropicRules:
         bare = [_bare(block) for block in said]
         if not any(bare[-len(paused) :] == paused for paused in self._paused):
             yield "This model does not support assistant message prefill."
+
+
+def _understand(request: asked.Messages) -> Understood:
+    tools, choice = request.tools or [], request.tool_choice
+    names = {tool.name if isinstance(tool, asked.Tool) else tool.type for tool in tools}
+    match choice:
+        case asked.NoChoice():
+            names = set[str]()
+        case asked.NamedChoice(name=name):
+            names = {name}
+        case _:
+            pass
+    bounds = [
+        tool.max_uses for tool in tools if isinstance(tool, asked.WebSearch | asked.WebFetch)
+    ]
+    counted = [bound for bound in bounds if bound is not None]
+    thinking, output = request.thinking, request.output_config
+    budget = thinking.budget_tokens if isinstance(thinking, asked.Enabled) else None
+    effort = output.effort if output else None
+    return Understood(
+        tools=frozenset(names),
+        must_call=choice is not None and choice.type in ("any", "tool"),
+        parallel_calls=not (choice and getattr(choice, "disable_parallel_tool_use", False)),
+        hosted_calls=sum(counted) if bounds and len(counted) == len(bounds) else None,
+        max_output_tokens=request.max_tokens,
+        reasoning_tokens=budget,
+        effort=effort or (str(budget) if budget else None),
+    )
 
 
 def _bare(block: JsonValue) -> JsonValue:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, JsonValue, ValidationError
 
 from holdfast.contracts.base import JsonObject
-from tests.adapters.rules.strict import Event, Strict
+from tests.adapters.rules.strict import Event, OpenAIHeaders, Strict, Understood
 
 Count = Annotated[int, Field(ge=1)]
 Name = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
@@ -137,13 +137,15 @@ class Completions(Strict):
     messages: Annotated[list[Message], Field(min_length=1)]
 
 
-class ChatRules:
+class ChatRules(OpenAIHeaders):
     """
     Every field is checked, and that each call has its one result, at once.
 
     *takes* are the fields that the server knows; `strict` among them stands for strict schemas,
     `reasoning` for messages with more than words and calls.
     """
+
+    path = "/chat/completions"
 
     def __init__(self, takes: frozenset[str] = OPENAI) -> None:
         self._takes = takes
@@ -164,6 +166,20 @@ class ChatRules:
             or (None if "reasoning" in self._takes else _odd(asked.messages))
             or _loose(asked, allowed="strict" in self._takes)
             or _unpaired(asked.messages)
+        )
+
+    def understand(self, body: JsonObject) -> Understood:
+        """Say what a request asks for."""
+        asked = Completions.model_validate(body)
+        names = frozenset(tool.function.name for tool in asked.tools or ())
+        if isinstance(asked.tool_choice, Choice):
+            names = frozenset({asked.tool_choice.function.name})
+        return Understood(
+            tools=frozenset() if asked.tool_choice == "none" else names,
+            must_call=asked.tool_choice not in (None, "none"),
+            parallel_calls=asked.parallel_tool_calls is not False,
+            max_output_tokens=asked.max_completion_tokens or asked.max_tokens,
+            effort=asked.reasoning_effort,
         )
 
     def issued(self, response: JsonObject) -> None:

@@ -10,8 +10,8 @@ from pydantic import JsonValue, ValidationError
 
 from holdfast.contracts.base import JsonObject
 from tests.adapters.rules import responses_stream
-from tests.adapters.rules.responses_request import Request
-from tests.adapters.rules.strict import Event, Page
+from tests.adapters.rules.responses_request import FunctionTool, Request, ToolChoice
+from tests.adapters.rules.strict import Event, OpenAIHeaders, Page, Understood
 
 UNREASONING = re.compile(r"gpt-4|gpt-3|chatgpt-")
 CONVERSATION = re.compile(r"/conversations/(?P<id>[^/]+)/items\?limit=1&order=desc$")
@@ -35,8 +35,10 @@ STRICT_WORDS = {
 Items = list[JsonObject]
 
 
-class ResponsesRules:
+class ResponsesRules(OpenAIHeaders):
     """Every field is checked, that each call has its one output, and that nothing is made up."""
+
+    path = "/responses"
 
     def __init__(self) -> None:
         self.responses: dict[str, Items] = {}
@@ -66,6 +68,25 @@ class ResponsesRules:
             or self._made_up(sent)
             or self._alone(sent)
             or _unanswered(before + sent)
+        )
+
+    def understand(self, body: JsonObject) -> Understood:
+        """Say what a request asks for."""
+        request = Request.model_validate(body)
+        choice = request.tool_choice
+        names = frozenset(
+            tool.name if isinstance(tool, FunctionTool) else tool.type
+            for tool in request.tools or ()
+        )
+        if isinstance(choice, ToolChoice):
+            names = frozenset({choice.name or choice.type})
+        return Understood(
+            tools=frozenset() if choice == "none" else names,
+            must_call=choice == "required" or isinstance(choice, ToolChoice),
+            parallel_calls=request.parallel_tool_calls is not False,
+            hosted_calls=request.max_tool_calls,
+            max_output_tokens=request.max_output_tokens,
+            effort=request.reasoning.effort if request.reasoning else None,
         )
 
     def issued(self, response: JsonObject) -> None:

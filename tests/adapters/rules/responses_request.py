@@ -127,13 +127,18 @@ class CodeInterpreter(Strict):
     container: Container
 
 
+class FileSearch(Strict):
+    type: Literal["file_search"]
+    vector_store_ids: Annotated[list[str], Field(min_length=1)]
+
+
 Tool: TypeAlias = Annotated[
-    FunctionTool | WebSearch | CodeInterpreter, Field(discriminator="type")
+    FunctionTool | WebSearch | CodeInterpreter | FileSearch, Field(discriminator="type")
 ]
 
 
 class ToolChoice(Strict):
-    type: Literal["function", "web_search", "code_interpreter"]
+    type: Literal["function", "web_search", "code_interpreter", "file_search"]
     name: str | None = None
 
 

@@ -1,11 +1,14 @@
 """The contract suite's replies, as OpenAI Responses sends them."""
 
+from decimal import Decimal
+
 from pydantic import JsonValue
 
 from holdfast.contracts.base import JsonObject
-from tests.adapters.rules.strict import Event
+from tests.adapters.rules.strict import Event, Page
 
 MODEL: str = "gpt-5.2"
+REASONER: str = "gpt-5.2"
 
 THOUGHT: JsonObject = {
     "type": "reasoning",
@@ -56,6 +59,14 @@ def call(number: int, arguments: str, status: str = "completed") -> JsonObject:
     }
 
 
+def many_calls(count: int) -> JsonObject:
+    return response(*(call(n, "{}") for n in range(count)))
+
+
+def error(status: int, kind: str, message: str, code: str) -> Page:
+    return Page({"error": {"type": kind, "message": message, "code": code}}, status)
+
+
 WORDS = response(said(text("In Köln.")))
 TWO_CALLS = response(
     said(text("Let me see.")),
@@ -64,6 +75,9 @@ TWO_CALLS = response(
 )
 REASONING = response(THOUGHT, call(1, '{"order_id":4}'))
 REASONED: JsonObject | None = THOUGHT
+MALFORMED = response(call(1, "[4]"))
+MARK: JsonObject = {"annotations": [{"type": "url_citation", "url": "https://koeln.example"}]}
+MARKED = response(said({**text("In Köln."), **MARK}))
 CACHED = response(
     said(text("ok")),
     usage={
@@ -75,8 +89,30 @@ CACHED = response(
     },
 )
 CACHE_COUNTERS = {"cached_tokens": 200, "cache_write_tokens": 50}
+CACHE_WRITTEN: int = 50
 UNCOUNTED = response(said(text("ok")), usage=None)
-REFUSAL = response(said({"type": "refusal", "refusal": "I can't help with that."}))
+USAGE: str = "usage"
+COUNTERS: tuple[str, str] = ("input_tokens", "output_tokens")
+SEARCHED: JsonObject | None = response(
+    {
+        "type": "web_search_call",
+        "id": "ws_1",
+        "status": "completed",
+        "action": {"type": "search", "query": "?"},
+    },
+    said(text("In Köln.")),
+)
+SEARCH_PRICE: Decimal = Decimal("0.01")
+REFUSAL: JsonObject | None = response(
+    said({"type": "refusal", "refusal": "I can't help with that."})
+)
+FILTERED: JsonObject | None = response(
+    said(text("In K"), status="incomplete"),
+    status="incomplete",
+    incomplete_details={"reason": "content_filter"},
+)
+PAUSED: JsonObject | None = response(said(text("Let me see.")) | {"phase": "commentary"})
+OVERFULL: JsonObject | None = None
 CUT_SHORT = response(
     said(text("Let me see.")),
     call(1, '{"order_id":4', status="incomplete"),
@@ -84,6 +120,14 @@ CUT_SHORT = response(
     incomplete_details={"reason": "max_output_tokens"},
 )
 STRANGE = response(UNKNOWN, said(text("ok")))
+
+WRONG_KEY = error(401, "invalid_request_error", "wrong", "invalid_api_key")
+NO_MONEY = error(429, "insufficient_quota", "pay", "insufficient_quota")
+TOO_FAST = error(429, "requests", "busy", "rate_limit_exceeded")
+WAIT = {"retry-after-ms": "34000"}
+TOO_LONG = error(400, "invalid_request_error", "too long", "context_length_exceeded")
+FORBIDDEN = error(400, "invalid_request_error", "no", "content_policy_violation")
+OPTIONS: dict[str, JsonObject] = {"file_search": {"vector_store_ids": ["vs_1"]}}
 
 OVERLOADED = Event(
     {

@@ -1,11 +1,14 @@
 """The contract suite's replies, as OpenAI Chat Completions sends them."""
 
+from decimal import Decimal
+
 from pydantic import JsonValue
 
 from holdfast.contracts.base import JsonObject
-from tests.adapters.rules.strict import Event
+from tests.adapters.rules.strict import Event, Page
 
 MODEL: str = "gpt-4.1"
+REASONER: str = "gpt-5.2"
 
 UNKNOWN: JsonObject = {"type": "hologram", "shape": {"edges": 12}}
 
@@ -36,6 +39,18 @@ def call(number: int, arguments: str) -> JsonObject:
     }
 
 
+def asking(*calls: JsonObject) -> JsonObject:
+    return completion({"content": None, "tool_calls": [*calls]}, stop="tool_calls")
+
+
+def many_calls(count: int) -> JsonObject:
+    return asking(*(call(n, "{}") for n in range(count)))
+
+
+def error(status: int, kind: str, message: str, code: str) -> Page:
+    return Page({"error": {"type": kind, "message": message, "code": code}}, status)
+
+
 WORDS = completion(said("In Köln."))
 TWO_CALLS = completion(
     {
@@ -53,6 +68,9 @@ REASONING = completion(
     stop="tool_calls",
 )
 REASONED: JsonObject | None = None
+MALFORMED = asking(call(1, "[4]"))
+MARK: JsonObject = {"extra_content": {"google": {"thought_signature": "c2lnbmVk"}}}
+MARKED = asking({**call(1, "{}"), **MARK})
 CACHED = completion(
     said("ok"),
     usage={
@@ -64,12 +82,28 @@ CACHED = completion(
     },
 )
 CACHE_COUNTERS = {"cached_tokens": 200, "cache_write_tokens": 50}
+CACHE_WRITTEN: int = 50
 UNCOUNTED = completion(said("ok"), usage=None)
-REFUSAL = completion({"content": None, "refusal": "I can't help with that."})
+USAGE: str = "usage"
+COUNTERS: tuple[str, str] = ("prompt_tokens", "completion_tokens")
+SEARCHED: JsonObject | None = None
+SEARCH_PRICE: Decimal = Decimal(0)
+REFUSAL: JsonObject | None = completion({"content": None, "refusal": "I can't help with that."})
+FILTERED: JsonObject | None = completion(said("In K"), stop="content_filter")
+PAUSED: JsonObject | None = None
+OVERFULL: JsonObject | None = None
 CUT_SHORT = completion(
     {"content": "Let me see.", "tool_calls": [call(1, '{"order_id":4')]}, stop="length"
 )
 STRANGE = completion({"content": "ok", "hologram": UNKNOWN})
+
+WRONG_KEY = error(401, "invalid_request_error", "wrong", "invalid_api_key")
+NO_MONEY = error(429, "insufficient_quota", "pay", "insufficient_quota")
+TOO_FAST = error(429, "requests", "busy", "rate_limit_exceeded")
+WAIT = {"retry-after-ms": "34000"}
+TOO_LONG = error(400, "invalid_request_error", "too long", "context_length_exceeded")
+FORBIDDEN = error(400, "invalid_request_error", "no", "content_filter")
+OPTIONS: dict[str, JsonObject] = {}
 
 OVERLOADED = Event({"error": {"code": 503, "message": "Overloaded"}})
 HALVES: str = """\
