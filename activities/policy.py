@@ -1,9 +1,11 @@
 """The activities that decide and record: local, quick, and their results are in history."""
 
 import asyncio
+import traceback
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
-from typing import NamedTuple, Protocol, TypeAlias
+from types import TracebackType
+from typing import NamedTuple, Protocol, Self, TypeAlias
 
 import structlog
 from temporalio import activity
@@ -19,15 +21,13 @@ from holdfast.contracts.approvals import (
     Verdict,
     Verdicts,
 )
-from holdfast.contracts.base import JsonObject, canonical_json, digest
+from holdfast.contracts.base import JsonObject, canonical_json, digest, repair_surrogates
 from holdfast.contracts.bounds import (
-    MAX_BRIEF_TEXT_BYTES,
     MAX_CANONICAL_BYTES,
     MAX_DEFAULT_ARGUMENTS_BYTES,
     MAX_REFUSAL_REASONS,
     MAX_RULING_QUOTE_CHARS,
     MAX_RULING_REASON_CHARS,
-    MAX_RULINGS_BYTES,
     size,
 )
 from holdfast.contracts.control import UndoRuling
@@ -44,11 +44,13 @@ from holdfast.contracts.decisions import (
     Rulings,
     RunAsDraftOnly,
     RunInSandbox,
+    clip_decision,
+    fit_into_payload,
 )
 from holdfast.contracts.errors import ToolError
 from holdfast.contracts.run import AuditEvent
 from holdfast.contracts.switches import Switch
-from holdfast.contracts.texts import clip_chars, cut_with_note
+from holdfast.contracts.texts import clip_chars
 from holdfast.contracts.tools import AnyCall, Draft, MalformedCall, ToolCall
 from holdfast.policy.allowlists import is_safe_request
 from holdfast.policy.approvals import find_key_claims, find_lapsed_reviews, judge
@@ -61,7 +63,8 @@ from holdfast.policy.trust import Trust, TrustedIssuer, is_address
 from holdfast.policy.undoing import deny_invalid_arguments, matches_shown_undo, rule_on
 from holdfast.run.limits import budget_extension
 from holdfast.tools.registry import ToolRegistry
-from holdfast.tools.tool import Tool
+from holdfast.tools.tool import ComparableCall, Tool
+from holdfast.tools.values.filling import TOO_MUCH_LEFT_OUT
 
 Basis: TypeAlias = Callable[[Tool], str]
 
@@ -76,9 +79,6 @@ def basis(tool: Tool, policy: Policy, environment: str) -> str:
 
 
 log = structlog.get_logger()
-
-
-_TOO_MUCH = "what the calls leave out is too large to be filled in: name each argument"
 
 
 class Keyring(Protocol):
@@ -102,6 +102,40 @@ class _CurrentFacts(NamedTuple):
 
     switches: tuple[Switch, ...]
     issuers: tuple[TrustedIssuer, ...]
+
+
+class _Refusal:
+    """What is ruled of a call where ruling on it raises anything, be it no Exception."""
+
+    def __init__(self, call: AnyCall) -> None:
+        self._call = call
+        self.ruling = Refused(
+            call_id=call.call_id,
+            tool=call.name,
+            type="internal_error",
+            reason="nobody can decide about this call",
+            next_valid_actions=("go on without it", "tell the user what you would have done"),
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        stack: TracebackType | None,
+    ) -> bool:
+        match error:
+            case None | asyncio.CancelledError() | KeyboardInterrupt():
+                return False
+            case ToolError():
+                self.ruling = _refuse_arguments(self._call, error.reason)
+            case _:
+                frames = "".join(traceback.format_tb(stack))  # they quote no value
+                name = type(error).__name__
+                log.warning("call.undecided", tool=self._call.name, raised=name, stack=frames)
+        return True
 
 
 class PolicyActivities:
@@ -129,16 +163,16 @@ class PolicyActivities:
         trust = await self._trust(set(), (*given, *reviewed))
         known = _CurrentFacts(await self._switchboard.current(), trust.issuers)
         asked = asked.model_copy(update={"approvals": given, "now": clock.now()})
-        rulings, room = list[Ruling](), MAX_DEFAULT_ARGUMENTS_BYTES
+        rulings, room = list[Ruling](), MAX_DEFAULT_ARGUMENTS_BYTES - asked.filled_bytes
         for call in asked.calls:
-            ruling = self._rule(asked, call, known)
+            ruling = self._rule_or_refuse(asked, call, known)
             if isinstance(ruling, Decided) and ruling.filled:
                 room -= size(ruling.filled)
-                ruling = ruling if room >= 0 else _refuse_arguments(call, _TOO_MUCH)
+                ruling = ruling if room >= 0 else _refuse_arguments(call, TOO_MUCH_LEFT_OUT)
             rulings.append(ruling)
             await asyncio.sleep(0)  # other runs' heartbeats, where many calls take long together
         return Rulings(
-            rulings=_fit_into_payload(tuple(rulings)),
+            rulings=fit_into_payload(tuple(rulings)),
             lapsed=find_lapsed_reviews(asked.reviews, trust, asked.now),
             policy=self._environment.policy.digest,
             execution=execution,
@@ -179,6 +213,20 @@ class PolicyActivities:
         kept = {KeyClaim(one.issuer, one.key) for one in proofs if one.issuer not in published}
         return Trust(policy.groups, await self._keyring.find_issuers(claims | kept))
 
+    def _rule_or_refuse(
+        self, asked: AuthorizeCalls, call: AnyCall, known: _CurrentFacts
+    ) -> Ruling:
+        """
+        Rule on a call alone: whatever that raises is no reason to leave the others undecided.
+
+        Nothing is asked of anybody here, so another attempt would come to the same.
+        """
+        with _Refusal(call) as refusal:
+            ruling = self._rule(asked, call, known)
+            size(ruling)  # what can't be written would hold up the others
+            return ruling
+        return refusal.ruling
+
     def _rule(self, asked: AuthorizeCalls, call: AnyCall, known: _CurrentFacts) -> Ruling:
         tool = self._registry.get(call.name) if call.name in asked.visible_tools else None
         if tool is None:
@@ -201,12 +249,9 @@ class PolicyActivities:
         self, asked: AuthorizeCalls, call: ToolCall, tool: Tool, known: _CurrentFacts
     ) -> Ruling:
         written = call.arguments
-        try:
-            call = call.model_copy(update={"arguments": tool.fill_defaults(written)})
-            values = tool.values(call.arguments)
-        except ToolError as error:
-            return _refuse_arguments(call, error.reason)
-        facts = self._build_facts(asked, call, tool, values, known)
+        call = call.model_copy(update={"arguments": tool.fill_defaults(written)})
+        compared = tool.compare(call.arguments)
+        facts = self._build_facts(asked, call, tool, compared, known)
         shown = self._rule_on_undo(tool, CallContext(call, tool.contract, facts))
         given = tuple(one for one in asked.approvals if matches_shown_undo(one, shown))
         case = CallContext(call, tool.contract, facts._replace(approvals=given))
@@ -218,11 +263,11 @@ class PolicyActivities:
             tool=call.name,
             arguments_digest=digest(call.arguments),
             risk=tool.contract.risk,
-            scope=clip_chars(_scope(tool, values), MAX_RULING_QUOTE_CHARS),
-            decision=_clip_decision(decision),
+            scope=clip_chars(_scope(tool, compared.values), MAX_RULING_QUOTE_CHARS),
+            decision=clip_decision(decision),
             filled=call.diff_arguments(written),
             effect="" if harmless else case.effect,
-            canonical=_canonical(call, values),
+            canonical=_canonical(call, compared.values),
             undo=shown
             if isinstance(decision, ApprovalRequired)
             else self._rule_on_undo(doing, case),
@@ -236,7 +281,7 @@ class PolicyActivities:
         asked: AuthorizeCalls,
         call: ToolCall,
         tool: Tool,
-        values: JsonObject,
+        compared: ComparableCall,
         known: _CurrentFacts,
     ) -> DecisionFacts:
         return DecisionFacts(
@@ -252,8 +297,8 @@ class PolicyActivities:
             lost=asked.lost,
             switches=known.switches,
             sandbox=self._environment.has_sandbox,
-            values=values,
-            effect=tool.effect(call.arguments),
+            values=compared.values,
+            effect=compared.effect,
             issuers=known.issuers,
         )
 
@@ -287,12 +332,11 @@ class PolicyActivities:
             return None
         call = act.call.model_copy(update={"name": undo.contract.name})
         try:
-            values = undo.values(call.arguments)
+            values, effect = undo.compare(call.arguments)
         except ToolError as error:
             return deny_invalid_arguments(
                 undo.contract, clip_chars(error.reason, MAX_RULING_REASON_CHARS)
             )
-        effect = undo.effect(call.arguments)
         facts = act.facts._replace(
             values=values, effect=effect, draft=None, switches=(), lost=False
         )
@@ -322,50 +366,8 @@ def _refuse_arguments(call: AnyCall, reason: str) -> Refused:
         call_id=call.call_id,
         tool=call.name,
         type="invalid_arguments",
-        reason=clip_chars(reason, MAX_RULING_REASON_CHARS),
+        reason=clip_chars(repair_surrogates(reason), MAX_RULING_REASON_CHARS),
         next_valid_actions=("correct the arguments and call again",),
-    )
-
-
-def _clip_decision(decision: Decision) -> Decision:
-    """Cut what a decision quotes of the arguments; all rulings of a turn are one payload."""
-    reason = clip_chars(decision.reason, MAX_RULING_REASON_CHARS)
-    if isinstance(decision, Deny):
-        actions = tuple(
-            clip_chars(action, MAX_RULING_QUOTE_CHARS) for action in decision.next_valid_actions
-        )
-        return decision.model_copy(update={"reason": reason, "next_valid_actions": actions})
-    return decision.model_copy(update={"reason": reason})
-
-
-def _fit_into_payload(rulings: tuple[Ruling, ...]) -> tuple[Ruling, ...]:
-    """Cut what rulings quote of their calls, where it is more than may be sent at once."""
-    return rulings if size(rulings) <= MAX_RULINGS_BYTES else tuple(map(_shorten_ruling, rulings))
-
-
-def _shorten_ruling(ruling: Ruling) -> Ruling:
-    if isinstance(ruling, Refused):
-        fewer = {
-            "tool": cut_with_note(ruling.tool, MAX_BRIEF_TEXT_BYTES),
-            "reason": cut_with_note(ruling.reason, MAX_BRIEF_TEXT_BYTES),
-        }
-        return ruling.model_copy(update={**fewer, "next_valid_actions": _shorten_actions(ruling)})
-    decision = ruling.decision
-    decision = decision.model_copy(
-        update={"reason": cut_with_note(decision.reason, MAX_BRIEF_TEXT_BYTES)}
-    )
-    if isinstance(decision, Deny):
-        decision = decision.model_copy(update={"next_valid_actions": _shorten_actions(decision)})
-    undo = ruling.undo
-    if undo is not None:
-        undo = undo.model_copy(update={"reason": cut_with_note(undo.reason, MAX_BRIEF_TEXT_BYTES)})
-    fewer = {"scope": cut_with_note(ruling.scope, MAX_BRIEF_TEXT_BYTES), "canonical": None}
-    return ruling.model_copy(update={**fewer, "decision": decision, "undo": undo})
-
-
-def _shorten_actions(refusal: Refused | Deny) -> tuple[str, ...]:
-    return tuple(
-        cut_with_note(action, MAX_BRIEF_TEXT_BYTES) for action in refusal.next_valid_actions
     )
 
 

@@ -70,8 +70,8 @@ class HeldSignal(Inbound):
     run_id: str
 
 
-_MUTABLE_FIELDS = {"approvals", "lapsed", "escalated_at", "digest"}
-"""What changes of a request while it waits, and nothing of what it asks for."""
+_UNJUDGED_FIELDS = {"approvals", "lapsed", "escalated_at", "requested_at", "expires_at", "digest"}
+"""What changes of a request while it waits, and its times, of which a replay may give others."""
 
 
 class _Request(Contract):
@@ -85,7 +85,7 @@ class _Request(Contract):
     @property
     def digest(self) -> str:
         """SHA-256 of all that a person judges; a decision may name it (docs/approvals.md)."""
-        return digest(self.model_dump(mode="json", exclude=_MUTABLE_FIELDS))
+        return digest(self.model_dump(mode="json", exclude=_UNJUDGED_FIELDS))
 
 
 class Requirement(AuthoredContract):
@@ -164,7 +164,7 @@ class ApprovalRequest(_Request, Requirement):
     A call waits for approval: everything that a person needs to judge it.
 
     The approval binds to `arguments_digest` (SHA-256 of the arguments' canonical JSON, RFC 8785)
-    and to `challenge`, which is this request's alone: it covers the run, the time, the draft,
+    and to `challenge`, which is this request's alone: it covers the run, its id, the draft,
     the undo and the grant. `preview` is the draft that would be committed and `preview_ref` its
     id. `undo` is what would take the call back, which an approval allows too. `grant` is all that
     the sandbox lets the call do, whatever its code tries; null where it runs outside of one.

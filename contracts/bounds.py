@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Annotated, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from holdfast.contracts.base import JsonObject
 
@@ -59,6 +59,12 @@ MAX_METADATA_DEPTH = 20
 
 MAX_JSON_DEPTH = 100
 """How deep may be nested what a tool brings. A reader takes 200, with all that wraps it."""
+
+MAX_JSON_BYTES = 16 * 2**20
+"""What a tool may bring, of which a model is shown what there is room for."""
+
+MAX_JSON_VALUES = 250_000
+"""Of how many values it may consist: each is an object of Python, and costs ten microseconds."""
 
 TOO_DEEP_JSON = b"[" * 1_000 + b"]" * 1_000
 """What stands for a value that is nested too deeply to be written as JSON."""
@@ -222,6 +228,9 @@ MAX_GUARDRAIL_INPUT_BYTES = 900_000
 MAX_JUDGE_BATCH_BYTES = 300_000
 """The messages that are judged together."""
 
+MAX_JUDGED_OUTLINES_BYTES = 400_000
+"""The outlines of all requests that the messages which are judged together are about."""
+
 MAX_VERDICTS_BYTES = 300_000
 """What guardrails found."""
 
@@ -300,15 +309,6 @@ Entry = TypeVar("Entry")
 def size(value: object) -> int:
     """Return the size of a value in a payload, in bytes of JSON."""
     return len(to_json(value))
-
-
-def is_readable_json(content: bytes) -> bool:
-    """Whether JSON can be read again, whatever a payload wraps around it."""
-    try:
-        from_json(b"[" * MAX_JSON_DEPTH + content + b"]" * MAX_JSON_DEPTH)
-    except ValueError:
-        return False
-    return True
 
 
 def select_latest(entries: Sequence[Entry], most: int) -> tuple[Entry, ...]:

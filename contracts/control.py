@@ -88,7 +88,7 @@ class Triggers(Inbound):
     `max_retries`: more than so many retries. `min_confidence`: an answer with less. `token_share`:
     more than this share of `max_tokens`. `expected_time` (seconds): three times as long, not
     counting waits for people. They pause a run only where somebody is there to be asked.
-    `sensitive_domains`: nothing with a side effect begins before somebody approves.
+    `sensitive_domains`: no call of a model that has a side effect begins before somebody approves.
     """
 
     max_retries: Number | None = 3

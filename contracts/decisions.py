@@ -1,6 +1,8 @@
 """What the runtime decides about a call before anything runs."""
 
+from collections.abc import Iterable
 from datetime import datetime
+from itertools import accumulate
 from operator import not_
 from typing import Annotated, Literal, TypeAlias
 
@@ -8,7 +10,15 @@ from pydantic import Field
 
 from holdfast.contracts.approvals import ApprovalRecord, Requirement, Review
 from holdfast.contracts.base import Contract, JsonObject
+from holdfast.contracts.bounds import (
+    MAX_BRIEF_TEXT_BYTES,
+    MAX_RULING_QUOTE_CHARS,
+    MAX_RULING_REASON_CHARS,
+    MAX_RULINGS_BYTES,
+    size,
+)
 from holdfast.contracts.control import UndoRuling
+from holdfast.contracts.texts import clip_chars, cut_with_note
 from holdfast.contracts.tools import AnyCall, Draft, ErrorType, Grant, Risk, ToolCall
 
 
@@ -160,13 +170,14 @@ def fill_arguments(call: AnyCall, ruling: Ruling) -> AnyCall:
 
 class AuthorizeCalls(Contract):
     """
-    Input of the activity `authorize`: all calls of a turn, with what a decision depends on.
+    Input of the activity `authorize`: the calls of a turn, with what a decision depends on.
 
     `visible_tools` are the tools that this run has; any other name is an unknown tool.
     `unresolved` are the fingerprints of writes of this run of which nobody knows whether they
     happened, `done` those of what other parts of the same work did; `lost` says that nobody knows
     all of that. `path` are the agents that this one works for. `execution` is that in which the
     approvals were given. `reviews` are those that were approved and release what the calls do.
+    `filled_bytes` is what calls of the same turn that were decided before left out of theirs.
     """
 
     run_id: str
@@ -183,6 +194,7 @@ class AuthorizeCalls(Contract):
     done: tuple[str, ...] = ()
     lost: bool = Field(default=False, exclude_if=not_)
     visible_tools: tuple[str, ...]
+    filled_bytes: int = Field(default=0, exclude_if=not_)
     now: datetime
 
 
@@ -190,7 +202,8 @@ class Rulings(Contract):
     """
     Output of the activity `authorize`: one ruling a call, in call order.
 
-    `policy` is the digest of the policy that decided; without one, the risk classes' defaults did.
+    Those on the last calls are left out where all are too large to be sent together. `policy` is
+    the digest of the policy that decided; without one, the risk classes' defaults did.
     `execution` is the one in which it decided, as the server says. `lapsed` are the reviews whose
     approvals count no more, by their requests' ids.
     """
@@ -199,3 +212,53 @@ class Rulings(Contract):
     lapsed: tuple[str, ...] = Field(default=(), exclude_if=not_)
     execution: str
     policy: str = Field(default="", exclude_if=not_)
+
+
+def clip_decision(decision: Decision) -> Decision:
+    """Cut what a decision quotes of the arguments; all rulings of a turn are one payload."""
+    reason = clip_chars(decision.reason, MAX_RULING_REASON_CHARS)
+    if isinstance(decision, Deny):
+        actions = tuple(
+            clip_chars(action, MAX_RULING_QUOTE_CHARS) for action in decision.next_valid_actions
+        )
+        return decision.model_copy(update={"reason": reason, "next_valid_actions": actions})
+    return decision.model_copy(update={"reason": reason})
+
+
+def fit_into_payload(rulings: tuple[Ruling, ...]) -> tuple[Ruling, ...]:
+    """Cut what rulings quote of their calls, and leave the last ones out, where it is too much."""
+    if size(rulings) <= MAX_RULINGS_BYTES:
+        return rulings
+    brief = tuple(map(_shorten_ruling, rulings))
+    return brief[: count_fitting(map(size, brief), MAX_RULINGS_BYTES) or 1]
+
+
+def count_fitting(sizes: Iterable[int], room: int) -> int:
+    """Return how many of the first entries have room together, each with a comma."""
+    return sum(taken <= room for taken in accumulate(one + 1 for one in sizes))
+
+
+def _shorten_ruling(ruling: Ruling) -> Ruling:
+    if isinstance(ruling, Refused):
+        fewer = {
+            "tool": cut_with_note(ruling.tool, MAX_BRIEF_TEXT_BYTES),
+            "reason": cut_with_note(ruling.reason, MAX_BRIEF_TEXT_BYTES),
+        }
+        return ruling.model_copy(update={**fewer, "next_valid_actions": _shorten_actions(ruling)})
+    decision = ruling.decision
+    decision = decision.model_copy(
+        update={"reason": cut_with_note(decision.reason, MAX_BRIEF_TEXT_BYTES)}
+    )
+    if isinstance(decision, Deny):
+        decision = decision.model_copy(update={"next_valid_actions": _shorten_actions(decision)})
+    undo = ruling.undo
+    if undo is not None:
+        undo = undo.model_copy(update={"reason": cut_with_note(undo.reason, MAX_BRIEF_TEXT_BYTES)})
+    fewer = {"scope": cut_with_note(ruling.scope, MAX_BRIEF_TEXT_BYTES), "canonical": None}
+    return ruling.model_copy(update={**fewer, "decision": decision, "undo": undo})
+
+
+def _shorten_actions(refusal: Refused | Deny) -> tuple[str, ...]:
+    return tuple(
+        cut_with_note(action, MAX_BRIEF_TEXT_BYTES) for action in refusal.next_valid_actions
+    )

@@ -65,6 +65,10 @@ class StopReason(Enum):
         "too large to go on in a new execution",
         "start a run with a smaller task, or ask for less at once",
     )
+    DECISION_TOO_LARGE = (
+        "a call is too large to be decided",
+        "look at what was done, then start a run that asks for less at once",
+    )
     PROJECT_NOT_OPENED = (
         "the project can't be opened",
         "look at the project and at the worker that has the sandbox, then start the run again",

@@ -61,6 +61,11 @@ class Risk(StrEnum):
         return self in {Risk.READ_ONLY, Risk.SEARCH_ONLY, Risk.COMPUTE_ONLY}
 
     @property
+    def may_reach_hosts(self) -> bool:
+        """Whether a call may be granted hosts: its class doesn't say that it reaches nobody."""
+        return not (self.changes_nothing or self is Risk.DRAFT_ONLY)
+
+    @property
     def needs_sandbox(self) -> bool:
         """Whether a call never runs outside the sandbox."""
         return self in {Risk.PROCESS_EXECUTION, Risk.NETWORK_OPEN_WORLD}

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
 from math import prod
-from typing import NamedTuple, cast
+from typing import NamedTuple, Self, cast
 
 from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs] -- they are in a file beside it
 
@@ -91,10 +91,25 @@ class Variables(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """A compiled expression."""
+    """
+    A compiled expression.
+
+    `commas` and `loops` are those of its code, `weight` is the work of one look at one character:
+    they are counted once, because a policy has many conditions for each call.
+    """
 
     text: str
     expression: cel.Expression
+    commas: int
+    loops: int
+    weight: int
+
+    @classmethod
+    def of(cls, text: str, expression: cel.Expression) -> Self:
+        """Count what an expression takes."""
+        code = _strip_literals(text)
+        loops = sum(1 for _ in _LOOP.matches(code))
+        return cls(text, expression, code.count(","), loops, len(text) * _count_repetitions(text))
 
     def evaluate(self, variables: Variables | Undetermined) -> bool | Undetermined:
         """Say whether the condition is true, or why nobody can say."""
@@ -117,12 +132,10 @@ class Condition(NamedTuple):
         In each turn of its loops an expression does no more than it has characters, each with all
         that there is. Nobody could stop the library once it has begun, nor work beside it.
         """
-        code = _strip_literals(self.text)
-        entries = variables.entries + code.count(",")
-        loops = sum(1 for _ in _LOOP.matches(code))
-        turns = min(_MAX_LOOP_TURNS, max(1, entries) ** loops)
+        entries = max(1, variables.entries + self.commas)
+        turns = min(_MAX_LOOP_TURNS, entries**self.loops)
         search = variables.size * (1 + variables.size // _LONG)
-        return turns * search * len(self.text) * _count_repetitions(self.text)
+        return turns * search * self.weight
 
 
 def _strip_literals(text: str) -> str:
@@ -157,7 +170,7 @@ def compile_condition(text: str) -> Condition | tuple[ConditionError, ...]:
                 1, 1, "it must be true or false; of an argument alone say args.name == true"
             ),
         )
-    return Condition(text, expression)
+    return Condition.of(text, expression)
 
 
 def any_of(conditions: Sequence[Condition]) -> Condition | None:
@@ -169,7 +182,7 @@ def any_of(conditions: Sequence[Condition]) -> Condition | None:
     # A line of its own for each, because it may end with a comment.
     text = " || ".join(f"({condition.text}\n)" for condition in conditions)
     try:
-        return Condition(text, _environment().compile(text))
+        return Condition.of(text, _environment().compile(text))
     except (RuntimeError, TypeError, ValueError):
         return None
 

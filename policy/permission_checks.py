@@ -174,6 +174,21 @@ def deny_without_list_entry(
     )
 
 
+def deny_hosts_of_what_reaches_nobody(
+    case: CallContext, _policy: Policy, permission: Permission
+) -> Decision | None:
+    """Code that may ask hosts may change something there: a class that says otherwise is wrong."""
+    risk, granted = case.contract.risk, permission.grant.hosts
+    if risk.may_reach_hosts or not granted or not _in_sandbox(case, permission):
+        return None
+    return Deny(
+        rule="hosts-by-class",
+        reason=f"{permission.rule} grants it hosts, and {case.contract.name!r} is declared "
+        f"{risk}: what may ask hosts is network_open_world",
+        next_valid_actions=("use a tool that asks no hosts", TELL_USER),
+    )
+
+
 def deny_without_sandbox(
     case: CallContext, _policy: Policy, permission: Permission
 ) -> Decision | None:
@@ -231,6 +246,7 @@ PERMISSION_CHECKS: tuple[PermissionCheck, ...] = (
     ask_a_person,
     draft_only,
     deny_without_list_entry,
+    deny_hosts_of_what_reaches_nobody,
     deny_without_sandbox,
     deny_without_draft,
     draft_first,

@@ -1,9 +1,9 @@
 """What may stand in a policy file, field by field."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StrictBool
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StrictBool, field_validator
 
 from holdfast.contracts.allowlists import is_command_entry, is_host_entry
 from holdfast.contracts.base import Inbound
@@ -11,6 +11,8 @@ from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.tools import Risk
 from holdfast.policy.rules import Effect
 from holdfast.policy.trust import Issuer
+
+Entry = TypeVar("Entry")
 
 _UNITS: Mapping[str, int] = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _DURATION = Pattern(r"([0-9]{1,9})([smhd])")
@@ -40,33 +42,54 @@ def _check_host(entry: str) -> str:
     return entry
 
 
+def _require_entries(given: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    if not given:
+        raise ValueError("an empty list names nothing: name something, or leave it out")
+    return given
+
+
 Seconds: TypeAlias = Annotated[float, BeforeValidator(_parse_duration)]
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 RuleId: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
-Names: TypeAlias = tuple[Name, ...]
+Members: TypeAlias = tuple[Name, ...]
+Given: TypeAlias = Annotated[tuple[Entry, ...], AfterValidator(_require_entries)]
+"""An empty list would mean any, where a template had nothing to name."""
+
+Names: TypeAlias = Given[Name]
 
 
-class MatchEntry(Inbound):
+class _Entry(Inbound):
+    """A part of a policy in which what is given says something."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _require_value(cls, value: object) -> object:
+        if value is None:
+            raise ValueError("nothing stands behind it: write a value, or leave it out")
+        return value
+
+
+class MatchEntry(_Entry):
     """What a call must be for a rule to fit."""
 
     tools: Names = ()
-    risks: tuple[Risk, ...] = ()
+    risks: Given[Risk] = ()
     agents: Names = ()
     tenants: Names = ()
     actors: Names = ()
     environments: Names = ()
-    commands: tuple[Annotated[Name, AfterValidator(_check_command)], ...] = ()
-    hosts: tuple[Annotated[Name, AfterValidator(_check_host)], ...] = ()
+    commands: Given[Annotated[Name, AfterValidator(_check_command)]] = ()
+    hosts: Given[Annotated[Name, AfterValidator(_check_host)]] = ()
 
 
-class EscalateEntry(Inbound):
+class EscalateEntry(_Entry):
     """After which time who may approve too."""
 
     after: Seconds
-    to: Annotated[Names, Field(min_length=1)]
+    to: Names
 
 
-class ApprovalEntry(Inbound):
+class ApprovalEntry(_Entry):
     """What an approval takes; times are written as 90s, 5m, 4h or 7d."""
 
     groups: Names = ()
@@ -85,7 +108,7 @@ class ApprovalEntry(Inbound):
         return bool(self.strong or self.methods or self.max_auth_age)
 
 
-class RuleEntry(Inbound):
+class RuleEntry(_Entry):
     """One rule."""
 
     id: RuleId
@@ -96,11 +119,11 @@ class RuleEntry(Inbound):
     approval: ApprovalEntry | None = None
 
 
-class PolicyFile(Inbound):
+class PolicyFile(_Entry):
     """The whole file."""
 
     version: Literal[1]
-    groups: dict[Name, Names] = Field(default_factory=dict)
+    groups: dict[Name, Members] = Field(default_factory=dict)
     issuers: tuple[Issuer, ...] = ()
     rules: tuple[RuleEntry, ...] = ()
 

@@ -61,7 +61,7 @@ def build_request(
         preview=None if draft is None else draft.data,
         undo=ruling.undo,
         grant=decision.grant,
-        challenge=_build_challenge(state, call, ruling, decision.grant, now),
+        challenge=_build_challenge(state, call, ruling, decision.grant),
     )
     wanted = {name: getattr(decision, name) for name in Requirement.model_fields}
     return facts.model_copy(update=wanted)
@@ -121,13 +121,14 @@ def _build_record(
 
 
 def _build_challenge(
-    state: RunState, call: CallState, ruling: Decided, grant: Grant | None, now: datetime
+    state: RunState, call: CallState, ruling: Decided, grant: Grant | None
 ) -> str:
     """
     Return what no other request has: a token that names it is good for this one alone.
 
-    The time tells it from a request of an earlier run with the same id; draft, undo and grant are
-    in it because they are what was shown.
+    The execution tells it from a request of another run with the same id; draft, undo and grant
+    are in it because they are what was shown. No time is: a replay of a workflow task that a
+    query divided gives another one.
     """
     draft, undo = call.draft, ruling.undo
     return digest(
@@ -137,7 +138,6 @@ def _build_challenge(
             state.next_request_id,
             call.call.call_id,
             ruling.arguments_digest,
-            now.isoformat(),
             None if draft is None else [draft.draft_id, draft.data],
             None if undo is None else undo.model_dump(mode="json"),
             None if grant is None else grant.model_dump(mode="json"),
@@ -236,7 +236,7 @@ def open_review(
         text=under_review.text,
         arguments_digest=bound,
         requester=f"agent {state.agent.name} for {state.brief.actor}",
-        challenge=digest([state.execution, state.next_request_id, bound, now.isoformat()]),
+        challenge=digest([state.execution, state.next_request_id, bound]),
         call_id=under_review.call.call_id if under_review.call else "",
         calls=under_review.calls,
     )

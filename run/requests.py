@@ -1,5 +1,6 @@
 """The requests that are open in a run, and the calls that they are about. Pure."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from holdfast.contracts.approvals import (
@@ -9,8 +10,15 @@ from holdfast.contracts.approvals import (
     Request,
     RequestOutcome,
     Review,
+    outline,
 )
-from holdfast.contracts.bounds import MAX_PENDING_STEERS, MAX_REQUEST_BYTES, MAX_UNREAD_BYTES, size
+from holdfast.contracts.bounds import (
+    MAX_JUDGED_OUTLINES_BYTES,
+    MAX_PENDING_STEERS,
+    MAX_REQUEST_BYTES,
+    MAX_UNREAD_BYTES,
+    size,
+)
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.transcript import UserTurn
 
@@ -77,6 +85,22 @@ def replace_call(state: RunState, fresh: CallState) -> RunState:
             )
         }
     )
+
+
+def count_judged_together(state: RunState, about: Sequence[str]) -> int:
+    """
+    Return how many of the first messages can be judged together: one at least.
+
+    *about* are the requests that they name, whose outlines go with them in one payload.
+    """
+    left, seen = MAX_JUDGED_OUTLINES_BYTES, set[str]()
+    for count, request_id in enumerate(about):
+        request = None if request_id in seen else find(state, request_id)
+        left -= 0 if request is None else size(outline(request))
+        if count and left < 0:
+            return count
+        seen.add(request_id)
+    return len(about)
 
 
 def expiry(state: RunState, now: datetime) -> datetime:

@@ -199,11 +199,11 @@ def _find_blocking_step(state: RunState) -> Step | None:
 
 
 def _select_call_step(state: RunState, elapsed: float) -> Step:
+    if stop := budgets.out_of_time(state.agent.budget, state.ledger, elapsed):
+        return Halt(stop)
     undecided = tool_calls.select_for_authorization(state)
     if undecided and not tool_calls.select_drafts(state):
         return Authorize(undecided)
-    if stop := budgets.out_of_time(state.agent.budget, state.ledger, elapsed):
-        return Halt(stop)
     batch = tool_calls.select_next(state)
     if not all(tool_calls.changes_nothing(state, call) for call in batch):
         reviewed = approvals.approved_for(state, batch)

@@ -5,12 +5,10 @@ from datetime import datetime
 
 from holdfast.contracts import bounds
 from holdfast.contracts.approvals import ApprovalRequest, Question
-from holdfast.contracts.control import EffectOutcome, KnownEffect
 from holdfast.contracts.decisions import (
     Allow,
     ApprovalRequired,
     AskUser,
-    AuthorizeCalls,
     Decided,
     MayRun,
     Ruling,
@@ -23,35 +21,7 @@ from holdfast.contracts.decisions import (
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.tools import ToolFailure
 from holdfast.policy import standing
-from holdfast.run import approvals, parts, requests, tool_results
-
-
-def build_authorize_input(
-    state: RunState, calls: tuple[CallState, ...], visible: tuple[str, ...], now: datetime
-) -> AuthorizeCalls:
-    """Ask the permission engine about calls, of which the *visible* tools are known."""
-    known = parts.build_own_known_effects(state)
-    return AuthorizeCalls(
-        run_id=state.run_id,
-        execution=state.execution,
-        agent=state.agent.name,
-        path=state.brief.path,
-        tenant=state.brief.tenant,
-        actor=state.brief.actor,
-        calls=tuple(call.call for call in calls),
-        approvals=tuple(given for call in calls for given in call.approvals),
-        drafts=tuple(call.draft for call in calls if call.draft is not None),
-        reviews=state.releases,
-        unresolved=tuple(dict.fromkeys((*state.unresolved, *_digests(known, "unknown")))),
-        done=_digests(known, "done"),
-        lost=parts.UNKNOWN_EFFECT in known,
-        visible_tools=visible,
-        now=now,
-    )
-
-
-def _digests(known: tuple[KnownEffect, ...], outcome: EffectOutcome) -> tuple[str, ...]:
-    return tuple(one.digest for one in known if one.digest and one.outcome == outcome)
+from holdfast.run import approvals, requests, tool_results
 
 
 def wants_approval(ruling: Ruling) -> bool:

@@ -17,6 +17,9 @@ from holdfast.run.limits import budgets, fallback, loop_detection
 from holdfast.run.tool_results import build_draft_result, build_too_large_denial
 from holdfast.run.transcript import append_items, build_tool_turn
 
+_RESULT_MARGIN_BYTES = 1_000
+"""Commas and names between what is measured by itself."""
+
 KEEP_LAST_UNRESOLVED_CALLS = 100
 """Calls whose outcome nobody knows and that are denied by name; beyond them a person is asked."""
 
@@ -173,9 +176,9 @@ def set_suspension(state: RunState, *, on: bool) -> RunState:
 
 
 def build_result(state: RunState, *, has_parent: bool = False) -> RunResult:
-    """Build the result of a run that is over."""
+    """Build the result of a run that is over; of many approaches it has the latest."""
     done, unresolved = tool_results.split_by_outcome(state, whole=has_parent)
-    return RunResult(
+    result = RunResult(
         status=state.outcome or "failed",
         answer=state.answer,
         output=state.output,
@@ -185,13 +188,15 @@ def build_result(state: RunState, *, has_parent: bool = False) -> RunResult:
         provider_state=_drop_private_keys(state.provider_state) or None,
         confidence=state.confidence,
         model=state.model,
-        attempts=answers.redact_approaches(state),
         compensation=state.compensation,
         effects=done,
         unresolved=unresolved,
         failures=state.attempts if has_parent else (),
         ledger=state.ledger if has_parent else None,
     )
+    room = bounds.MAX_PAYLOAD_BYTES - _RESULT_MARGIN_BYTES - bounds.size(result)
+    told = bounds.select_latest(answers.redact_approaches(state), room)
+    return result.model_copy(update={"attempts": told})
 
 
 def _after_tool(state: RunState, call: CallState, result: ToolResult) -> CallState:

@@ -11,7 +11,7 @@ from temporalio.exceptions import FailureError, is_cancelled_exception
 
 from holdfast.activities.opening import OpeningActivities
 from holdfast.contracts.approvals import MessageOutcome, PendingPage, Request
-from holdfast.contracts.errors import HoldfastError, InvalidInput
+from holdfast.contracts.errors import HoldfastError, InvalidInput, PayloadTooLarge
 from holdfast.contracts.model import Prefix
 from holdfast.contracts.run import (
     RUN_ID_RULE,
@@ -25,10 +25,12 @@ from holdfast.contracts.run import (
     is_run_id,
 )
 from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.tools import ToolResult
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.run import (
     answers,
+    authorization,
     compaction,
     disagreements,
     gates,
@@ -54,14 +56,27 @@ from holdfast.run.steps import (
     Step,
 )
 from holdfast.run.transcript import build_continue_as_new_input, halt, prune
-from holdfast.workflows import control, failures, messages, options, resets, run_context, views
+from holdfast.workflows import (
+    control,
+    failures,
+    messages,
+    options,
+    resets,
+    run_context,
+    views,
+)
 from holdfast.workflows.authorizing import authorize
 from holdfast.workflows.children import report_suspensions
-from holdfast.workflows.inbox import InboundMessage, Inbox
+from holdfast.workflows.inbox import (
+    LONG_SECONDS,
+    InboundMessage,
+    Inbox,
+    is_behind_local_activity,
+)
 from holdfast.workflows.model_calls import run_model_call
 from holdfast.workflows.notifications import notify
 from holdfast.workflows.run_context import RunContext, at_rest, raise_on_cancellation
-from holdfast.workflows.signals import SignalHandler
+from holdfast.workflows.signals import SignalHandler, end_workflow_task
 from holdfast.workflows.time_limit import watch_time
 from holdfast.workflows.tool_call import run_tool
 
@@ -111,6 +126,8 @@ class AgentRun:
     async def _run_steps(self) -> RunResult:
         while True:
             raise_on_cancellation()
+            if is_behind_local_activity(LONG_SECONDS):
+                await end_workflow_task(self._run.state.run_id)
             match self._next_step():
                 case CallModel() as step:
                     await run_model_call(self._run, step)
@@ -143,9 +160,12 @@ class AgentRun:
         Go on in a new execution, unless what was heard last leads elsewhere.
 
         Once it is asked for nothing else happens: were the state too large by now to be sent, the
-        SDK would drop the run's only task without a word.
+        SDK would drop the run's only task without a word. What came while a local activity was
+        under way is heard before that.
         """
         self._inbox.set_draining()
+        if is_behind_local_activity():
+            await end_workflow_task(self._run.state.run_id)
         await workflow.wait_condition(workflow.all_handlers_finished)
         if isinstance(self._next_step(), ContinueAsNew):
             workflow.continue_as_new(build_continue_as_new_input(self._run.state))
@@ -162,8 +182,16 @@ class AgentRun:
 
     async def _authorize(self, calls: tuple[CallState, ...]) -> None:
         visible = tuple(tool.name for tool in self._run.state.agent.tools)
-        asked = tool_calls.build_authorize_input(self._run.state, calls, visible, workflow.now())
-        answer = await authorize(asked)
+        asked = authorization.build_input(self._run.state, calls, visible, workflow.now())
+        try:
+            answer = await authorize(asked, lambda: isinstance(self._next_step(), Authorize))
+        except PayloadTooLarge as error:  # nothing is under way: all that was done is known
+            stop = Stop.because(StopReason.DECISION_TOO_LARGE, str(error))
+            await self._run.record("stopped", stop.reason)
+            self._run.state = halt(self._run.state, stop)
+            return
+        if answer is None:
+            return
         await resets.handle_reset(self._run, answer.execution)
         for ruling in answer.rulings:
             if tool_calls.is_notable(ruling):
@@ -291,7 +319,7 @@ def _has_parent() -> bool:
 
 
 async def open_run(run: RunContext, arguments: tuple[JsonValue, ...]) -> None:
-    """Give a run its state. Raises InvalidInput where it can't begin."""
+    """Give a run its state. Raises ApplicationError (InvalidInput) where it can't begin."""
     info = workflow.info()
     if not is_run_id(info.workflow_id):
         raise failures.build_start_refusal(f"{RUN_ID_RULE}: start it again under such an id")
@@ -304,7 +332,10 @@ async def open_run(run: RunContext, arguments: tuple[JsonValue, ...]) -> None:
     if info.continued_run_id is not None:
         run.state = _adopt_state(messages.read_run_state(arguments), info)
         return
-    given = messages.read_run_input(arguments)
+    try:
+        given = messages.read_run_input(arguments)
+    except InvalidInput as error:
+        raise failures.build_start_refusal(str(error)) from None
     unopened = AgentSnapshot.placeholder(given.agent)
     run.state = _build_state(given, unopened, info)
     try:
@@ -316,7 +347,7 @@ async def open_run(run: RunContext, arguments: tuple[JsonValue, ...]) -> None:
     except FailureError as error:
         if is_cancelled_exception(error) or not failures.is_refusal(error):
             raise
-        raise InvalidInput(failures.message(error)) from error
+        raise failures.build_start_refusal(failures.message(error)) from error
     # Where opening took more than one workflow task, a replay knows only when the last one began.
     run.state = _build_state(given, agent, info)
     if agent.route is not None:

@@ -280,7 +280,7 @@ async def _after_child_failure(
     """
     cause = error.cause if isinstance(error.cause, FailureError) else error
     reason = "it was cancelled" if is_cancelled_exception(error) else failures.message(cause)
-    if isinstance(error, WorkflowAlreadyStartedError) or failures.is_refusal(cause):
+    if isinstance(error, WorkflowAlreadyStartedError) or failures.is_start_refusal(error.cause):
         return _ChildResult(reason, 0)
     _charge(run, build_worst_case_ledger(task.ceiling))
     run.state = parts.after_loss(run.state, task.part, task.agent)

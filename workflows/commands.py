@@ -17,7 +17,7 @@ from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.texts import clip_chars
 from holdfast.contracts.tools import ToolCall, ToolFailure, ToolResult, ToolSuccess
 from holdfast.policy.project import parse_argv
-from holdfast.run import disagreements, summaries, tool_calls, tool_results
+from holdfast.run import authorization, disagreements, summaries, tool_results
 from holdfast.run.disagreements import NotBegun
 from holdfast.workflows import resets
 from holdfast.workflows.authorizing import authorize
@@ -93,10 +93,12 @@ async def _authorize_and_run(
     run: RunContext, call: ToolCall, summary: str
 ) -> ToolResult | NotBegun:
     """Run a command if it is permitted now."""
-    asked = tool_calls.build_authorize_input(
+    asked = authorization.build_input(
         run.state, (CallState(call=call),), (RUN_COMMAND,), workflow.now()
     )
-    answer = await authorize(asked)
+    answer = await authorize(asked, lambda: run.seconds_left() != 0)
+    if answer is None:
+        return tool_results.build_denial(call, "timeout", "nobody could decide about it in time")
     await resets.handle_reset(run, answer.execution)
     ruling = answer.rulings[0]
     decision = decision_of(ruling)

@@ -43,6 +43,8 @@ _MODEL_ERRORS: Mapping[str, FailureKind] = {kind: kind for kind in get_args(Fail
 
 _GO_ON = "go on without it"
 
+_NOT_BEGUN = "not begun"
+
 _RUN_ERRORS = {"TranscriptMismatch", "InvalidInput"}
 """What says that the run can't go on as it is, with whatever model."""
 
@@ -60,7 +62,16 @@ def message(error: FailureError) -> str:
 
 def build_start_refusal(reason: str) -> ApplicationError:
     """Build the failure of a run that must not begin, and must not be tried again."""
-    return ApplicationError(reason, type="InvalidInput", non_retryable=True)
+    return ApplicationError(reason, _NOT_BEGUN, type="InvalidInput", non_retryable=True)
+
+
+def is_start_refusal(error: BaseException | None) -> bool:
+    """
+    Whether this failure of a run says that it never began, in the words of that run itself.
+
+    That an activity of it failed with such an error says nothing of what it had done before.
+    """
+    return isinstance(error, ApplicationError) and _NOT_BEGUN in error.details
 
 
 def is_refusal(error: FailureError) -> bool:

@@ -146,7 +146,29 @@ async def _run_functions(
             for one in together
             for verdict in build_fail_closed_verdicts(one, failures.message(error))
         )
-    return answer.verdicts
+    return _require_all_verdicts(together, answer.verdicts)
+
+
+def _require_all_verdicts(
+    together: tuple[GuardrailCheck, ...], said: tuple[GuardrailVerdict, ...]
+) -> tuple[GuardrailVerdict, ...]:
+    """
+    Return a verdict of each guardrail about each subject, as they were asked for.
+
+    A client may have said what an activity came to: about anything else it decides nothing.
+    """
+    asked = [
+        (one.spec.name, digest_subject(subject), subject.call_id)
+        for one in together
+        for subject in one.subjects
+    ]
+    if [(one.guardrail, one.subject, one.call_id) for one in said] == asked:
+        return said
+    return tuple(
+        verdict
+        for one in together
+        for verdict in build_fail_closed_verdicts(one, "what it said is about something else")
+    )
 
 
 async def _run_activity(

@@ -7,7 +7,8 @@ from pydantic import TypeAdapter
 from temporalio import workflow
 from temporalio.exceptions import FailureError
 
-from holdfast.contracts.control import ModelAttempt
+from holdfast.contracts.control import AttemptKind, ModelAttempt
+from holdfast.contracts.errors import PayloadTooLarge
 from holdfast.contracts.guardrails import GuardrailVerdict
 from holdfast.contracts.model import ModelReply
 from holdfast.contracts.state import RunState
@@ -81,25 +82,32 @@ async def _call_model(run: RunContext, step: CallModel) -> ModelReply | _FailedC
                 _REPLY_ADAPTER,
                 options.model_call(summary, run.seconds_left(), _max_attempts(state)),
             )
+    except PayloadTooLarge as error:  # nobody was asked
+        attempt = _build_attempt(state, model, "context_overflow", str(error), CallUsage())
+        return _FailedCall(attempt, CallUsage(), limited=False, hurried=False)
     except FailureError as error:
         if is_cancellation(error) or not failures.is_model_failure(error):
             raise
-        used = failures.usage(error)
-        attempt = ModelAttempt(
-            turn=state.ledger.steps + 1,
-            model=model,
-            kind=failures.classify(error),
-            error=failures.message(error),
-            at=workflow.now(),
-            cost=used.estimated_cost,
-        )
-        lost = attempt.kind == "worker_lost"
+        kind, used = failures.classify(error), failures.usage(error)
         return _FailedCall(
-            attempt,
+            _build_attempt(state, model, kind, failures.message(error), used),
             used,
             limited=_is_at_retry_limit(state, error),
-            hurried=lost and failures.is_retry_timeout(error),
+            hurried=kind == "worker_lost" and failures.is_retry_timeout(error),
         )
+
+
+def _build_attempt(
+    state: RunState, model: str, kind: AttemptKind, error: str, used: CallUsage
+) -> ModelAttempt:
+    return ModelAttempt(
+        turn=state.ledger.steps + 1,
+        model=model,
+        kind=kind,
+        error=error,
+        at=workflow.now(),
+        cost=used.estimated_cost,
+    )
 
 
 async def _call_with_parallel_guardrails(
@@ -108,17 +116,19 @@ async def _call_with_parallel_guardrails(
     """
     Ask while guardrails look. Returns nothing when one of them tripped.
 
-    Local ones look first, which takes no longer: a call that is scheduled beside a local activity
-    isn't sent before that ends, and one that is then cancelled can't be replayed where a query
-    has divided the workflow task between them.
+    All look first where the provider runs tools itself: nobody could keep it from beginning. Local
+    ones always do, which takes no longer: a call that is scheduled beside a local activity isn't
+    sent before that ends, and one that is then cancelled can't be replayed where a query has
+    divided the workflow task between them.
     """
-    seen = len(run.state.items)
-    verdicts = await guarding.run_checks(run, tuple(one for one in checks if one.spec.local))
+    seen, hosted = len(run.state.items), bool(run.state.agent.hosted)
+    first = tuple(one for one in checks if one.spec.local or hosted)
+    verdicts = await guarding.run_checks(run, first)
     if run.state.outcome is not None or run.state.suspended:
         return None
     if tripwires.find_tripwire(verdicts) is None:
         asking = asyncio.create_task(_call_model(run, step))
-        rest = tuple(one for one in checks if not one.spec.local)
+        rest = tuple(one for one in checks if one not in first)
         verdicts = await _check_beside(run, rest, asking)
         if tripwires.find_tripwire(verdicts) is None:
             run.state = run.state.model_copy(update={"watched": seen})

@@ -21,7 +21,8 @@ async def open_project(run: RunContext) -> None:
     """
     Fill the workspace, and tell the model what the project says.
 
-    Where that can't be, a run that has done nothing yet never began: raises InvalidInput.
+    Where that can't be, a run that has done nothing yet never began: raises ApplicationError
+    (InvalidInput).
     """
     spec, path = run.state.agent.project, run.state.brief.metadata.get("path")
     if spec is None:
@@ -44,7 +45,7 @@ async def open_project(run: RunContext) -> None:
             why = "no worker has the sandbox and its workspaces (docs/sandbox.md)"
         if _has_begun(run.state):
             return _halt_without_workspace(run, StopReason.PROJECT_NOT_OPENED, why)
-        raise InvalidInput(f"the project can't be opened: {why}") from error
+        raise failures.build_start_refusal(f"the project can't be opened: {why}") from error
     run.state = run.state.model_copy(update={"project": context})
     if words := render(context):
         run.state = append_items(run.state, UserTurn(text=words, origin="project"))

@@ -120,7 +120,7 @@ async def execute_tool(
                 result_type=_RESULT_TYPE,
                 **options.local_tool_call(summary, contract),
             )
-        return await failures.execute_activity(
+        result = await failures.execute_activity(
             contract.name,
             invocation,
             _RESULT_ADAPTER,
@@ -128,6 +128,8 @@ async def execute_tool(
                 summary, contract, seconds_left, sandboxed=invocation.grant is not None
             ),
         )
+        # A client may have said what it came to; it is the result of this call all the same.
+        return result.model_copy(update={"call_id": call.call_id, "name": call.name})
     except FailureError as error:  # a local activity fails without an ActivityError around it
         if is_cancellation(error):
             raise

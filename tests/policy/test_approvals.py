@@ -129,10 +129,10 @@ def test_a_message_about_no_request_is_refused(message: Message, request_: Reque
 def test_who_says_what_they_saw_decides_nothing_else(message: Message, request_: Request) -> None:
     """A digest that isn't that of the request refuses the message; the right one does nothing."""
     saw = message.model_copy(update={"digest": request_.digest})
-    later = request_.model_copy(update={"requested_at": LATER})
+    other = request_.model_copy(update={"reason": "another one"})
 
     assert judged(saw, request_) == judged(message, request_)
-    assert judged(saw, later) == Verdict(
+    assert judged(saw, other) == Verdict(
         accepted=False,
         request_id="req-1",
         reason="request 'req-1' is not the one that was seen: see it again",
@@ -143,15 +143,15 @@ def test_who_says_what_they_saw_decides_nothing_else(message: Message, request_:
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # of values that can't be
 @pytest.mark.parametrize("request_", [a_request(), a_review(), a_question(), an_escalation()])
 def test_the_digest_covers_all_that_is_judged(request_: Request) -> None:
-    """Any field that a person judges changes it; another approval, or a group more, doesn't."""
-    arriving = {"approvals", "lapsed", "escalated_at"}
+    """Any field that a person judges changes it; a time, an approval or a group more doesn't."""
+    unjudged = {"approvals", "lapsed", "escalated_at", "requested_at", "expires_at"}
     changed = {
         name
         for name in type(request_).model_fields
         if request_.model_copy(update={name: "other"}).digest != request_.digest
     }
 
-    assert changed == set(type(request_).model_fields) - arriving
+    assert changed == set(type(request_).model_fields) - unjudged
     assert type(request_).model_validate_json(request_.model_dump_json()).digest == request_.digest
 
 

@@ -4,7 +4,7 @@ import pytest
 from pydantic import JsonValue
 
 from holdfast.contracts.decisions import Deny, RunInSandbox
-from holdfast.contracts.tools import ToolContract
+from holdfast.contracts.tools import Risk, ToolContract
 from holdfast.policy.engine import decide
 from tests.builders import a_call, a_contract, a_record
 from tests.policy.policies import a_policy, said, some_facts
@@ -69,6 +69,23 @@ def test_hosts_are_asked_when_they_are_listed(url: JsonValue, verdict: str) -> N
     assert said(decision) == verdict
     if isinstance(decision, Deny):
         assert decision.next_valid_actions[0] == "listed hosts are: api.example.com"
+
+
+@pytest.mark.parametrize("risk", list(Risk))
+@pytest.mark.parametrize("effect", ["allow", "sandbox", "approve"])
+def test_what_says_that_it_reaches_nobody_is_granted_no_hosts(risk: Risk, effect: str) -> None:
+    """Code that may ask hosts may change something there, which such a class denies."""
+    # RK-14
+    approval = ", approval: {recovery: the backup}" if effect == "approve" else ""
+    match = "match: {tools: [it], hosts: [api.example.com]}"
+    policy = a_policy(f"{{id: net, effect: {effect}, {match}{approval}}}")
+    contract = a_contract("it", risk=risk, sandboxed=True)
+
+    decision = decide(a_call("it"), contract, some_facts(), policy)
+
+    denied = isinstance(decision, Deny) and decision.rule == "hosts-by-class"
+    reads = {Risk.READ_ONLY, Risk.SEARCH_ONLY, Risk.COMPUTE_ONLY, Risk.DRAFT_ONLY}
+    assert denied is (risk in reads)
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,6 @@ FITS, DIFFERS = "policy:r", "risk:write_internal"
         pytest.param("environments: [production]", DIFFERS, id="other environment"),
         pytest.param("tools: [write], actors: [bob]", FITS, id="both"),
         pytest.param("tools: [write], actors: [alice]", DIFFERS, id="one of two"),
-        pytest.param("tools: [], actors: [bob]", FITS, id="an empty list says nothing"),
         pytest.param("tools: [write], commands: ['*']", DIFFERS, id="no command in this call"),
         pytest.param("tools: [write], hosts: ['*']", DIFFERS, id="no host in this call"),
     ],

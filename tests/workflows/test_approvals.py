@@ -4,11 +4,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from holdfast.contracts.approvals import ApprovalRequest, Proof
+from holdfast.contracts.approvals import ApprovalRequest, Proof, Requirement, Review
 from holdfast.contracts.control import UndoRuling
 from holdfast.contracts.state import RunState
 from holdfast.contracts.tools import Draft, Grant, Risk, ToolCall, ToolFailure
-from holdfast.run import steps, tool_calls, verdicts
+from holdfast.run import approvals, steps, tool_calls, verdicts
+from holdfast.run.approvals import ReviewSubject
 from tests.builders import (
     LATER,
     NOW,
@@ -37,6 +38,12 @@ def waiting(call: ToolCall = SEND, now: datetime = NOW, **requirement: object) -
     """A run that waits for approval of a call that takes this."""
     asked = asked_for(call, state=a_state(run={"actor": "bob"}))
     return ruled_upon(asked, (to_approve(call, **requirement),), now, policy="abc")  # pyright: ignore[reportArgumentType] -- a test's own requirement
+
+
+def in_another_execution() -> RunState:
+    """The same run, after a reset or under an id that was used before."""
+    state = asked_for(SEND).model_copy(update={"execution": "another"})
+    return ruled_upon(state, (to_approve(SEND),))
 
 
 def request_of(state: RunState) -> ApprovalRequest:
@@ -82,12 +89,12 @@ def test_a_request_lasts_as_long_as_the_rule_says() -> None:
     "other",
     [
         pytest.param(waiting(a_call("send", text="ho")), id="arguments"),
-        pytest.param(waiting(now=LATER), id="time"),
+        pytest.param(in_another_execution(), id="execution"),
         pytest.param(waiting(a_call("send", call_id="c2", text="hi")), id="call"),
     ],
 )
 def test_no_two_requests_have_one_challenge(other: RunState) -> None:
-    """What a token is bound to differs with arguments, call and time."""
+    """What a token is bound to differs with arguments, call and execution."""
     # BY-15
     assert request_of(other).challenge != request_of(waiting()).challenge
 
@@ -113,6 +120,30 @@ def test_the_challenge_covers_the_undo() -> None:
 
     assert [request.undo for request in shown] == several
     assert len({request.challenge for request in shown}) == len(several)
+
+
+def test_what_is_signed_covers_no_time() -> None:
+    """
+    A replay may give another time to what was asked; what was signed must still count.
+
+    That is so where a query has divided the workflow task in which it was asked.
+    """
+    # PF-01
+    under_review = ReviewSubject("domain:payments", ("domain:payments",), "look", "pay them")
+
+    for one, other in (
+        [request_of(waiting(now=now)) for now in (NOW, LATER)],
+        [
+            opened
+            for now in (NOW, LATER)
+            for opened in approvals.open_review(
+                a_state(), under_review, Requirement(), now
+            ).requests
+            if isinstance(opened, Review)
+        ],
+    ):
+        assert one.requested_at != other.requested_at
+        assert (one.digest, one.challenge) == (other.digest, other.challenge)
 
 
 def test_the_challenge_covers_the_grant() -> None:

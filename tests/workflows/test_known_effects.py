@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from holdfast import App, Risk, Tiers, Tool, tool
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.control import Effect
-from holdfast.contracts.errors import ModelRejected
+from holdfast.contracts.errors import InvalidInput, ModelRejected
 from holdfast.contracts.tools import ToolFailure, fingerprint_effect
 from holdfast.run import parts, tool_results
 from holdfast.runner import build_replayer
@@ -126,6 +126,28 @@ async def test_a_part_that_is_lost_is_reported(runs: Runs, tmp_path: Path) -> No
         Path(f"{log}.go").touch()
         result = await run.result()
 
+    assert [one.summary for one in result.unresolved] == [
+        "1-full: whatever coder did, whose run ended without a result"
+    ]
+
+
+async def test_a_part_that_fails_as_one_that_never_began_has_begun(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """An activity's error that says "the input can't be used" is no word about the part's past."""
+    # NR-06
+    log = str(tmp_path / "log")
+
+    def coder(turn: ScriptTurn) -> Reply:
+        if not turn.results:
+            return call("write", log=log, text="x")
+        raise InvalidInput("it can't be used")
+
+    async with runs.working(staffed({"coder": coder, "clerk": [say("done")]}, tiers=TWO)):
+        run = await runs.start("it")
+        result = await run.result()
+
+    assert lines(tmp_path / "log") == ["begin x", "end x"]
     assert [one.summary for one in result.unresolved] == [
         "1-full: whatever coder did, whose run ended without a result"
     ]

@@ -15,7 +15,7 @@ from holdfast.contracts.approvals import (
     outline,
 )
 from holdfast.contracts.bounds import MAX_VERDICT_REASON_CHARS
-from holdfast.contracts.control import Candidate
+from holdfast.contracts.control import Approach, Candidate, Effect
 from holdfast.contracts.state import RunState
 from holdfast.contracts.tools import ToolResult
 from holdfast.contracts.transcript import ToolTurn, UserTurn
@@ -168,6 +168,28 @@ def test_the_answers_of_all_parts_fit_together(length: int, fits: bool) -> None:
         assert "500,000 is most" in end.reason
 
 
+@pytest.mark.parametrize("letter", LETTERS)
+def test_a_result_fits_with_as_many_failed_approaches_as_there_is_room_for(letter: str) -> None:
+    """A long answer and all that was done are told; of the approaches before it the latest are."""
+    words = {"approach": letter * 4_000, "failure_reason": letter * 2_000, "partial_progress": ""}
+    failed = tuple(Approach.model_validate({"number": n, **words}) for n in range(1, 21))
+    effect = Effect(summary="x" * 200, outcome="done", digest="d" * 64, tool="send")
+    fresh = {
+        "answer": "x" * 599_000,
+        "approaches": failed,
+        "effects": (effect,) * 400,
+        "provider_state": {"chain": "x" * 49_000},
+        "outcome": "completed",
+    }
+
+    result = turns.build_result(a_state().model_copy(update=fresh), has_parent=True)
+
+    assert bounds.size(result) <= bounds.MAX_PAYLOAD_BYTES
+    assert len(result.effects) == 400
+    assert result.attempts == failed[-len(result.attempts) :]
+    assert len(result.attempts) > 5 or letter == "\u0001"
+
+
 @FEW
 @given(st.lists(TEXTS, max_size=40))
 def test_words_that_no_model_has_read_fit_into_its_next_call(texts: list[str]) -> None:
@@ -181,6 +203,23 @@ def test_words_that_no_model_has_read_fit_into_its_next_call(texts: list[str]) -
     call = turns.build_model_call(state, "scripted:it")
 
     assert bounds.size(call) < bounds.MAX_UNREAD_BYTES + 20_000
+
+
+@FEW
+@given(st.lists(st.integers(0, 199), max_size=300))
+def test_what_judges_fits_into_a_payload(about: list[int]) -> None:
+    """Messages are judged in their order, with outlines as large as these may be, once each."""
+    large = {"action": "\U0001f600" * 500, "reason": "\U0001f600" * 500, "requester": "x" * 800}
+    waiting = tuple(a_request(f"req-{number}").model_copy(update=large) for number in range(200))
+    state = a_state().model_copy(update={"requests": waiting})
+    left = [f"req-{number}" for number in about]
+    while left:
+        together = requests.count_judged_together(state, left)
+        outlines = tuple(outline(waiting[int(name[4:])]) for name in {*left[:together]})
+
+        assert together > 0
+        assert bounds.size(outlines) < bounds.MAX_PAYLOAD_BYTES // 2
+        left = left[together:]
 
 
 def test_what_judges_gets_outlines_and_the_digest_of_the_whole() -> None:

@@ -393,6 +393,6 @@ async def test_it_replays_in_the_sandbox(keeper: Keeper, runs: Runs) -> None:
     await keeper.state()
     history = await keeper.handle.fetch_history()
 
-    await build_replayer(HoldfastSwitches, runner=SandboxedWorkflowRunner()).replay_workflow(
+    await build_replayer(HoldfastSwitches, inner=SandboxedWorkflowRunner()).replay_workflow(
         history
     )

@@ -1,0 +1,119 @@
+"""Asking the permission engine about the calls of a turn: together, or in parts. Pure."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+
+from holdfast.contracts.approvals import ApprovalRecord, Review
+from holdfast.contracts.bounds import size
+from holdfast.contracts.control import EffectOutcome, KnownEffect
+from holdfast.contracts.decisions import AuthorizeCalls, Decided, Rulings, count_fitting
+from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.tools import AnyCall
+from holdfast.run import parts
+
+MAX_AUTHORIZE_BYTES = 800_000
+"""The calls that are decided together, with their approvals and the reviews that release them."""
+
+
+def build_input(
+    state: RunState, calls: tuple[CallState, ...], visible: tuple[str, ...], now: datetime
+) -> AuthorizeCalls:
+    """
+    Ask about calls, of which the *visible* tools are known.
+
+    Words that no rule reads stay out of it: why people approved, and what they were shown.
+    """
+    known = parts.build_own_known_effects(state)
+    return AuthorizeCalls(
+        run_id=state.run_id,
+        execution=state.execution,
+        agent=state.agent.name,
+        path=state.brief.path,
+        tenant=state.brief.tenant,
+        actor=state.brief.actor,
+        calls=tuple(call.call for call in calls),
+        approvals=tuple(_without_reason(given) for call in calls for given in call.approvals),
+        drafts=tuple(
+            call.draft.model_copy(update={"summary": "", "data": None})
+            for call in calls
+            if call.draft is not None
+        ),
+        reviews=tuple(map(_outline, state.releases)),
+        unresolved=tuple(dict.fromkeys((*state.unresolved, *_digests(known, "unknown")))),
+        done=_digests(known, "done"),
+        lost=parts.UNKNOWN_EFFECT in known,
+        visible_tools=visible,
+        now=now,
+    )
+
+
+def _without_reason(record: ApprovalRecord) -> ApprovalRecord:
+    return record.model_copy(update={"reason": None})
+
+
+def _outline(review: Review) -> Review:
+    """Return what says whether a review still counts."""
+    given = tuple(map(_without_reason, review.approvals))
+    return review.model_copy(
+        update={"reason": "", "objections": (), "approvals": given, "lapsed": ()}
+    )
+
+
+def _digests(known: tuple[KnownEffect, ...], outcome: EffectOutcome) -> tuple[str, ...]:
+    return tuple(one.digest for one in known if one.digest and one.outcome == outcome)
+
+
+def take_part(asked: AuthorizeCalls) -> AuthorizeCalls:
+    """
+    Return the first of the calls, with what belongs to them, as many as fit into a payload.
+
+    Each is decided alone, so it makes no difference which others are asked about with it. One is
+    asked about at least. Reviews, which are looked at by themselves, come behind the calls.
+    """
+    if size(asked) <= MAX_AUTHORIZE_BYTES:
+        return asked
+    room = MAX_AUTHORIZE_BYTES - size(_select(asked, (), ()))
+    belonging = Counter[str]()
+    for one in (*asked.approvals, *asked.drafts):
+        belonging[one.call_id] += size(one) + 1
+    needed = [size(call) + belonging[call.call_id] for call in asked.calls]
+    count = count_fitting(needed, room) or 1
+    if count < len(asked.calls):
+        return _select(asked, asked.calls[:count], ())
+    left = room - sum(needed) - len(needed)
+    looked_at = max(count_fitting(map(size, asked.reviews), left), 0 if asked.calls else 1)
+    return _select(asked, asked.calls, asked.reviews[:looked_at])
+
+
+def select_rest(asked: AuthorizeCalls, part: AuthorizeCalls, answer: Rulings) -> AuthorizeCalls:
+    """Return what is left to ask about after an answer about a part, which may have run short."""
+    filled = sum(size(one.filled) for one in answer.rulings if isinstance(one, Decided))
+    left = _select(asked, asked.calls[len(answer.rulings) :], asked.reviews[len(part.reviews) :])
+    return left.model_copy(update={"filled_bytes": asked.filled_bytes + filled})
+
+
+def merge(answers: Sequence[Rulings]) -> Rulings | None:
+    """Put the answers about all parts together; null where one policy hasn't decided them all."""
+    first = answers[0]
+    if any((one.policy, one.execution) != (first.policy, first.execution) for one in answers):
+        return None
+    together = {
+        "rulings": tuple(ruling for one in answers for ruling in one.rulings),
+        "lapsed": tuple(review for one in answers for review in one.lapsed),
+    }
+    return first.model_copy(update=together)
+
+
+def _select(
+    asked: AuthorizeCalls, calls: tuple[AnyCall, ...], reviews: tuple[Review, ...]
+) -> AuthorizeCalls:
+    ids = {call.call_id for call in calls}
+    return asked.model_copy(
+        update={
+            "calls": calls,
+            "approvals": tuple(one for one in asked.approvals if one.call_id in ids),
+            "drafts": tuple(one for one in asked.drafts if one.call_id in ids),
+            "reviews": reviews,
+        }
+    )
