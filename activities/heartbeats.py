@@ -7,7 +7,9 @@ attempt that was lost with its worker is repeated by the server, as if it had ne
 """
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from time import monotonic
 from types import TracebackType
 from typing import Self
 
@@ -35,10 +37,19 @@ class Heartbeater:
     def __init__(self) -> None:
         before = Attempts.from_details(activity.info().heartbeat_details)
         self.attempts = before.model_copy(update={"progress": None})
+        self._untold: Callable[[], JsonValue] | None = None
+        self._next_report = 0.0
 
-    def report(self, progress: JsonValue) -> None:
-        """Keep what a tool reports for this heartbeat and the ones after it."""
-        self._carry(progress=progress)
+    def report(self, tell: Callable[[], JsonValue]) -> None:
+        """
+        Have a heartbeat tell what a tool reports: one that goes out now, or else the next.
+
+        Of reports that come quicker only the latest is told: to clear one of secrets takes the
+        time of all who share the loop.
+        """
+        self._untold = tell
+        if monotonic() >= self._next_report:
+            self._send()
 
     def spend(self, usage: CallUsage | None) -> None:
         """Keep what this attempt used up without a reply; it is sent when the attempt counts."""
@@ -64,7 +75,8 @@ class Heartbeater:
             return
         if isinstance(error, ApplicationError) and error.non_retryable:
             return
-        self._carry(failed=self.attempts.failed + 1)
+        self.attempts = self.attempts.model_copy(update={"failed": self.attempts.failed + 1})
+        self._send()
         if self.attempts.failed >= limit:
             fault = error.__cause__ if isinstance(error, ApplicationError) else error
             raise _build_final_failure(error, self.attempts) from fault
@@ -74,12 +86,12 @@ class Heartbeater:
             await asyncio.sleep(INTERVAL)
             self._send()
 
-    def _carry(self, **fresh: object) -> None:
-        self.attempts = self.attempts.model_copy(update=fresh)
-        self._send()
-
     def _send(self) -> None:
         """Send a heartbeat; a local activity has none, its workflow task is its heartbeat."""
+        if self._untold is not None:
+            tell, self._untold = self._untold, None
+            self._next_report = monotonic() + INTERVAL
+            self.attempts = self.attempts.model_copy(update={"progress": tell()})
         if not activity.info().is_local:
             carried = self.attempts.model_dump(mode="json")
             activity.heartbeat(*([carried] if carried else []))

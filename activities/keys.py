@@ -6,6 +6,7 @@ import stat
 import time
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -93,6 +94,10 @@ async def _read_issuer(source: "_Source", claims: AbstractSet[KeyClaim]) -> Trus
         return TrustedIssuer(source.issuer, (), str(error))
 
 
+_READERS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="keys")
+"""Threads of their own: long texts that others read in the loop's keep no approval waiting."""
+
+
 class _Source(Protocol):
     @property
     def issuer(self) -> Issuer: ...
@@ -108,7 +113,7 @@ class _JwksFile:
     may_be_missing: bool = False
 
     async def keys(self, _: set[str], /) -> tuple[JsonObject, ...]:
-        return await asyncio.to_thread(self._read)
+        return await asyncio.get_running_loop().run_in_executor(_READERS, self._read)
 
     def _read(self) -> tuple[JsonObject, ...]:
         try:

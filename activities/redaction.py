@@ -23,10 +23,8 @@ from holdfast.contracts.base import repair_surrogates
 from holdfast.contracts.bounds import MAX_FAILURE_BYTES
 from holdfast.contracts.errors import HoldfastError, safe_str
 from holdfast.contracts.texts import cut_with_note
+from holdfast.tools.large_json import look_through
 from holdfast.tools.redaction import Redactor
-
-MAX_INLINE_BYTES = 100_000
-"""Bytes; clearing so many takes too long for the loop that all runs share."""
 
 _TOO_DEEP = "[redacted: nested too deeply to be checked]"
 
@@ -65,10 +63,8 @@ class _Inbound(ActivityInboundInterceptor):
 
     async def _redact(self, result: object) -> RawValue:
         [payload] = activity.payload_converter().to_payloads([result])
-        if len(payload.data) > MAX_INLINE_BYTES:
-            payload.data = await asyncio.to_thread(self._redact_known, payload.data)
-        elif payload.data:
-            payload.data = self._redact_known(payload.data)
+        if payload.data:
+            payload.data = await look_through(payload.data, self._redact_known)
         return RawValue(payload)
 
     def _redact_known(self, content: bytes) -> bytes:

@@ -1,6 +1,8 @@
 """What a tool says is cleared of secrets before anything of it is cut, kept or refused."""
 
-import asyncio
+import builtins
+from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 
 from pydantic import JsonValue
@@ -8,11 +10,12 @@ from pydantic_core import from_json, to_json
 from temporalio.exceptions import ApplicationError
 
 from holdfast.activities.callers import NOT_AS_DECIDED
-from holdfast.activities.redaction import MAX_INLINE_BYTES, is_cancellation
-from holdfast.contracts.bounds import MAX_PROGRESS_BYTES, is_readable_json
+from holdfast.activities.redaction import is_cancellation
+from holdfast.contracts.bounds import MAX_PROGRESS_BYTES
 from holdfast.contracts.errors import ToolCrashed, ToolError, ToolTimeout, safe_str
 from holdfast.contracts.tools import ToolSuccess
 from holdfast.tools.context import UNREADABLE_REPORT
+from holdfast.tools.large_json import is_readable_json, look_through
 from holdfast.tools.redaction import WITHHELD, Redactor, withhold_values
 
 MAX_DETAILS = 10
@@ -35,9 +38,7 @@ class SecretFilter:
 
     async def redact(self, content: bytes) -> bytes | None:
         """Return a result without secrets; null for one that can't be read."""
-        if len(content) > MAX_INLINE_BYTES:
-            return await asyncio.to_thread(self._redact_inline, content)
-        return self._redact_inline(content)
+        return await look_through(content, self._redact_readable)
 
     def redact_summary(self, result: ToolSuccess) -> ToolSuccess:
         """Say in the summary of a result what was withheld of it."""
@@ -45,9 +46,9 @@ class SecretFilter:
             result.model_copy(update={"summary": _WITHHELD_SUMMARY}) if self._withholds else result
         )
 
-    def redact_report(self, progress: JsonValue) -> JsonValue:
-        """Return what a tool may report."""
-        return self._filter_json(to_json(progress))
+    def redact_report(self, progress: JsonValue) -> Callable[[], JsonValue]:
+        """Take note of a report as it is now, and return what makes of it what may be told."""
+        return partial(self._filter_json, to_json(progress))
 
     def redact_refusal(self, error: ToolError, *, by_tool: bool = True) -> ToolError:
         """Return what a tool refuses with, or its worker, without secrets; the model reads it."""
@@ -80,22 +81,28 @@ class SecretFilter:
             case ToolTimeout():
                 return ApplicationError(str(error), type="ToolTimeout", non_retryable=True)
             case ToolCrashed():
-                return ApplicationError(self._words(error), type=_named(error.kind))
+                return ApplicationError(self._words(error), type=self._kind(error.kind))
             case ApplicationError():
                 return ApplicationError(
                     WITHHELD if self._withholds else error.message,
                     *(self._detail(detail) for detail in error.details[:MAX_DETAILS]),
-                    type=_named(error.type),
+                    type=self._kind(error.type),
                     non_retryable=error.non_retryable,
                     next_retry_delay=error.next_retry_delay,
                     category=error.category,
                 )
             case _:
-                return ApplicationError(self._words(error), type=_named(type(error).__name__))
+                return ApplicationError(self._words(error), type=self._kind(type(error).__name__))
 
     def _words(self, error: BaseException) -> str:
         said = safe_str(error)
         return WITHHELD if self._withholds and said else said
+
+    def _kind(self, kind: str | None) -> str | None:
+        """Name an error: a name of the tool's own may say what it made."""
+        if kind == NOT_AS_DECIDED:
+            return f"its own {NOT_AS_DECIDED}"
+        return kind if kind is None or not self._withholds or hasattr(builtins, kind) else WITHHELD
 
     def _detail(self, detail: object) -> JsonValue:
         return self._filter_json(to_json(detail, serialize_unknown=True))
@@ -109,11 +116,7 @@ class SecretFilter:
             return UNREADABLE_REPORT
         return from_json(withhold_values(content) if self._withholds else content)
 
-    def _redact_inline(self, content: bytes) -> bytes | None:
+    def _redact_readable(self, content: bytes) -> bytes | None:
         if not is_readable_json(content):
             return None
         return self._redactor.json(withhold_values(content) if self._withholds else content)
-
-
-def _named(kind: str | None) -> str | None:
-    return f"its own {NOT_AS_DECIDED}" if kind == NOT_AS_DECIDED else kind

@@ -19,6 +19,7 @@ from holdfast.contracts.tools import Risk, ToolFailure, ToolInvocation, ToolResu
 from holdfast.policy.switches import describe_switch, find_switch
 from holdfast.tools.artifacts import ArtifactStore
 from holdfast.tools.execution import Executor
+from holdfast.tools.large_json import look_through
 from holdfast.tools.redaction import Redactor
 from holdfast.tools.registry import ToolRegistry
 from holdfast.tools.results import failure, success, unknown_outcome, unreadable
@@ -107,9 +108,11 @@ class ToolActivities:
             return failure(invocation, name, secret_filter.redact_refusal(error))
         if content is None:
             return unreadable(invocation, name)
-        return secret_filter.redact_summary(
-            success(invocation, name, content, tool.contract.max_result_chars, self._artifacts)
+        limit, artifacts = tool.contract.max_result_chars, self._artifacts
+        result = await look_through(
+            content, lambda cleared: success(invocation, name, cleared, limit, artifacts)
         )
+        return secret_filter.redact_summary(result)
 
     async def _denial(self, tool: Tool, invocation: ToolInvocation) -> ToolDenied | None:
         """

@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from types import UnionType
 
+from holdfast.adapters.registry import Setup, build_adapters
 from holdfast.agent import Agent
 from holdfast.contracts import bounds
 from holdfast.contracts.approvals import Requirement
@@ -16,10 +17,6 @@ from holdfast.guardrails.definition import Guardrail
 from holdfast.run.limits import fallback
 from holdfast.tools.tool import Tool
 
-HOSTED_TOOLS = ("code_execution", "file_search", "web_fetch", "web_search")
-"""What providers run themselves; which of them has which is their adapters' business."""
-
-_ALIASES = {"code_execution": "code_interpreter"}
 _HOSTED_TYPE = Pattern(r"([a-z_]+?)(_preview)?(_\d[\d_]*)?")
 
 FIELD_TYPES: Mapping[str, tuple[type | UnionType | tuple[type, ...], str]] = {
@@ -55,20 +52,21 @@ def check_hosted_tools(agent: Agent) -> list[str]:
     if isinstance(agent.hosted, HostedTool):
         return ["its hosted tools are a list: write hosted=[...]"]
     found: list[str] = []
+    types = collect_hosted_types()
     for tool in agent.hosted:
         if not isinstance(tool, HostedTool):  # pyright: ignore[reportUnnecessaryIsInstance] -- untyped user code
             found.append(
                 "what is hosted is a HostedTool(name=...); a tool of your own can't be hosted: "
                 "put it into tools=[...]"
             )
-        elif tool.name not in HOSTED_TOOLS:
-            found.append(f"no provider hosts {tool.name!r} (known: {', '.join(HOSTED_TOOLS)})")
+        elif tool.name not in types:
+            found.append(f"no provider hosts {tool.name!r} (known: {', '.join(sorted(types))})")
         elif not tool.risk.changes_nothing:
             found.append(
                 f"hosted tool {tool.name!r} is declared {tool.risk}: "
                 "nobody could approve its calls; make it a tool of your own"
             )
-        elif _is_another(tool):
+        elif _is_another(tool, types[tool.name]):
             found.append(
                 f"hosted tool {tool.name!r}: its options name another tool, of which nobody knows "
                 f"what it may do; `type` may be a version of {tool.name}, `name` is never needed"
@@ -76,11 +74,23 @@ def check_hosted_tools(agent: Agent) -> list[str]:
     return found
 
 
-def _is_another(tool: HostedTool) -> bool:
+def collect_hosted_types() -> dict[str, set[str]]:
+    """Return what providers run themselves, by our name, with each type that it has on a wire."""
+    found: dict[str, set[str]] = {}
+    for adapter in build_adapters(Setup()).values():
+        for name, kind in adapter.hosted_tools.items():
+            found.setdefault(name, set()).add(kind)
+    return found
+
+
+def _is_another(tool: HostedTool, types: set[str]) -> bool:
     """Whether the options of a harmless tool declare one that isn't, for example a shell."""
-    version = _HOSTED_TYPE.fullmatch(str(tool.options.get("type", tool.name)))
-    names = {tool.name, _ALIASES.get(tool.name)}
-    return "name" in tool.options or version is None or version.groups[1] not in names
+    if "name" in tool.options:
+        return True
+    if "type" not in tool.options:
+        return False
+    version = _HOSTED_TYPE.fullmatch(str(tool.options["type"]))
+    return version is None or version.groups[1] not in types
 
 
 def check_limits(agent: Agent) -> list[str]:

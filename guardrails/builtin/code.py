@@ -1,9 +1,10 @@
 """`static_analysis`: the code of an answer has no critical flaws, says Ruff."""
 
 import asyncio
+from asyncio.subprocess import Process
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Unpack
+from typing import Unpack, cast
 
 from pydantic import BaseModel, TypeAdapter
 from ruff import find_ruff_bin  # pyright: ignore[reportMissingTypeStubs] -- its types are in the code
@@ -34,6 +35,11 @@ _SYNTAX_ERROR = "invalid-syntax"
 _PYTHON = frozenset({"python", "py", "python3", "py3"})
 _MAX_BLOCKS = 50
 _MAX_NAMED_FINDINGS = 20
+_MAX_FINDINGS_BYTES = 1_000_000
+
+
+class _TooManyFindings(HoldfastError):
+    """Nobody keeps all that Ruff says of this code."""
 
 
 class _Location(BaseModel):
@@ -82,7 +88,10 @@ class _Analysis:
                 f"it has {len(code)} blocks of code, more than are looked at ({_MAX_BLOCKS})",
                 f"show at most {_MAX_BLOCKS} blocks of code",
             )
-        findings = [await self._findings(block) for block in code]
+        try:
+            findings = [await self._findings(block) for block in code]
+        except _TooManyFindings as flaw:
+            return tripped(str(flaw), "show code with fewer flaws")
         if all(each is None for each in findings):
             return not_applicable("there is no Python in it")
         return self._judge_findings([finding for each in findings for finding in each or ()])
@@ -124,7 +133,7 @@ async def _run_ruff(code: str, rules: Sequence[str]) -> list[_Finding]:
         stderr=asyncio.subprocess.PIPE,
     )
     try:
-        said, complaint = await process.communicate(code.encode("utf-8", "replace"))
+        said, complaint = await _read_findings(process, code.encode("utf-8", "replace"))
     finally:
         if process.returncode is None:
             process.kill()
@@ -133,3 +142,19 @@ async def _run_ruff(code: str, rules: Sequence[str]) -> list[_Finding]:
         lines = complaint.decode("utf-8", "replace").strip().splitlines()
         raise HoldfastError(f"Ruff can't look at the code: {lines[-1] if lines else 'no reason'}")
     return _FINDINGS.validate_json(said)
+
+
+async def _read_findings(process: Process, code: bytes) -> tuple[bytes, bytes]:
+    """Give Ruff the code, and read what it says: some hundred bytes for each finding."""
+    given = cast("asyncio.StreamWriter", process.stdin)
+    findings = cast("asyncio.StreamReader", process.stdout)
+    given.write(code)
+    given.write_eof()
+    said = bytearray()
+    while part := await findings.read(_MAX_FINDINGS_BYTES):
+        said += part
+        if len(said) > _MAX_FINDINGS_BYTES:
+            raise _TooManyFindings(f"Ruff finds more than {_MAX_FINDINGS_BYTES:,} bytes of flaws")
+    complaint = await cast("asyncio.StreamReader", process.stderr).read()
+    await process.wait()
+    return bytes(said), complaint

@@ -1,5 +1,6 @@
 """`spec_compliance`: an answer has the shape of a JSON Schema or an OpenAPI document."""
 
+import asyncio
 import json
 from dataclasses import dataclass
 from itertools import islice
@@ -100,7 +101,7 @@ class _Shape:
         if subject.kind != "answer":
             return not_applicable("only an answer has the shape of one")
         try:
-            value = _parse_value(subject)
+            value = await asyncio.to_thread(_parse_value, subject)
         except ValueError:
             return tripped("the answer is no JSON", "answer with nothing but JSON")
         found = flaws(self.validator(), self.component.schema, value)
@@ -119,9 +120,11 @@ def _parse_value(subject: Subject) -> JsonValue:
     """Return an answer as data; raises ValueError where it is none."""
     if subject.data is not None:
         return subject.data
-    found = [block for block in find_blocks(subject.text) if block.language in ("", "json")]
-    fenced = subject.text.strip().startswith(("```", "~~~")) and len(found) == 1
-    value: JsonValue = from_json(found[0].content if fenced else subject.text.strip())
+    text = subject.text.strip()
+    if text.startswith(("```", "~~~")):
+        found = [block for block in find_blocks(subject.text) if block.language in ("", "json")]
+        text = found[0].content if len(found) == 1 else text
+    value: JsonValue = from_json(text)
     # The other parser lets a number through that is larger than any.
     json.dumps(value, allow_nan=False)
     return value

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 
-_MARKDOWN = MarkdownIt("commonmark")
+# What stands within a line is no block, and takes seconds to look at where it is made for that.
+_MARKDOWN = MarkdownIt("commonmark").disable(["inline", "text_join"])
 
 
 class Block(NamedTuple):

@@ -65,6 +65,14 @@ async def test_static_analysis(code: str, expected: str, rule: str) -> None:
     assert bool(verdict.constraints) == (expected == "tripped")
 
 
+async def test_code_with_more_flaws_than_are_read_is_not_let_through() -> None:
+    """Ruff would write hundreds of megabytes about it, which nobody has to keep."""  # GR-06
+    verdict = await looked(static_analysis(), python("a;" * 5_000))
+
+    assert outcome(verdict) == "tripped"
+    assert "Ruff finds more than 1,000,000 bytes of flaws" in verdict.reason
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -10,6 +10,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from holdfast.activities import heartbeats
 from holdfast.activities.heartbeats import Heartbeater, time_limit
 from holdfast.contracts.attempts import MAX_LOST_ATTEMPTS, Attempts
 from holdfast.contracts.errors import HoldfastError
@@ -103,6 +104,31 @@ async def test_whoever_wrote_the_code_finds_the_stack_of_each_fault(limit: int) 
     [entry] = logs
     assert entry["event"] == "activity.raised"
     assert "in work" in str(entry["stack"])
+
+
+async def test_of_a_flood_of_reports_few_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is cleared of secrets before: the first at once, then the latest of each second."""
+    monkeypatch.setattr(heartbeats, "INTERVAL", 1_000)
+    environment = ActivityEnvironment()
+    environment.info = dataclasses.replace(
+        ActivityEnvironment.default_info(),
+        retry_policy=RetryPolicy(maximum_attempts=2 + MAX_LOST_ATTEMPTS),
+    )
+    cleared: list[int] = []
+    told: list[object] = []
+    environment.on_heartbeat = lambda *details: told.extend(details)
+
+    async def work() -> None:
+        async with Heartbeater() as heartbeater:
+            for number in range(10_000):
+                heartbeater.report(lambda number=number: cleared.append(number) or number)
+            raise BUSY
+
+    with pytest.raises(ApplicationError):
+        await environment.run(work)
+
+    assert cleared == [0, 9_999]
+    assert told == [{"progress": 0}, {"failed": 1, "progress": 9_999}]
 
 
 async def test_what_is_for_good_needs_no_count() -> None:

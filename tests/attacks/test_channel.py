@@ -46,6 +46,11 @@ signal.pause()
             id="a flood of small messages",
         ),
         pytest.param(
+            'b\'{"kind": "progress", "value": [\' + b"[]," * 300_000 + b"0]}" + bytes([10])',
+            "more than 250,000 values",
+            id="a flood of values",
+        ),
+        pytest.param(
             f'b\'{{"kind": "progress", "value": "\' + b\'x\' * {MAX_REPORT_BYTES} + b\'"}}\\n\'',
             "has more than 10000 bytes",
             id="a heavy report",

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from pydantic import JsonValue
@@ -18,7 +19,7 @@ from tests.builders import a_call, a_reply
 from tests.control.guarded import on_word
 from tests.histories import activities
 from tests.running import Run, Runs
-from tests.sample import TOOLS, lines, told
+from tests.sample import TOOLS, lines, scripted, told
 from tests.workflows.test_permissions import policy
 
 
@@ -124,6 +125,67 @@ async def test_what_nobody_can_read_has_tripped(
     assert result.status == "blocked"
     assert result.stop is not None
     assert "can't be read" in result.stop.model_dump_json()
+
+
+MADE_UP: JsonObject = {
+    "guardrail": "never",
+    "subject": "0" * 64,
+    "tripwire_triggered": True,
+    "reason": "made up",
+}
+
+
+@pytest.mark.parametrize("on_trip", ["block", "ask"])
+@pytest.mark.parametrize(
+    "verdicts",
+    [
+        pytest.param([], id="nothing"),
+        pytest.param([MADE_UP], id="another subject"),
+        pytest.param([{**MADE_UP, "guardrail": "nobody"}], id="another guardrail"),
+        pytest.param([{**MADE_UP, "call_id": "c9"}], id="a call"),
+    ],
+)
+async def test_what_is_said_about_something_else_has_tripped(
+    runs: Runs, tmp_path: Path, verdicts: list[JsonValue], on_trip: Literal["block", "ask"]
+) -> None:
+    """A verdict that can be read, and isn't the one that was asked for, decides nothing."""
+    never = on_word("never", "bad", "input", on_trip=on_trip)
+    app = release(tmp_path, "one", [told], guardrails=[never])
+    async with half_working(runs, app, no_calls):
+        run = await runs.start("it")
+        await complete(runs, run, await next_unfinished(run), {"verdicts": verdicts})
+        if on_trip == "ask":
+            (review,) = await run.asked()
+            reason = review.reason
+        else:
+            result = await run.result()
+            reason = result.stop.model_dump_json() if result.stop else ""
+
+    assert "never can't decide: what it said is about something else" in reason
+
+
+@pytest.mark.parametrize("status", ["ok", "error", "outcome_unknown"])
+async def test_what_a_call_came_to_is_about_that_call(
+    runs: Runs, tmp_path: Path, status: str
+) -> None:
+    """A result that names another call is that of the one that was made: none is made again."""
+    # BY-05
+    allow = policy(tmp_path, "{id: ok, effect: allow, match: {tools: [send]}}")
+    send_it = a_call("send", log=str(tmp_path / "log"), text="hi")
+    said: JsonObject = {"status": status, "call_id": "another", "name": "another"}
+    said |= {"summary": "made up", "type": "timeout", "reason": "made up"}
+    async with half_working(runs, scripted([told], policy=allow), no_calls):
+        run = await runs.start("it")
+        asking, ending = a_reply(send_it), a_reply()
+        await complete(runs, run, await next_unfinished(run), asking.model_dump(mode="json"))
+        await complete(runs, run, await next_unfinished(run), said)
+        await complete(runs, run, await next_unfinished(run), ending.model_dump(mode="json"))
+        await run.result()
+        (result,) = await run.results()
+        asked = [one.name for one in activities(await run.handle.fetch_history())]
+
+    assert (result.call_id, result.name, result.status) == (send_it.call_id, "send", status)
+    assert asked.count("send") == 1
 
 
 def models(history: WorkflowHistory) -> list[str]:

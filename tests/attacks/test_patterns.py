@@ -1,12 +1,15 @@
 """Attack: text that a backtracking pattern would read for minutes or days."""
 
 from collections.abc import Callable
+from threading import get_ident
 from time import process_time
 
 import pytest
 
 from holdfast import App, ChatServer
 from holdfast.contracts.errors import AppError
+from holdfast.guardrails.builtin import shape, spec_compliance
+from holdfast.guardrails.detectors.code_blocks import Block, find_blocks
 from holdfast.guardrails.detectors.destruction import is_destructive
 from holdfast.guardrails.detectors.injection import find_injection
 from holdfast.guardrails.detectors.personal import find_pii
@@ -14,6 +17,7 @@ from holdfast.guardrails.detectors.scope import find_paths
 from holdfast.guardrails.detectors.secrets import find_assigned_secrets
 from holdfast.policy.project_sections import parse_sections
 from holdfast.tools.schema import SchemaCheck
+from tests.activities.looking import answer, looked
 
 READERS: dict[str, Callable[[str], object]] = {
     "paths": lambda text: list(find_paths(text)),
@@ -43,6 +47,34 @@ def test_a_text_is_read_in_time(reader: str, text: str) -> None:
     READERS[reader](text)
 
     assert process_time() - began < 10  # backtracking, signs alone take minutes
+
+
+@pytest.mark.slow
+def test_blocks_of_code_are_found_in_time() -> None:
+    """What is no block of code, such as links that never end, isn't looked into."""
+    began = process_time()
+    found = list(find_blocks("[a](" * 150_000))
+
+    assert found == []
+    assert process_time() - began < 3  # links alone took ten
+
+
+@pytest.mark.parametrize(("text", "looks"), [("1) a\n", 0), ("```\n{}\n```\n", 1)])
+async def test_an_answer_is_no_markdown_on_the_loop(
+    monkeypatch: pytest.MonkeyPatch, text: str, looks: int
+) -> None:
+    """A shape is looked for in Markdown only where one begins, and beside the worker's loop."""
+    threads: list[int] = []
+
+    def find(text: str) -> list[Block]:
+        threads.append(get_ident())
+        return list(find_blocks(text))
+
+    monkeypatch.setattr(shape, "find_blocks", find)
+    await looked(spec_compliance(schema={}), answer(text))
+
+    assert len(threads) == looks
+    assert get_ident() not in threads
 
 
 @pytest.mark.parametrize("pattern", ["^(?=(a+)+$)b", r"(a)\1", "("])

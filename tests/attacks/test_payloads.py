@@ -1,23 +1,27 @@
 """Attacks by size: whatever models, tools and people bring, a run gets on or says why it can't."""
 
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from pydantic import JsonValue
-from temporalio.client import Client, WorkflowFailureError, WorkflowQueryFailedError
+from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError
 
 from holdfast import App, Budget, ResourceScope, Risk, ToolError, tool
-from holdfast.activities import policy as activities
-from holdfast.contracts import bounds
+from holdfast.contracts import bounds, decisions
 from holdfast.contracts.approvals import ApprovalRequest, PendingPage, Request
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.tools import ToolFailure, ToolSuccess
 from holdfast.contracts.transcript import ToolTurn
 from holdfast.testing import Reply, call, calls
+from holdfast.workflows import payloads
 from tests.running import Run, Runs
-from tests.sample import scripted, told
+from tests.sample import TOOLS, look, scripted, send, told
+from tests.workflows.test_permissions import policy
+
+WIDE = "\U0001f600"
 
 
 @tool(risk=Risk.READ_ONLY, local=True, timeout=10)
@@ -192,7 +196,7 @@ def transfers(count: int, fill: str) -> App:
     return scripted([calls(*asked), told], tools=[transfer], budget=budget)
 
 
-@pytest.mark.parametrize(("count", "fill"), [(200, "\U0001f600" * 640), (150, "\U0001f600" * 900)])
+@pytest.mark.parametrize(("count", "fill"), [(200, WIDE * 640), (150, WIDE * 900)])
 async def test_many_rulings_that_quote_their_calls_fit(runs: Runs, count: int, fill: str) -> None:
     """Each says of which tenant a call is; together that is more than a payload has."""
     async with runs.working(transfers(count, fill)):
@@ -204,14 +208,38 @@ async def test_many_rulings_that_quote_their_calls_fit(runs: Runs, count: int, f
     assert [one.status for one in found] == ["denied"] * count
 
 
-async def test_rulings_that_cant_be_sent_end_the_run(
-    runs: Runs, monkeypatch: pytest.MonkeyPatch
+async def test_a_question_to_a_model_that_cant_be_sent_ends_the_run(
+    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever is too large in a way that nobody thought of is no reason to decide for ever."""
-    monkeypatch.setattr(activities, "MAX_RULINGS_BYTES", bounds.MAX_COUNT)
-    async with runs.working(transfers(200, "\U0001f600" * 640)):
-        run = await runs.start("it")
-        with pytest.raises(WorkflowFailureError) as failed:
-            await run.result()
+    """A turn larger than a payload may be here: nobody is asked, and what was done is told."""
+    log = str(tmp_path / "log")
+    script = [call("send", log=log, text="hi"), call("look", place="x" * 15_000), told]
+    allow = policy(tmp_path, "{id: all, effect: allow, match: {tools: [send]}}")
+    monkeypatch.setattr(payloads, "MAX_PAYLOAD_BYTES", 30_000)
+    async with runs.working(scripted(script, tools=[send, look], policy=allow)):
+        result = await (await runs.start("it")).result()
 
-    assert "Rulings has 1," in str(failed.value.cause)
+    assert result.status == "failed"
+    assert result.stop is not None
+    assert result.stop.reason == "model failed: context_overflow"
+    assert "ModelCall has 3" in result.stop.detail
+    assert [effect.tool for effect in result.effects] == ["send"]
+
+
+async def test_rulings_that_cant_be_sent_end_the_run(
+    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is too large in a way that nobody thought of: a run ends, and says what it did."""
+    monkeypatch.setattr(decisions, "MAX_RULINGS_BYTES", bounds.MAX_COUNT)
+    log = tmp_path / "log"
+    asked = (call("transfer", tenant=f"{n:03}{WIDE * 640}", amount="1.50") for n in range(200))
+    script = [call("send", log=str(log), text="hi"), calls(*asked), told]
+    allow = policy(tmp_path, "{id: all, effect: allow, match: {tools: [send]}}")
+    async with runs.working(scripted(script, tools=[*TOOLS, transfer], policy=allow)):
+        result = await (await runs.start("it")).result()
+
+    assert result.status == "stopped"
+    assert result.stop is not None
+    assert result.stop.reason == "a call is too large to be decided"
+    assert "Rulings has 1," in result.stop.detail
+    assert [effect.tool for effect in result.effects] == ["send"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import App, settings
+from holdfast import App, Budget, settings
 from holdfast.guardrails import Guardrail, project_passes, tests_pass
 from holdfast.testing import Reply, ScriptTurn, call, say
 from holdfast.tools import write_file
@@ -99,6 +99,21 @@ async def test_as_an_acceptance_check(runs: Runs, tmp_path: Path) -> None:
 
     assert (found.result.status, found.result.answer) == ("completed", "done 2")
     assert found.result.compensation is None
+
+
+async def test_a_command_of_the_app_waits_for_nobody(runs: Runs, tmp_path: Path) -> None:
+    """No model asks for it: neither the review of a domain nor a limit of calls is about it."""
+    app = an_app(
+        tmp_path,
+        [say("done")],
+        acceptance=[tests_pass(("ls",), name="listing")],
+        budget=Budget(max_tool_calls=0),
+    )
+
+    found = await ended(runs, app, domain="payments")
+
+    assert found.result.answer == "done"
+    assert found.order.count("run_command") == 1
 
 
 async def test_what_the_policy_refuses_is_not_run(runs: Runs, tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ async def test_workflow_code_passes_the_sandbox(runs: Runs) -> None:
         restrictions=SandboxRestrictions.default.with_passthrough_modules(*passed)
     )
 
-    await build_replayer(AgentRun, runner=sandboxed).replay_workflow(history)
+    await build_replayer(AgentRun, inner=sandboxed).replay_workflow(history)
 
 
 async def test_the_export_alone_tells_an_auditor_everything(runs: Runs) -> None:

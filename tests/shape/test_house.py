@@ -1,11 +1,14 @@
 """What the documentation and the contracts say of the code is so."""
 
+import ast
 import importlib
 import inspect
 import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 
 import pytest
 from pydantic import BaseModel
@@ -67,6 +70,30 @@ def test_every_room_has_its_types_checked() -> None:
 
     assert linked
     assert linked <= set(settings["tool"]["pyright"]["include"])
+
+
+def test_every_library_is_declared() -> None:
+    """What comes with a library of somebody else's may go with its next release."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    declared = {name.replace("-", "_") for name in settings["project"]["dependencies"]}
+    sources = packages_distributions()
+    imported = {name for tree in product().values() for name in _imports(tree)}
+    used = {
+        source.lower().replace("-", "_")
+        for name in imported - sys.stdlib_module_names - {"holdfast"}
+        for source in sources.get(name, [name])
+    }
+
+    assert used - declared == set()
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    """Return the libraries that a module imports, anywhere in it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (each.name.partition(".")[0] for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield (node.module or "").partition(".")[0]
 
 
 @pytest.mark.slow
