@@ -39,6 +39,7 @@ from holdfast.connection import CREDENTIALS, connect
 from holdfast.contracts.errors import AppError, HoldfastError
 from holdfast.contracts.run import TASK_QUEUE, sandbox_queue
 from holdfast.contracts.texts import escape_invisible
+from holdfast.event_order import LocalSecondsInterceptor
 from holdfast.runner import RUNNER, disable_deadlock_detection
 from holdfast.tools.artifacts import FileArtifacts
 from holdfast.tools.egress.client import Egress
@@ -136,7 +137,7 @@ async def run_worker(
                 *_build_notify_activities(app, runs),
             ],
             workflow_runner=RUNNER,
-            interceptors=[RedactionInterceptor(redactor)],
+            interceptors=[LocalSecondsInterceptor(), RedactionInterceptor(redactor)],
             sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
             graceful_shutdown_timeout=GRACEFUL_SHUTDOWN_TIMEOUT,
         )

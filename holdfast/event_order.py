@@ -12,16 +12,20 @@ So nothing else is heard while a local activity is under way: what comes waits, 
 none is. It is heard piece by piece, because each may begin another local activity. An update can't
 wait, the server would refuse it: it is accepted at once and heard in its place (`TAKE_TURN`). Nor
 does a run go on in a new execution, or do anything after a long time, as long as something may
-wait (`LOCAL_SECONDS`).
+wait (`LOCAL_SECONDS`). How long local activities took stands in history with what they came to
+(`LocalSecondsInterceptor`): by the workflow's own time a replay would know it otherwise.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from itertools import chain
+from math import inf
 from typing import cast
 
+from temporalio import activity
 from temporalio.bridge.proto.workflow_activation import (
     FireTimer,
     WorkflowActivation,
@@ -29,8 +33,16 @@ from temporalio.bridge.proto.workflow_activation import (
 )
 from temporalio.bridge.proto.workflow_commands import WorkflowCommand
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
+from temporalio.common import RawValue
 from temporalio.converter import SerializationContext, StorageDriverStoreContext
-from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails, WorkflowRunner
+from temporalio.worker import (
+    ActivityInboundInterceptor,
+    ExecuteActivityInput,
+    Interceptor,
+    WorkflowInstance,
+    WorkflowInstanceDetails,
+    WorkflowRunner,
+)
 from temporalio.worker._command_aware_visitor import CommandInfo
 from temporalio.workflow import Info
 from temporalio.workflow import _Definition as Definition
@@ -51,6 +63,12 @@ ENDS = {
 WAKE = WorkflowActivationJob(fire_timer=FireTimer(seq=0))
 """Has a workflow go on that was given its turn: of a timer that isn't there it hears nothing."""
 
+SECONDS = "holdfast-seconds"
+"""In a result's metadata: how long a local activity took, waiting and attempts included."""
+
+TOLD_SECONDS = 0.1
+"""What took less isn't told, and counts as nothing."""
+
 UPDATE_REFUSAL = "the run is deciding just now and has not taken this: send it again"
 
 
@@ -66,9 +84,10 @@ class _Arrivals:
 
 class EventOrder:
     """
-    Says what a run hears next, from the kinds and numbers of jobs and commands alone.
+    Says what a run hears next, from what its history has of jobs and commands alone.
 
-    `now` is the run's own time, in seconds.
+    `local_seconds` is how long the local activities took whose end was heard last; null if
+    something else was. One that failed took for ever, since nobody knows.
     """
 
     def __init__(self) -> None:
@@ -77,16 +96,7 @@ class EventOrder:
         self._waiting = deque[_Arrivals]()
         self._wrote = self._wrote_before = True
         self._was_asked = False
-        self.now = self._heard_at = 0.0
-        self._is_behind_local_activity = False
-
-    def local_seconds(self) -> float | None:
-        """Return how long local activities took; null if something else was heard last."""
-        return self.now - self._heard_at if self._is_behind_local_activity else None
-
-    def begin(self) -> None:
-        """Note that the run begins, or goes on in a new execution."""
-        self._heard_at = self.now
+        self.local_seconds: float | None = None
 
     def take_turn(self) -> asyncio.Future[None]:
         """Return what is done when all is heard that came before the update that asks."""
@@ -133,9 +143,10 @@ class EventOrder:
     def hear(self) -> Iterator[Sequence[WorkflowActivationJob]]:
         """Yield what is heard next, for as long as no local activity is under way."""
         while not self._running:
-            self._is_behind_local_activity = bool(self._resolved)
             if self._resolved:
                 self._wrote = True
+                took = sum(map(_seconds_of, self._resolved))
+                self.local_seconds = (self.local_seconds or 0.0) + took
                 together = sorted(self._resolved, key=lambda job: job.resolve_activity.seq)
                 self._resolved = []
                 yield together
@@ -143,13 +154,13 @@ class EventOrder:
                 return
             elif not (first := self._waiting[0]).opened:
                 first.opened = True
-                self._heard_at = self.now
+                self.local_seconds = None
                 for turn in first.turns:
                     turn.set_result(None)
                 if first.messages or first.turns:
                     yield first.messages or [WAKE]
             elif first.others:
-                self._heard_at = self.now
+                self.local_seconds = None
                 yield [first.others.popleft()]
             else:
                 self._waiting.popleft()
@@ -161,6 +172,25 @@ class EventOrder:
                 self._running.add(command.schedule_local_activity.seq)
             else:
                 self._wrote = True
+
+
+class LocalSecondsInterceptor(Interceptor):
+    """Has history tell how long a local activity took; outermost, it sees the whole."""
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
+        return _LocalSeconds(next)
+
+
+class _LocalSeconds(ActivityInboundInterceptor):
+    async def execute_activity(self, input: ExecuteActivityInput) -> object:
+        result: object = await super().execute_activity(input)
+        info = activity.info()
+        took = (datetime.now(UTC) - info.scheduled_time).total_seconds()
+        if not info.is_local or took < TOLD_SECONDS:
+            return result
+        [payload] = activity.payload_converter().to_payloads([result])
+        payload.metadata[SECONDS] = f"{took:.1f}".encode()
+        return RawValue(payload)
 
 
 class OrderedRunner(WorkflowRunner):
@@ -190,21 +220,19 @@ class _OrderedInstance(WorkflowInstance):
         functions = {
             **theirs,
             TAKE_TURN: self._order.take_turn,
-            LOCAL_SECONDS: self._order.local_seconds,
+            LOCAL_SECONDS: lambda: self._order.local_seconds,
         }
         self._inner = runner.create_instance(replace(det, extern_functions=functions))
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
         jobs = list(act.jobs)
         kinds = set(map(_kind, jobs))
-        self._order.now = act.timestamp.ToNanoseconds() / 1e9
         if "query_workflow" in kinds:
             self._order.note_query()
             return self._inner.activate(act)
         if "remove_from_cache" in kinds:
             return self._inner.activate(act)
         if "initialize_workflow" in kinds:
-            self._order.begin()
             begun = self._inner.activate(act)
             self._order.note(begun.successful.commands)
             return begun
@@ -254,6 +282,13 @@ class _OrderedInstance(WorkflowInstance):
 
 def _kind(job: WorkflowActivationJob) -> str:
     return job.WhichOneof("variant") or ""
+
+
+def _seconds_of(job: WorkflowActivationJob) -> float:
+    ended = job.resolve_activity.result
+    if not ended.HasField("completed"):
+        return inf
+    return float(ended.completed.result.metadata.get(SECONDS, b"0"))
 
 
 def _copy_without_jobs(act: WorkflowActivation) -> WorkflowActivation:

@@ -48,27 +48,21 @@ async def opened(
             yield stage
 
 
-@pytest.fixture(scope="module")
-async def stage(
-    server: WorkflowEnvironment, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncGenerator[Stage]:
-    async with opened(server.client, tmp_path_factory.mktemp("warm")) as stage:
+@pytest.fixture
+async def stage(server: WorkflowEnvironment, tmp_path: Path) -> AsyncGenerator[Stage]:
+    async with opened(server.client, tmp_path) as stage:
         yield stage
 
 
-@pytest.fixture(scope="module")
-async def cold_stage(
-    server: WorkflowEnvironment, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncGenerator[Stage]:
-    async with opened(server.client, tmp_path_factory.mktemp("cold"), cold=True) as stage:
+@pytest.fixture
+async def cold_stage(server: WorkflowEnvironment, tmp_path: Path) -> AsyncGenerator[Stage]:
+    async with opened(server.client, tmp_path, cold=True) as stage:
         yield stage
 
 
-@pytest.fixture(scope="module")
-async def watched_stage(
-    server: WorkflowEnvironment, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncGenerator[Stage]:
-    async with opened(server.client, tmp_path_factory.mktemp("watched"), onlookers=3) as stage:
+@pytest.fixture
+async def watched_stage(server: WorkflowEnvironment, tmp_path: Path) -> AsyncGenerator[Stage]:
+    async with opened(server.client, tmp_path, onlookers=3) as stage:
         yield stage
 
 

@@ -1,5 +1,7 @@
 """What a run hears of, and when: its replay hears the same, however tasks were divided."""
 
+from math import inf
+
 import pytest
 from temporalio.bridge.proto.workflow_activation import (
     CancelWorkflow,
@@ -15,7 +17,7 @@ from temporalio.bridge.proto.workflow_commands import (
     WorkflowCommand,
 )
 
-from holdfast.event_order import WAKE, EventOrder
+from holdfast.event_order import SECONDS, WAKE, EventOrder
 
 BEGINS = {"signal 1": "L5", "A2": "L6 A7", "L3": "", "L4": "A9"}
 """What the workflow begins upon hearing of something: local activities, and others."""
@@ -57,6 +59,20 @@ def job(name: str) -> WorkflowActivationJob:
             return WorkflowActivationJob(do_update=DoUpdate(id=name))
         case _:
             return WorkflowActivationJob(signal_workflow=SignalWorkflow(signal_name=name))
+
+
+def took(name: str, seconds: float) -> WorkflowActivationJob:
+    """Build what tells that a local activity has completed."""
+    ended = job(name)
+    ended.resolve_activity.result.completed.result.metadata[SECONDS] = str(seconds).encode()
+    return ended
+
+
+def failed(name: str) -> WorkflowActivationJob:
+    """Build what tells that a local activity has failed."""
+    ended = job(name)
+    ended.resolve_activity.result.failed.SetInParent()
+    return ended
 
 
 def name_of(one: WorkflowActivationJob) -> str:
@@ -134,15 +150,26 @@ def test_who_cancels_is_heard_before_what_else_came() -> None:
 
 
 def test_a_run_knows_that_more_may_have_come() -> None:
-    """Until it has heard something else than the end of local activities, and since when."""
-    run = Heard("L3")
-    behind = [run.order.local_seconds()]
-    run.order.now = 8.5
+    """Behind local activities, and how long they took: until it has heard something else."""
+    run = Heard("L3 L4")
+    behind = [run.order.local_seconds]
     run.order.arrive([job("A1")])
-    run.order.arrive([job("L3")])
-    behind += [run.order.local_seconds() for _ in run.order.hear()]
+    run.order.arrive([took("L4", 0.5), took("L3", 8)])
+    behind += [run.order.local_seconds for _ in run.order.hear()]
 
     assert behind == [None, 8.5, None]
+
+
+def test_local_activities_one_after_the_other_take_their_sum() -> None:
+    """A short one behind a long one makes that no shorter; one that failed may be any length."""
+    run = Heard("L3").order
+    behind: list[float | None] = []
+    for seq, ended in enumerate([took("L3", 8), took("L4", 0.5), failed("L5")], start=4):
+        run.arrive([ended])
+        behind += [run.local_seconds for _ in run.hear()]
+        run.note([command(f"L{seq}")])
+
+    assert behind == [8, 8.5, inf]
 
 
 def test_local_activities_that_began_together_end_together() -> None:
