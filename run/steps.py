@@ -1,5 +1,6 @@
 """What a run can do next, and how that is decided: a pure function over its state."""
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -15,12 +16,14 @@ from holdfast.run.limits import budgets, triggers
 from holdfast.run.limits.triggers import Trigger
 from holdfast.run.transcript import build_continue_as_new_input
 
+ModelPurpose: TypeAlias = Literal["turn", "plan", "summary"]
+
 
 class CallModel(NamedTuple):
     """Ask the model for its next turn, for a plan, or for a summary of what came before."""
 
     model: str
-    purpose: Literal["turn", "plan", "summary"] = "turn"
+    purpose: ModelPurpose = "turn"
 
 
 class Authorize(NamedTuple):
@@ -107,7 +110,7 @@ class Halt(NamedTuple):
 
 
 class Finish(NamedTuple):
-    """The run is over."""
+    """Once the run is over nothing happens."""
 
 
 ControlStep: TypeAlias = (
@@ -130,52 +133,200 @@ Step: TypeAlias = (
 )
 
 
-def next_step(
-    state: RunState, now: datetime, *, history_is_long: bool = False, flooded: bool = False
-) -> Step:
+class Situation(NamedTuple):
     """
-    Say what the run does next. Pure: the time comes in, nothing goes out.
+    What the next step is decided by. `elapsed` are the seconds since the run began.
 
-    *flooded*: messages filled this execution, so that the server may soon take no more of them.
+    `flooded`: messages filled this execution, so that the server may soon take no more of them.
     """
-    if state.outcome is not None:
-        return Finish()
-    if flooded and (state.suspended or state.requests):
-        return _select_idle_continue_step(state)
-    held = _find_blocking_step(state)
-    if held is not None:  # a step without fields is an empty tuple
-        return held
-    elapsed = (now - state.started_at).total_seconds()
-    if state.calls:
-        return _select_call_step(state, elapsed)
-    if state.candidate is not None:
-        return _select_answer_step(state)
-    if checks := gates.select_blocking_checks(state):
-        return Guard("turn", checks)
-    end = _find_limit_step(state, elapsed)
-    if end is not None:
-        return end
-    took_a_turn = state.sent.length > 0  # each execution does, or none would get anywhere
-    if (history_is_long or flooded) and took_a_turn:
-        return _select_continue_step(state)
-    return _select_work_step(state)
+
+    state: RunState
+    elapsed: float
+    history_is_long: bool = False
+    flooded: bool = False
 
 
-def _select_idle_continue_step(state: RunState) -> Step:
-    """
-    Go on in a new execution while the run waits, after guardrails have looked at what it holds.
+Rule: TypeAlias = Callable[[Situation], Step | None]
 
-    They look at the whole of it: of a long transcript the new execution begins with less.
+
+def finish(run: Situation) -> Step | None:
+    """Once the run is over nothing happens."""
+    return Finish() if run.state.outcome is not None else None
+
+
+def drain_inbox(run: Situation) -> Step | None:
     """
+    While the run waits, messages have filled its execution.
+
+    Guardrails look first, at the whole of what it holds: of a long transcript the new execution
+    begins with less.
+    """
+    state = run.state
+    if not (run.flooded and (state.suspended or state.requests)):
+        return None
     between_turns = not (state.calls or state.candidate or state.requests)
     failed = state.tripped is not None or bool(state.dead_end)
     if between_turns and not failed and (checks := gates.select_blocking_checks(state)):
         return Guard("turn", checks)
-    return _select_continue_step(state)
+    return _go_on_in_a_new_execution(state)
 
 
-def _select_continue_step(state: RunState) -> Step:
-    """Go on in a new execution, unless what it must begin with is too large to be sent."""
+def await_resume(run: Situation) -> Step | None:
+    """While the run is suspended nothing begins."""
+    return AwaitResume() if run.state.suspended else None
+
+
+def await_people(run: Situation) -> Step | None:
+    """While somebody is asked something everything waits."""
+    requests = run.state.requests
+    return AwaitPeople(min(map(verdicts.next_deadline, requests))) if requests else None
+
+
+def compensate(run: Situation) -> Step | None:
+    """Whatever was blocked, what was done is taken back before anything else."""
+    return Compensate() if run.state.tripped is not None else None
+
+
+def roll_back(run: Situation) -> Step | None:
+    """Where an approach has failed, another begins at the checkpoint."""
+    return RollBack() if run.state.dead_end else None
+
+
+def take_calls(run: Situation) -> Step | None:
+    """Each call that the model asks for is ruled on, looked at, and run."""
+    return _select_call_step(run.state, run.elapsed) if run.state.calls else None
+
+
+def pass_gates(run: Situation) -> Step | None:
+    """Whatever the answer is, it passes its gates before it is out."""
+    return _select_answer_step(run.state) if run.state.candidate is not None else None
+
+
+def guard_turn(run: Situation) -> Step | None:
+    """Guardrails look at what the model would read."""
+    checks = gates.select_blocking_checks(run.state)
+    return Guard("turn", checks) if checks else None
+
+
+def pause_for_trigger(run: Situation) -> Step | None:
+    """Where a trigger holds, people are asked, if the agent has any."""
+    agent, ledger = run.state.agent, run.state.ledger
+    if not agent.escalates:
+        return None
+    worked = budgets.worked_seconds(ledger, run.elapsed)
+    found = triggers.find_trigger(
+        agent.triggers, agent.budget, ledger, worked, run.state.acknowledged
+    )
+    return Pause(found) if found else None
+
+
+def halt_at_limit(run: Situation) -> Step | None:
+    """Where a limit is reached the run stops."""
+    stop = budgets.check_limits(run.state.agent.budget, run.state.ledger, run.elapsed)
+    return Halt(stop) if stop else None
+
+
+def halt_before_limit(run: Situation) -> Step | None:
+    """Where the next call would break one it stops too, or asks people, once."""
+    state = run.state
+    ahead = budgets.check_next_call(state.agent.budget, state.ledger)
+    if ahead is None:
+        return None
+    stop = ahead.stop
+    was_asked = f"tokens:{state.agent.budget.max_tokens}" in state.acknowledged
+    if not state.agent.escalates or (ahead.limit == "max_tokens" and was_asked):
+        return Halt(stop)
+    name = f"estimate:{stop.reason}"
+    if name in state.acknowledged:
+        return None  # they let it go on: the limit itself still holds
+    return Pause(triggers.Trigger(name, "pause_and_escalate", stop.reason, stop.detail))
+
+
+def continue_as_new(run: Situation) -> Step | None:
+    """Where history is long, or full of messages; but not before a turn, or none got anywhere."""
+    had_a_turn = run.state.sent.length > 0
+    if not (had_a_turn and (run.history_is_long or run.flooded)):
+        return None
+    return _go_on_in_a_new_execution(run.state)
+
+
+def open_project(run: Situation) -> Step | None:
+    """Before anything else the project is opened, if the agent has one."""
+    unopened = run.state.agent.project is not None and run.state.project is None
+    return OpenProject() if unopened else None
+
+
+def run_tier(run: Situation) -> Step | None:
+    """Where other agents do the work, the next of them is run."""
+    return RunTier() if run.state.agent.tiers is not None else None
+
+
+def mark_checkpoint(run: Situation) -> Step | None:
+    """Whoever may go back needs a place to go back to."""
+    unmarked = run.state.agent.backtracking is not None and run.state.checkpoint is None
+    return MarkCheckpoint() if unmarked else None
+
+
+def prune(run: Situation) -> Step | None:
+    """Where old results fill the window, stubs stand for them."""
+    place = compaction.prune_point(run.state)
+    return Prune(place) if place else None
+
+
+def summarise(run: Situation) -> Step | None:
+    """Where turns fill the window, a summary stands for them."""
+    return _ask_model(run.state, "summary") if compaction.wants_summary(run.state) else None
+
+
+def plan(run: Situation) -> Step | None:
+    """Before each approach there is a plan."""
+    unplanned = run.state.agent.backtracking is not None and run.state.approach is None
+    return _ask_model(run.state, "plan") if unplanned else None
+
+
+PRECEDENCE: tuple[Rule, ...] = (
+    finish,
+    drain_inbox,
+    await_resume,
+    await_people,
+    compensate,
+    roll_back,
+    take_calls,
+    pass_gates,
+    guard_turn,
+    pause_for_trigger,
+    halt_at_limit,
+    halt_before_limit,
+    continue_as_new,
+    open_project,
+    run_tier,
+    mark_checkpoint,
+    prune,
+    summarise,
+    plan,
+)
+"""What a run asks itself before each step; the first answer counts (docs/control.md)."""
+
+
+def next_step(
+    state: RunState, now: datetime, *, history_is_long: bool = False, flooded: bool = False
+) -> Step:
+    """Say what the run does next. Pure: the time comes in, nothing goes out."""
+    elapsed = (now - state.started_at).total_seconds()
+    run = Situation(state, elapsed, history_is_long=history_is_long, flooded=flooded)
+    for rule in PRECEDENCE:
+        step = rule(run)
+        if step is not None:  # one without fields is an empty tuple
+            return step
+    return _ask_model(state, "turn")
+
+
+def _ask_model(state: RunState, purpose: ModelPurpose) -> CallModel:
+    return CallModel(state.agent.models[state.model_index], purpose)
+
+
+def _go_on_in_a_new_execution(state: RunState) -> Step:
+    """Continue as new, unless what that must begin with is too large to be sent."""
     written = bounds.size(build_continue_as_new_input(state))
     if written <= bounds.MAX_STATE_BYTES:
         return ContinueAsNew()
@@ -185,17 +336,6 @@ def _select_continue_step(state: RunState) -> Step:
             f"the state of the run has {written:,} bytes, and {bounds.MAX_STATE_BYTES:,} is most",
         )
     )
-
-
-def _find_blocking_step(state: RunState) -> Step | None:
-    """Say what has to be over before anything else may happen."""
-    if state.suspended:
-        return AwaitResume()
-    if state.requests:
-        return AwaitPeople(min(map(verdicts.next_deadline, state.requests)))
-    if state.tripped is not None:
-        return Compensate()
-    return RollBack() if state.dead_end else None
 
 
 def _select_call_step(state: RunState, elapsed: float) -> Step:
@@ -231,47 +371,3 @@ def _select_answer_step(state: RunState) -> Step:
     if gate is None:
         return Release()
     return Guard(gate, gates.select_gate_checks(state, gate))
-
-
-def _find_limit_step(state: RunState, elapsed: float) -> Step | None:
-    """Say what keeps the run from going on: a person is asked before a limit is met."""
-    agent, budget, ledger = state.agent, state.agent.budget, state.ledger
-    if state.agent.escalates:
-        worked = budgets.worked_seconds(ledger, elapsed)
-        if paused := triggers.find_trigger(
-            agent.triggers, budget, ledger, worked, state.acknowledged
-        ):
-            return Pause(paused)
-    if stop := budgets.check_limits(budget, ledger, elapsed):
-        return Halt(stop)
-    if ahead := budgets.check_next_call(budget, ledger):
-        return _find_step_before_limit(state, ahead)
-    return None
-
-
-def _find_step_before_limit(state: RunState, ahead: budgets.Shortfall) -> Step | None:
-    """Stop before a call that would go too far; who hasn't been asked about it is asked first."""
-    stop = ahead.stop
-    was_asked = f"tokens:{state.agent.budget.max_tokens}" in state.acknowledged
-    if not state.agent.escalates or (ahead.limit == "max_tokens" and was_asked):
-        return Halt(stop)
-    name = f"estimate:{stop.reason}"
-    if name in state.acknowledged:
-        return None  # they let it go on: the limit itself still holds
-    return Pause(triggers.Trigger(name, "pause_and_escalate", stop.reason, stop.detail))
-
-
-def _select_work_step(state: RunState) -> Step:
-    if state.agent.project is not None and state.project is None:
-        return OpenProject()
-    if state.agent.tiers is not None:
-        return RunTier()
-    if state.agent.backtracking is not None and state.checkpoint is None:
-        return MarkCheckpoint()
-    model = state.agent.models[state.model_index]
-    if place := compaction.prune_point(state):
-        return Prune(place)
-    if compaction.wants_summary(state):
-        return CallModel(model, "summary")
-    planning = state.agent.backtracking is not None and state.approach is None
-    return CallModel(model, "plan" if planning else "turn")

@@ -19,6 +19,7 @@ from holdfast.guardrails.definition import ON_TRIP
 from holdfast.guardrails.detectors.destruction import REASON
 from holdfast.run.limits.fallback import DEFAULT_REACTIONS
 from holdfast.run.limits.triggers import TRIGGER_RESPONSES
+from holdfast.run.steps import PRECEDENCE
 from tests.shape.tree import ROOT, trees
 
 DOCS = ROOT / "docs"
@@ -173,3 +174,12 @@ def test_code_on_the_page_runs(page: str) -> None:
     assert blocks
     for block in blocks:
         exec(compile(block, "docs", "exec"), {"__name__": "docs"})  # noqa: S102 -- our own page
+
+
+def test_what_comes_first_is_told_as_it_is_decided() -> None:
+    """A row for each rule, in their order; behind them the model is asked."""
+    told = CONTROL.partition("## Which comes first")[2].partition("\n## ")[0]
+    rules = re.findall(r"^\| (\d+) \| (?:`(\w+)`)? ?\|", told, re.MULTILINE)
+
+    names = [*(rule.__name__ for rule in PRECEDENCE), ""]
+    assert rules == [(str(number), name) for number, name in enumerate(names, start=1)]
