@@ -36,7 +36,7 @@ class Heartbeater:
 
     def __init__(self) -> None:
         before = Attempts.from_details(activity.info().heartbeat_details)
-        self.attempts = before.model_copy(update={"progress": None})
+        self.attempts = before.with_(progress=None)
         self._untold: Callable[[], JsonValue] | None = None
         self._next_report = 0.0
 
@@ -56,7 +56,7 @@ class Heartbeater:
         if usage is not None:
             known = self.attempts.usage
             total = usage if known is None else known + usage
-            self.attempts = self.attempts.model_copy(update={"usage": total})
+            self.attempts = self.attempts.with_(usage=total)
 
     async def __aenter__(self) -> Self:
         self._beating = asyncio.create_task(self._beat())
@@ -75,7 +75,7 @@ class Heartbeater:
             return
         if isinstance(error, ApplicationError) and error.non_retryable:
             return
-        self.attempts = self.attempts.model_copy(update={"failed": self.attempts.failed + 1})
+        self.attempts = self.attempts.with_(failed=self.attempts.failed + 1)
         self._send()
         if self.attempts.failed >= limit:
             fault = error.__cause__ if isinstance(error, ApplicationError) else error
@@ -91,7 +91,7 @@ class Heartbeater:
         if self._untold is not None:
             tell, self._untold = self._untold, None
             self._next_report = monotonic() + INTERVAL
-            self.attempts = self.attempts.model_copy(update={"progress": tell()})
+            self.attempts = self.attempts.with_(progress=tell())
         if not activity.info().is_local:
             carried = self.attempts.model_dump(mode="json")
             activity.heartbeat(*([carried] if carried else []))
@@ -120,7 +120,7 @@ def _limit() -> int | None:
 
 def _build_final_failure(error: Exception, attempts: Attempts) -> ApplicationError:
     """Return a failure that the server doesn't repeat."""
-    told = attempts.model_copy(update={"used_up": True, "progress": None})
+    told = attempts.with_(used_up=True, progress=None)
     known = isinstance(error, ApplicationError)
     return ApplicationError(
         error.message if known else safe_str(error),

@@ -51,12 +51,10 @@ class ModelActivities:
                 heartbeater.spend(error.usage)
                 raise as_activity_failure(error, heartbeater.attempts, call.patience) from None
             took = max(round((time.monotonic() - began) * 1000), 1)
-            return reply.model_copy(
-                update={
-                    "model": call.model,
-                    "latency_ms": reply.latency_ms or took,
-                    "failed_usage": heartbeater.attempts.usage,
-                }
+            return reply.with_(
+                model=call.model,
+                latency_ms=reply.latency_ms or took,
+                failed_usage=heartbeater.attempts.usage,
             )
 
     async def _reply(self, call: ModelCall, request: ModelRequest) -> ModelReply:
@@ -67,7 +65,7 @@ class ModelActivities:
         reply = reply_limits.shorten_names(reply_limits.repair_unicode(reply))
         if reply.provider_state is not None:
             state = adapter.merge_state(request.provider_state, reply.provider_state)
-            reply = reply.model_copy(update={"provider_state": state})
+            reply = reply.with_(provider_state=state)
         if request.without_tools:
             return reply_limits.enforce(_without_calls(reply))
         return reply_limits.enforce(
@@ -112,13 +110,11 @@ def _without_calls(reply: ModelReply) -> ModelReply:
     if not reply.calls:
         return reply
     note = f"{len(reply.calls)} calls were left out: the model was asked for words alone"
-    return reply.model_copy(
-        update={
-            "calls": (),
-            "parts": tuple(part for part in reply.parts if part.kind != "call"),
-            "stop": "end_turn" if reply.stop == "tool_use" else reply.stop,
-            "notes": (*reply.notes, note),
-        }
+    return reply.with_(
+        calls=(),
+        parts=tuple(part for part in reply.parts if part.kind != "call"),
+        stop="end_turn" if reply.stop == "tool_use" else reply.stop,
+        notes=(*reply.notes, note),
     )
 
 

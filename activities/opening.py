@@ -63,12 +63,10 @@ class OpeningActivities:
             )
         agent = _with_route(agent, opening.task_kind)
         facts = await self._catalogue.facts(agent.models)
-        return agent.model_copy(
-            update={
-                "facts": facts,
-                "search_attributes": await self._server.searchable(),
-                "resources_searchable": await self._server.resources_searchable(),
-            }
+        return agent.with_(
+            facts=facts,
+            search_attributes=await self._server.searchable(),
+            resources_searchable=await self._server.resources_searchable(),
         )
 
 
@@ -78,5 +76,5 @@ def _with_route(agent: AgentSnapshot, task_kind: str | None) -> AgentSnapshot:
     if route is None:
         return agent
     settings = reasoning.apply_route(agent.settings, route)
-    agent = agent.model_copy(update={"route": route, "settings": settings})
-    return agent.model_copy(update={"prefix_digest": agent.prefix.digest})
+    agent = agent.with_(route=route, settings=settings)
+    return agent.with_(prefix_digest=agent.prefix.digest)

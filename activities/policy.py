@@ -162,7 +162,7 @@ class PolicyActivities:
         reviewed = (record for review in asked.reviews for record in review.approvals)
         trust = await self._trust(set(), (*given, *reviewed))
         known = _CurrentFacts(await self._switchboard.current(), trust.issuers)
-        asked = asked.model_copy(update={"approvals": given, "now": clock.now()})
+        asked = asked.with_(approvals=given, now=clock.now())
         rulings, room = list[Ruling](), MAX_DEFAULT_ARGUMENTS_BYTES - asked.filled_bytes
         for call in asked.calls:
             ruling = self._rule_or_refuse(asked, call, known)
@@ -190,7 +190,7 @@ class PolicyActivities:
         requests = (one for one in hearing.requests if isinstance(one, Approvable))
         given = (record for request in requests for record in request.approvals)
         trust = await self._trust(find_key_claims(hearing), given)
-        hearing = hearing.model_copy(update={"now": clock.now()})
+        hearing = hearing.with_(now=clock.now())
         verdicts = budget_extension.after_extensions(hearing, judge(hearing, trust))
         return Verdicts(verdicts=_limit_reasons(verdicts), execution=execution)
 
@@ -249,7 +249,7 @@ class PolicyActivities:
         self, asked: AuthorizeCalls, call: ToolCall, tool: Tool, known: _CurrentFacts
     ) -> Ruling:
         written = call.arguments
-        call = call.model_copy(update={"arguments": tool.fill_defaults(written)})
+        call = call.with_(arguments=tool.fill_defaults(written))
         compared = tool.compare(call.arguments)
         facts = self._build_facts(asked, call, tool, compared, known)
         shown = self._rule_on_undo(tool, CallContext(call, tool.contract, facts))
@@ -317,7 +317,7 @@ class PolicyActivities:
         finder = tool.contract.reconcile and self._registry.get(tool.contract.reconcile)
         if not finder:
             return False
-        call = act.call.model_copy(update={"name": finder.contract.name})
+        call = act.call.with_(name=finder.contract.name)
         try:
             values = finder.values(call.arguments)
         except ToolError:
@@ -330,7 +330,7 @@ class PolicyActivities:
         undo = doing and doing.contract.undo and self._registry.get(doing.contract.undo)
         if not undo:
             return None
-        call = act.call.model_copy(update={"name": undo.contract.name})
+        call = act.call.with_(name=undo.contract.name)
         try:
             values, effect = undo.compare(call.arguments)
         except ToolError as error:
@@ -341,9 +341,7 @@ class PolicyActivities:
             values=values, effect=effect, draft=None, switches=(), lost=False
         )
         ruling = rule_on(CallContext(call, undo.contract, facts), act, self._environment.policy)
-        return ruling.model_copy(
-            update={"reason": clip_chars(ruling.reason, MAX_RULING_REASON_CHARS)}
-        )
+        return ruling.with_(reason=clip_chars(ruling.reason, MAX_RULING_REASON_CHARS))
 
 
 def _reject_after_reset(message: Message) -> Verdict:

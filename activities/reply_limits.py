@@ -35,15 +35,13 @@ def shorten_names(reply: ModelReply) -> ModelReply:
     """Return a reply whose calls have names and ids of a length that can be repeated."""
     if all(_shorten_call(call) is call for call in reply.calls):
         return reply
-    return reply.model_copy(update={"calls": tuple(map(_shorten_call, reply.calls))})
+    return reply.with_(calls=tuple(map(_shorten_call, reply.calls)))
 
 
 def _shorten_call(call: AnyCall) -> AnyCall:
     if max(len(call.name), len(call.call_id)) <= MAX_CALL_NAME_CHARS:
         return call
-    return call.model_copy(
-        update={"name": _shorten_name(call.name), "call_id": _shorten_name(call.call_id)}
-    )
+    return call.with_(name=_shorten_name(call.name), call_id=_shorten_name(call.call_id))
 
 
 def _shorten_name(name: str) -> str:

@@ -42,9 +42,7 @@ class SecretFilter:
 
     def redact_summary(self, result: ToolSuccess) -> ToolSuccess:
         """Say in the summary of a result what was withheld of it."""
-        return (
-            result.model_copy(update={"summary": _WITHHELD_SUMMARY}) if self._withholds else result
-        )
+        return result.with_(summary=_WITHHELD_SUMMARY) if self._withholds else result
 
     def redact_report(self, progress: JsonValue) -> Callable[[], JsonValue]:
         """Take note of a report as it is now, and return what makes of it what may be told."""

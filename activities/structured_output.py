@@ -35,12 +35,12 @@ def validate(reply: ModelReply, schema: JsonObject | None, shapes: Shapes) -> Mo
         # The other parser lets a number through that is larger than any: history would lose it.
         json.dumps(output, allow_nan=False)
     except ValueError:
-        return reply.model_copy(update={"objections": ("it is no JSON",)})
+        return reply.with_(objections=("it is no JSON",))
     shape = shapes.get(digest(schema))
     notes = reply.notes if shape else (*reply.notes, UNKNOWN_SHAPE)
     if objections := SchemaCheck(schema).objections(output) or _objections(shape, said):
-        return reply.model_copy(update={"objections": objections, "notes": notes})
-    return reply.model_copy(update={"output": output, "notes": notes})
+        return reply.with_(objections=objections, notes=notes)
+    return reply.with_(output=output, notes=notes)
 
 
 def _objections(shape: TypeAdapter[object] | None, said: str) -> tuple[str, ...]:

@@ -93,11 +93,9 @@ class StreamReader:
     def with_latency(self, reply: ModelReply) -> ModelReply:
         """Return the reply with the time that it took."""
         now = time.perf_counter()
-        return reply.model_copy(
-            update={
-                "latency_ms": _milliseconds(now - self._began),
-                "first_token_ms": _milliseconds((self._first or now) - self._began),
-            }
+        return reply.with_(
+            latency_ms=_milliseconds(now - self._began),
+            first_token_ms=_milliseconds((self._first or now) - self._began),
         )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 from operator import not_
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 
 from pydantic import Field, JsonValue, computed_field
 
@@ -159,6 +159,30 @@ class ApprovalRecord(Contract):
     grant: Grant | None = Field(default=None, exclude_if=lambda grant: grant is None)
 
 
+class RequestChange(TypedDict, total=False):
+    """What may change of it."""
+
+    request_id: str
+    left_out: str
+
+
+class ApprovableChange(RequestChange, total=False):
+    """What may change of it."""
+
+    approvals: tuple[ApprovalRecord, ...]
+    lapsed: tuple[ApprovalRecord, ...]
+    escalated_at: datetime | None
+    challenge: str
+
+
+class ReviewChange(ApprovableChange, total=False):
+    """What may change of it."""
+
+    reason: str
+    text: str
+    objections: tuple[str, ...]
+
+
 class ApprovalRequest(_Request, Requirement):
     """
     A call waits for approval: everything that a person needs to judge it.
@@ -196,6 +220,10 @@ class ApprovalRequest(_Request, Requirement):
     lapsed: tuple[ApprovalRecord, ...] = Field(default=(), exclude_if=not_)
     escalated_at: datetime | None = None
 
+    def with_(self, **changes: Unpack[ApprovableChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
+
 
 class Review(_Request, Requirement):
     """
@@ -223,6 +251,10 @@ class Review(_Request, Requirement):
     lapsed: tuple[ApprovalRecord, ...] = Field(default=(), exclude_if=not_)
     escalated_at: datetime | None = None
 
+    def with_(self, **changes: Unpack[ReviewChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
+
 
 Approvable: TypeAlias = ApprovalRequest | Review
 """What the signal `approval` and the update `decide` are about."""
@@ -234,6 +266,10 @@ class Question(_Request):
     kind: Literal["question"] = "question"
     call_id: str
     question: str
+
+    def with_(self, **changes: Unpack[RequestChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
 
 
 class Escalation(_Request):
@@ -256,6 +292,10 @@ class Escalation(_Request):
     answer: str | None = Field(default=None, exclude_if=lambda value: value is None)
     next_safe_action: str
 
+    def with_(self, **changes: Unpack[RequestChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
+
 
 Request: TypeAlias = Annotated[
     ApprovalRequest | Review | Question | Escalation, Field(discriminator="kind")
@@ -274,7 +314,7 @@ def outline(request: Request, left_out: str = "") -> Request:
             empty = {"question": ""}
         case Escalation():
             empty = {"detail": "", "attempts": (), "approaches": (), "answer": None}
-    return request.model_copy(update={**empty, "left_out": left_out})
+    return request.copy_with({**empty, "left_out": left_out})
 
 
 class PendingPage(Contract):
@@ -365,6 +405,10 @@ class JudgeInput(Contract):
     now: datetime
     means: BudgetStatus | None = None
     digests: Mapping[str, str] = Field(default_factory=dict[str, str])
+
+    def with_(self, *, now: datetime) -> Self:
+        """Return a copy with another now."""
+        return self.copy_with({"now": now})
 
 
 class Verdicts(Contract):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from operator import not_
-from typing import Self
+from typing import Self, TypedDict, Unpack
 
 from pydantic import Field, JsonValue, ValidationError
 
@@ -18,6 +18,15 @@ what ends every worker that takes it up.
 """
 
 
+class AttemptsChange(TypedDict, total=False):
+    """What may change of it."""
+
+    usage: CallUsage | None
+    failed: int
+    progress: JsonValue
+    used_up: bool
+
+
 class Attempts(Contract):
     """
     What the attempts of an activity have come to: its heartbeats carry it from one to the next.
@@ -31,6 +40,10 @@ class Attempts(Contract):
     usage: CallUsage | None = Field(default=None, exclude_if=not_)
     progress: JsonValue = Field(default=None, exclude_if=lambda value: value is None)
     used_up: bool = Field(default=False, exclude_if=not_)
+
+    def with_(self, **changes: Unpack[AttemptsChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
 
     @classmethod
     def from_details(cls, details: Sequence[object]) -> Self:

@@ -24,6 +24,10 @@ class Contract(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
+    def copy_with(self, changes: Mapping[str, object]) -> Self:
+        """Copy it unchecked: what a contract's own `with_` takes, the type checker has seen."""
+        return self.model_copy(update=dict(changes))
+
 
 class Inbound(Contract):
     """A value that strangers send: unknown fields are refused, so no typo passes as intent."""

@@ -1,7 +1,7 @@
 """The limits of a run, and what it has used of them."""
 
 from datetime import datetime
-from typing import Annotated, Self, TypeAlias
+from typing import Annotated, Self, TypeAlias, TypedDict, Unpack
 
 from pydantic import ConfigDict, Field, PlainSerializer
 
@@ -45,11 +45,15 @@ class Limits(Contract):
     def with_changes(self, change: "Budget") -> Self:
         """Return these limits with the fields that were given in *change*."""
         given = {name: getattr(change, name) for name in change.model_fields_set}
-        return self.model_copy(update=given)
+        return self.copy_with(given)
 
 
 class Budget(Limits):
     """Limits as people write them: a field that doesn't exist is refused."""
+
+    def with_(self, *, max_wall_time: Seconds | None) -> Self:
+        """Return a copy with another max wall time."""
+        return self.copy_with({"max_wall_time": max_wall_time})
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -60,6 +64,23 @@ def _dump_explicit(budget: Budget) -> JsonObject:
 
 PartialBudget: TypeAlias = Annotated[Budget, PlainSerializer(_dump_explicit)]
 """A budget of which only what was given is written down: nobody set a default as a limit."""
+
+
+class LedgerChange(TypedDict, total=False):
+    """What may change of it."""
+
+    steps: int
+    tool_calls: int
+    hosted_calls: int
+    usage: CallUsage
+    failed_usage: CallUsage
+    waited: float
+    failures_in_a_row: int
+    recent_calls: tuple[str, ...]
+    recurrences: tuple[int, ...]
+    result_chars: int
+    retries: int
+    last_call: CallUsage
 
 
 class Ledger(Contract):
@@ -85,6 +106,10 @@ class Ledger(Contract):
     result_chars: int = 0
     retries: int = 0
     last_call: CallUsage = CallUsage()
+
+    def with_(self, **changes: Unpack[LedgerChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
 
     @property
     def all_calls(self) -> int:

@@ -1,13 +1,20 @@
 """What a reply holds beyond plain words and calls: its pieces, in their order."""
 
 from operator import not_
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias, TypedDict, Unpack
 
 from pydantic import Field
 
 from holdfast.contracts.base import Contract, JsonObject
 
 PartKind: TypeAlias = Literal["text", "call", "reasoning", "hosted_call", "hosted_result", "other"]
+
+
+class PartChange(TypedDict, total=False):
+    """What may change of it."""
+
+    text: str
+    continues: bool
 
 
 class Part(Contract):
@@ -27,6 +34,10 @@ class Part(Contract):
     name: str = Field(default="", exclude_if=not_)
     continues: bool = Field(default=False, exclude_if=not_)
     native: JsonObject = Field(default_factory=dict, exclude_if=not_)
+
+    def with_(self, **changes: Unpack[PartChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
 
 
 def join_text(text: str, parts: tuple[Part, ...]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 from operator import not_
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 
 from pydantic import Field, JsonValue
 
@@ -30,6 +30,10 @@ class UndoRuling(Contract):
     rule: str
     reason: str
     recovery: str = Field(default="", exclude_if=not_)
+
+    def with_(self, *, reason: str) -> Self:
+        """Return a copy with another reason."""
+        return self.copy_with({"reason": reason})
 
 
 Reaction = Literal["next_model", "stop", "ask"]
@@ -164,6 +168,21 @@ class KnownEffect(Contract):
     outcome: EffectOutcome
 
 
+class EffectChange(TypedDict, total=False):
+    """What may change of it."""
+
+    summary: str
+    arguments: JsonObject | None
+    part: str
+    reported: bool
+    undo: UndoRuling | None
+    call: ToolCall | None
+    first_execution_run_id: str
+    result: JsonValue
+    time_limit: float
+    sandboxed: bool
+
+
 class Effect(Contract):
     """
     What a call changed, or where the `outcome` is unknown may have; `summary` is one line.
@@ -191,6 +210,10 @@ class Effect(Contract):
     result: JsonValue = Field(default=None, exclude_if=lambda value: value is None)
     time_limit: float = Field(default=0, exclude_if=not_)
     sandboxed: bool = Field(default=False, exclude_if=not_)
+
+    def with_(self, **changes: Unpack[EffectChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
 
 
 class Compensation(Contract):
@@ -227,3 +250,7 @@ class Checkpoint(Contract):
     workspace: str = ""
     summary: str = Field(default="", exclude_if=not_)
     summarised_before: int = Field(default=0, exclude_if=not_)
+
+    def with_(self, *, items: int) -> Self:
+        """Return a copy with another items."""
+        return self.copy_with({"items": items})

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from itertools import accumulate
 from operator import not_
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 
 from pydantic import Field
 
@@ -29,6 +29,10 @@ class Allow(Contract):
     rule: str
     reason: str
 
+    def with_(self, *, reason: str) -> Self:
+        """Return a copy with another reason."""
+        return self.copy_with({"reason": reason})
+
 
 class RunInSandbox(Contract):
     """The call may run now, but only in the sandbox, and with nothing but what is granted."""
@@ -37,6 +41,10 @@ class RunInSandbox(Contract):
     rule: str
     reason: str
     grant: Grant = Grant()
+
+    def with_(self, *, reason: str) -> Self:
+        """Return a copy with another reason."""
+        return self.copy_with({"reason": reason})
 
 
 class RunAsDraftOnly(Contract):
@@ -52,6 +60,10 @@ class RunAsDraftOnly(Contract):
     draft: str
     then: Literal["result", "approval"]
 
+    def with_(self, *, reason: str) -> Self:
+        """Return a copy with another reason."""
+        return self.copy_with({"reason": reason})
+
 
 class ApprovalRequired(Requirement):
     """
@@ -65,6 +77,10 @@ class ApprovalRequired(Requirement):
     reason: str
     grant: Grant | None = Field(default=None, exclude_if=lambda grant: grant is None)
 
+    def with_(self, *, reason: str) -> Self:
+        """Return a copy with another reason."""
+        return self.copy_with({"reason": reason})
+
 
 class AskUser(Contract):
     """The call is a question to a person; their answer is its result."""
@@ -73,6 +89,17 @@ class AskUser(Contract):
     rule: str
     reason: str
     question: str
+
+    def with_(self, *, reason: str) -> Self:
+        """Return a copy with another reason."""
+        return self.copy_with({"reason": reason})
+
+
+class DenyChange(TypedDict, total=False):
+    """What may change of it."""
+
+    reason: str
+    next_valid_actions: tuple[str, ...]
 
 
 class Deny(Contract):
@@ -85,6 +112,10 @@ class Deny(Contract):
     type: ErrorType = Field(
         default="permission_denied", exclude_if=lambda type_: type_ == "permission_denied"
     )
+
+    def with_(self, **changes: Unpack[DenyChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
 
 
 Decision: TypeAlias = Annotated[
@@ -168,6 +199,17 @@ def fill_arguments(call: AnyCall, ruling: Ruling) -> AnyCall:
     return call
 
 
+class AuthorizeCallsChange(TypedDict, total=False):
+    """What may change of it."""
+
+    calls: tuple[AnyCall, ...]
+    approvals: tuple[ApprovalRecord, ...]
+    drafts: tuple[Draft, ...]
+    reviews: tuple[Review, ...]
+    filled_bytes: int
+    now: datetime
+
+
 class AuthorizeCalls(Contract):
     """
     Input of the activity `authorize`: the calls of a turn, with what a decision depends on.
@@ -197,6 +239,10 @@ class AuthorizeCalls(Contract):
     filled_bytes: int = Field(default=0, exclude_if=not_)
     now: datetime
 
+    def with_(self, **changes: Unpack[AuthorizeCallsChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
+
 
 class Rulings(Contract):
     """
@@ -221,8 +267,8 @@ def clip_decision(decision: Decision) -> Decision:
         actions = tuple(
             clip_chars(action, MAX_RULING_QUOTE_CHARS) for action in decision.next_valid_actions
         )
-        return decision.model_copy(update={"reason": reason, "next_valid_actions": actions})
-    return decision.model_copy(update={"reason": reason})
+        return decision.with_(reason=reason, next_valid_actions=actions)
+    return decision.with_(reason=reason)
 
 
 def fit_into_payload(rulings: tuple[Ruling, ...]) -> tuple[Ruling, ...]:
@@ -246,14 +292,12 @@ def _shorten_ruling(ruling: Ruling) -> Ruling:
         }
         return ruling.model_copy(update={**fewer, "next_valid_actions": _shorten_actions(ruling)})
     decision = ruling.decision
-    decision = decision.model_copy(
-        update={"reason": cut_with_note(decision.reason, MAX_BRIEF_TEXT_BYTES)}
-    )
+    decision = decision.with_(reason=cut_with_note(decision.reason, MAX_BRIEF_TEXT_BYTES))
     if isinstance(decision, Deny):
-        decision = decision.model_copy(update={"next_valid_actions": _shorten_actions(decision)})
+        decision = decision.with_(next_valid_actions=_shorten_actions(decision))
     undo = ruling.undo
     if undo is not None:
-        undo = undo.model_copy(update={"reason": cut_with_note(undo.reason, MAX_BRIEF_TEXT_BYTES)})
+        undo = undo.with_(reason=cut_with_note(undo.reason, MAX_BRIEF_TEXT_BYTES))
     fewer = {"scope": cut_with_note(ruling.scope, MAX_BRIEF_TEXT_BYTES), "canonical": None}
     return ruling.model_copy(update={**fewer, "decision": decision, "undo": undo})
 

@@ -1,7 +1,7 @@
 """Guardrails: what is looked at, by whom, and what was found."""
 
 from operator import not_
-from typing import Annotated, Literal, Self, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -58,7 +58,18 @@ class Signals(AuthoredContract):
     def merge(self, later: "Signals") -> "Signals":
         """Return these signals with what was measured later."""
         known = later.model_dump(exclude_none=True)
-        return self.model_copy(update=known)
+        return self.copy_with(known)
+
+
+class GuardrailSpecChange(TypedDict, total=False):
+    """What may change of it."""
+
+    timeout: Seconds
+    command: tuple[str, ...]
+    project_commands: Literal["build", "test"] | None
+    agent: str | None
+    review: Requirement | None
+    holds: str | None
 
 
 class GuardrailSpec(Contract):
@@ -88,6 +99,19 @@ class GuardrailSpec(Contract):
     review: Requirement | None = None
     holds: str | None = Field(default=None, exclude_if=lambda value: value is None)
 
+    def with_(self, **changes: Unpack[GuardrailSpecChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
+
+
+class SubjectChange(TypedDict, total=False):
+    """What may change of it."""
+
+    kind: Literal["goal", "words", "results", "call", "done", "answer"]
+    text: str
+    data: JsonValue
+    whole: bool
+
 
 class Subject(Contract):
     """
@@ -105,6 +129,10 @@ class Subject(Contract):
     tool: str = Field(default="", exclude_if=not_)
     call_id: str = Field(default="", exclude_if=not_)
     whole: bool = Field(default=True, exclude_if=lambda value: value)
+
+    def with_(self, **changes: Unpack[SubjectChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
 
 
 class GuardrailResult(AuthoredContract):

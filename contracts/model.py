@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from operator import not_
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 
 from pydantic import Field, JsonValue
 
@@ -36,6 +36,13 @@ Strategy = Literal["stateless", "previous_response_id", "conversation"]
 """Who keeps the conversation: we alone, or the provider too, as a chain or as an object."""
 
 
+class ModelSettingsChange(TypedDict, total=False):
+    """What may change of it."""
+
+    reasoning: Effort | None
+    reasoning_tokens: Count | None
+
+
 class ModelSettings(Inbound):
     """
     What an agent asks of its models beyond words. What is null is left to the provider.
@@ -52,6 +59,10 @@ class ModelSettings(Inbound):
         Literal["auto", "required", "none"] | Annotated[str, Field(pattern=TOOL_NAME_PATTERN)]
     ) = "auto"
     parallel_calls: bool = True
+
+    def with_(self, **changes: Unpack[ModelSettingsChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
 
 
 _DEFAULT_SETTINGS = ModelSettings()
@@ -173,6 +184,22 @@ class FinalAnswer(Contract):
 AgentEvent: TypeAlias = AnyCall | FinalAnswer
 
 
+class ModelReplyChange(TypedDict, total=False):
+    """What may change of it."""
+
+    calls: tuple[AnyCall, ...]
+    parts: tuple[Part, ...]
+    stop: StopCause
+    output: JsonValue
+    objections: tuple[str, ...]
+    notes: tuple[str, ...]
+    failed_usage: CallUsage | None
+    model: str
+    provider_state: JsonObject | None
+    latency_ms: int
+    first_token_ms: int
+
+
 class ModelReply(Contract):
     """
     Output of the activity `call_model`.
@@ -200,6 +227,10 @@ class ModelReply(Contract):
     provider_state: JsonObject | None = None
     latency_ms: int = 0
     first_token_ms: int = Field(default=0, exclude_if=not_)
+
+    def with_(self, **changes: Unpack[ModelReplyChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
 
     @property
     def words(self) -> str:

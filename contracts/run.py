@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from operator import not_
-from typing import Annotated, Literal, Self, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 
 from pydantic import ConfigDict, Field, JsonValue
 
@@ -113,6 +113,14 @@ class RunInput(RunMetadata):
     )
 
 
+class RunResultChange(TypedDict, total=False):
+    """What may change of it."""
+
+    answer: str | None
+    output: JsonValue
+    attempts: tuple[Approach, ...]
+
+
 class RunResult(Contract):
     """
     The result of the workflow `AgentRun`.
@@ -141,6 +149,24 @@ class RunResult(Contract):
     unresolved: tuple[Effect, ...] = Field(default=(), exclude_if=not_)
     failures: tuple[ModelAttempt, ...] = Field(default=(), exclude_if=not_)
     ledger: Ledger | None = Field(default=None, exclude_if=not_)
+
+    def with_(self, **changes: Unpack[RunResultChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
+
+
+class AgentSnapshotChange(TypedDict, total=False):
+    """What may change of it."""
+
+    prefix_digest: str
+    budget: Limits
+    search_attributes: bool
+    settings: Stored[ModelSettings]
+    companions: tuple[ToolContract, ...]
+    notifies: bool
+    resources_searchable: bool
+    facts: tuple[ModelFacts, ...]
+    route: ReasoningRoute | None
 
 
 class AgentSnapshot(Contract):
@@ -187,6 +213,10 @@ class AgentSnapshot(Contract):
     resources_searchable: bool = False
     facts: tuple[ModelFacts, ...] = ()
     route: ReasoningRoute | None = None
+
+    def with_(self, **changes: Unpack[AgentSnapshotChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
 
     @property
     def guards_answers(self) -> bool:

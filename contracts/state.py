@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from operator import not_
+from typing import Self, TypedDict, Unpack
 
 from pydantic import Field, JsonValue
 
@@ -39,6 +40,18 @@ from holdfast.contracts.transcript import (
 )
 
 
+class CallStateChange(TypedDict, total=False):
+    """What may change of it."""
+
+    call: AnyCall
+    ruling: Ruling | None
+    draft: Draft | None
+    approvals: tuple[ApprovalRecord, ...]
+    result: ToolResult | None
+    guarded: bool
+    sent_back: int
+
+
 class CallState(Contract):
     """
     How far one call of the current turn has come.
@@ -54,6 +67,10 @@ class CallState(Contract):
     guarded: bool = False
     sent_back: int = Field(default=0, exclude_if=not_)
 
+    def with_(self, **changes: Unpack[CallStateChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
+
     @property
     def decision(self) -> Decision | None:
         """The latest decision about the call, if the engine has made one."""
@@ -63,6 +80,73 @@ class CallState(Contract):
     def drafting(self) -> RunAsDraftOnly | None:
         """The decision by which the call's draft variant runs in its place, if it does."""
         return self.decision if isinstance(self.decision, RunAsDraftOnly) else None
+
+
+class RunStateChange(TypedDict, total=False):
+    """What may change of it."""
+
+    execution: str
+    agent: AgentSnapshot
+    ledger: Ledger
+    origin: str
+    sent: TranscriptDigest
+    head: TranscriptDigest
+    items: tuple[TranscriptItem, ...]
+    context_bytes: int
+    pruned_before: int
+    model_index: int
+    provider_state: JsonObject
+    unheard: bool
+    calls: tuple[CallState, ...]
+    requests: tuple[Request, ...]
+    closed: tuple[ClosedRequest, ...]
+    requests_made: int
+    request_mark: str
+    steers: tuple[UserTurn, ...]
+    unread: int
+    call_marks: tuple[str, ...]
+    paused: bool
+    notes: tuple[str, ...]
+    suspended: bool
+    unresolved: tuple[str, ...]
+    refused: tuple[RefusedMessage, ...]
+    refused_total: int
+    guarded: int
+    watched: int
+    tripped: GuardrailVerdict | None
+    dead_end: str
+    notified: int
+    checks: int
+    held: tuple[str, ...]
+    candidate: Candidate | None
+    output_retries: int
+    revisions: int
+    reviewed: tuple[str, ...]
+    releases: tuple[Review, ...]
+    acknowledged: tuple[str, ...]
+    signals: Signals
+    confidence: float | None
+    effects: tuple[Effect, ...]
+    forgotten_effects: int
+    lost: bool
+    compensation: Compensation | None
+    attempts: tuple[ModelAttempt, ...]
+    approaches: tuple[Approach, ...]
+    approach: str | None
+    checkpoint: Checkpoint | None
+    hidden: tuple[ItemRange, ...]
+    summary: str
+    summarised_before: int
+    failed_summaries: int
+    project: ProjectContext | None
+    tier: int
+    tier_attempts: int
+    tier_failure: str
+    subtasks: tuple[Subtask, ...]
+    answer: str | None
+    output: JsonValue
+    stop: Stop | None
+    outcome: RunStatus | None
 
 
 class RunState(Contract):
@@ -168,6 +252,10 @@ class RunState(Contract):
     output: JsonValue = None
     stop: Stop | None = None
     outcome: RunStatus | None = None
+
+    def with_(self, **changes: Unpack[RunStateChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
 
     @property
     def view(self) -> TranscriptView:

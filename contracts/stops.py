@@ -99,6 +99,10 @@ class Stop(Contract):
     next_safe_action: str
     ended_by: str = Field(default="", exclude_if=not_)
 
+    def with_(self, *, detail: str) -> Self:
+        """Return a copy with another detail."""
+        return self.copy_with({"detail": detail})
+
     @classmethod
     def because(
         cls,

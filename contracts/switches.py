@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from operator import not_
-from typing import Annotated, Literal, Self, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 
 from pydantic import Field, model_validator
 
@@ -44,6 +44,15 @@ class SwitchSignal(Inbound):
         return self
 
 
+class SwitchChange(TypedDict, total=False):
+    """What may change of it."""
+
+    kind: SwitchKind
+    name: str
+    by: str
+    reason: str
+
+
 class Switch(Contract):
     """Something that is switched off: calls of this tool, agent or tenant are denied, or all."""
 
@@ -52,6 +61,17 @@ class Switch(Contract):
     by: str
     reason: str
     at: datetime
+
+    def with_(self, **changes: Unpack[SwitchChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
+
+
+class SwitchStateChange(TypedDict, total=False):
+    """What may change of it."""
+
+    switches: tuple[Switch, ...]
+    ignored: int
 
 
 class SwitchState(Contract):
@@ -63,3 +83,7 @@ class SwitchState(Contract):
 
     switches: tuple[Switch, ...] = ()
     ignored: int = Field(default=0, exclude_if=not_)
+
+    def with_(self, **changes: Unpack[SwitchStateChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from operator import not_
-from typing import Annotated, Literal, Self, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 from urllib.parse import quote
 
 from pydantic import Field, JsonValue
@@ -118,6 +118,15 @@ class RetryRule(Contract):
     backoff: Seconds
 
 
+class ToolContractChange(TypedDict, total=False):
+    """What may change of it."""
+
+    risk: Risk
+    local: bool
+    side_effect: Literal["none", "local", "internal", "external"]
+    retry: RetryRule
+
+
 class ToolContract(Contract):
     """
     Everything that a tool promises. The model sees name, description and input schema only.
@@ -152,6 +161,10 @@ class ToolContract(Contract):
     sandboxed: bool = False
     undo: str | None = None
 
+    def with_(self, **changes: Unpack[ToolContractChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
+
     def with_risk(self, risk: Risk, *, reaches_out: bool = False) -> Self:
         """
         Run what a later deployment calls a write as one, whatever the run began with.
@@ -160,11 +173,18 @@ class ToolContract(Contract):
         """
         if not risk.changes_nothing and risk is not self.risk:
             # What it touches is known there alone, so what it raises may mean anything.
-            fresh = {"risk": risk, "local": False, "side_effect": "external"}
-            return self.model_copy(update=fresh)
+            return self.with_(risk=risk, local=False, side_effect="external")
         if reaches_out and self.side_effect == "local":
-            return self.model_copy(update={"side_effect": "external"})
+            return self.with_(side_effect="external")
         return self
+
+
+class ToolCallChange(TypedDict, total=False):
+    """What may change of it."""
+
+    call_id: str
+    name: str
+    arguments: JsonObject
 
 
 class ToolCall(Contract):
@@ -173,6 +193,10 @@ class ToolCall(Contract):
     call_id: str
     name: str
     arguments: JsonObject
+
+    def with_(self, **changes: Unpack[ToolCallChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
 
     def diff_arguments(self, written: JsonObject) -> JsonObject:
         """Return its arguments that weren't *written* so: something of them was filled in."""
@@ -184,7 +208,14 @@ class ToolCall(Contract):
 
     def with_arguments(self, values: JsonObject) -> Self:
         """Return the call with these arguments too."""
-        return self.model_copy(update={"arguments": {**self.arguments, **values}})
+        return self.with_(arguments={**self.arguments, **values})
+
+
+class MalformedCallChange(TypedDict, total=False):
+    """What may change of it."""
+
+    call_id: str
+    name: str
 
 
 class MalformedCall(Contract):
@@ -193,6 +224,10 @@ class MalformedCall(Contract):
     call_id: str
     name: str
     raw_arguments: str
+
+    def with_(self, **changes: Unpack[MalformedCallChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
 
 
 AnyCall: TypeAlias = ToolCall | MalformedCall
@@ -228,6 +263,17 @@ def idempotency_key(first_execution_run_id: str, call_id: str, purpose: Purpose)
     return f"{key}/{purpose}" if purpose in {"draft", "undo"} else key
 
 
+class ToolInvocationChange(TypedDict, total=False):
+    """What may change of it."""
+
+    basis: str
+    call_id: str
+    purpose: Purpose
+    draft_id: str | None
+    done: JsonValue
+    grant: Grant | None
+
+
 class ToolInvocation(Contract):
     """
     Input of every tool's activity, whose type is the tool's name.
@@ -255,6 +301,10 @@ class ToolInvocation(Contract):
     draft_id: str | None = Field(default=None, exclude_if=not_)
     done: JsonValue = Field(default=None, exclude_if=lambda value: value is None)
     grant: Grant | None = Field(default=None, exclude_if=lambda grant: grant is None)
+
+    def with_(self, **changes: Unpack[ToolInvocationChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
 
     @property
     def allowed_in(self) -> str:
@@ -291,6 +341,16 @@ class ArtifactRef(Contract):
     digest: str
 
 
+class ToolSuccessChange(TypedDict, total=False):
+    """What may change of it."""
+
+    call_id: str
+    name: str
+    summary: str
+    data: JsonValue
+    crowded_out: bool
+
+
 class ToolSuccess(Contract):
     """
     A tool did what it was asked.
@@ -310,8 +370,23 @@ class ToolSuccess(Contract):
     crowded_out: bool = Field(default=False, exclude_if=not_)
     by_person: bool = Field(default=False, exclude_if=not_)
 
+    def with_(self, **changes: Unpack[ToolSuccessChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
+
 
 FailureStatus = Literal["error", "denied", "aborted", "outcome_unknown"]
+
+
+class ToolFailureChange(TypedDict, total=False):
+    """What may change of it."""
+
+    call_id: str
+    name: str
+    reason: str
+    next_valid_actions: tuple[str, ...]
+    crowded_out: bool
+    by_person: bool
 
 
 class ToolFailure(Contract):
@@ -331,6 +406,10 @@ class ToolFailure(Contract):
     next_valid_actions: tuple[str, ...] = ()
     crowded_out: bool = Field(default=False, exclude_if=not_)
     by_person: bool = Field(default=False, exclude_if=not_)
+
+    def with_(self, **changes: Unpack[ToolFailureChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
 
     @classmethod
     def of(

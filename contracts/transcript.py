@@ -2,7 +2,7 @@
 
 import hashlib
 from operator import not_
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 
 from pydantic import Field, TypeAdapter
 
@@ -27,6 +27,13 @@ class UserTurn(Contract):
     ] = "goal"
 
 
+class AssistantTurnChange(TypedDict, total=False):
+    """What may change of it."""
+
+    text: str
+    parts: tuple[Part, ...]
+
+
 class AssistantTurn(Contract):
     """
     What a model said and asked for.
@@ -40,6 +47,10 @@ class AssistantTurn(Contract):
     text: str = ""
     calls: tuple[AnyCall, ...] = ()
     parts: tuple[Part, ...] = Field(default=(), exclude_if=not_)
+
+    def with_(self, **changes: Unpack[AssistantTurnChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
 
     @property
     def words(self) -> str:
@@ -98,6 +109,14 @@ class ItemRange(Contract):
     end: int = Field(ge=0)
 
 
+class TranscriptViewChange(TypedDict, total=False):
+    """What may change of it."""
+
+    pruned_before: int
+    summary: str
+    summarised_before: int
+
+
 class TranscriptView(Contract):
     """
     Which part of a transcript a model is shown.
@@ -111,6 +130,10 @@ class TranscriptView(Contract):
     hidden: tuple[ItemRange, ...] = Field(default=(), exclude_if=not_)
     summary: str = Field(default="", exclude_if=not_)
     summarised_before: int = Field(default=0, exclude_if=not_)
+
+    def with_(self, **changes: Unpack[TranscriptViewChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
 
 
 class TranscriptPage(Contract):

@@ -97,7 +97,7 @@ class Agent:
             tiers=self.tiers,
             project=None if self.project is None else ProjectSpec(folder=str(self.project)),
         )
-        return snapshot.model_copy(update={"prefix_digest": snapshot.prefix.digest})
+        return snapshot.with_(prefix_digest=snapshot.prefix.digest)
 
     @property
     def companions(self) -> tuple[Tool, ...]:

@@ -107,11 +107,8 @@ class App:
             for tool in (*part.tools, *part.companions)
             if (undo := part.find_any_tool(tool.undo)) is not None and undo.name not in known
         }
-        return snapshot.model_copy(
-            update={
-                "notifies": self.notify is not None,
-                "companions": (*snapshot.companions, *theirs.values()),
-            }
+        return snapshot.with_(
+            notifies=self.notify is not None, companions=(*snapshot.companions, *theirs.values())
         )
 
     def guardrails(self) -> tuple[Guardrail, ...]:

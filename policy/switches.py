@@ -78,16 +78,14 @@ def after_signal(state: SwitchState, name: str, content: bytes, now: datetime) -
         if (switch.kind, switch.name) != (signal.kind, signal.name)
     )
     if name == "on":
-        return state.model_copy(update={"switches": others})
+        return state.with_(switches=others)
     switch = Switch(**signal.model_dump(), at=now)
     if (
         switch.kind == "everything"
         or bounds.size(_without_everything((*others, switch))) <= MAX_SWITCHES_BYTES
     ):
-        return state.model_copy(update={"switches": (*others, switch)})
-    return state.model_copy(
-        update={"switches": (*_without_everything(others), _switch_everything_off(switch))}
-    )
+        return state.with_(switches=(*others, switch))
+    return state.with_(switches=(*_without_everything(others), _switch_everything_off(switch)))
 
 
 def _fit_state(state: SwitchState) -> SwitchState:
@@ -97,7 +95,7 @@ def _fit_state(state: SwitchState) -> SwitchState:
     if bounds.size(named) > MAX_SWITCHES_BYTES:
         kept = bounds.select_latest(named, MAX_SWITCHES_BYTES - len(named) - 1)
         every = every or (_switch_everything_off(_truncate_texts(named[0])),)
-    return state.model_copy(update={"switches": (*kept, *every)})
+    return state.with_(switches=(*kept, *every))
 
 
 def _without_everything(switches: tuple[Switch, ...]) -> tuple[Switch, ...]:
@@ -107,27 +105,23 @@ def _without_everything(switches: tuple[Switch, ...]) -> tuple[Switch, ...]:
 
 def _truncate_texts(switch: Switch) -> Switch:
     """Return a switch with no more words than a signal may bring."""
-    return switch.model_copy(
-        update={
-            "name": switch.name[:MAX_SWITCH_NAME_CHARS],
-            "by": switch.by[:MAX_SWITCH_NAME_CHARS],
-            "reason": switch.reason[:MAX_SWITCH_REASON_CHARS],
-        }
+    return switch.with_(
+        name=switch.name[:MAX_SWITCH_NAME_CHARS],
+        by=switch.by[:MAX_SWITCH_NAME_CHARS],
+        reason=switch.reason[:MAX_SWITCH_REASON_CHARS],
     )
 
 
 def _switch_everything_off(crowded_out: Switch) -> Switch:
     """Switch everything off in place of one thing for which there is no room."""
     name, reason = crowded_out.name, crowded_out.reason[:MAX_SWITCH_QUOTE_CHARS]
-    return crowded_out.model_copy(
-        update={
-            "kind": "everything",
-            "name": EVERYTHING,
-            "reason": clip_chars(
-                f"no room to switch {crowded_out.kind} {name!r} off alone: {reason}",
-                MAX_SWITCH_REASON_CHARS,
-            ),
-        }
+    return crowded_out.with_(
+        kind="everything",
+        name=EVERYTHING,
+        reason=clip_chars(
+            f"no room to switch {crowded_out.kind} {name!r} off alone: {reason}",
+            MAX_SWITCH_REASON_CHARS,
+        ),
     )
 
 
@@ -141,4 +135,4 @@ def _parse_signal(name: str, content: bytes) -> SwitchSignal | None:
 
 
 def _after_unreadable(state: SwitchState) -> SwitchState:
-    return state.model_copy(update={"ignored": state.ignored + 1})
+    return state.with_(ignored=state.ignored + 1)

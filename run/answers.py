@@ -14,8 +14,7 @@ def propose(state: RunState, text: str, output: JsonValue) -> RunState:
         return state  # somebody said more meanwhile, and the model must read it
     candidate = Candidate(text=text, output=output)
     # What was measured of an earlier answer says nothing of this one.
-    fresh = {"candidate": candidate, "signals": Signals()}
-    return release_if_clear(state.model_copy(update=fresh))
+    return release_if_clear(state.with_(candidate=candidate, signals=Signals()))
 
 
 def release_if_clear(state: RunState) -> RunState:
@@ -23,14 +22,12 @@ def release_if_clear(state: RunState) -> RunState:
     candidate = state.candidate
     if candidate is None or state.requests or gates.next_gate(state) is not None:
         return state
-    return state.model_copy(
-        update={
-            "candidate": None,
-            "answer": candidate.text,
-            "output": candidate.output,
-            "outcome": "completed",
-            "confidence": gates.score(state).value,
-        }
+    return state.with_(
+        candidate=None,
+        answer=candidate.text,
+        output=candidate.output,
+        outcome="completed",
+        confidence=gates.score(state).value,
     )
 
 
@@ -40,12 +37,12 @@ def pass_gate(state: RunState, gate: Gate) -> RunState:
     if candidate is None:
         return state
     fresh = candidate.model_copy(update={"cleared": (*candidate.cleared, gate)})
-    return release_if_clear(state.model_copy(update={"candidate": fresh}))
+    return release_if_clear(state.with_(candidate=fresh))
 
 
 def withhold(state: RunState, verdict: GuardrailVerdict) -> RunState:
     """Withhold an answer; what the run did for it is taken back next."""
-    return state.model_copy(update={"tripped": verdict, "candidate": None})
+    return state.with_(tripped=verdict, candidate=None)
 
 
 WITHHELD = "[withheld: output guardrails look at what is said]"

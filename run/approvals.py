@@ -81,11 +81,9 @@ def with_approval(
         if one.approver in verdict.lapsed or standing.is_past_expiry(one, now)
     )
     kept = tuple(one for one in request.approvals if one not in gone)
-    return request.model_copy(
-        update={
-            "approvals": (*kept, _build_record(request, message, verdict, now)),
-            "lapsed": (*request.lapsed, *(one for one in gone if one.proof is not None)),
-        }
+    return request.with_(
+        approvals=(*kept, _build_record(request, message, verdict, now)),
+        lapsed=(*request.lapsed, *(one for one in gone if one.proof is not None)),
     )
 
 
@@ -262,14 +260,12 @@ def after_decision(
     if len(request.approvals) < request.count:
         return requests.replace_request(state, request)
     state = requests.close_request(state, request, "approved", now)
-    released = (request.model_copy(update={"text": ""}),) if _releases_calls(request) else ()
+    released = (request.with_(text=""),) if _releases_calls(request) else ()
     # Of a domain the latest review counts: by the one before nothing has run.
     earlier = (one for one in state.releases if not (one.calls and request.calls))
-    fresh = {
-        "reviewed": (*state.reviewed, *request.objections),
-        "releases": (*earlier, *released),
-    }
-    state = state.model_copy(update=fresh)
+    state = state.with_(
+        reviewed=(*state.reviewed, *request.objections), releases=(*earlier, *released)
+    )
     return answers.release_if_clear(_count_votes(state, request, against=0))
 
 
@@ -284,8 +280,8 @@ def after_refusal(state: RunState, request: Review, why: str, *, by: str = "") -
         call = requests.find_call(state, request.call_id)
         failure = tool_results.build_denial(
             call.call, "permission_denied", f"{request.reason}; {why}", "go on without it"
-        ).model_copy(update={"by_person": bool(by)})
-        return requests.replace_call(state, call.model_copy(update={"result": failure}))
+        ).with_(by_person=bool(by))
+        return requests.replace_call(state, call.with_(result=failure))
     if request.subject.startswith(gates.GUARDRAIL_PREFIX):
         verdict = _build_rejection_verdict(request, why)
         layer = gates.find_spec(state, verdict.guardrail).layer
@@ -314,4 +310,4 @@ def _count_votes(state: RunState, request: Review, *, against: int) -> RunState:
     )
     if not counted.votes:
         return state
-    return state.model_copy(update={"signals": known.merge(counted)})
+    return state.with_(signals=known.merge(counted))

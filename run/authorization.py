@@ -55,9 +55,7 @@ def _without_reason(record: ApprovalRecord) -> ApprovalRecord:
 def _outline(review: Review) -> Review:
     """Return what says whether a review still counts."""
     given = tuple(map(_without_reason, review.approvals))
-    return review.model_copy(
-        update={"reason": "", "objections": (), "approvals": given, "lapsed": ()}
-    )
+    return review.with_(reason="", objections=(), approvals=given, lapsed=())
 
 
 def _digests(known: tuple[KnownEffect, ...], outcome: EffectOutcome) -> tuple[str, ...]:
@@ -90,7 +88,7 @@ def select_rest(asked: AuthorizeCalls, part: AuthorizeCalls, answer: Rulings) ->
     """Return what is left to ask about after an answer about a part, which may have run short."""
     filled = sum(size(one.filled) for one in answer.rulings if isinstance(one, Decided))
     left = _select(asked, asked.calls[len(answer.rulings) :], asked.reviews[len(part.reviews) :])
-    return left.model_copy(update={"filled_bytes": asked.filled_bytes + filled})
+    return left.with_(filled_bytes=asked.filled_bytes + filled)
 
 
 def merge(answers: Sequence[Rulings]) -> Rulings | None:
@@ -109,11 +107,9 @@ def _select(
     asked: AuthorizeCalls, calls: tuple[AnyCall, ...], reviews: tuple[Review, ...]
 ) -> AuthorizeCalls:
     ids = {call.call_id for call in calls}
-    return asked.model_copy(
-        update={
-            "calls": calls,
-            "approvals": tuple(one for one in asked.approvals if one.call_id in ids),
-            "drafts": tuple(one for one in asked.drafts if one.call_id in ids),
-            "reviews": reviews,
-        }
+    return asked.with_(
+        calls=calls,
+        approvals=tuple(one for one in asked.approvals if one.call_id in ids),
+        drafts=tuple(one for one in asked.drafts if one.call_id in ids),
+        reviews=reviews,
     )

@@ -25,7 +25,7 @@ def set_checkpoint(state: RunState, workspace: str) -> RunState:
         summary=state.summary,
         summarised_before=state.summarised_before,
     )
-    return state.model_copy(update={"checkpoint": place})
+    return state.with_(checkpoint=place)
 
 
 def request_plan(state: RunState) -> RunState:
@@ -40,9 +40,7 @@ def start_approach(state: RunState, reply: ModelReply) -> RunState:
     turn = AssistantTurn(model=reply.model, text=reply.text, parts=reply.parts)
     approach = shorten(reply.text, MAX_APPROACH_CHARS) or "(the model named no approach)"
     go_on = UserTurn(text=f"Carry out this approach:\n\n{approach}", origin="plan")
-    return append_items(state, turn, go_on).model_copy(
-        update={"approach": approach, "revisions": 0}
-    )
+    return append_items(state, turn, go_on).with_(approach=approach, revisions=0)
 
 
 def roll_back(state: RunState, undone: Compensation, now: datetime) -> RunState:
@@ -63,32 +61,30 @@ def roll_back(state: RunState, undone: Compensation, now: datetime) -> RunState:
     words = escalations.words_since(state, checkpoint.items)
     hidden = (*state.hidden, ItemRange(begin=checkpoint.items, end=len(state.items)))
     kept = _without_effects(state, undone)
-    ledger = kept.ledger.model_copy(
-        update={
-            "retries": state.ledger.retries + 1,
-            "failures_in_a_row": 0,
-            "last_call": CallUsage(),
-        }
+    ledger = kept.ledger.with_(
+        retries=state.ledger.retries + 1, failures_in_a_row=0, last_call=CallUsage()
     )
-    fresh: dict[str, object] = {
-        "hidden": hidden,
-        "approaches": (*state.approaches, failed),
-        "approach": None,
-        "dead_end": "",
-        "ledger": ledger,
-        "model_index": checkpoint.model_index,
-        "summary": checkpoint.summary,
-        "summarised_before": checkpoint.summarised_before,
-        "failed_summaries": 0,
-        "reviewed": gates.select_run_approvals(state),
-        "provider_state": {},
-        "output_retries": 0,
-        "signals": Signals(),
-    }
-    left = measure_context(append_items(kept.model_copy(update=fresh), *words))
-    left = left.model_copy(
-        update={"checkpoint": checkpoint.model_copy(update={"items": len(state.items)})}
+    left = measure_context(
+        append_items(
+            kept.with_(
+                hidden=hidden,
+                approaches=(*state.approaches, failed),
+                approach=None,
+                dead_end="",
+                ledger=ledger,
+                model_index=checkpoint.model_index,
+                summary=checkpoint.summary,
+                summarised_before=checkpoint.summarised_before,
+                failed_summaries=0,
+                reviewed=gates.select_run_approvals(state),
+                provider_state={},
+                output_retries=0,
+                signals=Signals(),
+            ),
+            *words,
+        )
     )
+    left = left.with_(checkpoint=checkpoint.with_(items=len(state.items)))
     if escalations.can_try_again(left):
         return left
     return _after_max_backtracks(left, now)
@@ -98,9 +94,7 @@ def _without_effects(state: RunState, undone: Compensation) -> RunState:
     """Tell only what could not be taken back: that the rest was is what going back means."""
     if undone.not_undone:
         return tool_results.record_compensation(state, undone.model_copy(update={"undone": ()}))
-    return tool_results.record_compensation(state, undone).model_copy(
-        update={"compensation": state.compensation}
-    )
+    return tool_results.record_compensation(state, undone).with_(compensation=state.compensation)
 
 
 def _after_max_backtracks(state: RunState, now: datetime) -> RunState:

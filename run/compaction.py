@@ -32,7 +32,7 @@ def prune_point(state: RunState) -> int:
     place = context.find_prune_point(state.items, state.context_bytes, state.view)
     if place <= state.pruned_before:
         return 0
-    pruned = state.view.model_copy(update={"pruned_before": place})
+    pruned = state.view.with_(pruned_before=place)
     return place if _is_worthwhile(state, pruned) else 0
 
 
@@ -57,7 +57,7 @@ def wants_summary(state: RunState) -> bool:
     place = context.find_summary_point(state.items, state.view) if is_near_window(state) else 0
     if not place:
         return False
-    after = state.view.model_copy(update={"summarised_before": place, "summary": "…"})
+    after = state.view.with_(summarised_before=place, summary="…")
     return _is_worthwhile(state, after)
 
 
@@ -71,7 +71,7 @@ def withdraw_summary_request(state: RunState) -> RunState:
     if not _has_summary_request(state):
         return state
     last = ItemRange(begin=len(state.items) - 1, end=len(state.items))
-    return measure_context(state.model_copy(update={"hidden": (*state.hidden, last)}))
+    return measure_context(state.with_(hidden=(*state.hidden, last)))
 
 
 def _has_summary_request(state: RunState) -> bool:
@@ -88,25 +88,28 @@ def after_summary(state: RunState, reply: ModelReply, now: datetime) -> RunState
     )
     hidden = (*state.hidden, ItemRange(begin=begin, end=len(state.items)))
     if reply.stop != "end_turn" or not reply.text.strip() or not before:
-        return _after_failed_summary(state.model_copy(update={"hidden": hidden}), now)
-    fresh = {
-        "hidden": hidden,
-        "summary": reply.text[:MAX_COMPACTED_CHARS],
-        "summarised_before": before,
-        "failed_summaries": 0,
-    }
-    return reset_last_call_usage(measure_context(state.model_copy(update=fresh)))
+        return _after_failed_summary(state.with_(hidden=hidden), now)
+    return reset_last_call_usage(
+        measure_context(
+            state.with_(
+                hidden=hidden,
+                summary=reply.text[:MAX_COMPACTED_CHARS],
+                summarised_before=before,
+                failed_summaries=0,
+            )
+        )
+    )
 
 
 def reset_last_call_usage(state: RunState) -> RunState:
     """Forget what the latest call used: the next one is shown less."""
-    ledger = state.ledger.model_copy(update={"last_call": CallUsage()})
-    return state.model_copy(update={"ledger": ledger})
+    ledger = state.ledger.with_(last_call=CallUsage())
+    return state.with_(ledger=ledger)
 
 
 def _after_failed_summary(state: RunState, now: datetime) -> RunState:
     failed = state.failed_summaries + 1
-    state = measure_context(state.model_copy(update={"failed_summaries": failed}))
+    state = measure_context(state.with_(failed_summaries=failed))
     if failed < MAX_SUMMARY_ATTEMPTS:
         return state
     stop = Stop.because(

@@ -187,16 +187,12 @@ def fit_results(results: tuple[ToolResult, ...], max_bytes: int) -> tuple[ToolRe
 def _minimize(result: ToolResult) -> ToolResult:
     """Return what is left of a result for which there is no room."""
     small = stub(result)
-    less: dict[str, object] = (
-        {"summary": cut_with_note(small.summary, MIN_STUB_BYTES)}
+    small = (
+        small.with_(summary=cut_with_note(small.summary, MIN_STUB_BYTES))
         if isinstance(small, ToolSuccess)
-        else {
-            "reason": cut_with_note(small.reason, MIN_STUB_BYTES),
-            "next_valid_actions": (),
-        }
+        else small.with_(reason=cut_with_note(small.reason, MIN_STUB_BYTES), next_valid_actions=())
     )
-    small = small.model_copy(update=less)
-    return result if small == result else small.model_copy(update={"crowded_out": True})
+    return result if small == result else small.with_(crowded_out=True)
 
 
 def stub(result: ToolResult) -> ToolResult:
@@ -204,7 +200,7 @@ def stub(result: ToolResult) -> ToolResult:
     if not isinstance(result, ToolSuccess) or result.data is None:
         return result
     note = f"left out by now; it began: {result.summary}"
-    return result.model_copy(update={"data": None, "summary": note})
+    return result.with_(data=None, summary=note)
 
 
 def _stub_results(item: TranscriptItem) -> TranscriptItem:

@@ -33,7 +33,7 @@ def send_back(state: RunState, refused: Mapping[str, NotBegun], now: datetime) -
         else call
         for call in state.calls
     )
-    return turns.close_turn_if_complete(state.model_copy(update={"calls": calls}), now)
+    return turns.close_turn_if_complete(state.with_(calls=calls), now)
 
 
 def retry_delay_seconds(state: RunState, refused: Mapping[str, NotBegun]) -> int:
@@ -55,6 +55,6 @@ def build_denial(call: AnyCall, refused: NotBegun) -> ToolFailure:
 
 def _send_back(call: CallState, refused: NotBegun) -> CallState:
     if call.sent_back == len(RETRY_DELAYS_SECONDS):
-        return call.model_copy(update={"result": build_denial(call.call, refused)})
+        return call.with_(result=build_denial(call.call, refused))
     # What another release decides anew, its guardrails look at anew.
-    return call.model_copy(update={"sent_back": call.sent_back + 1, "guarded": False})
+    return call.with_(sent_back=call.sent_back + 1, guarded=False)

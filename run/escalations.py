@@ -47,7 +47,7 @@ def can_try_again(state: RunState) -> bool:
 def end_approach(state: RunState, reason: str) -> RunState:
     """End the approach under way; its open calls are aborted."""
     left = abort_open_calls(state, "the approach was given up")
-    return left.model_copy(update={"dead_end": reason, "candidate": None})
+    return left.with_(dead_end=reason, candidate=None)
 
 
 def escalate(state: RunState, stop: Stop, now: datetime, trigger: str) -> RunState:
@@ -87,9 +87,7 @@ def pause(state: RunState, trigger: Trigger, now: datetime) -> RunState:
 def record_attempts(state: RunState, *attempts: ModelAttempt) -> RunState:
     """Keep calls of models that brought no answer."""
     kept = (*state.attempts, *attempts)[-KEEP_LAST_ATTEMPTS:]
-    return state.model_copy(
-        update={"attempts": bounds.select_latest(kept, bounds.MAX_ATTEMPTS_BYTES)}
-    )
+    return state.with_(attempts=bounds.select_latest(kept, bounds.MAX_ATTEMPTS_BYTES))
 
 
 def after_resolution(
@@ -105,11 +103,11 @@ def after_resolution(
         state = requests.queue_steering(state, words, now)
     if message.action == "extend" and message.budget is not None:
         budget = budget_extension.extend(state.agent.budget, message.budget, state.ceiling)
-        agent = state.agent.model_copy(update={"budget": budget})
-        state = state.model_copy(update={"agent": agent})
-    ledger = loop_detection.reset_calls(state.ledger).model_copy(update={"failures_in_a_row": 0})
+        agent = state.agent.with_(budget=budget)
+        state = state.with_(agent=agent)
+    ledger = loop_detection.reset_calls(state.ledger).with_(failures_in_a_row=0)
     acknowledged = (*state.acknowledged, *filter(None, [request.trigger]))
-    state = state.model_copy(update={"ledger": ledger, "acknowledged": acknowledged})
+    state = state.with_(ledger=ledger, acknowledged=acknowledged)
     return answers.release_if_clear(_reset_for_trigger(state, request))
 
 
@@ -126,13 +124,13 @@ def build_stop(request: Escalation, detail: str, *, ended_by: str = "") -> Stop:
 def _reset_for_trigger(state: RunState, request: Escalation) -> RunState:
     """Begin again with what had come to its end: the chain of models, the last tier."""
     if request.trigger == MODELS:
-        return state.model_copy(update={"model_index": 0, "provider_state": {}})
+        return state.with_(model_index=0, provider_state={})
     if request.trigger == TIERS:
-        return state.model_copy(update={"tier": state.tier - 1, "tier_failure": ""})
+        return state.with_(tier=state.tier - 1, tier_failure="")
     if request.trigger == BACKTRACKS:
         # They have seen every retry, and are not asked about those again.
         seen = f"retries:{state.ledger.retries}"
-        return state.model_copy(update={"acknowledged": (*state.acknowledged, seen)})
+        return state.with_(acknowledged=(*state.acknowledged, seen))
     return state
 
 

@@ -54,7 +54,7 @@ def switch_model(state: RunState) -> RunState | None:
     if following >= len(state.agent.models):
         return None
     # What the first model's provider wanted to see again means nothing to another.
-    fresh = state.model_copy(update={"model_index": following, "provider_state": {}})
+    fresh = state.with_(model_index=following, provider_state={})
     return _resume_turn(fresh)
 
 
@@ -91,4 +91,4 @@ def _resume_turn(state: RunState) -> RunState:
     if not state.paused:
         return state
     go_on = UserTurn(text="Go on.", origin="notice")
-    return append_items(state.model_copy(update={"paused": False}), go_on)
+    return append_items(state.with_(paused=False), go_on)

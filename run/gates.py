@@ -52,7 +52,7 @@ def skip_items_without_checks(state: RunState) -> RunState:
     end = len(state.items)
     guarded = state.guarded if select_blocking_checks(state) else end
     watched = state.watched if select_parallel_checks(state) else end
-    return state.model_copy(update={"guarded": guarded, "watched": watched})
+    return state.with_(guarded=guarded, watched=watched)
 
 
 def text_of(state: RunState, spec: GuardrailSpec, what: str) -> str:
@@ -96,10 +96,9 @@ def _tools(call: CallState) -> frozenset[str]:
 def invalidate_call_checks(state: RunState) -> RunState:
     """Have guardrails look again at calls that they let pass before a wait."""
     calls = tuple(
-        call.model_copy(update={"guarded": False}) if call.result is None else call
-        for call in state.calls
+        call.with_(guarded=False) if call.result is None else call for call in state.calls
     )
-    return state.model_copy(update={"calls": calls})
+    return state.with_(calls=calls)
 
 
 def has_remote_check(checks: Iterable[GuardrailCheck]) -> bool:
@@ -265,12 +264,8 @@ def _build_done_subjects(state: RunState, place: int) -> tuple[Subject, ...]:
             asked = {call.call_id: call for call in item.calls}
         if isinstance(item, ToolTurn):
             done += [
-                _build_call_subject(item.restore_arguments(asked[result.call_id])).model_copy(
-                    update={
-                        "kind": "done",
-                        "text": _render_result(result),
-                        "whole": not result.crowded_out,
-                    }
+                _build_call_subject(item.restore_arguments(asked[result.call_id])).with_(
+                    kind="done", text=_render_result(result), whole=not result.crowded_out
                 )
                 for result in item.results
                 if result.call_id in asked and result.status in MAY_HAVE_RUN_STATUSES
@@ -283,7 +278,7 @@ def _build_subject(asked: CallState) -> Subject:
     subject, ruling = _build_call_subject(asked.call), asked.ruling
     if not isinstance(ruling, Decided) or ruling.canonical is None:
         return subject
-    return subject.model_copy(update={"data": ruling.canonical})
+    return subject.with_(data=ruling.canonical)
 
 
 def _build_call_subject(call: AnyCall) -> Subject:

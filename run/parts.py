@@ -24,7 +24,7 @@ def after_result(state: RunState, part: str, result: RunResult) -> RunState:
     if result.compensation is None:
         return state
     together = tool_results.merge_compensations(state.compensation, result.compensation)
-    return state.model_copy(update={"compensation": together})
+    return state.with_(compensation=together)
 
 
 def after_loss(state: RunState, part: str, agent: str) -> RunState:
@@ -102,7 +102,7 @@ def _merge_effects(
 
 def _attribute_to_part(part: str, effect: Effect) -> Effect:
     inner = f"{part}.{effect.part}" if effect.part else part
-    return effect.model_copy(update={"part": inner, "summary": f"{part}: {effect.summary}"})
+    return effect.with_(part=inner, summary=f"{part}: {effect.summary}")
 
 
 def _render_list(title: str, lines: list[str]) -> str:

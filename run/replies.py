@@ -51,8 +51,8 @@ def after_model(state: RunState, reply: ModelReply, now: datetime) -> RunState:
     """Bill the reply, keep it, and take its calls or its answer."""
     asked, marks = _assign_unique_ids(state, reply.calls)
     turn = AssistantTurn(model=reply.model, text=reply.text, calls=asked, parts=reply.parts)
-    kept = record_reply(state, reply).model_copy(
-        update={"call_marks": marks, "paused": not asked and reply.stop == "pause"}
+    kept = record_reply(state, reply).with_(
+        call_marks=marks, paused=not asked and reply.stop == "pause"
     )
     state = append_items(kept, turn)
     if asked:
@@ -94,13 +94,11 @@ def _after_no_answer(
 
 def record_reply(state: RunState, reply: ModelReply) -> RunState:
     """Bill a reply, and keep what it brought beside words and calls."""
-    return requests.recount_unread_bytes(turns.charge(state, reply)).model_copy(
-        update={
-            "sent": state.head,
-            "provider_state": _provider_state(state, reply),
-            "unheard": False,
-            "notes": state.notes + _fresh_notes(state, reply),
-        }
+    return requests.recount_unread_bytes(turns.charge(state, reply)).with_(
+        sent=state.head,
+        provider_state=_provider_state(state, reply),
+        unheard=False,
+        notes=state.notes + _fresh_notes(state, reply),
     )
 
 
@@ -134,12 +132,12 @@ def _assign_unique_ids(
         while (mark := digest(fresh)[:8]) in marks:
             fresh = f"{fresh}-{state.ledger.steps + 1}-{place}"
         marks.append(mark)
-        apart.append(call.model_copy(update={"call_id": fresh}))
+        apart.append(call.with_(call_id=fresh))
     return tuple(apart), tuple(marks)
 
 
 def _take_calls(state: RunState, calls: tuple[AnyCall, ...]) -> RunState:
-    state = state.model_copy(update={"calls": tuple(CallState(call=call) for call in calls)})
+    state = state.with_(calls=tuple(CallState(call=call) for call in calls))
     ledger = state.ledger
     for call in calls:
         tool = state.agent.find_tool(call.name)
@@ -147,8 +145,8 @@ def _take_calls(state: RunState, calls: tuple[AnyCall, ...]) -> RunState:
             ledger, call, pollable=tool is not None and tool.pollable
         )
         if stop := loop_detection.check_loop(state.agent.budget, ledger, call):
-            return _end_approach_or_run(state.model_copy(update={"ledger": ledger}), stop)
-    state = state.model_copy(update={"ledger": ledger})
+            return _end_approach_or_run(state.with_(ledger=ledger), stop)
+    state = state.with_(ledger=ledger)
     drafts = sum(1 for call in calls if (tool := state.agent.find_tool(call.name)) and tool.draft)
     if stop := budgets.too_many_calls(state.agent.budget, ledger, len(calls), drafts):
         return halt(state, stop)
@@ -164,11 +162,8 @@ def _end_approach_or_run(state: RunState, stop: Stop) -> RunState:
 
 def _reject_answer(state: RunState, reply: ModelReply, now: datetime) -> RunState:
     """Tell the model why its answer doesn't fit; too many such answers end the run."""
-    ledger = state.ledger.model_copy(
-        update={
-            "failures_in_a_row": state.ledger.failures_in_a_row + 1,
-            "retries": state.ledger.retries + 1,
-        }
+    ledger = state.ledger.with_(
+        failures_in_a_row=state.ledger.failures_in_a_row + 1, retries=state.ledger.retries + 1
     )
     objections = shorten("; ".join(reply.objections), 2000)
     notice = UserTurn(
@@ -176,12 +171,12 @@ def _reject_answer(state: RunState, reply: ModelReply, now: datetime) -> RunStat
         "Answer again, with nothing but JSON that fits.",
         origin="notice",
     )
-    state = append_items(state.model_copy(update={"ledger": ledger}), notice)
+    state = append_items(state.with_(ledger=ledger), notice)
     stop = loop_detection.check_failures(state.agent.budget, ledger)
     if stop is None:
         return state
     told = answers.redact(state, objections)  # they quote the answer
-    stop = stop.model_copy(update={"detail": f"the answer doesn't fit its schema: {told}"})
+    stop = stop.with_(detail=f"the answer doesn't fit its schema: {told}")
     return escalations.give_up(state, stop, now)
 
 

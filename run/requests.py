@@ -38,12 +38,7 @@ def is_too_large_to_show(request: Request) -> bool:
 
 def open_request(state: RunState, request: Request) -> RunState:
     """Open a request."""
-    return state.model_copy(
-        update={
-            "requests": (*state.requests, request),
-            "requests_made": state.requests_made + 1,
-        }
-    )
+    return state.with_(requests=(*state.requests, request), requests_made=state.requests_made + 1)
 
 
 def replace_request(state: RunState, fresh: ApprovalRequest | Review) -> RunState:
@@ -51,7 +46,7 @@ def replace_request(state: RunState, fresh: ApprovalRequest | Review) -> RunStat
     requests = tuple(
         fresh if request.request_id == fresh.request_id else request for request in state.requests
     )
-    return state.model_copy(update={"requests": requests})
+    return state.with_(requests=requests)
 
 
 def close_request(
@@ -61,13 +56,11 @@ def close_request(
     done = ClosedRequest.model_validate(
         {"request_id": request.request_id, "outcome": outcome, "at": now}
     )
-    return state.model_copy(
-        update={
-            "requests": tuple(
-                other for other in state.requests if other.request_id != request.request_id
-            ),
-            "closed": (*state.closed, done)[-KEEP_LAST_CLOSED:],
-        }
+    return state.with_(
+        requests=tuple(
+            other for other in state.requests if other.request_id != request.request_id
+        ),
+        closed=(*state.closed, done)[-KEEP_LAST_CLOSED:],
     )
 
 
@@ -78,12 +71,10 @@ def find_call(state: RunState, call_id: str) -> CallState:
 
 def replace_call(state: RunState, fresh: CallState) -> RunState:
     """Put a call in the place of what it was before."""
-    return state.model_copy(
-        update={
-            "calls": tuple(
-                fresh if call.call.call_id == fresh.call.call_id else call for call in state.calls
-            )
-        }
+    return state.with_(
+        calls=tuple(
+            fresh if call.call.call_id == fresh.call.call_id else call for call in state.calls
+        )
     )
 
 
@@ -123,7 +114,7 @@ def find_steering_refusal(state: RunState, text: str) -> tuple[str, OutcomeCode]
 def recount_unread_bytes(state: RunState) -> RunState:
     """Count what of people's words a model has yet to read, when it has read all the others."""
     unread = sum(size(words.text) for words in state.steers)
-    return state.model_copy(update={"unread": unread})
+    return state.with_(unread=unread)
 
 
 def queue_steering(state: RunState, words: UserTurn, now: datetime) -> RunState:
@@ -137,5 +128,4 @@ def queue_steering(state: RunState, words: UserTurn, now: datetime) -> RunState:
             if isinstance(request, Review) and not request.call_id:
                 state = close_request(state, request, "withdrawn", now)
     unread = state.unread + size(words.text)
-    fresh = {"steers": (*state.steers, words), "unread": unread, "candidate": None}
-    return state.model_copy(update=fresh)
+    return state.with_(steers=(*state.steers, words), unread=unread, candidate=None)

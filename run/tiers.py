@@ -78,7 +78,7 @@ def after_answer(state: RunState, agent: str, candidate: Candidate) -> RunState:
     Where somebody said more meanwhile, the tier begins again and knows both.
     """
     turn = AssistantTurn(model=f"agent:{agent}", text=candidate.text)
-    state = append_items(state, turn).model_copy(update={"subtasks": ()})
+    state = append_items(state, turn).with_(subtasks=())
     return answers.propose(state, candidate.text, candidate.output)
 
 
@@ -91,12 +91,8 @@ def after_failure(state: RunState, tier: int, failed: TierFailure) -> RunState:
         failure_reason=reason,
         partial_progress=failed.progress,
     )
-    return state.model_copy(
-        update={
-            "approaches": (*state.approaches, approach),
-            "tier": tier + 1,
-            "tier_failure": reason,
-        }
+    return state.with_(
+        approaches=(*state.approaches, approach), tier=tier + 1, tier_failure=reason
     )
 
 
@@ -181,7 +177,7 @@ def split_budget(left: Budget | Stop, count: int) -> Budget | Stop:
     if isinstance(share, Stop) or share.max_wall_time is None or count <= MAX_PARALLEL_CHILDREN:
         return share
     rounds = 1 + (count - 1) / MAX_PARALLEL_CHILDREN
-    return share.model_copy(update={"max_wall_time": share.max_wall_time / rounds})
+    return share.with_(max_wall_time=share.max_wall_time / rounds)
 
 
 def require_tiers(state: RunState) -> Tiers:
@@ -200,7 +196,7 @@ def agent_names(tiers: Tiers, tier: int) -> str:
 
 def attempted(state: RunState) -> RunState:
     """Count one attempt more; its number names the runs of its agents, each once."""
-    return state.model_copy(update={"tier_attempts": state.tier_attempts + 1})
+    return state.with_(tier_attempts=state.tier_attempts + 1)
 
 
 _Subtask: TypeAlias = Annotated[

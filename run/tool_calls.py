@@ -50,17 +50,17 @@ def after_rulings(state: RunState, answer: Rulings, now: datetime) -> RunState:
             # Asked again when the drafts are there, so that people see the whole turn at once.
             continue
         asked, refusal = fill_arguments(call.call, ruling), _build_refusal(state, call, ruling)
-        known = {"call": asked, "ruling": ruling, "result": refusal}
         # Guardrails looked at the arguments that it had then, if at any.
-        fresh = call.model_copy(update={**known, "guarded": call.guarded and asked == call.call})
+        guarded = call.guarded and asked == call.call
+        fresh = call.with_(call=asked, ruling=ruling, result=refusal, guarded=guarded)
         if wants_approval(ruling):
             # Whatever was approved before, it was not enough for this decision.
-            fresh = fresh.model_copy(update={"approvals": ()})
+            fresh = fresh.with_(approvals=())
         state = requests.replace_call(state, fresh)
         request = None if refusal else _build_request(state, fresh, ruling, answer.policy, now)
         if request is not None and requests.is_too_large_to_show(request):
             failure = tool_results.build_too_large_denial(fresh.call, "what it would do")
-            state = requests.replace_call(state, fresh.model_copy(update={"result": failure}))
+            state = requests.replace_call(state, fresh.with_(result=failure))
         elif request is not None:
             state = requests.open_request(state, request)
     return state
@@ -85,15 +85,13 @@ def _withdraw_releases(state: RunState, lapsed: tuple[str, ...]) -> RunState:
     objections = {objection for one in gone for objection in one.objections}
     about = {one.call_id for one in gone}
     calls = tuple(
-        call.model_copy(update={"guarded": call.guarded and call.call.call_id not in about})
-        for call in state.calls
+        call.with_(guarded=call.guarded and call.call.call_id not in about) for call in state.calls
     )
-    fresh = {
-        "reviewed": tuple(one for one in state.reviewed if one not in objections),
-        "releases": tuple(one for one in state.releases if one not in gone),
-        "calls": calls,
-    }
-    return state.model_copy(update=fresh)
+    return state.with_(
+        reviewed=tuple(one for one in state.reviewed if one not in objections),
+        releases=tuple(one for one in state.releases if one not in gone),
+        calls=calls,
+    )
 
 
 def invalidate(state: RunState) -> RunState:
@@ -103,12 +101,12 @@ def invalidate(state: RunState) -> RunState:
     What guardrails have said of them stands as long as their arguments do.
     """
     calls = tuple(
-        call.model_copy(update={"ruling": None})
+        call.with_(ruling=None)
         if call.result is None and isinstance(call.decision, MayRun)
         else call
         for call in state.calls
     )
-    return state.model_copy(update={"calls": calls})
+    return state.with_(calls=calls)
 
 
 def drop_lapsed_approvals(
@@ -118,7 +116,7 @@ def drop_lapsed_approvals(
     for call in batch:
         good = tuple(one for one in call.approvals if not standing.is_past_expiry(one, now))
         if good != call.approvals:
-            fresh = call.model_copy(update={"approvals": good, "ruling": None})
+            fresh = call.with_(approvals=good, ruling=None)
             state = requests.replace_call(state, fresh)
     return state
 

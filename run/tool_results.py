@@ -49,23 +49,11 @@ def with_effects(state: RunState, every: tuple[Effect, ...]) -> RunState:
     """Keep the latest effects, with what undoes them as far as there is room."""
     latest = _limit_effects(every)
     dropped = every[: len(every) - len(latest)]
-    fresh = {
-        "effects": latest,
-        "forgotten_effects": state.forgotten_effects + len(dropped),
-        "lost": state.lost or any(one.part or one.reported for one in dropped),
-    }
-    return state.model_copy(update=fresh)
-
-
-_PUBLIC: dict[str, object] = {
-    "undo": None,
-    "call": None,
-    "first_execution_run_id": "",
-    "result": None,
-    "time_limit": 0,
-    "sandboxed": False,
-}
-"""An effect as the result of a run tells of it: without what taking it back needs."""
+    return state.with_(
+        effects=latest,
+        forgotten_effects=state.forgotten_effects + len(dropped),
+        lost=state.lost or any(one.part or one.reported for one in dropped),
+    )
 
 
 def split_by_outcome(
@@ -78,10 +66,22 @@ def split_by_outcome(
     """
     every = (*_build_forgotten_effects(state), *state.effects)
     if not whole:
-        every = tuple(effect.model_copy(update=_PUBLIC) for effect in every)
+        every = tuple(map(_drop_compensation, every))
     return (
         tuple(effect for effect in every if effect.outcome == "done"),
         tuple(effect for effect in every if effect.outcome == "unknown"),
+    )
+
+
+def _drop_compensation(effect: Effect) -> Effect:
+    """Return an effect as the result of a run tells of it: without what taking it back needs."""
+    return effect.with_(
+        undo=None,
+        call=None,
+        first_execution_run_id="",
+        result=None,
+        time_limit=0,
+        sandboxed=False,
     )
 
 
@@ -93,14 +93,13 @@ def record_compensation(state: RunState, undone: Compensation) -> RunState:
     """
     together = merge_compensations(state.compensation, undone)
     ledger = loop_detection.reset_calls(state.ledger)
-    fresh = {
-        "effects": tuple(effect for effect in state.effects if effect.reported),
-        "forgotten_effects": 0,
-        "lost": state.lost or state.forgotten_effects > 0,
-        "compensation": together,
-        "ledger": ledger,
-    }
-    return state.model_copy(update=fresh)
+    return state.with_(
+        effects=tuple(effect for effect in state.effects if effect.reported),
+        forgotten_effects=0,
+        lost=state.lost or state.forgotten_effects > 0,
+        compensation=together,
+        ledger=ledger,
+    )
 
 
 def merge_compensations(before: Compensation | None, more: Compensation) -> Compensation:
@@ -125,7 +124,7 @@ def _build_effect(state: RunState, call: CallState, result: ToolResult) -> Effec
     undo = ruled.undo if ruled else None
     if call.drafting is not None:
         tool = state.agent.find_any_tool(call.drafting.draft)
-        asked = asked.model_copy(update={"name": call.drafting.draft})
+        asked = asked.with_(name=call.drafting.draft)
     if tool is None or not isinstance(asked, ToolCall):
         return None
     tool = tool.with_risk(ruled.runs_as, reaches_out=ruled.reaches_out) if ruled else tool
@@ -192,15 +191,14 @@ def _limit_effects(effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
 
 
 def _reduce(effect: Effect) -> Effect:
-    fewer: dict[str, object] = {
-        "summary": shorten(effect.summary, MAX_REDUCED_SUMMARY_CHARS),
-        "arguments": None,
-        "undo": effect.undo and effect.undo.model_copy(update={"reason": ""}),
-        "call": None,
-        "first_execution_run_id": "",
-        "result": None,
-    }
-    return effect.model_copy(update=fewer)
+    return effect.with_(
+        summary=shorten(effect.summary, MAX_REDUCED_SUMMARY_CHARS),
+        arguments=None,
+        undo=effect.undo and effect.undo.with_(reason=""),
+        call=None,
+        first_execution_run_id="",
+        result=None,
+    )
 
 
 def _build_forgotten_effects(state: RunState) -> Iterator[Effect]:

@@ -20,24 +20,22 @@ from holdfast.run.tool_results import build_abort
 
 def append_items(state: RunState, *items: TranscriptItem) -> RunState:
     """Return the state with more items at the end of its transcript."""
-    return state.model_copy(
-        update={
-            "items": state.items + items,
-            "head": state.head.extend(items),
-            "context_bytes": state.context_bytes + context.total_size(items),
-        }
+    return state.with_(
+        items=state.items + items,
+        head=state.head.extend(items),
+        context_bytes=state.context_bytes + context.total_size(items),
     )
 
 
 def prune(state: RunState, before: int) -> RunState:
     """Show less of what stands before this place from now on; the record keeps it whole."""
-    return measure_context(state.model_copy(update={"pruned_before": before}))
+    return measure_context(state.with_(pruned_before=before))
 
 
 def measure_context(state: RunState) -> RunState:
     """Measure what a model is shown from now on."""
     shown = context.apply_view(state.items, state.view, state.agent.max_context_bytes)
-    return state.model_copy(update={"context_bytes": context.total_size(shown)})
+    return state.with_(context_bytes=context.total_size(shown))
 
 
 def halt(state: RunState, stop: Stop, outcome: RunStatus = "stopped") -> RunState:
@@ -46,8 +44,8 @@ def halt(state: RunState, stop: Stop, outcome: RunStatus = "stopped") -> RunStat
 
     Calls that were open get an `aborted` result, and what waited for people is withdrawn.
     """
-    return abort_open_calls(state, stop.reason).model_copy(
-        update={"stop": stop, "outcome": outcome, "requests": (), "candidate": None}
+    return abort_open_calls(state, stop.reason).with_(
+        stop=stop, outcome=outcome, requests=(), candidate=None
     )
 
 
@@ -56,7 +54,7 @@ def abort_open_calls(state: RunState, reason: str) -> RunState:
     if not state.calls:
         return state
     results = tuple(call.result or build_abort(call.call, reason) for call in state.calls)
-    return append_items(state.model_copy(update={"calls": ()}), build_tool_turn(state, results))
+    return append_items(state.with_(calls=()), build_tool_turn(state, results))
 
 
 def build_tool_turn(state: RunState, results: tuple[ToolResult, ...]) -> ToolTurn:
@@ -81,40 +79,40 @@ def build_continue_as_new_input(state: RunState) -> RunState:
     """Return what a new execution begins with; of a long transcript only what is left in view."""
     items, seen = context.carry_over(state.items, state.view, state.agent.max_context_bytes)
     calls = _carried_calls(state)
-    rest = size(state.model_copy(update={"items": (), "calls": calls}))
+    rest = size(state.with_(items=(), calls=calls))
     room, shortened = max(min(MAX_CARRIED_TRANSCRIPT_BYTES, MAX_STATE_BYTES - rest), 0), False
     for place in (context.find_prune_point(items, room, seen), len(items)):
         if context.total_size(items) > room:
-            pruned = seen.model_copy(update={"pruned_before": place})
+            pruned = seen.with_(pruned_before=place)
             items, seen = context.carry_over(items, pruned, room)
             shortened = True
     begun = TranscriptDigest(digest=state.head.digest)
     state = gates.skip_items_without_checks(state)
     end = len(state.items)
-    fresh = {
-        "origin": begun.digest,
-        "sent": begun,
-        "head": begun,
-        "items": (),
-        "context_bytes": 0,
-        "pruned_before": 0,
-        "hidden": (),
-        "summarised_before": seen.summarised_before,
-        "guarded": 0 if shortened else max(len(items) - (end - state.guarded), 0),
-        "watched": 0 if shortened else max(len(items) - (end - state.watched), 0),
-        "checkpoint": _carried_checkpoint(state),
-        "calls": calls,
-    }
-    return append_items(state.model_copy(update=fresh), *items)
+    return append_items(
+        state.with_(
+            origin=begun.digest,
+            sent=begun,
+            head=begun,
+            items=(),
+            context_bytes=0,
+            pruned_before=0,
+            hidden=(),
+            summarised_before=seen.summarised_before,
+            guarded=0 if shortened else max(len(items) - (end - state.guarded), 0),
+            watched=0 if shortened else max(len(items) - (end - state.watched), 0),
+            checkpoint=_carried_checkpoint(state),
+            calls=calls,
+        ),
+        *items,
+    )
 
 
 def _carried_calls(state: RunState) -> tuple[CallState, ...]:
     """Return the calls of an open turn, with their results as the turn will show them."""
     results = tuple(call.result for call in state.calls if call.result is not None)
     kept = {result.call_id: result for result in limit_results(state, results)} if results else {}
-    return tuple(
-        call.model_copy(update={"result": kept.get(call.call.call_id)}) for call in state.calls
-    )
+    return tuple(call.with_(result=kept.get(call.call.call_id)) for call in state.calls)
 
 
 def _carried_checkpoint(state: RunState) -> Checkpoint | None:
@@ -123,4 +121,4 @@ def _carried_checkpoint(state: RunState) -> Checkpoint | None:
         return None
     before = state.items[: state.checkpoint.items]
     items, _ = context.carry_over(before, state.view, state.agent.max_context_bytes)
-    return state.checkpoint.model_copy(update={"items": len(items)})
+    return state.checkpoint.with_(items=len(items))

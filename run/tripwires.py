@@ -51,7 +51,7 @@ def after_calls(
         return state
     for call in batch:
         fresh = requests.find_call(state, call.call.call_id)
-        state = requests.replace_call(state, fresh.model_copy(update={"guarded": True}))
+        state = requests.replace_call(state, fresh.with_(guarded=True))
         about = [one for one in verdicts if one.call_id == call.call.call_id]
         tripped = _select_unapproved_tripwires(state, _strictest_first(state, about))
         if not tripped:
@@ -73,7 +73,7 @@ def after_answer(
     if state.candidate is None:
         return state
     for verdict in verdicts:
-        state = state.model_copy(update={"signals": state.signals.merge(verdict.signals)})
+        state = state.with_(signals=state.signals.merge(verdict.signals))
     tripped = _strictest_first(state, verdicts)
     if not tripped:
         return answers.pass_gate(state, gate)
@@ -91,9 +91,7 @@ def after_compensation(state: RunState, undone: Compensation) -> RunState:
     if verdict is None:
         return state
     approved = gates.select_run_approvals(state)
-    state = tool_results.record_compensation(state, undone).model_copy(
-        update={"tripped": None, "reviewed": approved}
-    )
+    state = tool_results.record_compensation(state, undone).with_(tripped=None, reviewed=approved)
     if _on_trip(state, verdict) != "retry":
         return block(state, verdict)
     if state.output_retries >= state.agent.max_output_retries:
@@ -102,7 +100,7 @@ def after_compensation(state: RunState, undone: Compensation) -> RunState:
                 state, f"guardrail {verdict.guardrail}: {verdict.reason}"
             )
         return block(state, verdict)
-    state = _count_retry(state.model_copy(update={"output_retries": state.output_retries + 1}))
+    state = _count_retry(state.with_(output_retries=state.output_retries + 1))
     bound = "; ".join((verdict.reason, *verdict.constraints))
     text = (
         f"The guardrail {verdict.guardrail} held this back: {bound}\n"
@@ -132,7 +130,7 @@ def block(state: RunState, verdict: GuardrailVerdict) -> RunState:
 def with_losses(stop: Stop, lost: tuple[str, ...]) -> Stop:
     """Name what couldn't be taken back beside why a run ended."""
     detail = f"{stop.detail}; could not be undone: {'; '.join(lost)}" if lost else stop.detail
-    return stop.model_copy(update={"detail": shorten(detail, MAX_BLOCK_DETAIL_CHARS)})
+    return stop.with_(detail=shorten(detail, MAX_BLOCK_DETAIL_CHARS))
 
 
 def reject_answer(
@@ -140,19 +138,19 @@ def reject_answer(
 ) -> RunState:
     """Tell the model which checks its answer failed; too many such answers end the approach."""
     found = "\n".join(f"{one.guardrail}: {one.reason}" for one in verdicts)
-    state = state.model_copy(update={"revisions": state.revisions + 1, "candidate": None})
+    state = state.with_(revisions=state.revisions + 1, candidate=None)
     backtracking = state.agent.backtracking
     if backtracking is not None and state.revisions > backtracking.revisions:
         return escalations.end_approach(state, f"acceptance checks failed: {found}")
     failures = state.ledger.failures_in_a_row + 1
-    ledger = _count_retry(state).ledger.model_copy(update={"failures_in_a_row": failures})
-    state = state.model_copy(update={"ledger": ledger})
+    ledger = _count_retry(state).ledger.with_(failures_in_a_row=failures)
+    state = state.with_(ledger=ledger)
     text = f"This answer was not accepted. Mend it and answer again. What the checks say:\n{found}"
     state = append_items(state, UserTurn(text=text[:MAX_NOTICE_CHARS], origin="findings"))
     stop = loop_detection.check_failures(state.agent.budget, ledger)
     if stop is None:
         return state
-    return escalations.give_up(state, stop.model_copy(update={"detail": found}), now)
+    return escalations.give_up(state, stop.with_(detail=found), now)
 
 
 def _open_review(
@@ -182,7 +180,7 @@ def _deny(call: CallState, verdict: GuardrailVerdict) -> CallState:
         *verdict.constraints,
         "go on without it",
     )
-    return call.model_copy(update={"guarded": True, "result": failure})
+    return call.with_(guarded=True, result=failure)
 
 
 def _select_unapproved_tripwires(
@@ -197,8 +195,8 @@ def _select_unapproved_tripwires(
 
 
 def _count_retry(state: RunState) -> RunState:
-    ledger = state.ledger.model_copy(update={"retries": state.ledger.retries + 1})
-    return state.model_copy(update={"ledger": ledger})
+    ledger = state.ledger.with_(retries=state.ledger.retries + 1)
+    return state.with_(ledger=ledger)
 
 
 def _on_trip(state: RunState, verdict: GuardrailVerdict) -> OnTrip:

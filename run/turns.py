@@ -35,10 +35,10 @@ def start_run(
 ) -> RunState:
     """Begin a run: the goal is the first item of its transcript."""
     if run.budget is not None:
-        agent = agent.model_copy(update={"budget": agent.budget.with_changes(run.budget)})
+        agent = agent.with_(budget=agent.budget.with_changes(run.budget))
     if run.ceiling is not None:
         lower = budgets.cap_limits(agent.budget, run.ceiling)
-        agent = agent.model_copy(update={"budget": lower})
+        agent = agent.with_(budget=lower)
     brief = RunMetadata.model_validate(run.model_dump())
     state = RunState(
         run_id=run_id,
@@ -57,7 +57,7 @@ def append_steering(state: RunState) -> RunState:
     """Put what people said meanwhile behind the transcript, where the model will read it."""
     if not state.steers or state.paused:
         return state
-    return append_items(state, *state.steers).model_copy(update={"steers": ()})
+    return append_items(state, *state.steers).with_(steers=())
 
 
 def build_model_call(state: RunState, model: str, *, without_tools: bool = False) -> ModelCall:
@@ -98,7 +98,7 @@ def after_tools(
 
     What it did stays known though the run has ended meanwhile, and closed its turn.
     """
-    ledger = state.ledger.model_copy(update={"tool_calls": state.ledger.tool_calls + len(results)})
+    ledger = state.ledger.with_(tool_calls=state.ledger.tool_calls + len(results))
     found = {result.call_id: result for result in results}
     ran = state.calls or batch
     unresolved = tuple(
@@ -115,12 +115,13 @@ def after_tools(
         else call
         for call in state.calls
     )
-    fresh = {
-        "calls": calls,
-        "ledger": ledger,
-        "releases": _select_remaining_releases(state, calls, found),
-    }
-    state = tool_results.record(state.model_copy(update=fresh), ran, results)
+    state = tool_results.record(
+        state.with_(
+            calls=calls, ledger=ledger, releases=_select_remaining_releases(state, calls, found)
+        ),
+        ran,
+        results,
+    )
     state = _with_unresolved_calls(state, unresolved)
     return close_turn_if_complete(state, now)
 
@@ -157,8 +158,8 @@ def close_turn_if_complete(state: RunState, now: datetime) -> RunState:
     turn = build_tool_turn(state, results)
     if state.agent.budget.max_result_chars is not None:
         read = ledger.result_chars + len(turn.model_dump_json(exclude={"filled"}))
-        ledger = ledger.model_copy(update={"result_chars": read})
-    state = append_items(state.model_copy(update={"calls": (), "ledger": ledger}), turn)
+        ledger = ledger.with_(result_chars=read)
+    state = append_items(state.with_(calls=(), ledger=ledger), turn)
     stop = loop_detection.check_failures(state.agent.budget, ledger)
     return state if stop is None else escalations.give_up(state, stop, now)
 
@@ -166,13 +167,13 @@ def close_turn_if_complete(state: RunState, now: datetime) -> RunState:
 def add_waiting_time(state: RunState, time: timedelta) -> RunState:
     """Count time that people took: no limit on work includes it."""
     ledger = state.ledger
-    fresh = ledger.model_copy(update={"waited": ledger.waited + time.total_seconds()})
-    return state.model_copy(update={"ledger": fresh})
+    fresh = ledger.with_(waited=ledger.waited + time.total_seconds())
+    return state.with_(ledger=fresh)
 
 
 def set_suspension(state: RunState, *, on: bool) -> RunState:
     """Hold the run before its next step, or let it go on."""
-    return state.model_copy(update={"suspended": on})
+    return state.with_(suspended=on)
 
 
 def build_result(state: RunState, *, has_parent: bool = False) -> RunResult:
@@ -196,14 +197,14 @@ def build_result(state: RunState, *, has_parent: bool = False) -> RunResult:
     )
     room = bounds.MAX_PAYLOAD_BYTES - _RESULT_MARGIN_BYTES - bounds.size(result)
     told = bounds.select_latest(answers.redact_approaches(state), room)
-    return result.model_copy(update={"attempts": told})
+    return result.with_(attempts=told)
 
 
 def _after_tool(state: RunState, call: CallState, result: ToolResult) -> CallState:
     """Keep a result, or the draft that a person is asked to approve next."""
     drafting = call.drafting
     if drafting is None or isinstance(result, ToolFailure):
-        return call.model_copy(update={"result": result})
+        return call.with_(result=result)
     draft = Draft(
         draft_id=idempotency_key(state.first_execution_run_id, call.call.call_id, "draft"),
         call_id=call.call.call_id,
@@ -214,23 +215,19 @@ def _after_tool(state: RunState, call: CallState, result: ToolResult) -> CallSta
     shown = sum(bounds.size(one.draft) for one in state.calls if one is not call and one.draft)
     if result.cut or shown + bounds.size(draft) > bounds.MAX_DRAFTS_BYTES:
         failure = build_too_large_denial(call.call, f"what {drafting.draft} prepared")
-        return call.model_copy(update={"result": failure})
+        return call.with_(result=failure)
     if drafting.then == "approval":
         # Whatever was approved before, this draft wasn't shown.
-        return call.model_copy(
-            update={"draft": draft, "ruling": None, "approvals": (), "guarded": False}
-        )
+        return call.with_(draft=draft, ruling=None, approvals=(), guarded=False)
     drafted = build_draft_result(call.call, draft.draft_id, draft.summary, draft.data)
-    return call.model_copy(update={"draft": draft, "result": drafted})
+    return call.with_(draft=draft, result=drafted)
 
 
 def _with_unresolved_calls(state: RunState, fresh: tuple[str, ...]) -> RunState:
     """Keep the latest writes of unknown outcome; that one was dropped is never forgotten."""
     every = tuple(dict.fromkeys((*state.unresolved, *fresh)))
     lost = state.lost or len(every) > KEEP_LAST_UNRESOLVED_CALLS
-    return state.model_copy(
-        update={"unresolved": every[-KEEP_LAST_UNRESOLVED_CALLS:], "lost": lost}
-    )
+    return state.with_(unresolved=every[-KEEP_LAST_UNRESOLVED_CALLS:], lost=lost)
 
 
 def _has_unknown_effect(state: RunState, call: CallState, result: ToolResult) -> bool:
@@ -258,16 +255,13 @@ def charge(state: RunState, reply: ModelReply) -> RunState:
     state = charge_failed_usage(state, reply.failed_usage or CallUsage())
     hosted = sum(part.kind == "hosted_call" for part in reply.parts)
     ledger = budgets.after_model_call(state.ledger, reply.usage)
-    ledger = ledger.model_copy(update={"hosted_calls": ledger.hosted_calls + hosted})
-    return state.model_copy(update={"ledger": ledger})
+    ledger = ledger.with_(hosted_calls=ledger.hosted_calls + hosted)
+    return state.with_(ledger=ledger)
 
 
 def charge_failed_usage(state: RunState, used: CallUsage) -> RunState:
     """Count what attempts without a reply used up."""
-    ledger = state.ledger.model_copy(
-        update={
-            "usage": state.ledger.usage + used,
-            "failed_usage": state.ledger.failed_usage + used,
-        }
+    ledger = state.ledger.with_(
+        usage=state.ledger.usage + used, failed_usage=state.ledger.failed_usage + used
     )
-    return state.model_copy(update={"ledger": ledger})
+    return state.with_(ledger=ledger)

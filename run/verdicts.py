@@ -80,7 +80,7 @@ def select_for_escalation(state: RunState, now: datetime) -> tuple[ApprovalReque
 def after_timeout(state: RunState, now: datetime) -> RunState:
     """Take what time did: a second group may decide too, calls are denied, an escalation stops."""
     for request in select_for_escalation(state, now):
-        state = requests.replace_request(state, request.model_copy(update={"escalated_at": now}))
+        state = requests.replace_request(state, request.with_(escalated_at=now))
     return expire_requests(state, now)
 
 
@@ -102,7 +102,7 @@ def expire_requests(state: RunState, now: datetime) -> RunState:
         failure = tool_results.build_denial(
             call.call, "approval_required", reason, "ask for it again", "go on without"
         )
-        state = requests.replace_call(state, call.model_copy(update={"result": failure}))
+        state = requests.replace_call(state, call.with_(result=failure))
     return state
 
 
@@ -125,11 +125,9 @@ def record_refusal(
         at=now,
         code=disposition.code,
     )
-    return state.model_copy(
-        update={
-            "refused": (*state.refused, entry)[-KEEP_LAST_REFUSALS:],
-            "refused_total": state.refused_total + 1,
-        }
+    return state.with_(
+        refused=(*state.refused, entry)[-KEEP_LAST_REFUSALS:],
+        refused_total=state.refused_total + 1,
     )
 
 
@@ -149,13 +147,13 @@ def _after_decision(
         reason = approvals.describe_rejection(state, message, by)
         failure = tool_results.build_denial(
             call.call, "permission_denied", reason, "do without it", "ask the user"
-        ).model_copy(update={"by_person": True})
-        state = requests.replace_call(state, call.model_copy(update={"result": failure}))
+        ).with_(by_person=True)
+        state = requests.replace_call(state, call.with_(result=failure))
         return requests.close_request(state, request, "rejected", now)
     request = approvals.with_approval(request, message, verdict, now)
     if len(request.approvals) < request.count:
         return requests.replace_request(state, request)
-    enough = call.model_copy(update={"approvals": request.approvals})
+    enough = call.with_(approvals=request.approvals)
     state = requests.replace_call(state, enough)
     return requests.close_request(state, request, "approved", now)
 
@@ -165,7 +163,7 @@ def _after_answer(
 ) -> RunState:
     call = requests.find_call(state, request.call_id)
     answer = tool_results.build_answer(call.call, message.text)
-    state = requests.replace_call(state, call.model_copy(update={"result": answer}))
+    state = requests.replace_call(state, call.with_(result=answer))
     return requests.close_request(state, request, "answered", now)
 
 

@@ -371,5 +371,5 @@ def _adopt_state(state: RunState, info: workflow.Info) -> RunState:
     if state.first_execution_run_id != info.first_execution_run_id:
         raise InvalidInput("AgentRun can't go on from the state of another run")
     # Stays the same in a reset, as all that is replayed must.
-    state = state.model_copy(update={"execution": info.original_execution_run_id})
+    state = state.with_(execution=info.original_execution_run_id)
     return gates.invalidate_call_checks(tool_calls.invalidate(state))

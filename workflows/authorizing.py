@@ -37,7 +37,7 @@ async def authorize(given: AuthorizeCalls, is_wanted: Callable[[], bool]) -> Rul
         await _wait(delays)
         if not is_wanted():
             return None
-        given = given.model_copy(update={"now": workflow.now()})
+        given = given.with_(now=workflow.now())
     return answer
 
 
@@ -51,7 +51,7 @@ async def _rule_on_all(given: AuthorizeCalls) -> Rulings | None:
     while left.calls or left.reviews or not answers:
         if answers:
             await workflow.sleep(options.YIELD_DELAY, summary="more calls are to be decided")
-            left = left.model_copy(update={"now": workflow.now()})
+            left = left.with_(now=workflow.now())
         part = authorization.take_part(left)
         summary = summaries.calls_line(part.calls)
         answer = await _attempt(PolicyActivities.authorize, part, summary)
@@ -67,7 +67,7 @@ async def judge(hearing: JudgeInput) -> Verdicts:
     summary, delays = summaries.messages_line(hearing.messages), _delays()
     while (answer := await _attempt(PolicyActivities.judge, hearing, summary)) is None:
         await _wait(delays)
-        hearing = hearing.model_copy(update={"now": workflow.now()})
+        hearing = hearing.with_(now=workflow.now())
     return answer
 
 

@@ -292,6 +292,6 @@ async def _after_child_failure(
 
 def _charge(run: RunContext, used: Ledger) -> None:
     """Bill this run with what a child used; time is counted for all children together."""
-    apart = used.model_copy(update={"waited": 0.0})
+    apart = used.with_(waited=0.0)
     ledger = budgets.add_child_usage(run.state.ledger, apart)
-    run.state = run.state.model_copy(update={"ledger": ledger})
+    run.state = run.state.with_(ledger=ledger)

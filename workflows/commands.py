@@ -72,7 +72,7 @@ async def run_command(
 ) -> ToolResult:
     """Have a command run; that it isn't permitted is a result like any other."""
     number = run.state.checks + 1
-    run.state = run.state.model_copy(update={"checks": number})
+    run.state = run.state.with_(checks=number)
     call = ToolCall(
         call_id=f"{purpose}~{number}",  # as no call of a model is named (replies.PLAIN_ID)
         name=RUN_COMMAND,

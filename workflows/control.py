@@ -58,7 +58,7 @@ async def _guard(run: RunContext, step: Guard) -> None:
     match step.moment:
         case "turn":
             state = tripwires.after_turn(run.state, verdicts, now)
-            run.state = state.model_copy(update={"guarded": seen})
+            run.state = state.with_(guarded=seen)
         case "calls":
             state = tripwires.after_calls(run.state, step.batch, verdicts, now)
             if gates.has_remote_check(step.checks):
@@ -85,7 +85,7 @@ async def _claim_and_check(
         rest = tuple(check for check in checks if check.spec.holds is None)
         return (*lost, *await guarding.run_checks(run, rest))
     if held != run.state.held:
-        run.state = run.state.model_copy(update={"held": held})
+        run.state = run.state.with_(held=held)
         run_context.publish_claims(run.state)
     return await guarding.run_checks(run, checks)
 

@@ -178,7 +178,7 @@ async def _run_activity(
     if spec.local:
         # One after the other they may take as long as each of them together.
         whole = sum(one.spec.timeout for one in together)
-        spec = spec.model_copy(update={"timeout": whole})
+        spec = spec.with_(timeout=whole)
         return await workflow.execute_local_activity(
             name, asked, result_type=GuardrailVerdicts, **options.local_guardrail(name, spec)
         )
@@ -220,10 +220,10 @@ async def _run_agent(
             run.state = halt(run.state, left)
             break
         number = run.state.checks + 1
-        run.state = run.state.model_copy(update={"checks": number})
+        run.state = run.state.with_(checks=number)
         part = f"{one.spec.name}-{number}"
         within = min(left.max_wall_time or one.spec.timeout, one.spec.timeout)
-        left = left.model_copy(update={"max_wall_time": within})
+        left = left.with_(max_wall_time=within)
         task = ChildTask(part, agent, _render_question(subject), left)
         answer = await run_child(run, task)
         verdicts += _parse_judgement(GuardrailCheck(one.spec, (subject,)), answer)

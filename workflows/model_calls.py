@@ -73,7 +73,7 @@ async def _call_model(run: RunContext, step: CallModel) -> ModelReply | _FailedC
     turn = f"turn {state.ledger.steps + 1} · {model}"
     summary = turn if step.purpose == "turn" else f"{turn} · {step.purpose}"
     call = turns.build_model_call(state, model, without_tools=step.purpose != "turn")
-    run.state = state.model_copy(update={"unheard": True})
+    run.state = state.with_(unheard=True)
     try:
         with run.track_in_flight(f"model {model}"):
             return await failures.execute_activity(
@@ -131,12 +131,12 @@ async def _call_with_parallel_guardrails(
         rest = tuple(one for one in checks if one not in first)
         verdicts = await _check_beside(run, rest, asking)
         if tripwires.find_tripwire(verdicts) is None:
-            run.state = run.state.model_copy(update={"watched": seen})
+            run.state = run.state.with_(watched=seen)
             return await asking
         # Cancelled before the lines about it: a cancellation that follows a marker in a workflow
         # task that the server has tried again can't be replayed, and the run would hang.
         await _cancel_and_charge(run, asking)
-    run.state = run.state.model_copy(update={"watched": seen})
+    run.state = run.state.with_(watched=seen)
     await guarding.record_tripwires(run, verdicts)
     before = run.state
     run.state = tripwires.after_turn(before, verdicts, workflow.now())

@@ -49,7 +49,7 @@ async def notify(run: RunContext) -> None:
                 raise
             await run.record("nobody was told", request_line(request))
         number = max(_number(request), run.state.notified)
-        run.state = run.state.model_copy(update={"notified": number})
+        run.state = run.state.with_(notified=number)
 
 
 def _select_new_requests(state: RunState) -> tuple[Request, ...]:

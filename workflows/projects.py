@@ -46,7 +46,7 @@ async def open_project(run: RunContext) -> None:
         if _has_begun(run.state):
             return _halt_without_workspace(run, StopReason.PROJECT_NOT_OPENED, why)
         raise failures.build_start_refusal(f"the project can't be opened: {why}") from error
-    run.state = run.state.model_copy(update={"project": context})
+    run.state = run.state.with_(project=context)
     if words := render(context):
         run.state = append_items(run.state, UserTurn(text=words, origin="project"))
     return None

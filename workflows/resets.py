@@ -28,37 +28,32 @@ def after_reset(state: RunState, execution: str) -> RunState:
     What people said in the execution before may be sent again to this one: its requests must have
     other names.
     """
-    state = state.model_copy(
-        update={
-            "execution": execution,
-            "request_mark": f"{digest(execution)[:8]}-",
-            "reviewed": (),
-            "releases": (),
-        }
+    state = state.with_(
+        execution=execution, request_mark=f"{digest(execution)[:8]}-", reviewed=(), releases=()
     )
     waiting, closed = state.requests, state.closed
-    state = state.model_copy(update={"requests": ()})
+    state = state.with_(requests=())
     for request in waiting:
         state = requests.open_request(state, _reissue_request(state, request))
     about = {one.call_id for one in waiting if not isinstance(one, Escalation)}
     calls = tuple(_invalidate_call(call, about) for call in state.calls)
-    return state.model_copy(update={"calls": calls, "closed": closed})
+    return state.with_(calls=calls, closed=closed)
 
 
 def _invalidate_call(call: CallState, about: set[str]) -> CallState:
     """Have a call decided again, unless somebody is asked about it."""
     if call.result is not None:
         return call
-    fresh = call.model_copy(update={"approvals": (), "guarded": False})
+    fresh = call.with_(approvals=(), guarded=False)
     if call.call.call_id in about:
         return fresh
-    return fresh.model_copy(update={"ruling": None})
+    return fresh.with_(ruling=None)
 
 
 def _reissue_request(state: RunState, request: Request) -> Request:
     name = state.next_request_id
-    fresh = request.model_copy(update={"request_id": name})
+    fresh = request.with_(request_id=name)
     if not isinstance(fresh, ApprovalRequest | Review):
         return fresh
     challenge = digest([state.execution, name, fresh.challenge])
-    return fresh.model_copy(update={"approvals": (), "challenge": challenge})
+    return fresh.with_(approvals=(), challenge=challenge)

@@ -68,7 +68,7 @@ async def _run_checks_first(run: RunContext, checks: tuple[gates.GuardrailCheck,
     seen = len(run.state.items)
     verdicts = await guarding.run_checks(run, checks)
     await guarding.record_tripwires(run, verdicts)
-    watched = run.state.model_copy(update={"watched": seen})
+    watched = run.state.with_(watched=seen)
     run.state = tripwires.after_turn(watched, verdicts, workflow.now())
     await run.record_end()
 
@@ -103,7 +103,7 @@ async def _run_decomposition(
         if isinstance(planned, str):
             return TierFailure(f"no plan: {answers.redact(run.state, planned)}")
         fresh = tuple(Subtask(task=task) for task in planned)
-        run.state = run.state.model_copy(update={"subtasks": fresh})
+        run.state = run.state.with_(subtasks=fresh)
     return await _run_subtasks(run, tier.worker, number)
 
 
@@ -129,5 +129,5 @@ async def _run_subtasks(run: RunContext, worker: str, number: int) -> TierOutcom
         found[place] if one.answer is None else one.answer for place, one in enumerate(subtasks)
     ]
     kept = tiers.with_answers(subtasks, ends)
-    run.state = run.state.model_copy(update={"subtasks": kept})
+    run.state = run.state.with_(subtasks=kept)
     return combine_subtasks(run.state, [one.task for one in subtasks], ends)

@@ -57,13 +57,11 @@ async def run_tool(
     if contract is None or isinstance(call, MalformedCall) or not isinstance(ruling, Decided):
         reason = "the call was allowed, but this run has no such tool"
         return ToolFailure.of(call, "error", "internal_error", reason)
-    invocation = build_invocation(state, call).model_copy(
-        update={
-            "purpose": "call" if drafting is None else "draft",
-            "draft_id": asked.draft.draft_id if asked.draft and drafting is None else None,
-            "grant": _grant(asked),
-            "basis": ruling.basis,
-        }
+    invocation = build_invocation(state, call).with_(
+        purpose="call" if drafting is None else "draft",
+        draft_id=asked.draft.draft_id if asked.draft and drafting is None else None,
+        grant=_grant(asked),
+        basis=ruling.basis,
     )
     contract = _limit_retries(state.agent.budget, contract)
     contract = contract.with_risk(ruling.runs_as, reaches_out=ruling.reaches_out)
@@ -76,7 +74,7 @@ async def run_tool(
     if lost and not ruling.reconcile_forbidden:
         return await _reconcile(state, contract, invocation, result)
     # The model asked for the tool, not for its draft variant.
-    return result.model_copy(update={"name": call.name})
+    return result.with_(name=call.name)
 
 
 def build_invocation(state: RunState, call: ToolCall) -> ToolInvocation:
@@ -129,7 +127,7 @@ async def execute_tool(
             ),
         )
         # A client may have said what it came to; it is the result of this call all the same.
-        return result.model_copy(update={"call_id": call.call_id, "name": call.name})
+        return result.with_(call_id=call.call_id, name=call.name)
     except FailureError as error:  # a local activity fails without an ActivityError around it
         if is_cancellation(error):
             raise
@@ -157,8 +155,7 @@ async def _reconcile(
     finder = state.agent.find_any_tool(contract.reconcile)
     if finder is None:
         return unknown
-    told = {"purpose": "reconcile", "grant": None, "basis": finder.risk}
-    asked = invocation.model_copy(update=told)
+    asked = invocation.with_(purpose="reconcile", grant=None, basis=finder.risk)
     found = _parse_reconciliation(await execute_tool(finder, finder.risk, asked, None))
     if found is not None and found.happened is False:
         words = f"until {contract.name} can't be under way any more"
@@ -186,7 +183,7 @@ def _limit_retries(budget: Limits, contract: ToolContract) -> ToolContract:
     if most is None or contract.retry.max_retries <= most:
         return contract
     retry = contract.retry.model_copy(update={"max_retries": most})
-    return contract.model_copy(update={"retry": retry})
+    return contract.with_(retry=retry)
 
 
 def _grant(asked: CallState) -> Grant | None:
@@ -218,10 +215,10 @@ async def compensate(run: RunContext, *, workspace_restored: bool = False) -> Co
                 await run.record("not undone" if flaw else "undone", effect.summary + flaw)
         (not_undone if flaw else undone).append(effect.summary + flaw)
         if flaw:
-            standing.append(effect.model_copy(update={"reported": True}))
+            standing.append(effect.with_(reported=True))
     if (lost := run.state.forgotten_effects) > 0:
         not_undone.append(f"{lost} earlier changes, which only history knows one by one")
-    run.state = run.state.model_copy(update={"effects": tuple(reversed(standing))})
+    run.state = run.state.with_(effects=tuple(reversed(standing)))
     return Compensation(undone=tuple(undone), not_undone=tuple(not_undone))
 
 
@@ -255,9 +252,12 @@ async def _undo_effect(run: RunContext, effect: Effect) -> str:
     tool = state.agent.find_any_tool(ruling.tool)
     if tool is None or effect.call is None:
         return f" (what {ruling.tool} would need isn't kept)"
-    told = {"purpose": "undo", "done": effect.result, "basis": ruling.risk}
-    told["call_id"] = _call_id(effect, effect.call)
-    invocation = build_invocation(state, effect.call).model_copy(update=told)
+    invocation = build_invocation(state, effect.call).with_(
+        purpose="undo",
+        done=effect.result,
+        basis=ruling.risk,
+        call_id=_call_id(effect, effect.call),
+    )
     result = await execute_tool(tool, ruling.risk, invocation, None)
     if isinstance(result, NotBegun):
         return f" ({result.reason}; find out what was taken back before)"

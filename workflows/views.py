@@ -96,7 +96,7 @@ def pending(state: RunState) -> tuple[Request, ...]:
     if len(shown) == len(told):
         return shown
     note = f"{len(told) - len(shown)} more requests: see page {{offset: {len(shown)}}}"
-    last = shown[-1].model_copy(update={"left_out": f"{shown[-1].left_out}; {note}"})
+    last = shown[-1].with_(left_out=f"{shown[-1].left_out}; {note}")
     return (*shown[:-1], last)
 
 
@@ -149,7 +149,7 @@ def _redact_items(state: RunState) -> tuple[TranscriptItem, ...]:
 
 
 def _without_parts(item: TranscriptItem) -> TranscriptItem:
-    return item.model_copy(update={"parts": ()}) if isinstance(item, AssistantTurn) else item
+    return item.with_(parts=()) if isinstance(item, AssistantTurn) else item
 
 
 def _redact_item(item: TranscriptItem, told: frozenset[str]) -> TranscriptItem:
@@ -157,7 +157,7 @@ def _redact_item(item: TranscriptItem, told: frozenset[str]) -> TranscriptItem:
     match item:
         case AssistantTurn():
             said = WITHHELD if item.words else ""
-            return item.model_copy(update={"text": said, "parts": ()})
+            return item.with_(text=said, parts=())
         case UserTurn() if item.origin not in told:
             return item.model_copy(update={"text": WITHHELD})
         case _:

@@ -55,4 +55,4 @@ class AnthropicAdapter:
             raw = await connection.ask(client, rendered.body, exchange)
             reply = self.parse_response(raw)
         notes = (*rendered.notes, *reply.notes, *stream.notes(exchange.events))
-        return exchange.with_latency(reply.model_copy(update={"notes": notes}))
+        return exchange.with_latency(reply.with_(notes=notes))

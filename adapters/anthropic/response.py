@@ -121,7 +121,7 @@ def _pieces(content: tuple[JsonObject, ...]) -> Iterator[_Piece]:
     for block in content:
         piece = _piece(block)
         if before == piece.type == "text":
-            piece = piece._replace(part=piece.part.model_copy(update={"continues": True}))
+            piece = piece._replace(part=piece.part.with_(continues=True))
         before = piece.type
         yield piece
 

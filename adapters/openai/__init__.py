@@ -102,6 +102,4 @@ class OpenAIAdapter:
         reply = self.parse_response(raw)
         notes = rendered.notes + reply.notes
         state = conversation_state.state(request, scope, raw, reply)
-        return exchange.with_latency(
-            reply.model_copy(update={"notes": notes, "provider_state": state})
-        )
+        return exchange.with_latency(reply.with_(notes=notes, provider_state=state))

@@ -96,7 +96,7 @@ class OpenAIChatAdapter:
             raw = await connection.ask(line, target, rendered.body, exchange)
             reply = responses.reply(raw, target, request.turn)
         notes = rendered.notes + reply.notes
-        return exchange.with_latency(reply.model_copy(update={"notes": notes}))
+        return exchange.with_latency(reply.with_(notes=notes))
 
     def _target(self, request: ModelRequest) -> Target:
         return addresses.target(self._servers, request.model)

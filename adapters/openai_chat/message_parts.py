@@ -140,9 +140,9 @@ def _merge_text(pieces: Iterable[Part]) -> list[Part]:
         if last is None or last.kind != "text" or piece.kind != "text":
             merged.append(piece)
         elif _is_plain(last) and _is_plain(piece):
-            merged[-1] = last.model_copy(update={"text": last.text + piece.text})
+            merged[-1] = last.with_(text=last.text + piece.text)
         else:
-            merged.append(piece.model_copy(update={"continues": True}))
+            merged.append(piece.with_(continues=True))
     return merged
 
 

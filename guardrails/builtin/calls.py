@@ -112,7 +112,7 @@ def conflict_detection(
     found = build_guardrail(
         "conflict_detection", "pre_execution", _Conflict(argument), wishes, tools=tools
     )
-    return replace(found, spec=found.spec.model_copy(update={"holds": argument}))
+    return replace(found, spec=found.spec.with_(holds=argument))
 
 
 @dataclass(frozen=True)

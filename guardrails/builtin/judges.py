@@ -35,7 +35,7 @@ def tests_pass(
     if not command or not all(command):
         raise AppError("guardrail 'test_validation': give a command: ('pytest', '-q')")
     spec = _build_command_spec("test_validation", layer, wishes, tools)
-    return Guardrail(spec.model_copy(update={"command": tuple(command)}))
+    return Guardrail(spec.with_(command=tuple(command)))
 
 
 # A test module that imports it doesn't mean to run it.
@@ -50,7 +50,7 @@ def project_passes(
 ) -> Guardrail:
     """Trip unless the commands end well that the project's own words name (AGENTS.md)."""
     spec = _build_command_spec(f"project_{commands}", layer, wishes)
-    return Guardrail(spec.model_copy(update={"project_commands": commands}))
+    return Guardrail(spec.with_(project_commands=commands))
 
 
 @builtin
@@ -65,7 +65,7 @@ def review_approval(
         raise AppError("guardrail 'review_approval': count is 1 or more")
     review = Requirement(groups=tuple(groups), count=count, strength=strength)
     spec = _build_spec("review_approval", "post_action", wishes)
-    return Guardrail(spec.model_copy(update={"review": review}))
+    return Guardrail(spec.with_(review=review))
 
 
 @builtin
@@ -75,7 +75,7 @@ def judged_by(agent: str, layer: Layer = "output", **wishes: Unpack[BuiltinOptio
         raise AppError("guardrail 'judged_by': name the agent that judges")
     name = f"judged_by_{_NOT_IN_NAMES.sub('_', agent.lower()).strip('_')}"[:64]
     spec = _build_spec(name, layer, wishes, timeout=JUDGE_TIMEOUT_SECONDS)
-    return Guardrail(spec.model_copy(update={"agent": agent}))
+    return Guardrail(spec.with_(agent=agent))
 
 
 def _build_command_spec(

@@ -172,7 +172,7 @@ class TraceBuilder:
         if turn is None or len(turn.calls) != len(call_ids):
             return
         calls = tuple(
-            replace(call, call=call.call.model_copy(update={"call_id": call_id}))
+            replace(call, call=call.call.with_(call_id=call_id))
             for call, call_id in zip(turn.calls, call_ids, strict=True)
         )
         self.change_turn(replace(turn, calls=calls))

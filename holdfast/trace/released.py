@@ -17,7 +17,7 @@ def redact_trace(trace: Trace) -> Trace:
         return shown
     result = trace.result
     if result is not None:
-        result = result.model_copy(update={"answer": None, "output": None})
+        result = result.with_(answer=None, output=None)
     return replace(shown, goal=WITHHELD, result=result)
 
 

@@ -238,7 +238,7 @@ def after_auxiliary_call(
     if companion.purpose == "reconcile":
         return _reconcile(call.call, call.lost, companion.tool, result)
     if isinstance(result, ToolFailure):
-        return result.model_copy(update={"name": call.call.name})
+        return result.with_(name=call.call.name)
     ruled = call.rulings[-1].decision if call.rulings else None
     if not isinstance(ruled, RunAsDraftOnly) or ruled.then == "approval":
         return None

@@ -138,8 +138,7 @@ def cost_left(budget: Limits, ledger: Ledger) -> float | None:
 
 def after_model_call(ledger: Ledger, usage: CallUsage) -> Ledger:
     """Count a model call that brought a reply, which is what the next one will use too."""
-    fresh = {"steps": ledger.steps + 1, "usage": ledger.usage + usage, "last_call": usage}
-    return ledger.model_copy(update=fresh)
+    return ledger.with_(steps=ledger.steps + 1, usage=ledger.usage + usage, last_call=usage)
 
 
 def cap_limits(limits: LimitsT, ceiling: Budget) -> LimitsT:
@@ -148,7 +147,7 @@ def cap_limits(limits: LimitsT, ceiling: Budget) -> LimitsT:
         name: _min_limit(getattr(limits, name), getattr(ceiling, name))
         for name in ceiling.model_fields_set
     }
-    return limits.model_copy(update=lowered)
+    return limits.copy_with(lowered)
 
 
 def remaining(budget: Limits, ledger: Ledger, elapsed: float) -> Budget | Stop:
@@ -178,7 +177,7 @@ def split(budget: Budget, parts: int) -> Budget | Stop:
         if limit and not shares[row.name]:
             detail = f"{limit} {row.unit} are left"
             return _build_stop(StopReason.LIMIT_TOO_SMALL, row, limit, detail, parts)
-    return budget.model_copy(update=shares)
+    return budget.copy_with(shares)
 
 
 def add_child_usage(ledger: Ledger, *children: Ledger) -> Ledger:
@@ -190,7 +189,7 @@ def add_child_usage(ledger: Ledger, *children: Ledger) -> Ledger:
     """
     added = {name: _add_field(name, ledger, *children) for name in _SHARED_COUNTS}
     waited = max((child.waited for child in children), default=0.0)
-    return ledger.model_copy(update={**added, "waited": ledger.waited + waited})
+    return ledger.copy_with(added).with_(waited=ledger.waited + waited)
 
 
 OWN_COUNTS = frozenset(

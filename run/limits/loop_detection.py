@@ -36,18 +36,18 @@ def count_call(ledger: Ledger, call: AnyCall, *, pollable: bool = False) -> Ledg
         for length, known in enumerate(ledger.recurrences or NO_RECURRENCES, start=1)
     )
     recent = (*before, now)[-MAX_CYCLE_CALLS:]
-    return ledger.model_copy(update={"recent_calls": recent, "recurrences": recurrences})
+    return ledger.with_(recent_calls=recent, recurrences=recurrences)
 
 
 def reset_calls(ledger: Ledger) -> Ledger:
     """Forget which calls there were: what was asked for before may be asked for again."""
-    return ledger.model_copy(update={"recent_calls": (), "recurrences": ()})
+    return ledger.with_(recent_calls=(), recurrences=())
 
 
 def count_result(ledger: Ledger, result: ToolResult) -> Ledger:
     """Count a result: a success ends a streak of failures."""
     failures = 0 if result.status == "ok" else ledger.failures_in_a_row + 1
-    return ledger.model_copy(update={"failures_in_a_row": failures})
+    return ledger.with_(failures_in_a_row=failures)
 
 
 def check_loop(budget: Limits, ledger: Ledger, call: AnyCall) -> Stop | None:

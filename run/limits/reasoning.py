@@ -87,9 +87,9 @@ def apply_route(settings: ModelSettings, route: ReasoningRoute | None) -> ModelS
         case "on":
             own = settings.reasoning
             effort = own if own in _EXTENDED_EFFORTS else EXTENDED_EFFORT
-            return settings.model_copy(update={"reasoning": effort})
+            return settings.with_(reasoning=effort)
         case "off":
-            return settings.model_copy(update={"reasoning": "none", "reasoning_tokens": None})
+            return settings.with_(reasoning="none", reasoning_tokens=None)
         case "agent":
             return settings
 
