@@ -7,8 +7,8 @@ from temporalio.common import RawValue
 
 from holdfast.activities.guardrails import GuardrailActivities
 from holdfast.activities.tools import ToolActivities
+from holdfast.contracts.calls import ToolResult
 from holdfast.contracts.guardrails import ACTIVITY_PREFIX, GuardrailVerdicts, RunGuardrails
-from holdfast.contracts.tools import ToolResult
 
 
 class NamedActivities:

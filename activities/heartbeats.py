@@ -17,9 +17,8 @@ from pydantic import JsonValue
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from holdfast.contracts.attempts import MAX_LOST_ATTEMPTS, Attempts
 from holdfast.contracts.errors import safe_str
-from holdfast.contracts.usage import CallUsage
+from holdfast.contracts.usage import MAX_LOST_ATTEMPTS, Attempts, CallUsage
 from holdfast.tools.limits import fail_after
 
 INTERVAL = 1.0

@@ -13,10 +13,10 @@ from holdfast.activities.callers import find_calling_execution, require_run_call
 from holdfast.activities.heartbeats import Heartbeater, time_limit
 from holdfast.activities.transcripts import Transcripts
 from holdfast.adapters.base import ModelAdapter
-from holdfast.contracts.attempts import Attempts
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import ModelError, ModelRejected, ModelUnavailable
 from holdfast.contracts.model import ModelCall, ModelReply, ModelRequest
+from holdfast.contracts.usage import Attempts
 from holdfast.run import context
 
 

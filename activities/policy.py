@@ -30,6 +30,12 @@ from holdfast.contracts.bounds import (
     MAX_RULING_REASON_CHARS,
     size,
 )
+from holdfast.contracts.calls import (
+    AnyCall,
+    Draft,
+    MalformedCall,
+    ToolCall,
+)
 from holdfast.contracts.control import UndoRuling
 from holdfast.contracts.decisions import (
     Allow,
@@ -51,7 +57,6 @@ from holdfast.contracts.errors import ToolError
 from holdfast.contracts.run import AuditEvent
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.texts import clip_chars
-from holdfast.contracts.tools import AnyCall, Draft, MalformedCall, ToolCall
 from holdfast.policy.allowlists import is_safe_request
 from holdfast.policy.approvals import find_key_claims, find_lapsed_reviews, judge
 from holdfast.policy.case import CallContext, DecisionFacts

@@ -13,9 +13,9 @@ from holdfast.contracts.bounds import (
     MAX_REPLY_BYTES,
     size,
 )
+from holdfast.contracts.calls import AnyCall
 from holdfast.contracts.errors import ModelRejected, ModelUnavailable
 from holdfast.contracts.model import ModelReply
-from holdfast.contracts.tools import AnyCall
 
 _RESERVED_LEVELS = 40
 """Levels that history may wrap around a reply, of the 200 that can be read."""

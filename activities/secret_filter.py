@@ -12,8 +12,8 @@ from temporalio.exceptions import ApplicationError
 from holdfast.activities.callers import NOT_AS_DECIDED
 from holdfast.activities.redaction import is_cancellation
 from holdfast.contracts.bounds import MAX_PROGRESS_BYTES
+from holdfast.contracts.calls import ToolSuccess
 from holdfast.contracts.errors import ToolCrashed, ToolError, ToolTimeout, safe_str
-from holdfast.contracts.tools import ToolSuccess
 from holdfast.tools.context import UNREADABLE_REPORT
 from holdfast.tools.large_json import is_readable_json, look_through
 from holdfast.tools.redaction import WITHHELD, Redactor, withhold_values

@@ -8,8 +8,8 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from holdfast.contracts.base import JsonObject, digest
-from holdfast.contracts.content import strip_fence
 from holdfast.contracts.model import ModelReply
+from holdfast.contracts.transcript import strip_fence
 from holdfast.tools.schema import SchemaCheck, lines
 
 Shapes: TypeAlias = Mapping[str, TypeAdapter[object]]

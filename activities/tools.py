@@ -14,8 +14,9 @@ from holdfast.activities.heartbeats import Heartbeater
 from holdfast.activities.policy import Basis
 from holdfast.activities.secret_filter import SecretFilter
 from holdfast.activities.switches import KillSwitch
+from holdfast.contracts.calls import ToolFailure, ToolInvocation, ToolResult
 from holdfast.contracts.errors import HoldfastError, ToolDenied, ToolError
-from holdfast.contracts.tools import Risk, ToolFailure, ToolInvocation, ToolResult
+from holdfast.contracts.tools import Risk
 from holdfast.policy.switches import describe_switch, find_switch
 from holdfast.tools.artifacts import ArtifactStore
 from holdfast.tools.execution import Executor

@@ -5,8 +5,8 @@ from typing import NamedTuple, Protocol
 
 from holdfast.adapters.pricing import Listing
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import ToolResult
 from holdfast.contracts.model import ModelReply, ModelRequest
-from holdfast.contracts.tools import ToolResult
 from holdfast.contracts.usage import CallUsage
 
 TOOL_BLOCK_TYPES = frozenset({"tool_use", "tool_result"})

@@ -9,11 +9,16 @@ from pydantic import JsonValue
 
 from holdfast.adapters.base import merge_fields
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.content import Part
+from holdfast.contracts.calls import (
+    AnyCall,
+    MalformedCall,
+    ToolCall,
+    ToolResult,
+    ToolSuccess,
+)
 from holdfast.contracts.errors import ModelError, ModelRejected
 from holdfast.contracts.model import ModelReply, ModelRequest, StopCause
-from holdfast.contracts.tools import AnyCall, MalformedCall, ToolCall, ToolResult, ToolSuccess
-from holdfast.contracts.transcript import ToolTurn, TranscriptItem, UserTurn
+from holdfast.contracts.transcript import Part, ToolTurn, TranscriptItem, UserTurn
 from holdfast.contracts.usage import CallUsage, UsageMetrics
 
 

@@ -7,7 +7,13 @@ from pydantic import JsonValue, TypeAdapter
 from pydantic_core import to_json
 
 from holdfast.contracts.base import JsonObject, repair_surrogates, repair_surrogates_in
-from holdfast.contracts.tools import AnyCall, MalformedCall, ToolCall, ToolResult, ToolSuccess
+from holdfast.contracts.calls import (
+    AnyCall,
+    MalformedCall,
+    ToolCall,
+    ToolResult,
+    ToolSuccess,
+)
 
 _OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 _IN_NAMES = frozenset(ascii_letters + digits + "_-")

@@ -14,11 +14,12 @@ from temporalio.testing import ActivityEnvironment
 from bench.goals import Tally
 from holdfast.activities.policy import PolicyActivities, PolicyEnvironment
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.decisions import AuthorizeCalls
 from holdfast.contracts.guardrails import RunGuardrails, Subject
 from holdfast.contracts.run import WORKFLOW_TYPE
 from holdfast.contracts.switches import Switch
-from holdfast.contracts.tools import Risk, ToolCall
+from holdfast.contracts.tools import Risk
 from holdfast.guardrails.builtin import (
     destructive_operations,
     injection_detection,

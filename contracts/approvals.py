@@ -10,8 +10,9 @@ from pydantic import Field, JsonValue, computed_field
 from holdfast.contracts.base import AuthoredContract, Contract, Inbound, JsonObject, digest
 from holdfast.contracts.bounds import Seconds
 from holdfast.contracts.budget import Budget, BudgetStatus
+from holdfast.contracts.calls import Grant
 from holdfast.contracts.control import Approach, ModelAttempt, UndoRuling
-from holdfast.contracts.tools import Grant, Risk
+from holdfast.contracts.tools import Risk
 from holdfast.contracts.usage import UsageMetrics
 
 Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=20_000)]

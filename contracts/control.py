@@ -9,9 +9,10 @@ from pydantic import Field, JsonValue
 
 from holdfast.contracts.base import Contract, Inbound, JsonObject, Stored
 from holdfast.contracts.bounds import Number, Seconds
+from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.errors import FailureKind
 from holdfast.contracts.model import NoAnswer
-from holdfast.contracts.tools import TOOL_NAME_PATTERN, Risk, ToolCall
+from holdfast.contracts.tools import TOOL_NAME_PATTERN, Risk
 from holdfast.contracts.usage import Money
 
 

@@ -17,9 +17,16 @@ from holdfast.contracts.bounds import (
     MAX_RULINGS_BYTES,
     size,
 )
+from holdfast.contracts.calls import (
+    AnyCall,
+    Draft,
+    ErrorType,
+    Grant,
+    ToolCall,
+)
 from holdfast.contracts.control import UndoRuling
 from holdfast.contracts.texts import clip_chars, cut_with_note
-from holdfast.contracts.tools import AnyCall, Draft, ErrorType, Grant, Risk, ToolCall
+from holdfast.contracts.tools import Risk
 
 
 class Allow(Contract):

@@ -20,7 +20,7 @@ Everything that Holdfast raises on purpose.
 import contextlib
 from typing import Literal
 
-from holdfast.contracts.tools import ErrorType
+from holdfast.contracts.calls import ErrorType
 from holdfast.contracts.usage import CallUsage
 
 FailureKind = Literal[

@@ -8,13 +8,15 @@ from pydantic import Field, JsonValue
 
 from holdfast.contracts.base import Contract, Inbound, JsonObject, Stored, digest
 from holdfast.contracts.bounds import Count
-from holdfast.contracts.content import Part, join_text
-from holdfast.contracts.tools import TOOL_NAME_PATTERN, AnyCall, HostedTool
+from holdfast.contracts.calls import AnyCall
+from holdfast.contracts.tools import TOOL_NAME_PATTERN, HostedTool
 from holdfast.contracts.transcript import (
     ItemRange,
+    Part,
     TranscriptDigest,
     TranscriptItem,
     TranscriptView,
+    join_text,
 )
 from holdfast.contracts.usage import CallUsage
 

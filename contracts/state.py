@@ -15,6 +15,7 @@ from holdfast.contracts.approvals import (
 )
 from holdfast.contracts.base import Contract, JsonObject
 from holdfast.contracts.budget import Ledger, PartialBudget
+from holdfast.contracts.calls import AnyCall, Draft, ToolResult
 from holdfast.contracts.control import (
     Approach,
     Candidate,
@@ -30,7 +31,6 @@ from holdfast.contracts.guardrails import GuardrailVerdict, Signals
 from holdfast.contracts.project import ProjectContext
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunStatus
 from holdfast.contracts.stops import Stop
-from holdfast.contracts.tools import AnyCall, Draft, ToolResult
 from holdfast.contracts.transcript import (
     ItemRange,
     TranscriptDigest,

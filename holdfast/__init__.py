@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from holdfast.app import App
     from holdfast.contracts.approvals import Requirement
     from holdfast.contracts.budget import Budget
-    from holdfast.contracts.content import Part
+    from holdfast.contracts.calls import Reconciled
     from holdfast.contracts.control import Backtracking, Decomposition, Fallback, Tiers, Triggers
     from holdfast.contracts.errors import (
         AnswerLost,
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
         ToolError,
     )
     from holdfast.contracts.model import ModelSettings
-    from holdfast.contracts.tools import HostedTool, Reconciled, ResourceScope, Risk
+    from holdfast.contracts.tools import HostedTool, ResourceScope, Risk
+    from holdfast.contracts.transcript import Part
     from holdfast.contracts.usage import CallUsage, UsageMetrics
     from holdfast.tools.context import ToolContext
     from holdfast.tools.tool import Tool, tool
@@ -76,7 +77,7 @@ __getattr__, __dir__ = exports(
         "holdfast.app": ("App",),
         "holdfast.contracts.approvals": ("Requirement",),
         "holdfast.contracts.budget": ("Budget",),
-        "holdfast.contracts.content": ("Part",),
+        "holdfast.contracts.transcript": ("Part",),
         "holdfast.contracts.control": (
             "Backtracking",
             "Decomposition",
@@ -93,9 +94,9 @@ __getattr__, __dir__ = exports(
             "ToolError",
         ),
         "holdfast.contracts.model": ("ModelSettings",),
+        "holdfast.contracts.calls": ("Reconciled",),
         "holdfast.contracts.tools": (
             "HostedTool",
-            "Reconciled",
             "ResourceScope",
             "Risk",
         ),

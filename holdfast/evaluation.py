@@ -5,7 +5,7 @@ from pathlib import Path
 from holdfast import histories
 from holdfast.adapters.scripted import Reply
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.tools import ToolCall
+from holdfast.contracts.calls import ToolCall
 from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Call, Turn
 

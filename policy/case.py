@@ -8,8 +8,9 @@ from typing import NamedTuple, cast
 from holdfast.contracts.allowlists import Origin, parse_origin
 from holdfast.contracts.approvals import ApprovalRecord
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import Draft, ToolCall, fingerprint_effect
 from holdfast.contracts.switches import Switch
-from holdfast.contracts.tools import Draft, ToolCall, ToolContract, fingerprint_effect
+from holdfast.contracts.tools import ToolContract
 from holdfast.policy.conditions import Undetermined, Variables, bind
 from holdfast.policy.trust import TrustedIssuer
 

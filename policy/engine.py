@@ -10,8 +10,9 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import TypeAlias
 
+from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.decisions import AskUser, Decision, Deny
-from holdfast.contracts.tools import ToolCall, ToolContract
+from holdfast.contracts.tools import ToolContract
 from holdfast.policy.case import CallContext, DecisionFacts
 from holdfast.policy.matching import find_forbidding_rule
 from holdfast.policy.permission_checks import (

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple, Self
 
 from holdfast.contracts.allowlists import matches_command, matches_host
 from holdfast.contracts.approvals import Requirement
-from holdfast.contracts.tools import Grant
+from holdfast.contracts.calls import Grant
 from holdfast.policy.allowlists import command_is_forbidden
 from holdfast.policy.case import CallContext
 from holdfast.policy.conditions import Undetermined

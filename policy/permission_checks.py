@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from holdfast.contracts.approvals import ApprovalRecord, Requirement
 from holdfast.contracts.base import digest
+from holdfast.contracts.calls import Grant, ToolCall
 from holdfast.contracts.decisions import (
     Allow,
     ApprovalRequired,
@@ -17,7 +18,7 @@ from holdfast.contracts.decisions import (
     RunInSandbox,
 )
 from holdfast.contracts.texts import clip_chars
-from holdfast.contracts.tools import Grant, Risk, ToolCall
+from holdfast.contracts.tools import Risk
 from holdfast.policy import standing
 from holdfast.policy.allowlists import find_risky_operation, is_safe_request
 from holdfast.policy.case import CallContext

@@ -8,7 +8,8 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
 from holdfast.contracts.approvals import Requirement
-from holdfast.contracts.tools import Grant, Risk
+from holdfast.contracts.calls import Grant
+from holdfast.contracts.tools import Risk
 from holdfast.policy.conditions import Condition, any_of
 from holdfast.policy.trust import Issuer
 

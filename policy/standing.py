@@ -8,7 +8,7 @@ from datetime import datetime
 
 from holdfast.contracts.approvals import ApprovalRecord, Proof, Requirement
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.tools import Grant
+from holdfast.contracts.calls import Grant
 from holdfast.policy.trust import LOCAL_ISSUER, Trust, is_address
 
 

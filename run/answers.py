@@ -36,7 +36,9 @@ def pass_gate(state: RunState, gate: Gate) -> RunState:
     candidate = state.candidate
     if candidate is None:
         return state
-    fresh = candidate.model_copy(update={"cleared": (*candidate.cleared, gate)})
+    fresh = Candidate(
+        text=candidate.text, output=candidate.output, cleared=(*candidate.cleared, gate)
+    )
     return release_if_clear(state.with_(candidate=fresh))
 
 

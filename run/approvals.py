@@ -14,12 +14,12 @@ from holdfast.contracts.approvals import (
 )
 from holdfast.contracts.base import digest
 from holdfast.contracts.bounds import MAX_VERDICT_REASON_CHARS
+from holdfast.contracts.calls import AnyCall, Grant, ToolCall
 from holdfast.contracts.decisions import ApprovalRequired, Decided
 from holdfast.contracts.guardrails import GuardrailSpec, GuardrailVerdict, Signals
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import clip_chars, cut_with_note, escape_invisible, one_line
-from holdfast.contracts.tools import AnyCall, Grant, ToolCall
 from holdfast.policy import standing
 from holdfast.run import answers, gates, requests, tool_results
 from holdfast.run.limits.triggers import Trigger
@@ -64,7 +64,7 @@ def build_request(
         challenge=_build_challenge(state, call, ruling, decision.grant),
     )
     wanted = {name: getattr(decision, name) for name in Requirement.model_fields}
-    return facts.model_copy(update=wanted)
+    return facts.copy_with(wanted)
 
 
 def with_approval(
@@ -239,7 +239,7 @@ def open_review(
         calls=under_review.calls,
     )
     wanted = {name: getattr(requirement, name) for name in Requirement.model_fields}
-    request = facts.model_copy(update=wanted)
+    request = facts.copy_with(wanted)
     if requests.is_too_large_to_show(request):
         return after_refusal(
             state, request, f"what there is to read {tool_results.TOO_LARGE_TO_SHOW}"

@@ -6,10 +6,10 @@ from datetime import datetime
 
 from holdfast.contracts.approvals import ApprovalRecord, Review
 from holdfast.contracts.bounds import size
+from holdfast.contracts.calls import AnyCall
 from holdfast.contracts.control import EffectOutcome, KnownEffect
 from holdfast.contracts.decisions import AuthorizeCalls, Decided, Rulings, count_fitting
 from holdfast.contracts.state import CallState, RunState
-from holdfast.contracts.tools import AnyCall
 from holdfast.run import parts
 
 MAX_AUTHORIZE_BYTES = 800_000

@@ -3,13 +3,13 @@
 from datetime import datetime
 
 from holdfast.contracts.bounds import MAX_APPROACH_CHARS, MAX_FAILURE_REASON_CHARS
+from holdfast.contracts.calls import ToolSuccess
 from holdfast.contracts.control import Approach, Checkpoint, Compensation
 from holdfast.contracts.guardrails import Signals
 from holdfast.contracts.model import ModelReply
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
-from holdfast.contracts.tools import ToolSuccess
 from holdfast.contracts.transcript import AssistantTurn, ItemRange, ToolTurn, UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import answers, escalations, gates, parts, tool_results

@@ -6,8 +6,13 @@ from typing import TypeGuard
 
 from holdfast.contracts import bounds
 from holdfast.contracts.bounds import MAX_KEPT_QUESTION_CHARS
+from holdfast.contracts.calls import (
+    AnyCall,
+    ToolCall,
+    ToolResult,
+    ToolSuccess,
+)
 from holdfast.contracts.texts import cut_with_note, one_line
-from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult, ToolSuccess
 from holdfast.contracts.transcript import (
     ITEM_ADAPTER,
     AssistantTurn,

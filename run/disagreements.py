@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
+from holdfast.contracts.calls import AnyCall, ToolFailure
 from holdfast.contracts.state import CallState, RunState
-from holdfast.contracts.tools import AnyCall, ToolFailure
 from holdfast.run import tool_results, turns
 
 RETRY_DELAYS_SECONDS = (0, 1, 2, 4, 8, 16, 30, 30, 30)

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from holdfast.contracts import attempts
+from holdfast.contracts import usage
 from holdfast.contracts.control import ModelAttempt
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop, StopReason
@@ -78,7 +78,7 @@ def _build_failure_stop(attempt: ModelAttempt) -> Stop:
     return Stop.because(
         StopReason.WORKER_LOST,
         f"whatever worker asked {attempt.model} ended before there was a reply, "
-        f"{attempts.MAX_LOST_ATTEMPTS} times and more: {attempt.error}",
+        f"{usage.MAX_LOST_ATTEMPTS} times and more: {attempt.error}",
     )
 
 

@@ -5,11 +5,16 @@ from datetime import datetime
 from typing import NamedTuple
 
 from holdfast.contracts.base import digest
+from holdfast.contracts.calls import (
+    AnyCall,
+    ToolCall,
+    ToolResult,
+    ToolSuccess,
+)
 from holdfast.contracts.control import Gate
 from holdfast.contracts.decisions import Decided
 from holdfast.contracts.guardrails import GuardrailSpec, Layer, Mode, Subject
 from holdfast.contracts.state import CallState, RunState
-from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult, ToolSuccess
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 from holdfast.guardrails.detectors import resource_claims
 from holdfast.run.limits import confidence, triggers

@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.bounds import MAX_HOSTED_LINES, MAX_NOTE_CHARS, MAX_NOTES
+from holdfast.contracts.calls import AnyCall
 from holdfast.contracts.control import ModelAttempt
 from holdfast.contracts.model import ModelReply, StopCause
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
-from holdfast.contracts.tools import AnyCall
 from holdfast.contracts.transcript import AssistantTurn, UserTurn
 from holdfast.run import answers, backtracking, escalations, fallbacks, requests, turns
 from holdfast.run.limits import budgets, loop_detection

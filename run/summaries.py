@@ -19,10 +19,10 @@ from holdfast.contracts.approvals import (
     Review,
 )
 from holdfast.contracts.bounds import MAX_VALIDATION_ERROR_CHARS
+from holdfast.contracts.calls import AnyCall, ToolCall
 from holdfast.contracts.decisions import Decided, Ruling
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.texts import MAX_LINE_CHARS, escape_invisible, one_line, shorten
-from holdfast.contracts.tools import AnyCall, ToolCall
 
 _DIGEST_PREFIX_CHARS = 16
 _DIGEST = Pattern(":[0-9a-f]{64}$")

@@ -9,13 +9,12 @@ from holdfast.contracts import bounds
 from holdfast.contracts.base import Contract
 from holdfast.contracts.bounds import MAX_EARLIER_ANSWER_CHARS, MAX_TIER_FAILURE_CHARS
 from holdfast.contracts.budget import Budget
-from holdfast.contracts.content import strip_fence
 from holdfast.contracts.control import Approach, Candidate, Subtask, Tiers
 from holdfast.contracts.run import RunResult, RunStatus
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
-from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn, strip_fence
 from holdfast.run import answers, parts
 from holdfast.run.limits import budgets
 from holdfast.run.parts import MAX_PARALLEL_CHILDREN

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from holdfast.contracts import bounds
 from holdfast.contracts.approvals import ApprovalRequest, Question
+from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.decisions import (
     Allow,
     ApprovalRequired,
@@ -19,7 +20,6 @@ from holdfast.contracts.decisions import (
     fill_arguments,
 )
 from holdfast.contracts.state import CallState, RunState
-from holdfast.contracts.tools import ToolFailure
 from holdfast.policy import standing
 from holdfast.run import approvals, requests, tool_results
 

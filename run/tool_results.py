@@ -6,20 +6,20 @@ from pydantic import JsonValue, ValidationError
 
 from holdfast.contracts import bounds
 from holdfast.contracts.bounds import MAX_REDUCED_SUMMARY_CHARS
-from holdfast.contracts.control import Compensation, Effect
-from holdfast.contracts.decisions import Decided, Deny, Refused, Ruling, RunInSandbox
-from holdfast.contracts.state import CallState, RunState
-from holdfast.contracts.texts import shorten
-from holdfast.contracts.tools import (
+from holdfast.contracts.calls import (
     AnyCall,
     ErrorType,
     Reconciled,
-    Risk,
     ToolCall,
     ToolFailure,
     ToolResult,
     ToolSuccess,
 )
+from holdfast.contracts.control import Compensation, Effect
+from holdfast.contracts.decisions import Decided, Deny, Refused, Ruling, RunInSandbox
+from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.texts import shorten
+from holdfast.contracts.tools import Risk
 from holdfast.run.limits import loop_detection
 from holdfast.run.summaries import call_line
 

@@ -8,11 +8,11 @@ from holdfast.contracts.bounds import (
     MAX_TURN_BYTES,
     size,
 )
+from holdfast.contracts.calls import ToolCall, ToolResult
 from holdfast.contracts.control import Checkpoint
 from holdfast.contracts.run import RunStatus
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop
-from holdfast.contracts.tools import ToolCall, ToolResult
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptDigest, TranscriptItem
 from holdfast.run import context, gates
 from holdfast.run.tool_results import build_abort

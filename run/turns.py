@@ -5,11 +5,16 @@ from datetime import datetime, timedelta
 from holdfast.contracts import bounds
 from holdfast.contracts.approvals import Review
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import (
+    Draft,
+    ToolFailure,
+    ToolResult,
+    idempotency_key,
+)
 from holdfast.contracts.decisions import Decided
 from holdfast.contracts.model import ModelCall, ModelReply
 from holdfast.contracts.run import AgentSnapshot, RunInput, RunMetadata, RunResult
 from holdfast.contracts.state import CallState, RunState
-from holdfast.contracts.tools import Draft, ToolFailure, ToolResult, idempotency_key
 from holdfast.contracts.transcript import UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import answers, escalations, tool_calls, tool_results

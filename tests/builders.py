@@ -18,6 +18,14 @@ from holdfast.contracts.approvals import (
     Verdict,
 )
 from holdfast.contracts.base import digest
+from holdfast.contracts.calls import (
+    AnyCall,
+    MalformedCall,
+    ToolCall,
+    ToolFailure,
+    ToolInvocation,
+    ToolSuccess,
+)
 from holdfast.contracts.control import AttemptKind, ModelAttempt
 from holdfast.contracts.decisions import (
     Allow,
@@ -34,16 +42,7 @@ from holdfast.contracts.decisions import (
 from holdfast.contracts.model import ModelReply
 from holdfast.contracts.run import AgentSnapshot, RunInput
 from holdfast.contracts.state import RunState
-from holdfast.contracts.tools import (
-    AnyCall,
-    MalformedCall,
-    Risk,
-    ToolCall,
-    ToolContract,
-    ToolFailure,
-    ToolInvocation,
-    ToolSuccess,
-)
+from holdfast.contracts.tools import Risk, ToolContract
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 from holdfast.run import replies, tool_calls, turns
 

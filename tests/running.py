@@ -16,8 +16,8 @@ from temporalio.testing import WorkflowEnvironment
 from holdfast import App, worker
 from holdfast.contracts.approvals import ApprovalRequest, MessageOutcome, Request
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import ToolFailure, ToolResult, ToolSuccess
 from holdfast.contracts.run import RunResult, StatusReport
-from holdfast.contracts.tools import ToolFailure, ToolResult, ToolSuccess
 from holdfast.contracts.transcript import ToolTurn, TranscriptPage
 
 # In seconds.

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote
 
-from holdfast.contracts.tools import ArtifactRef, ToolInvocation
+from holdfast.contracts.calls import ArtifactRef, ToolInvocation
 
 MAX_NAME_CHARS = 100
 """Characters; file systems end at 255 bytes."""

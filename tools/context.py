@@ -8,8 +8,8 @@ from pydantic import JsonValue
 from pydantic_core import to_json
 
 from holdfast.contracts.bounds import MAX_JSON_DEPTH
+from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import HoldfastError
-from holdfast.contracts.tools import ToolInvocation
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest, request
 from holdfast.tools.large_json import is_readable_json
 

@@ -3,8 +3,9 @@
 from collections.abc import Awaitable, Callable
 from typing import Protocol, cast
 
+from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import ToolDenied
-from holdfast.contracts.tools import ToolContract, ToolInvocation
+from holdfast.contracts.tools import ToolContract
 from holdfast.tools.context import Heartbeat, SecretSource, ToolContext
 from holdfast.tools.limits import time_limit
 from holdfast.tools.process import Job, run_in_process

@@ -18,8 +18,8 @@ from typing import NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
+from holdfast.contracts.calls import ErrorType, ToolInvocation
 from holdfast.contracts.errors import ToolCrashed, ToolError, safe_str
-from holdfast.contracts.tools import ErrorType, ToolInvocation
 from holdfast.tools.context import ToolContext
 from holdfast.tools.limits import time_limit
 from holdfast.tools.tool import Tool

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import Reconciled
 from holdfast.contracts.errors import AppError
-from holdfast.contracts.tools import Reconciled, Risk, ToolContract
+from holdfast.contracts.tools import Risk, ToolContract
 from holdfast.tools.execution import needs_sandbox
 from holdfast.tools.tool import Tool, import_object
 

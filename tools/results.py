@@ -13,9 +13,9 @@ from holdfast.contracts.bounds import (
     MAX_RESULT_SUMMARY_CHARS,
     MAX_TOOL_REASON_CHARS,
 )
+from holdfast.contracts.calls import ToolFailure, ToolInvocation, ToolSuccess
 from holdfast.contracts.errors import ToolDenied, ToolError
 from holdfast.contracts.texts import clip_bytes, clip_chars, cut_with_note
-from holdfast.contracts.tools import ToolFailure, ToolInvocation, ToolSuccess
 from holdfast.tools.artifacts import ArtifactStore
 
 log = structlog.get_logger()

@@ -11,13 +11,13 @@ from pydantic import BaseModel, JsonValue, ValidationError
 
 from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.bounds import MAX_RESULT_CHARS, TOO_DEEP_JSON
+from holdfast.contracts.calls import fingerprint_effect
 from holdfast.contracts.errors import AppError, ToolError
 from holdfast.contracts.tools import (
     ResourceScope,
     RetryRule,
     Risk,
     ToolContract,
-    fingerprint_effect,
 )
 from holdfast.tools.context import ToolContext
 from holdfast.tools.readings import AMBIGUOUS

@@ -11,6 +11,7 @@ from temporalio.exceptions import FailureError, is_cancelled_exception
 
 from holdfast.activities.opening import OpeningActivities
 from holdfast.contracts.approvals import MessageOutcome, PendingPage, Request
+from holdfast.contracts.calls import ToolResult
 from holdfast.contracts.errors import HoldfastError, InvalidInput, PayloadTooLarge
 from holdfast.contracts.model import Prefix
 from holdfast.contracts.run import (
@@ -26,7 +27,6 @@ from holdfast.contracts.run import (
 )
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop, StopReason
-from holdfast.contracts.tools import ToolResult
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.run import (
     answers,

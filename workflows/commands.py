@@ -9,13 +9,18 @@ from holdfast.contracts.bounds import (
     MAX_OUTPUT_TAIL_CHARS,
     MAX_VERDICT_REASON_CHARS,
 )
+from holdfast.contracts.calls import (
+    ToolCall,
+    ToolFailure,
+    ToolResult,
+    ToolSuccess,
+)
 from holdfast.contracts.decisions import ApprovalRequired, MayRun, decision_of, fill_arguments
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.guardrails import GuardrailResult, GuardrailSpec
 from holdfast.contracts.project import ProjectContext
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.texts import clip_chars
-from holdfast.contracts.tools import ToolCall, ToolFailure, ToolResult, ToolSuccess
 from holdfast.policy.project import parse_argv
 from holdfast.run import authorization, disagreements, summaries, tool_results
 from holdfast.run.disagreements import NotBegun

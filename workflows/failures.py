@@ -18,14 +18,14 @@ from temporalio.exceptions import TimeoutError as ActivityTimeout
 from temporalio.workflow import ActivityConfig
 
 from holdfast.activities.callers import NOT_AS_DECIDED
-from holdfast.contracts.attempts import Attempts
 from holdfast.contracts.base import Contract
 from holdfast.contracts.bounds import MAX_TOOL_REASON_CHARS
+from holdfast.contracts.calls import AnyCall, ErrorType, ToolFailure
 from holdfast.contracts.control import AttemptKind
 from holdfast.contracts.errors import FailureKind
 from holdfast.contracts.texts import shorten
-from holdfast.contracts.tools import AnyCall, ErrorType, ToolContract, ToolFailure
-from holdfast.contracts.usage import CallUsage
+from holdfast.contracts.tools import ToolContract
+from holdfast.contracts.usage import Attempts, CallUsage
 
 TOOL_TIMEOUT = "ToolTimeout"
 

@@ -12,6 +12,7 @@ from temporalio.exceptions import FailureError
 
 from holdfast.contracts import bounds
 from holdfast.contracts.bounds import MAX_UNDECIDED_REASON_CHARS
+from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.guardrails import (
     ACTIVITY_PREFIX,
     GuardrailResult,
@@ -23,7 +24,6 @@ from holdfast.contracts.guardrails import (
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
-from holdfast.contracts.tools import ToolFailure
 from holdfast.run.gates import LAYERS, GuardrailCheck, digest_subject
 from holdfast.run.limits import budgets
 from holdfast.run.transcript import halt

@@ -6,11 +6,11 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.workflow import ActivityCancellationType, ActivityConfig, LocalActivityConfig
 
-from holdfast.contracts.attempts import MAX_LOST_ATTEMPTS
 from holdfast.contracts.bounds import MAX_HISTORY_BYTES
 from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.run import sandbox_queue
 from holdfast.contracts.tools import ToolContract
+from holdfast.contracts.usage import MAX_LOST_ATTEMPTS
 
 # A killed worker is noticed when its heartbeat stays out, so this bounds the time to recover.
 # The activities send one every second or two.

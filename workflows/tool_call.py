@@ -12,22 +12,21 @@ from temporalio import workflow
 from temporalio.exceptions import FailureError
 
 from holdfast.contracts.budget import Limits
-from holdfast.contracts.control import Compensation, Effect
-from holdfast.contracts.decisions import Decided, RunInSandbox
-from holdfast.contracts.state import CallState, RunState
-from holdfast.contracts.stops import Stop
-from holdfast.contracts.tools import (
+from holdfast.contracts.calls import (
     Grant,
     MalformedCall,
     Reconciled,
-    Risk,
     ToolCall,
-    ToolContract,
     ToolFailure,
     ToolInvocation,
     ToolResult,
     ToolSuccess,
 )
+from holdfast.contracts.control import Compensation, Effect
+from holdfast.contracts.decisions import Decided, RunInSandbox
+from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.stops import Stop
+from holdfast.contracts.tools import RetryRule, Risk, ToolContract
 from holdfast.run import tool_results, tripwires
 from holdfast.run.disagreements import NotBegun
 from holdfast.run.summaries import call_line
@@ -182,7 +181,7 @@ def _limit_retries(budget: Limits, contract: ToolContract) -> ToolContract:
     most = budget.max_tool_retries
     if most is None or contract.retry.max_retries <= most:
         return contract
-    retry = contract.retry.model_copy(update={"max_retries": most})
+    retry = RetryRule(max_retries=most, backoff=contract.retry.backoff)
     return contract.with_(retry=retry)
 
 

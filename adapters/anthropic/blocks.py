@@ -1,7 +1,7 @@
 """The words that Anthropic Messages has for the pieces of a message."""
 
 from holdfast.adapters import base
-from holdfast.contracts.content import PartKind
+from holdfast.contracts.transcript import PartKind
 
 HOSTED_CALLS = frozenset({"server_tool_use", "mcp_tool_use", "web_search_tool_use"})
 HOSTED_RESULTS = frozenset(

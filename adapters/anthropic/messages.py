@@ -14,10 +14,14 @@ from pydantic import JsonValue
 
 from holdfast.adapters import wire
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.content import Part
+from holdfast.contracts.calls import (
+    AnyCall,
+    ToolCall,
+    ToolFailure,
+    ToolResult,
+)
 from holdfast.contracts.patterns import Pattern
-from holdfast.contracts.tools import AnyCall, ToolCall, ToolFailure, ToolResult
-from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
+from holdfast.contracts.transcript import AssistantTurn, Part, ToolTurn, TranscriptItem, UserTurn
 
 CONTINUE_PROMPT = "Go on."
 HELD_BACK_NOTE = "what was said last waits until a tool of anthropic's own is done"

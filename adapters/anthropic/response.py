@@ -11,9 +11,9 @@ from holdfast.adapters.anthropic import blocks, fees
 from holdfast.adapters.anthropic.errors import PROVIDER
 from holdfast.adapters.base import final_text
 from holdfast.contracts.base import Contract, JsonObject
-from holdfast.contracts.content import Part, join_text
+from holdfast.contracts.calls import AnyCall, MalformedCall
 from holdfast.contracts.model import ModelReply, StopCause
-from holdfast.contracts.tools import AnyCall, MalformedCall
+from holdfast.contracts.transcript import Part, join_text
 from holdfast.contracts.usage import UNKNOWN_USAGE, CallUsage, CounterValue, parse_counter
 
 _STOPS: Mapping[str | None, StopCause] = {

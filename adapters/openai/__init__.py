@@ -23,8 +23,8 @@ from holdfast.adapters.openai.errors import PROVIDER, ConversationExpired
 from holdfast.adapters.pricing import Listing
 from holdfast.adapters.stream_reader import StreamReader
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import ToolResult
 from holdfast.contracts.model import ModelReply, ModelRequest
-from holdfast.contracts.tools import ToolResult
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

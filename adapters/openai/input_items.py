@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from holdfast.adapters import wire
 from holdfast.adapters.openai.errors import PROVIDER
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.content import Part
+from holdfast.contracts.calls import (
+    AnyCall,
+    ToolCall,
+    ToolResult,
+    ToolSuccess,
+)
 from holdfast.contracts.model import ModelRequest
-from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult, ToolSuccess
-from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
+from holdfast.contracts.transcript import AssistantTurn, Part, ToolTurn, UserTurn
 
 _MAX_ID_CHARS = 64
 

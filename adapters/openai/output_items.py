@@ -8,8 +8,8 @@ from pydantic import JsonValue
 from holdfast.adapters import base, wire
 from holdfast.adapters.openai.errors import PROVIDER
 from holdfast.contracts.base import Contract, JsonObject
-from holdfast.contracts.content import Part
-from holdfast.contracts.tools import AnyCall, ToolCall
+from holdfast.contracts.calls import AnyCall, ToolCall
+from holdfast.contracts.transcript import Part
 
 CALLS = frozenset({"function_call", "custom_tool_call", "mcp_approval_request"})
 """What the run has to answer."""

@@ -11,9 +11,9 @@ from holdfast.adapters.openai import fees, output_items
 from holdfast.adapters.openai.errors import PROVIDER, from_failed_response
 from holdfast.adapters.openai.output_items import Piece
 from holdfast.contracts.base import Contract, JsonObject
-from holdfast.contracts.content import Part
+from holdfast.contracts.calls import AnyCall
 from holdfast.contracts.model import ModelReply, StopCause
-from holdfast.contracts.tools import AnyCall
+from holdfast.contracts.transcript import Part
 from holdfast.contracts.usage import UNKNOWN_USAGE, CallUsage, CounterValue
 
 _INCOMPLETE: dict[str | None, StopCause] = {

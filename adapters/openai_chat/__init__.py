@@ -23,9 +23,9 @@ from holdfast.adapters.openai_chat.servers import (
 from holdfast.adapters.pricing import Listing
 from holdfast.adapters.stream_reader import StreamReader
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import ToolResult
 from holdfast.contracts.errors import ModelRejected
 from holdfast.contracts.model import ModelReply, ModelRequest
-from holdfast.contracts.tools import ToolResult
 from holdfast.contracts.usage import CallUsage
 
 

@@ -9,8 +9,8 @@ from holdfast.adapters import wire
 from holdfast.adapters.openai_chat import deltas
 from holdfast.adapters.wire import as_list, as_object, as_text
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.content import Part
-from holdfast.contracts.tools import AnyCall
+from holdfast.contracts.calls import AnyCall
+from holdfast.contracts.transcript import Part
 
 REFUSAL = "refusal"
 """The name of text parts in which a model refuses."""

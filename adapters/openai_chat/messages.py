@@ -8,11 +8,10 @@ from pydantic import JsonValue
 from holdfast.adapters import wire
 from holdfast.adapters.openai_chat.servers import OPENAI_CHAT, Target
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.content import Part
+from holdfast.contracts.calls import AnyCall, ToolCall, ToolResult
 from holdfast.contracts.model import ModelRequest
 from holdfast.contracts.patterns import Pattern
-from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult
-from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
+from holdfast.contracts.transcript import AssistantTurn, Part, ToolTurn, UserTurn
 
 
 def render(request: ModelRequest, target: Target, instructions: str) -> list[JsonValue]:

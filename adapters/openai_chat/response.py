@@ -9,8 +9,8 @@ from holdfast.adapters.openai_chat.message_parts import ParsedCall
 from holdfast.adapters.openai_chat.servers import Target
 from holdfast.adapters.wire import as_list, as_text
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.content import Part, join_text
 from holdfast.contracts.model import ModelReply, StopCause
+from holdfast.contracts.transcript import Part, join_text
 from holdfast.contracts.usage import CallUsage
 
 TOOL_BLOCK_TYPES = base.TOOL_BLOCK_TYPES | {"function_call", "function_result"}

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from examples.coder.app import REPOSITORY
 from examples.coder.script import Ran
-from holdfast.contracts.tools import ToolCall, ToolFailure, ToolSuccess
+from holdfast.contracts.calls import ToolCall, ToolFailure, ToolSuccess
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.values import AuditLine, Call, Entry, Trace, Turn
 

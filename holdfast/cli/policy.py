@@ -14,8 +14,8 @@ from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
 from holdfast.connection import connect
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.errors import HoldfastError, PolicyRefused
-from holdfast.contracts.tools import ToolCall
 from holdfast.policy.document import PolicySource, build_refusal
 from holdfast.policy.rules import Policy
 from holdfast.policy_files import load_policy, load_source

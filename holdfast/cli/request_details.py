@@ -17,9 +17,9 @@ from holdfast.contracts.approvals import (
     Request,
     Review,
 )
+from holdfast.contracts.calls import Grant
 from holdfast.contracts.control import Approach, ModelAttempt, UndoRuling
 from holdfast.contracts.texts import escape_invisible, escape_invisible_lines, one_line
-from holdfast.contracts.tools import Grant
 from holdfast.contracts.usage import UsageMetrics
 from holdfast.run.summaries import subject_line
 from holdfast.trace.words import dollars, duration, moment, pluralize

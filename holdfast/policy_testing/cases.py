@@ -8,8 +8,8 @@ from pydantic import Field, StrictBool, TypeAdapter, ValidationError
 
 from holdfast.app import App
 from holdfast.contracts.base import Inbound, JsonObject
+from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.errors import AppError, PolicyRefused
-from holdfast.contracts.tools import ToolCall
 from holdfast.policy.rules import Policy
 from holdfast.policy.yaml_lines import Problem, describe_validation_errors, parse_yaml
 from holdfast.policy_files import read_text

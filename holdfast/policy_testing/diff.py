@@ -7,8 +7,8 @@ from pydantic import JsonValue, TypeAdapter
 
 from holdfast.app import App
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.decisions import Decided, Decision, RunAsDraftOnly
-from holdfast.contracts.tools import ToolCall
 from holdfast.policy.rules import Policy
 from holdfast.policy_testing.rehearsal import CallerContext, InvalidArguments, dry_run
 from holdfast.run.summaries import call_line

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from holdfast.app import App
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import Draft, ToolCall
 from holdfast.contracts.decisions import Decision, RunAsDraftOnly
 from holdfast.contracts.errors import AppError, ToolError
 from holdfast.contracts.run import RunMetadata
-from holdfast.contracts.tools import Draft, ToolCall, ToolContract
+from holdfast.contracts.tools import ToolContract
 from holdfast.policy.case import CallContext, DecisionFacts
 from holdfast.policy.engine import decide
 from holdfast.policy.matching import MatchResult, find_forbidding_rule, match_rule

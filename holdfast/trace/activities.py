@@ -9,8 +9,13 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.api.failure.v1 import CanceledFailureInfo, Failure
 from temporalio.api.history.v1 import HistoryEvent
 
+from holdfast.contracts.calls import (
+    MalformedCall,
+    ToolFailure,
+    ToolInvocation,
+    ToolResult,
+)
 from holdfast.contracts.model import ModelCall, ModelReply
-from holdfast.contracts.tools import MalformedCall, ToolFailure, ToolInvocation, ToolResult
 from holdfast.contracts.transcript import ToolTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.trace.builder import Readers, TraceBuilder

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from holdfast.contracts.budget import Ledger
+from holdfast.contracts.calls import ToolResult
 from holdfast.contracts.guardrails import GuardrailVerdict
-from holdfast.contracts.tools import ToolResult
 
 TaskKind: TypeAlias = Literal["undo", "command", "notice", "project", "child"]
 

@@ -12,10 +12,11 @@ from temporalio.exceptions import ActivityError
 
 from holdfast.contracts.approvals import RequestOutcome, Requirement
 from holdfast.contracts.budget import Budget, Limits
+from holdfast.contracts.calls import AnyCall, ToolFailure, ToolResult
 from holdfast.contracts.decisions import Decided
 from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
-from holdfast.contracts.tools import AnyCall, ToolContract, ToolFailure, ToolResult
+from holdfast.contracts.tools import ToolContract
 from holdfast.run import tool_results
 from holdfast.trace import transcript
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun

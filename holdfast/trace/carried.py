@@ -11,8 +11,8 @@ from holdfast.contracts.approvals import (
     Requirement,
     Review,
 )
+from holdfast.contracts.calls import Draft, ToolSuccess
 from holdfast.contracts.state import CallState, RunState
-from holdfast.contracts.tools import Draft, ToolSuccess
 from holdfast.contracts.transcript import AssistantTurn
 from holdfast.trace.builder import TraceBuilder
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace

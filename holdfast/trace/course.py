@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from holdfast.contracts.tools import ToolResult, ToolSuccess
+from holdfast.contracts.calls import ToolResult, ToolSuccess
 from holdfast.run import tool_results
 from holdfast.run.summaries import call_line
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from holdfast.contracts.tools import ToolSuccess
+from holdfast.contracts.calls import ToolSuccess
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.values import AuditLine, Trace, Turn
 from holdfast.trace.words import Line, Tone, describe_timing, short

@@ -12,9 +12,9 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from holdfast.contracts.approvals import Notice
+from holdfast.contracts.calls import ToolCall, ToolInvocation, ToolSuccess
 from holdfast.contracts.guardrails import ACTIVITY_PREFIX, GuardrailVerdicts, RunGuardrails
 from holdfast.contracts.project import ProjectContext, WorkspaceSnapshot
-from holdfast.contracts.tools import ToolCall, ToolInvocation, ToolSuccess
 from holdfast.run.summaries import call_line
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.builder import TraceBuilder

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from holdfast.contracts.base import Contract, JsonObject
+from holdfast.contracts.calls import ToolSuccess
 from holdfast.contracts.guardrails import GuardrailSpec, GuardrailVerdict
 from holdfast.contracts.run import sandbox_queue
-from holdfast.contracts.tools import ToolSuccess
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun, TaskKind
 from holdfast.trace.records import iso, iso_or_null
 from holdfast.trace.values import Trace

@@ -13,7 +13,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ActivityError
 
 from holdfast.contracts.base import Contract
-from holdfast.contracts.tools import ToolResult
+from holdfast.contracts.calls import ToolResult
 
 Decoded = TypeVar("Decoded")
 

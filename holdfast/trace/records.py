@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pydantic import JsonValue
 
 from holdfast.contracts.base import JsonObject, digest
+from holdfast.contracts.calls import AnyCall, ToolCall
 from holdfast.contracts.decisions import Decided
-from holdfast.contracts.tools import AnyCall, ToolCall
 from holdfast.trace.requests import MessageTrace, RequestTrace
 from holdfast.trace.values import Call, DecisionTrace, Trace
 

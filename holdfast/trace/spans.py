@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pydantic import JsonValue
 
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import ToolCall, ToolResult, ToolSuccess
 from holdfast.contracts.run import WORKFLOW_TYPE, sandbox_queue
-from holdfast.contracts.tools import ToolCall, ToolResult, ToolSuccess
 from holdfast.trace import records
 from holdfast.trace.controlled import is_held_back
 from holdfast.trace.ownspans import Span, SpanEvent, SpanTree, build_background_spans, span_id

@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 
 from temporalio.exceptions import ActivityError
 
+from holdfast.contracts.calls import AnyCall, ToolFailure, ToolResult
 from holdfast.contracts.decisions import RunAsDraftOnly
-from holdfast.contracts.tools import AnyCall, ToolContract, ToolFailure, ToolResult
+from holdfast.contracts.tools import ToolContract
 from holdfast.run import tool_results
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.controlled import is_held_back

@@ -6,12 +6,13 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from holdfast.contracts.budget import Ledger, Limits
-from holdfast.contracts.content import Part
+from holdfast.contracts.calls import AnyCall, ToolFailure, ToolResult
 from holdfast.contracts.control import UndoRuling
 from holdfast.contracts.decisions import Decided, Decision, Ruling
 from holdfast.contracts.model import StopCause
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
-from holdfast.contracts.tools import AnyCall, Risk, ToolFailure, ToolResult
+from holdfast.contracts.tools import Risk
+from holdfast.contracts.transcript import Part
 from holdfast.contracts.usage import CallUsage
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.requests import MessageTrace, RequestTrace

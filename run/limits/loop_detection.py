@@ -2,8 +2,8 @@
 
 from holdfast.contracts.base import digest
 from holdfast.contracts.budget import Ledger, Limits
+from holdfast.contracts.calls import AnyCall, ToolCall, ToolResult
 from holdfast.contracts.stops import Stop, StopReason
-from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult
 
 MAX_CYCLE_CALLS = 6
 """Calls: a run that goes round in a longer circle is ended by its other limits."""

@@ -6,7 +6,8 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from holdfast.activities.callers import NOT_AS_DECIDED
-from holdfast.contracts.tools import Purpose, Risk
+from holdfast.contracts.calls import Purpose
+from holdfast.contracts.tools import Risk
 from tests.activities.test_secrets import Saying, told
 
 

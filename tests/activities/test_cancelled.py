@@ -7,7 +7,7 @@ import pytest
 from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.testing import ActivityEnvironment
 
-from holdfast.contracts.tools import ToolInvocation
+from holdfast.contracts.calls import ToolInvocation
 from holdfast.tools.context import Heartbeat
 from holdfast.tools.tool import Tool
 from tests.activities.test_secrets import SECRET, raising, told

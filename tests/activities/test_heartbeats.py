@@ -12,8 +12,8 @@ from temporalio.testing import ActivityEnvironment
 
 from holdfast.activities import heartbeats
 from holdfast.activities.heartbeats import Heartbeater, time_limit
-from holdfast.contracts.attempts import MAX_LOST_ATTEMPTS, Attempts
 from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.usage import MAX_LOST_ATTEMPTS, Attempts
 from holdfast.tools.redaction import Redactor
 from tests.leaving import leaving
 

@@ -6,11 +6,10 @@ import pytest
 
 from holdfast.activities import reply_limits
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.content import Part
 from holdfast.contracts.errors import ModelError, ModelRejected, ModelUnavailable
 from holdfast.contracts.model import ModelReply
 from holdfast.contracts.tools import TOOL_NAME_PATTERN
-from holdfast.contracts.transcript import AssistantTurn, TranscriptDigest
+from holdfast.contracts.transcript import AssistantTurn, Part, TranscriptDigest
 from holdfast.contracts.usage import CallUsage
 from tests.builders import a_call, a_reply
 

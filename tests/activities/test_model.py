@@ -13,19 +13,18 @@ from holdfast.activities.transcripts import Transcripts
 from holdfast.adapters.base import ModelAdapter
 from holdfast.adapters.openai import OpenAIAdapter
 from holdfast.adapters.scripted import Reply, ScriptedAdapter, ScriptTurn, call, fail, say, using
-from holdfast.contracts.attempts import Attempts
-from holdfast.contracts.content import Part
 from holdfast.contracts.errors import ModelUnavailable
 from holdfast.contracts.model import ModelCall, ModelReply, Prefix
 from holdfast.contracts.transcript import (
     ItemRange,
+    Part,
     TranscriptDigest,
     TranscriptItem,
     TranscriptPage,
     TranscriptView,
     UserTurn,
 )
-from holdfast.contracts.usage import CallUsage
+from holdfast.contracts.usage import Attempts, CallUsage
 from holdfast.run import context
 from tests.adapters import conversations as told
 from tests.adapters.provider_server import ProviderServer

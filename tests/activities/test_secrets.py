@@ -15,6 +15,13 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from holdfast.activities.tools import ToolActivities
+from holdfast.contracts.calls import (
+    Reconciled,
+    ToolFailure,
+    ToolInvocation,
+    ToolResult,
+    ToolSuccess,
+)
 from holdfast.contracts.errors import (
     HoldfastError,
     ToolCrashed,
@@ -23,14 +30,7 @@ from holdfast.contracts.errors import (
     ToolTimeout,
 )
 from holdfast.contracts.switches import Switch, SwitchKind
-from holdfast.contracts.tools import (
-    Reconciled,
-    Risk,
-    ToolFailure,
-    ToolInvocation,
-    ToolResult,
-    ToolSuccess,
-)
+from holdfast.contracts.tools import Risk
 from holdfast.tools.artifacts import FileArtifacts
 from holdfast.tools.context import Heartbeat
 from holdfast.tools.execution import Executor

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 from holdfast.adapters.anthropic import AnthropicAdapter
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import AnyCall, ToolSuccess
 from holdfast.contracts.model import ModelReply, ModelSettings, Prefix
-from holdfast.contracts.tools import AnyCall, HostedTool, ToolSuccess
+from holdfast.contracts.tools import HostedTool
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem
 from tests.adapters import conversations as say
 from tests.adapters.samples.anthropic import MODEL

@@ -5,9 +5,15 @@ from pydantic import JsonValue
 
 from holdfast.adapters.base import ModelAdapter
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import (
+    ArtifactRef,
+    MalformedCall,
+    ToolCall,
+    ToolFailure,
+    ToolSuccess,
+)
 from holdfast.contracts.errors import ModelError
 from holdfast.contracts.model import ModelReply, ModelRequest, Prefix, ToolSchema
-from holdfast.contracts.tools import ArtifactRef, MalformedCall, ToolCall, ToolFailure, ToolSuccess
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 
 KEY = "a-key-that-nobody-may-see"

@@ -6,8 +6,8 @@ import pytest
 
 from holdfast.adapters.anthropic import AnthropicAdapter
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.model import ModelReply
-from holdfast.contracts.tools import ToolCall
 from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, UserTurn
 from tests.adapters import conversations as say
 from tests.adapters.anthropic_talk import (

@@ -8,10 +8,10 @@ from pydantic import JsonValue
 from holdfast.adapters import base
 from holdfast.adapters.anthropic import AnthropicAdapter
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.content import Part
+from holdfast.contracts.calls import MalformedCall
 from holdfast.contracts.errors import ModelError
 from holdfast.contracts.model import FinalAnswer
-from holdfast.contracts.tools import MalformedCall
+from holdfast.contracts.transcript import Part
 from tests.adapters.anthropic_talk import found, programmed, read, searching, thinking
 from tests.adapters.samples.anthropic import MODEL, call, message, text
 

@@ -7,9 +7,9 @@ import pytest
 
 from holdfast.adapters.anthropic import AnthropicAdapter
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import MalformedCall
 from holdfast.contracts.errors import ModelError
 from holdfast.contracts.model import ModelReply
-from holdfast.contracts.tools import MalformedCall
 from tests.adapters import conversations as say
 from tests.adapters.anthropic_talk import found, searching, thinking
 from tests.adapters.provider_server import NO_JSON, NO_UTF8, Break, Breaking, ProviderServer

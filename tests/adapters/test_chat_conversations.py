@@ -7,8 +7,7 @@ import pytest
 from holdfast.adapters.openai_chat import OpenAIChatAdapter
 from holdfast.adapters.openai_chat.servers import KNOWN_CHAT_SERVERS, ChatServer, Feature
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.content import Part
-from holdfast.contracts.transcript import AssistantTurn, ToolTurn
+from holdfast.contracts.transcript import AssistantTurn, Part, ToolTurn
 from tests.adapters import conversations as say
 from tests.adapters.provider_server import ProviderServer
 from tests.adapters.rules.chat import BASE, ChatRules

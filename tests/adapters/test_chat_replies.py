@@ -7,10 +7,10 @@ from pydantic import JsonValue
 
 from holdfast.adapters.openai_chat import OpenAIChatAdapter
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.content import Part
+from holdfast.contracts.calls import MalformedCall, ToolCall
 from holdfast.contracts.errors import ModelUnavailable
 from holdfast.contracts.model import ModelReply
-from holdfast.contracts.tools import MalformedCall, ToolCall
+from holdfast.contracts.transcript import Part
 from tests.adapters import conversations as say
 from tests.adapters.provider_server import ProviderServer
 from tests.adapters.samples.openai_chat import completion

@@ -7,9 +7,10 @@ from pydantic import JsonValue
 
 from holdfast.adapters.openai_chat import OpenAIChatAdapter
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.errors import ModelRejected
 from holdfast.contracts.model import ModelSettings, Prefix, Strategy, ToolSchema
-from holdfast.contracts.tools import HostedTool, ToolCall
+from holdfast.contracts.tools import HostedTool
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn
 from tests.adapters import conversations as say
 from tests.adapters.provider_server import ProviderServer

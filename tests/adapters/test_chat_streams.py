@@ -8,9 +8,9 @@ from pydantic import JsonValue
 
 from holdfast.adapters.openai_chat import OpenAIChatAdapter
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.errors import ModelUnavailable
 from holdfast.contracts.model import ModelReply
-from holdfast.contracts.tools import ToolCall
 from tests.adapters import conversations as say
 from tests.adapters.provider_server import Break, Breaking, ProviderServer
 from tests.adapters.samples.openai_chat import WORDS, completion

@@ -7,8 +7,8 @@ import pytest
 from holdfast.adapters.base import ModelAdapter, ProviderAdapter
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.bounds import MAX_CALLS_PER_REPLY
+from holdfast.contracts.calls import MalformedCall, ToolCall
 from holdfast.contracts.model import FinalAnswer, ModelReply, ModelRequest, StopCause
-from holdfast.contracts.tools import MalformedCall, ToolCall
 from tests.adapters import conversations as say
 from tests.adapters.dialects import Samples
 from tests.adapters.provider_server import ProviderServer

@@ -4,11 +4,10 @@ import pytest
 
 from holdfast.adapters.openai import OpenAIAdapter
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.content import Part
+from holdfast.contracts.calls import ToolCall, ToolFailure
 from holdfast.contracts.errors import ModelRejected
 from holdfast.contracts.model import FinalAnswer
-from holdfast.contracts.tools import ToolCall, ToolFailure
-from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
+from holdfast.contracts.transcript import AssistantTurn, Part, ToolTurn, UserTurn
 from tests.adapters import conversations as say
 from tests.adapters.provider_server import ProviderServer
 from tests.adapters.samples.openai_items import (

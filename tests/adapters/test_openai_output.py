@@ -7,9 +7,9 @@ from pydantic import JsonValue
 
 from holdfast.adapters.openai import OpenAIAdapter
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.content import PartKind
+from holdfast.contracts.calls import MalformedCall, ToolCall
 from holdfast.contracts.model import FinalAnswer, ModelReply
-from holdfast.contracts.tools import MalformedCall, ToolCall
+from holdfast.contracts.transcript import PartKind
 from tests.adapters.provider_server import ProviderServer
 from tests.adapters.samples.openai_items import ask, call, message, response, said, text, thought
 

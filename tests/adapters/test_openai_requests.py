@@ -8,8 +8,9 @@ from pydantic import JsonValue
 
 from holdfast.adapters.openai import OpenAIAdapter
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import ToolCall, ToolSuccess
 from holdfast.contracts.model import ModelSettings, Prefix, Strategy
-from holdfast.contracts.tools import HostedTool, ToolCall, ToolSuccess
+from holdfast.contracts.tools import HostedTool
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from tests.adapters import conversations as say
 from tests.adapters.provider_server import ProviderServer

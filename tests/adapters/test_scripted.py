@@ -17,9 +17,9 @@ from holdfast.adapters.scripted import (
     say,
     using,
 )
+from holdfast.contracts.calls import MalformedCall, ToolCall
 from holdfast.contracts.errors import ModelRejected, ModelUnavailable
 from holdfast.contracts.model import ModelReply, ModelRequest, Prefix, StopCause
-from holdfast.contracts.tools import MalformedCall, ToolCall
 from holdfast.contracts.transcript import ToolTurn, TranscriptItem, UserTurn
 from holdfast.contracts.usage import CallUsage
 from tests.builders import a_call, a_failure, a_success, a_transcript

@@ -7,9 +7,10 @@ import pytest
 
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import ToolCall, ToolResult
 from holdfast.contracts.model import FinalAnswer
 from holdfast.contracts.stops import Stop
-from holdfast.contracts.tools import HostedTool, ToolCall, ToolResult
+from holdfast.contracts.tools import HostedTool
 from holdfast.contracts.transcript import AssistantTurn
 from holdfast.run import replies
 from holdfast.run.transcript import halt

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.adapters import wire
-from holdfast.contracts.tools import MalformedCall, ToolCall
+from holdfast.contracts.calls import MalformedCall, ToolCall
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from holdfast import settings
-from holdfast.contracts.tools import ToolInvocation
+from holdfast.contracts.calls import ToolInvocation
 from holdfast.tools.artifacts import as_file_name
 from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.tools.tool import Tool

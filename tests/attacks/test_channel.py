@@ -6,8 +6,8 @@ import json
 import pytest
 from pydantic import JsonValue
 
+from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import ToolCrashed, ToolError
-from holdfast.contracts.tools import ToolInvocation
 from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.tools.sandbox.talk import MAX_MESSAGES, MAX_REPORT_BYTES
 from tests.attacks import hostile

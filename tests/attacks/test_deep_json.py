@@ -12,7 +12,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from holdfast import App, Risk, ToolContext, tool
-from holdfast.contracts.tools import ToolSuccess
+from holdfast.contracts.calls import ToolSuccess
 from holdfast.testing import Reply, call, calls
 from holdfast.tools.redaction import Redactor
 from tests.attacks import hostile

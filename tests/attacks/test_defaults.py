@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from holdfast import App, Risk, Tool, tool
 from holdfast.contracts.base import JsonObject, digest
-from holdfast.contracts.tools import ToolCall, ToolFailure
+from holdfast.contracts.calls import ToolCall, ToolFailure
 from holdfast.contracts.transcript import AssistantTurn
 from holdfast.guardrails import conflict_detection
 from holdfast.testing import Reply, ScriptTurn, call, calls, say

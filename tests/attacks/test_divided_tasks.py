@@ -12,9 +12,9 @@ from temporalio.client import WorkflowFailureError, WorkflowHistory
 from temporalio.exceptions import CancelledError
 
 from holdfast import Agent, App, Budget, Risk, tool
+from holdfast.contracts.calls import ToolSuccess
 from holdfast.contracts.guardrails import GuardrailResult
 from holdfast.contracts.run import RunResult
-from holdfast.contracts.tools import ToolSuccess
 from holdfast.guardrails import GuardrailContext, Subject, guardrail, passed, pii_detection
 from holdfast.runner import build_replayer
 from holdfast.testing import call, calls, say

@@ -12,8 +12,8 @@ import pytest
 
 from holdfast import worker
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import ToolDenied, ToolError, ToolTimeout
-from holdfast.contracts.tools import ToolInvocation
 from holdfast.testing import call
 from holdfast.tools import builtin
 from holdfast.tools.artifacts import as_file_name
@@ -294,7 +294,7 @@ import asyncio, sys
 from pathlib import Path
 from tests.attacks import hostile
 from tests.attacks.outside import nobody
-from holdfast.contracts.tools import ToolInvocation
+from holdfast.contracts.calls import ToolInvocation
 from holdfast.tools.sandbox.sandbox import Sandbox
 
 call = ToolInvocation.model_validate_json(sys.argv[2])

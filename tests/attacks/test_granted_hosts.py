@@ -7,8 +7,8 @@ import pytest
 
 from holdfast import Tiers, Tool
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import Grant
 from holdfast.contracts.errors import ModelRejected
-from holdfast.contracts.tools import Grant
 from holdfast.testing import call, fail, say
 from holdfast.trace.reader import read_trace
 from tests.attacks import hostile

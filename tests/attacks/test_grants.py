@@ -6,8 +6,8 @@ import pytest
 from pydantic import JsonValue
 from pydantic_core import from_json
 
+from holdfast.contracts.calls import Grant, ToolInvocation
 from holdfast.contracts.errors import ToolCrashed, ToolDenied
-from holdfast.contracts.tools import Grant, ToolInvocation
 from holdfast.tools import builtin
 from holdfast.tools.egress.exchange import MAX_BODY_BYTES, request
 from holdfast.tools.sandbox.calls import SandboxExecutor

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from holdfast import Risk, tool
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.bounds import MAX_JSON_BYTES, MAX_JSON_VALUES
-from holdfast.contracts.tools import ArtifactRef, ToolInvocation, ToolSuccess
+from holdfast.contracts.calls import ArtifactRef, ToolInvocation, ToolSuccess
 from holdfast.testing import call, calls
 from holdfast.tools import large_json, readings
 from holdfast.tools.artifacts import FileArtifacts

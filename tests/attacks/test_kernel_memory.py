@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
+from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import ToolError
-from holdfast.contracts.tools import ToolInvocation
 from holdfast.tools.sandbox.bounds import BOUNDS
 from holdfast.tools.sandbox.sandbox import Sandbox
 from tests.attacks import hostile

@@ -15,9 +15,9 @@ from holdfast.activities import clock, switches
 from holdfast.activities.policy import Keyring, PolicyActivities, PolicyEnvironment
 from holdfast.contracts.approvals import ApprovalRecord, Review
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.decisions import AuthorizeCalls, Decided
 from holdfast.contracts.switches import SWITCHES_WORKFLOW_TYPE, switches_id
-from holdfast.contracts.tools import ToolCall
 from holdfast.guardrails import (
     Guardrail,
     GuardrailContext,

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from holdfast import Agent, App, Budget, Risk, Tiers, ToolContext, Triggers, tool
-from holdfast.contracts.tools import idempotency_key
+from holdfast.contracts.calls import idempotency_key
 from holdfast.testing import Reply, Script, ScriptTurn, call, say
 from tests.control.controlled import resolve
 from tests.control.guarded import on_word

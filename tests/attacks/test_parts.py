@@ -10,8 +10,9 @@ from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
 
 from holdfast import Agent, App, Budget, Tiers, tool
+from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.guardrails import WatchTarget
-from holdfast.contracts.tools import Risk, ToolFailure
+from holdfast.contracts.tools import Risk
 from holdfast.dev_server import find_temporal_binary
 from holdfast.guardrails import (
     GuardrailContext,

@@ -12,8 +12,8 @@ from temporalio.service import RPCError
 from holdfast import App, Budget, ResourceScope, Risk, ToolError, tool
 from holdfast.contracts import bounds, decisions
 from holdfast.contracts.approvals import ApprovalRequest, PendingPage, Request
+from holdfast.contracts.calls import ToolFailure, ToolSuccess
 from holdfast.contracts.run import RunResult
-from holdfast.contracts.tools import ToolFailure, ToolSuccess
 from holdfast.contracts.transcript import ToolTurn
 from holdfast.testing import Reply, call, calls
 from holdfast.workflows import payloads

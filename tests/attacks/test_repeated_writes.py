@@ -8,8 +8,8 @@ import pytest
 from pydantic import JsonValue
 
 from holdfast import Agent, App, Budget
+from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.guardrails import Layer
-from holdfast.contracts.tools import ToolFailure
 from holdfast.guardrails import judged_by
 from holdfast.run import turns
 from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say

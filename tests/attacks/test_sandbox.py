@@ -12,8 +12,8 @@ import pytest
 from pydantic import JsonValue
 from pydantic_core import from_json
 
+from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import ToolCrashed
-from holdfast.contracts.tools import ToolInvocation
 from holdfast.tools import builtin
 from holdfast.tools.sandbox.bounds import BOUNDS
 from holdfast.tools.sandbox.sandbox import Sandbox

@@ -8,8 +8,8 @@ from pydantic import JsonValue
 from temporalio.client import WorkflowHistory
 
 from holdfast import App, worker
+from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.errors import HoldfastError
-from holdfast.contracts.tools import ToolFailure
 from holdfast.testing import call, calls, say
 from holdfast.tools import builtin
 from holdfast.tools.tool import Tool

@@ -15,8 +15,8 @@ from structlog.testing import capture_logs
 from temporalio.client import WorkflowHandle
 
 from holdfast import Agent, App, Budget, Risk, ToolContext, tool
+from holdfast.contracts.calls import ToolFailure, ToolSuccess
 from holdfast.contracts.run import RunResult
-from holdfast.contracts.tools import ToolFailure, ToolSuccess
 from holdfast.histories import fetch
 from holdfast.testing import Reply, call, say
 from tests.attacks import leaking

@@ -9,10 +9,10 @@ from structlog.testing import capture_logs
 
 from holdfast import Agent, App, Tiers, Triggers
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.content import Part
 from holdfast.contracts.control import Backtracking, Fallback, Reaction
 from holdfast.contracts.guardrails import GuardrailResult, Subject
 from holdfast.contracts.model import StopCause
+from holdfast.contracts.transcript import Part
 from holdfast.guardrails import GuardrailContext, guardrail, passed, tripped
 from holdfast.guardrails.builtin import spec_compliance
 from holdfast.testing import Reply, ScriptTurn, call, calls, say

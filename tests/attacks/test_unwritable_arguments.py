@@ -23,10 +23,10 @@ from holdfast import AppError, Budget, Risk, Tool, tool
 from holdfast.activities.policy import PolicyActivities, PolicyEnvironment
 from holdfast.activities.switches import KillSwitch, TemporalKillSwitch
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.decisions import AuthorizeCalls, Decided, Refused, Rulings
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.switches import Switch
-from holdfast.contracts.tools import ToolCall
 from holdfast.policy.rules import NO_POLICY
 from holdfast.testing import call, calls
 from holdfast.tools.registry import ToolRegistry

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.contracts.tools import ToolFailure, ToolSuccess
+from holdfast.contracts.calls import ToolFailure, ToolSuccess
 from holdfast.testing import call, say
 from holdfast.tools import http_request
 from tests.attacks.net import ELSEWHERE, PUBLIC, Net, Serve, answering, cut, halved, redirecting

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from holdfast.contracts.tools import ToolInvocation
+from holdfast.contracts.calls import ToolInvocation
 from holdfast.tools.workspaces import Workspaces
 from tests.attacks.outside import Attack
 from tests.attacks.test_files import LINKS

@@ -25,10 +25,17 @@ from holdfast.contracts.approvals import (
     SteerSignal,
     Verdicts,
 )
-from holdfast.contracts.attempts import Attempts
 from holdfast.contracts.base import Contract
 from holdfast.contracts.budget import Budget, BudgetStatus, Ledger, Limits
-from holdfast.contracts.content import Part
+from holdfast.contracts.calls import (
+    AnyCall,
+    ArtifactRef,
+    Draft,
+    Grant,
+    Reconciled,
+    ToolCall,
+    ToolResult,
+)
 from holdfast.contracts.decisions import (
     Allow,
     ApprovalRequired,
@@ -46,26 +53,16 @@ from holdfast.contracts.run import AuditEvent, OpenRun, RunInput, RunMetadata, R
 from holdfast.contracts.state import CallState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.switches import Switch, SwitchSignal, SwitchState
-from holdfast.contracts.tools import (
-    AnyCall,
-    ArtifactRef,
-    Draft,
-    Grant,
-    HostedTool,
-    Reconciled,
-    ResourceScope,
-    RetryRule,
-    ToolCall,
-    ToolResult,
-)
+from holdfast.contracts.tools import HostedTool, ResourceScope, RetryRule
 from holdfast.contracts.transcript import (
+    Part,
     ToolTurn,
     TranscriptDigest,
     TranscriptItem,
     TranscriptPage,
     UserTurn,
 )
-from holdfast.contracts.usage import CallUsage, UsageMetrics
+from holdfast.contracts.usage import Attempts, CallUsage, UsageMetrics
 from holdfast.run import turns
 from holdfast.workflows import views
 from tests.builders import (

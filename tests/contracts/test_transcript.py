@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.contracts.content import Part
 from holdfast.contracts.transcript import (
     AssistantTurn,
+    Part,
     ToolTurn,
     TranscriptDigest,
     TranscriptItem,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import Backtracking
-from holdfast.contracts.tools import ToolFailure
+from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.transcript import ToolTurn
 from holdfast.testing import Reply, ScriptTurn, call, calls, say
 from tests.control.approaches import (

@@ -6,9 +6,9 @@ import pytest
 from pydantic import JsonValue
 
 from holdfast import Fallback
+from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.stops import StopReason
-from holdfast.contracts.tools import ToolFailure
 from holdfast.contracts.transcript import ToolTurn
 from holdfast.testing import Reply, ScriptTurn, call, calls, say
 from tests.control.controlled import (

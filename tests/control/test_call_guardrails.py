@@ -10,7 +10,7 @@ import pytest
 from pydantic import StringConstraints
 
 from holdfast import Budget, Risk, UsageMetrics, tool
-from holdfast.contracts.tools import ToolFailure
+from holdfast.contracts.calls import ToolFailure
 from holdfast.guardrails import (
     conflict_detection,
     cost_estimation,

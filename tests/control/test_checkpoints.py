@@ -6,7 +6,7 @@ import pytest
 from temporalio.client import WorkflowHistory
 
 from holdfast import App, Backtracking
-from holdfast.contracts.tools import ToolSuccess
+from holdfast.contracts.calls import ToolSuccess
 from holdfast.guardrails import (
     GuardrailContext,
     GuardrailResult,

@@ -7,8 +7,8 @@ from typing import cast
 import pytest
 
 from holdfast import App
+from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.guardrails import GuardrailResult
-from holdfast.contracts.tools import ToolFailure
 from holdfast.guardrails import Guardrail, GuardrailContext, Subject, guardrail, passed
 from holdfast.testing import call, say
 from tests.control.guarded import ended, guarded, on_word, order, replayed, waiting

@@ -8,9 +8,9 @@ from holdfast import App, Triggers
 from holdfast.contracts import bounds
 from holdfast.contracts.approvals import Escalation, PendingPage, Review
 from holdfast.contracts.base import digest
+from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.control import Candidate, Compensation
 from holdfast.contracts.guardrails import Signals
-from holdfast.contracts.tools import ToolFailure
 from holdfast.contracts.transcript import UserTurn
 from holdfast.guardrails import review_approval
 from holdfast.run import approvals, escalations, gates, steps, tripwires

@@ -9,7 +9,7 @@ import pytest
 from examples.reconcile.outbox import Sent
 from examples.reconcile.tools import Drafted, Report, draft_report, send_report, write_report
 from holdfast import ToolContext, ToolError
-from holdfast.contracts.tools import ToolInvocation
+from holdfast.contracts.calls import ToolInvocation
 from tests.builders import EXECUTION, FIRST
 from tests.sample import lines
 

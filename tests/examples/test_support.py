@@ -10,9 +10,9 @@ from examples.support.app import app
 from examples.support.tools import kept
 from holdfast.contracts.approvals import ApprovalRequest
 from holdfast.contracts.base import JsonObject, digest
+from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.decisions import Decided
 from holdfast.contracts.run import RunResult
-from holdfast.contracts.tools import ToolFailure
 from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Call
 from tests.examples.approvers import Approver, trusted

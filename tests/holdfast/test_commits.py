@@ -6,8 +6,9 @@ from typing import Literal
 import pytest
 
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import Grant, ToolSuccess
 from holdfast.contracts.decisions import Allow, Deny, Ruling, RunAsDraftOnly, RunInSandbox
-from holdfast.contracts.tools import Grant, Risk, ToolSuccess
+from holdfast.contracts.tools import Risk
 from holdfast.testing import call, say
 from holdfast.trace.reader import read_trace
 from holdfast.trace.spans import span_tree

@@ -5,11 +5,11 @@ import json
 import pytest
 
 from holdfast.contracts.base import JsonObject, digest
+from holdfast.contracts.calls import Grant
 from holdfast.contracts.guardrails import (
     GuardrailResult,
     Subject,
 )
-from holdfast.contracts.tools import Grant
 from holdfast.guardrails import GuardrailContext, guardrail
 from holdfast.testing import call, say
 from holdfast.trace.reader import read_trace

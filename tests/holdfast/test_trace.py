@@ -5,7 +5,7 @@ from temporalio.client import WorkflowFailureError
 
 from holdfast import Agent, App, Fallback
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.tools import MalformedCall, ToolSuccess
+from holdfast.contracts.calls import MalformedCall, ToolSuccess
 from holdfast.contracts.usage import CallUsage
 from holdfast.testing import Reply, call, calls, say, using
 from holdfast.trace.reader import read_trace

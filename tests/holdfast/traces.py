@@ -7,7 +7,8 @@ from pathlib import Path
 from temporalio.client import WorkflowHistory
 
 from holdfast import App, tool
-from holdfast.contracts.tools import Risk, ToolFailure
+from holdfast.contracts.calls import ToolFailure
+from holdfast.contracts.tools import Risk
 from holdfast.testing import Script
 from holdfast.trace.reader import read_trace
 from holdfast.trace.transcript import lines

@@ -9,10 +9,10 @@ from temporalio.client import WorkflowHistory
 
 from holdfast.contracts.approvals import Verdict, Verdicts
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import AnyCall, ToolResult
 from holdfast.contracts.decisions import Ruling, Rulings
 from holdfast.contracts.run import AgentSnapshot, RunInput
 from holdfast.contracts.state import RunState
-from holdfast.contracts.tools import AnyCall, ToolResult
 from holdfast.trace.reader import read_trace
 from holdfast.trace.transcript import lines
 from holdfast.trace.values import Trace

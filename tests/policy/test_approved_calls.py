@@ -5,8 +5,9 @@ from datetime import timedelta
 import pytest
 
 from holdfast.contracts.approvals import ApprovalRecord
+from holdfast.contracts.calls import Grant
 from holdfast.contracts.decisions import Allow, ApprovalRequired
-from holdfast.contracts.tools import Grant, Risk
+from holdfast.contracts.tools import Risk
 from holdfast.policy.engine import DecisionFacts, decide
 from holdfast.policy.trust import TrustedIssuer
 from tests.builders import NOW, a_call, a_contract, a_proof, a_record

@@ -7,7 +7,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.contracts.bounds import MAX_KEPT_QUESTION_CHARS
-from holdfast.contracts.tools import ArtifactRef, ToolFailure, ToolResult, ToolSuccess
+from holdfast.contracts.calls import (
+    ArtifactRef,
+    ToolFailure,
+    ToolResult,
+    ToolSuccess,
+)
 from holdfast.contracts.transcript import (
     AssistantTurn,
     ToolTurn,

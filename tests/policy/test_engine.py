@@ -5,8 +5,9 @@ from pydantic import JsonValue
 
 from holdfast.contracts.approvals import ApprovalRecord
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import Draft, ToolCall
 from holdfast.contracts.decisions import Allow, AskUser, Deny, RunAsDraftOnly
-from holdfast.contracts.tools import Draft, Risk, ToolCall, ToolContract
+from holdfast.contracts.tools import Risk, ToolContract
 from holdfast.policy.engine import DecisionFacts, decide
 from holdfast.run.limits.loop_detection import fingerprint
 from tests.builders import a_call, a_contract, a_record

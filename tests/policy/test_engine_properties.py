@@ -9,9 +9,10 @@ from pydantic import TypeAdapter
 
 from holdfast.contracts.approvals import ApprovalRecord, Requirement
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import Draft, ToolCall
 from holdfast.contracts.decisions import Allow, ApprovalRequired, Decision, Deny, RunInSandbox
 from holdfast.contracts.switches import Switch
-from holdfast.contracts.tools import Draft, Risk, ToolCall, ToolContract
+from holdfast.contracts.tools import Risk, ToolContract
 from holdfast.policy.case import CallContext as Subject
 from holdfast.policy.conditions import Condition, compile_condition
 from holdfast.policy.engine import DecisionFacts, decide

@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.contracts.budget import Budget, Ledger
-from holdfast.contracts.tools import AnyCall, MalformedCall, ToolCall, ToolResult
+from holdfast.contracts.calls import (
+    AnyCall,
+    MalformedCall,
+    ToolCall,
+    ToolResult,
+)
 from holdfast.run.limits.loop_detection import (
     MAX_CYCLE_CALLS,
     check_failures,

@@ -3,9 +3,10 @@
 import pytest
 
 from holdfast.contracts.approvals import ApprovalRecord
+from holdfast.contracts.calls import Draft
 from holdfast.contracts.decisions import Allow, RunInSandbox
 from holdfast.contracts.switches import Switch
-from holdfast.contracts.tools import Draft, Risk, ToolContract
+from holdfast.contracts.tools import Risk, ToolContract
 from holdfast.policy.engine import decide
 from holdfast.policy.risk import DEFAULT_PERMISSIONS
 from tests.builders import NOW, a_call, a_contract, a_record

@@ -4,8 +4,8 @@ import pytest
 from pydantic import JsonValue
 
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.decisions import Deny
-from holdfast.contracts.tools import ToolCall
 from holdfast.policy.engine import DecisionFacts, decide
 from tests.builders import a_call, a_contract, a_record
 from tests.policy.policies import a_policy, said, some_facts

@@ -11,9 +11,10 @@ from pydantic import AfterValidator, Field
 from holdfast.activities.policy import Keyring, PolicyActivities, PolicyEnvironment
 from holdfast.contracts.approvals import ApprovalRecord
 from holdfast.contracts.base import JsonObject, digest
+from holdfast.contracts.calls import AnyCall, Draft, ToolCall
 from holdfast.contracts.decisions import AuthorizeCalls, Decided, Refused, Ruling, Rulings
 from holdfast.contracts.switches import Switch
-from holdfast.contracts.tools import AnyCall, Draft, ResourceScope, Risk, ToolCall
+from holdfast.contracts.tools import ResourceScope, Risk
 from holdfast.policy.rules import NO_POLICY, Policy
 from holdfast.policy.signatures import KeyClaim
 from holdfast.policy.trust import LOCAL_ISSUER, TrustedIssuer

@@ -5,8 +5,9 @@ from datetime import timedelta
 import pytest
 from pydantic import JsonValue
 
+from holdfast.contracts.calls import fingerprint_effect
 from holdfast.contracts.control import UndoRuling
-from holdfast.contracts.tools import ResourceScope, Risk, fingerprint_effect
+from holdfast.contracts.tools import ResourceScope, Risk
 from holdfast.policy.allowlists import is_safe_request
 from holdfast.policy.case import CallContext
 from holdfast.policy.trust import TrustedIssuer

@@ -2,8 +2,9 @@
 
 import pytest
 
+from holdfast.contracts.calls import Reconciled
 from holdfast.contracts.errors import AppError
-from holdfast.contracts.tools import Reconciled, Risk
+from holdfast.contracts.tools import Risk
 from holdfast.tools.context import ToolContext
 from holdfast.tools.execution import execute
 from holdfast.tools.registry import companions

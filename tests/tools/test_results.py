@@ -10,8 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
+from holdfast.contracts.calls import (
+    ArtifactRef,
+    ToolFailure,
+    ToolInvocation,
+    ToolSuccess,
+)
 from holdfast.contracts.errors import ToolError
-from holdfast.contracts.tools import ArtifactRef, ToolFailure, ToolInvocation, ToolSuccess
 from holdfast.tools.artifacts import FileArtifacts
 from holdfast.tools.results import failure, success
 from tests.builders import an_invocation

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from holdfast import settings
+from holdfast.contracts.calls import Grant
 from holdfast.contracts.errors import AppError, HoldfastError, ToolDenied
-from holdfast.contracts.tools import Grant, Risk
+from holdfast.contracts.tools import Risk
 from holdfast.tools import builtin
 from holdfast.tools.execution import WorkerExecutor
 from holdfast.tools.registry import ToolRegistry

@@ -6,8 +6,8 @@ import pytest
 from pydantic import JsonValue
 
 from holdfast import Agent, App, Budget, ModelRejected, UsageMetrics
+from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.model import ModelCall, ModelReply
-from holdfast.contracts.tools import ToolFailure
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from holdfast.testing import Reply, ScriptTurn, call, calls, fail, say, using
 from tests.histories import activities, names

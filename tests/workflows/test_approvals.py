@@ -5,9 +5,15 @@ from datetime import datetime, timedelta
 import pytest
 
 from holdfast.contracts.approvals import ApprovalRequest, Proof, Requirement, Review
+from holdfast.contracts.calls import (
+    Draft,
+    Grant,
+    ToolCall,
+    ToolFailure,
+)
 from holdfast.contracts.control import UndoRuling
 from holdfast.contracts.state import RunState
-from holdfast.contracts.tools import Draft, Grant, Risk, ToolCall, ToolFailure
+from holdfast.contracts.tools import Risk
 from holdfast.run import approvals, steps, tool_calls, verdicts
 from holdfast.run.approvals import ReviewSubject
 from tests.builders import (

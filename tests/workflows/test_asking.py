@@ -11,7 +11,7 @@ from temporalio.client import WorkflowHistory
 
 from holdfast import Budget
 from holdfast.contracts.approvals import ApprovalRequest, Escalation, Question
-from holdfast.contracts.tools import ToolFailure, ToolSuccess
+from holdfast.contracts.calls import ToolFailure, ToolSuccess
 from holdfast.contracts.transcript import UserTurn
 from holdfast.runner import build_replayer
 from holdfast.testing import Reply, Script, ScriptTurn, call, say

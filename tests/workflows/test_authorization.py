@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 
 from holdfast.contracts import bounds
 from holdfast.contracts.approvals import Review
+from holdfast.contracts.calls import Draft, Grant
 from holdfast.contracts.decisions import AuthorizeCalls, Rulings, fit_into_payload
 from holdfast.contracts.state import CallState, RunState
-from holdfast.contracts.tools import Draft, Grant
 from holdfast.run import authorization
 from tests.builders import EXECUTION, NOW, a_call, a_record, a_state, allowed, to_approve
 

@@ -4,9 +4,10 @@ from typing import Literal
 
 import pytest
 
+from holdfast.contracts.calls import ArtifactRef, ToolCall, ToolSuccess
 from holdfast.contracts.decisions import Allow, Decided, RunAsDraftOnly, RunInSandbox
 from holdfast.contracts.state import RunState
-from holdfast.contracts.tools import ArtifactRef, Risk, ToolCall, ToolSuccess
+from holdfast.contracts.tools import Risk
 from holdfast.run import steps, tool_calls, turns, verdicts
 from holdfast.run.limits.loop_detection import fingerprint
 from tests.builders import (

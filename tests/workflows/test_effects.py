@@ -1,8 +1,9 @@
 """What a run did is kept until it is taken back, and then told once."""
 
+from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.control import Compensation, Effect, UndoRuling
 from holdfast.contracts.decisions import RunAsDraftOnly
-from holdfast.contracts.tools import Risk, ToolFailure
+from holdfast.contracts.tools import Risk
 from holdfast.run import tool_results, turns
 from tests.builders import (
     NOW,

@@ -2,9 +2,9 @@
 
 import pytest
 
+from holdfast.contracts.calls import AnyCall, ToolFailure
 from holdfast.contracts.model import StopCause
 from holdfast.contracts.state import RunState
-from holdfast.contracts.tools import AnyCall, ToolFailure
 from holdfast.contracts.transcript import ToolTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import fallbacks, replies, steps, turns

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 
 from holdfast.contracts.approvals import ResolutionSignal
+from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop
-from holdfast.contracts.tools import ToolFailure
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from holdfast.contracts.usage import UsageMetrics
 from holdfast.run import escalations, tool_results, verdicts

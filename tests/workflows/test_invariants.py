@@ -15,9 +15,9 @@ from holdfast.contracts.approvals import (
     Request,
     ResolutionSignal,
 )
+from holdfast.contracts.calls import AnyCall, MalformedCall, ToolResult
 from holdfast.contracts.decisions import Decided, MayRun, Ruling, RunAsDraftOnly, RunInSandbox
 from holdfast.contracts.state import CallState, RunState
-from holdfast.contracts.tools import AnyCall, MalformedCall, ToolResult
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptDigest, UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.policy.approvals import judge

@@ -8,9 +8,9 @@ from pydantic import JsonValue
 
 from holdfast import App, Risk, Tiers, Tool, tool
 from holdfast.contracts.approvals import Request
+from holdfast.contracts.calls import ToolFailure, fingerprint_effect
 from holdfast.contracts.control import Effect
 from holdfast.contracts.errors import InvalidInput, ModelRejected
-from holdfast.contracts.tools import ToolFailure, fingerprint_effect
 from holdfast.run import parts, tool_results
 from holdfast.runner import build_replayer
 from holdfast.testing import Reply, Script, ScriptTurn, call, calls, fail, say

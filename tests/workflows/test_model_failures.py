@@ -10,12 +10,11 @@ from temporalio.exceptions import TimeoutType
 from holdfast import Agent, App, ModelRejected, ModelUnavailable, Risk, tool
 from holdfast.activities import heartbeats
 from holdfast.adapters.scripted import ScriptedAdapter
-from holdfast.contracts import attempts
-from holdfast.contracts.attempts import Attempts
+from holdfast.contracts import usage as used
 from holdfast.contracts.errors import FailureKind
 from holdfast.contracts.model import ModelReply, ModelRequest
 from holdfast.contracts.run import UsageReport
-from holdfast.contracts.usage import CallUsage
+from holdfast.contracts.usage import Attempts, CallUsage
 from holdfast.testing import Reply, ScriptTurn, call, calls, fail, say, using
 from holdfast.workflows import failures, options
 from tests.histories import activities, last_attempt, names
@@ -147,7 +146,7 @@ async def test_what_ends_every_worker_ends_the_run(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After so many lost attempts it is given up, and the reason is no model's."""
-    for module in (attempts, heartbeats, options):
+    for module in (used, heartbeats, options):
         monkeypatch.setattr(module, "MAX_LOST_ATTEMPTS", 1)
     monkeypatch.setattr(heartbeats, "INTERVAL", 1000)  # as if its worker were gone
     agent = Agent(name="it", instructions="Go.", models=["scripted:it", "scripted:other"])

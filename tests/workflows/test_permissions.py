@@ -7,7 +7,7 @@ from temporalio.client import WorkflowFailureError
 
 from holdfast.contracts.approvals import ApprovalRequest
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.tools import ToolFailure, ToolSuccess
+from holdfast.contracts.calls import ToolFailure, ToolSuccess
 from holdfast.testing import Script, call, calls
 from tests.histories import names
 from tests.running import Runs

@@ -13,10 +13,10 @@ from holdfast.activities.model import ModelActivities
 from holdfast.activities.transcripts import Transcripts
 from holdfast.adapters.scripted import ScriptedAdapter
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import AnyCall
 from holdfast.contracts.model import ModelReply, Prefix
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.state import RunState
-from holdfast.contracts.tools import AnyCall
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import replies, steps, turns

@@ -2,10 +2,9 @@
 
 import pytest
 
-from holdfast.contracts.content import Part
 from holdfast.contracts.model import ModelReply
 from holdfast.contracts.state import RunState
-from holdfast.contracts.transcript import AssistantTurn, UserTurn
+from holdfast.contracts.transcript import AssistantTurn, Part, UserTurn
 from holdfast.contracts.usage import CallUsage, UsageMetrics
 from holdfast.run import fallbacks, replies, requests, steps, turns
 from holdfast.workflows import views

@@ -14,9 +14,9 @@ from holdfast.contracts.approvals import (
     ResolutionSignal,
 )
 from holdfast.contracts.base import digest
+from holdfast.contracts.calls import ToolCall, ToolFailure, ToolSuccess
 from holdfast.contracts.decisions import Ruling
 from holdfast.contracts.state import RunState
-from holdfast.contracts.tools import ToolCall, ToolFailure, ToolSuccess
 from holdfast.contracts.transcript import UserTurn
 from holdfast.run import requests, verdicts
 from tests.builders import (

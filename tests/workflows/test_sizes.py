@@ -15,9 +15,9 @@ from holdfast.contracts.approvals import (
     outline,
 )
 from holdfast.contracts.bounds import MAX_VERDICT_REASON_CHARS
+from holdfast.contracts.calls import ToolResult
 from holdfast.contracts.control import Approach, Candidate, Effect
 from holdfast.contracts.state import RunState
-from holdfast.contracts.tools import ToolResult
 from holdfast.contracts.transcript import ToolTurn, UserTurn
 from holdfast.policy.approvals import judge
 from holdfast.policy.trust import Trust

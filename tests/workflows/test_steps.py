@@ -4,10 +4,11 @@ from datetime import timedelta
 
 import pytest
 
+from holdfast.contracts.calls import AnyCall, ToolFailure, ToolResult
 from holdfast.contracts.run import RunInput
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop
-from holdfast.contracts.tools import AnyCall, ToolContract, ToolFailure, ToolResult
+from holdfast.contracts.tools import ToolContract
 from holdfast.contracts.transcript import ToolTurn, TranscriptDigest, UserTurn
 from holdfast.run import escalations, replies, requests, steps, turns, verdicts
 from tests.builders import (

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from holdfast.contracts.approvals import Request
+from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.decisions import Ruling
 from holdfast.contracts.texts import MAX_LINE_CHARS, shorten
-from holdfast.contracts.tools import ToolCall
 from holdfast.run.summaries import (
     call_line,
     calls_line,

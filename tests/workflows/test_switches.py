@@ -17,8 +17,9 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from holdfast import App, Budget, Tiers, tool
 from holdfast.activities.switch_history import SwitchHistory
+from holdfast.contracts.calls import ToolFailure, ToolSuccess
 from holdfast.contracts.switches import Switch, SwitchKind, SwitchSignal, SwitchState, switches_id
-from holdfast.contracts.tools import Risk, ToolFailure, ToolSuccess
+from holdfast.contracts.tools import Risk
 from holdfast.runner import RUNNER, build_replayer, disable_deadlock_detection
 from holdfast.testing import Reply, ScriptTurn, call, calls, say
 from holdfast.workflows.switches import HoldfastSwitches

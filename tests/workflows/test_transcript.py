@@ -5,9 +5,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.contracts.bounds import MAX_CARRIED_TRANSCRIPT_BYTES
+from holdfast.contracts.calls import ToolFailure, ToolResult
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop
-from holdfast.contracts.tools import ToolFailure, ToolResult
 from holdfast.contracts.transcript import (
     AssistantTurn,
     ToolTurn,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from holdfast.contracts.calls import AnyCall, ToolCall, ToolResult
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop
-from holdfast.contracts.tools import AnyCall, ToolCall, ToolResult
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn
 from holdfast.run import replies, steps, turns
 from holdfast.run.transcript import append_items, build_continue_as_new_input, halt

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from holdfast.contracts import bounds
+from holdfast.contracts.calls import ToolSuccess
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop
-from holdfast.contracts.tools import ToolSuccess
 from holdfast.contracts.transcript import ToolTurn, TranscriptItem, UserTurn
 from holdfast.run import replies
 from holdfast.workflows.views import PageQuery, find_status, status, transcript_page, usage

@@ -11,10 +11,10 @@ import httpcore
 import httpx
 
 from holdfast.contracts.allowlists import HARMLESS_METHODS, matches_host
+from holdfast.contracts.calls import ErrorType
 from holdfast.contracts.errors import AnswerLost, ToolError
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.texts import clip_chars, one_line
-from holdfast.contracts.tools import ErrorType
 from holdfast.tools.egress.addresses import is_public
 from holdfast.tools.egress.exchange import MAX_BODY_BYTES, HttpAnswer, HttpRequest
 from holdfast.tools.egress.names import LookUpsExhausted, Resolver, system_addresses

@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import Any, NoReturn, cast
 
 from holdfast.contracts.bounds import MAX_TOOL_REASON_CHARS
+from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import AnswerLost, HoldfastError, ToolError, safe_str
-from holdfast.contracts.tools import ToolInvocation
 from holdfast.tools.context import ToolContext
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
 from holdfast.tools.sandbox.messages import (

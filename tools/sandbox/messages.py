@@ -11,8 +11,8 @@ from pydantic import Field, JsonValue
 from pydantic_core import to_json
 
 from holdfast.contracts.bounds import MAX_TOOL_REASON_CHARS
+from holdfast.contracts.calls import ErrorType, ToolInvocation
 from holdfast.contracts.errors import ToolError
-from holdfast.contracts.tools import ErrorType, ToolInvocation
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
 
 MAX_ACTIONS = 20

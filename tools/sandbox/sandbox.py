@@ -13,8 +13,8 @@ from typing import NoReturn
 
 from pydantic_core import from_json
 
+from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import HoldfastError, ToolCrashed, ToolDenied, ToolError
-from holdfast.contracts.tools import ToolInvocation
 from holdfast.tools.context import Heartbeat
 from holdfast.tools.egress.exchange import HttpRequest
 from holdfast.tools.large_json import has_readable_size, look_through

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from holdfast.contracts.calls import AnyCall, ToolSuccess
 from holdfast.contracts.model import ModelReply, ModelRequest
-from holdfast.contracts.tools import AnyCall, ToolSuccess
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 from tests.adapters.recordings.exchanges import Format
 from tests.adapters.recordings.expected import Call, Said

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from itertools import groupby
 
-from holdfast.contracts.content import Part
+from holdfast.contracts.calls import ToolResult
 from holdfast.contracts.model import ModelRequest, ModelSettings, Prefix, ToolSchema
-from holdfast.contracts.tools import HostedTool, ToolResult
-from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
+from holdfast.contracts.tools import HostedTool
+from holdfast.contracts.transcript import AssistantTurn, Part, ToolTurn, TranscriptItem, UserTurn
 from tests.adapters.recordings import results
 from tests.adapters.recordings.fields import Fields, Unread, texts_of
 from tests.adapters.recordings.turns import Kept, Saying, asking, says_anything

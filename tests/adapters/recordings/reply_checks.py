@@ -6,10 +6,10 @@ What each answer says is read a second time, without the adapters, in `read_*.py
 
 import json
 
-from holdfast.contracts.content import Part
+from holdfast.contracts.calls import AnyCall, ToolCall
 from holdfast.contracts.errors import ModelUnavailable
 from holdfast.contracts.model import ModelReply
-from holdfast.contracts.tools import AnyCall, ToolCall
+from holdfast.contracts.transcript import Part
 from tests.adapters.conversations import KEY
 from tests.adapters.recordings.exchanges import Exchange
 from tests.adapters.recordings.expected import Call, Counts

@@ -2,7 +2,7 @@
 
 import json
 
-from holdfast.contracts.tools import ToolFailure, ToolResult, ToolSuccess
+from holdfast.contracts.calls import ToolFailure, ToolResult, ToolSuccess
 from tests.adapters.recordings.values import Body, fields
 
 SUCCESS = {"status", "summary", "data"}

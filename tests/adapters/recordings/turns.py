@@ -3,10 +3,9 @@
 from typing import NamedTuple
 
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.content import Part
+from holdfast.contracts.calls import AnyCall, MalformedCall, ToolCall
 from holdfast.contracts.model import ModelRequest, Prefix, Strategy
-from holdfast.contracts.tools import AnyCall, MalformedCall, ToolCall
-from holdfast.contracts.transcript import AssistantTurn, TranscriptItem
+from holdfast.contracts.transcript import AssistantTurn, Part, TranscriptItem
 from tests.adapters.recordings.values import Body, Value, is_object
 
 SYSTEM = {"system", "developer"}

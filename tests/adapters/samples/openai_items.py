@@ -5,8 +5,8 @@ from dataclasses import replace
 from pydantic import JsonValue
 
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import ToolResult, ToolSuccess
 from holdfast.contracts.model import ModelReply, ModelRequest, Prefix
-from holdfast.contracts.tools import ToolResult, ToolSuccess
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem
 from tests.adapters import conversations as say
 from tests.adapters.samples.openai import call, response, said, text

@@ -1,0 +1,279 @@
+"""What a model asks of a tool, and what comes back."""
+
+from operator import not_
+from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
+from urllib.parse import quote
+
+from pydantic import Field, JsonValue
+
+from holdfast.contracts.base import Contract, JsonObject, digest
+
+ErrorType = Literal[
+    "unknown_tool",
+    "invalid_arguments",
+    "permission_denied",
+    "approval_required",
+    "auth_expired",
+    "not_found",
+    "timeout",
+    "rate_limited",
+    "conflict",
+    "non_idempotent_retry_blocked",
+    "internal_error",
+    "aborted",
+]
+
+
+class ToolCallChange(TypedDict, total=False):
+    """What may change of it."""
+
+    call_id: str
+    name: str
+    arguments: JsonObject
+
+
+class ToolCall(Contract):
+    """A model asks for a tool."""
+
+    call_id: str
+    name: str
+    arguments: JsonObject
+
+    def with_(self, **changes: Unpack[ToolCallChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
+
+    def diff_arguments(self, written: JsonObject) -> JsonObject:
+        """Return its arguments that weren't *written* so: something of them was filled in."""
+        return {
+            name: value
+            for name, value in self.arguments.items()
+            if name not in written or written[name] != value
+        }
+
+    def with_arguments(self, values: JsonObject) -> Self:
+        """Return the call with these arguments too."""
+        return self.with_(arguments={**self.arguments, **values})
+
+
+class MalformedCallChange(TypedDict, total=False):
+    """What may change of it."""
+
+    call_id: str
+    name: str
+
+
+class MalformedCall(Contract):
+    """A model asks for a tool, but its arguments are no JSON object."""
+
+    call_id: str
+    name: str
+    raw_arguments: str
+
+    def with_(self, **changes: Unpack[MalformedCallChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
+
+
+AnyCall: TypeAlias = ToolCall | MalformedCall
+
+
+class Grant(Contract):
+    """What a sandboxed call may do: the commands and hosts of the rule that let it run."""
+
+    commands: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    hosts: tuple[str, ...] = Field(default=(), exclude_if=not_)
+
+
+class Draft(Contract):
+    """
+    What a draft variant prepared, and what a person is shown before it is committed.
+
+    `draft_id` is the idempotency key of the draft's own call.
+    """
+
+    draft_id: str
+    call_id: str
+    tool: str
+    summary: str
+    data: JsonValue = None
+
+
+Purpose: TypeAlias = Literal["call", "draft", "reconcile", "undo"]
+
+
+def idempotency_key(first_execution_run_id: str, call_id: str, purpose: Purpose) -> str:
+    """Return the key of a call. A quoted id has no slash: no call has that of another's draft."""
+    key = f"{first_execution_run_id}/{quote(call_id, safe=':|=+')}"
+    return f"{key}/{purpose}" if purpose in {"draft", "undo"} else key
+
+
+class ToolInvocationChange(TypedDict, total=False):
+    """What may change of it."""
+
+    basis: str
+    call_id: str
+    purpose: Purpose
+    draft_id: str | None
+    done: JsonValue
+    grant: Grant | None
+
+
+class ToolInvocation(Contract):
+    """
+    Input of every tool's activity, whose type is the tool's name.
+
+    `purpose`: to do it, to draft it, to find out whether it happened, or to take it back.
+    `draft_id` is that of the approved draft, `done` what the call answered that is taken back. A
+    call with a `grant` runs in the sandbox. `first_execution_run_id` is what tells the run from
+    every other: `run_id` is a name that somebody chose. `path` are the agents that this one works
+    for. `execution` is that in which the call was allowed, left out where it is the first; nothing
+    begins in any other. `basis` is by what it was allowed; nothing begins on a worker that decides
+    by something else.
+    """
+
+    run_id: str
+    first_execution_run_id: str
+    execution: str = Field(default="", exclude_if=not_)
+    basis: str = Field(default="", exclude_if=not_)
+    call_id: str
+    agent: str
+    path: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    tenant: str
+    actor: str
+    arguments: JsonObject
+    purpose: Purpose = Field(default="call", exclude_if=lambda purpose: purpose == "call")
+    draft_id: str | None = Field(default=None, exclude_if=not_)
+    done: JsonValue = Field(default=None, exclude_if=lambda value: value is None)
+    grant: Grant | None = Field(default=None, exclude_if=lambda grant: grant is None)
+
+    def with_(self, **changes: Unpack[ToolInvocationChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
+
+    @property
+    def allowed_in(self) -> str:
+        """The execution in which the call was allowed."""
+        return self.execution or self.first_execution_run_id
+
+    @property
+    def idempotency_key(self) -> str:
+        """
+        The same for every attempt of this call, and no other's: the server made up its first part.
+
+        A draft has its own, which is the draft's id, and so has what takes a call back. Who finds
+        out whether a call happened looks for the key of that call.
+        """
+        return idempotency_key(self.first_execution_run_id, self.call_id, self.purpose)
+
+
+class Reconciled(Contract):
+    """
+    What a tool that reconciles found out about a call whose answer was lost.
+
+    `happened` is null when it can't tell. `result` is what the call would have answered.
+    """
+
+    happened: bool | None
+    result: JsonValue = None
+
+
+class ArtifactRef(Contract):
+    """Where the whole of a result lies that was too large for the model (size in characters)."""
+
+    path: str
+    characters: int
+    digest: str
+
+
+class ToolSuccessChange(TypedDict, total=False):
+    """What may change of it."""
+
+    call_id: str
+    name: str
+    summary: str
+    data: JsonValue
+    crowded_out: bool
+
+
+class ToolSuccess(Contract):
+    """
+    A tool did what it was asked.
+
+    `cut`: `data` shows only the beginning, and `artifact` is the whole, where it could be kept.
+    `crowded_out`: its turn had no room for it, and shows how it began. `by_person`: it is what a
+    person said.
+    """
+
+    status: Literal["ok"] = "ok"
+    call_id: str
+    name: str
+    summary: str
+    data: JsonValue = None
+    artifact: ArtifactRef | None = Field(default=None, exclude_if=lambda value: value is None)
+    cut: bool = Field(default=False, exclude_if=not_)
+    crowded_out: bool = Field(default=False, exclude_if=not_)
+    by_person: bool = Field(default=False, exclude_if=not_)
+
+    def with_(self, **changes: Unpack[ToolSuccessChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
+
+
+FailureStatus = Literal["error", "denied", "aborted", "outcome_unknown"]
+
+
+class ToolFailureChange(TypedDict, total=False):
+    """What may change of it."""
+
+    call_id: str
+    name: str
+    reason: str
+    next_valid_actions: tuple[str, ...]
+    crowded_out: bool
+    by_person: bool
+
+
+class ToolFailure(Contract):
+    """
+    A call has no result, and why. `outcome_unknown`: it may have happened.
+
+    The same shape answers calls that never ran: denied, invalid, unknown, rejected by a person.
+    `crowded_out`: its turn had no room for it, and shows how its reason began. `by_person`: a
+    person gave the reason.
+    """
+
+    status: FailureStatus
+    call_id: str
+    name: str
+    type: ErrorType
+    reason: str
+    next_valid_actions: tuple[str, ...] = ()
+    crowded_out: bool = Field(default=False, exclude_if=not_)
+    by_person: bool = Field(default=False, exclude_if=not_)
+
+    def with_(self, **changes: Unpack[ToolFailureChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
+
+    @classmethod
+    def of(
+        cls, call: AnyCall, status: FailureStatus, kind: ErrorType, reason: str, *actions: str
+    ) -> Self:
+        """Return why a call has no result, and what may be asked for next."""
+        return cls(
+            status=status,
+            call_id=call.call_id,
+            name=call.name,
+            type=kind,
+            reason=reason,
+            next_valid_actions=actions,
+        )
+
+
+ToolResult: TypeAlias = Annotated[ToolSuccess | ToolFailure, Field(discriminator="status")]
+
+
+def fingerprint_effect(name: str, values: JsonObject) -> str:
+    """Return what makes two calls do the same, however their arguments are written."""
+    return digest([name, values])
