@@ -17,7 +17,6 @@ from holdfast.contracts.approvals import (
     Approvable,
     ApprovalRecord,
     JudgeInput,
-    Message,
     Verdict,
     Verdicts,
 )
@@ -55,6 +54,9 @@ from holdfast.contracts.decisions import (
 )
 from holdfast.contracts.errors import ToolError
 from holdfast.contracts.run import AuditEvent
+from holdfast.contracts.signals import (
+    Message,
+)
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.texts import clip_chars
 from holdfast.policy.allowlists import is_safe_request

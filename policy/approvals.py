@@ -5,19 +5,21 @@ from datetime import datetime
 from typing import NamedTuple
 
 from holdfast.contracts.approvals import (
-    AnswerSignal,
     Approvable,
     ApprovalRequest,
-    ApprovalSignal,
     Escalation,
     JudgeInput,
-    Message,
     Proof,
     Question,
     Request,
-    ResolutionSignal,
     Review,
     Verdict,
+)
+from holdfast.contracts.signals import (
+    AnswerSignal,
+    ApprovalSignal,
+    Message,
+    ResolutionSignal,
 )
 from holdfast.policy.authentication import Objection, verify
 from holdfast.policy.people import normalize_name

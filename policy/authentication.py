@@ -11,8 +11,14 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from holdfast.contracts.approvals import Approvable, OutcomeCode, Proof
+from holdfast.contracts.approvals import (
+    Approvable,
+    Proof,
+)
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.signals import (
+    OutcomeCode,
+)
 from holdfast.policy.signatures import (
     InvalidToken,
     VerifiedToken,

@@ -7,7 +7,6 @@ from holdfast.contracts import bounds
 from holdfast.contracts.approvals import (
     ApprovalRecord,
     ApprovalRequest,
-    ApprovalSignal,
     Requirement,
     Review,
     Verdict,
@@ -17,6 +16,9 @@ from holdfast.contracts.bounds import MAX_VERDICT_REASON_CHARS
 from holdfast.contracts.calls import AnyCall, Grant, ToolCall
 from holdfast.contracts.decisions import ApprovalRequired, Decided
 from holdfast.contracts.guardrails import GuardrailSpec, GuardrailVerdict, Signals
+from holdfast.contracts.signals import (
+    ApprovalSignal,
+)
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import clip_chars, cut_with_note, escape_invisible, one_line

@@ -3,8 +3,13 @@
 from datetime import datetime
 
 from holdfast.contracts import bounds
-from holdfast.contracts.approvals import Escalation, ResolutionSignal
+from holdfast.contracts.approvals import (
+    Escalation,
+)
 from holdfast.contracts.control import ModelAttempt
+from holdfast.contracts.signals import (
+    ResolutionSignal,
+)
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.transcript import UserTurn

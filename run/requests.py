@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from holdfast.contracts.approvals import (
     ApprovalRequest,
     ClosedRequest,
-    OutcomeCode,
     Request,
     RequestOutcome,
     Review,
@@ -18,6 +17,9 @@ from holdfast.contracts.bounds import (
     MAX_REQUEST_BYTES,
     MAX_UNREAD_BYTES,
     size,
+)
+from holdfast.contracts.signals import (
+    OutcomeCode,
 )
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.transcript import UserTurn

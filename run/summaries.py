@@ -7,21 +7,23 @@ from collections.abc import Sequence
 from pydantic import ValidationError
 
 from holdfast.contracts.approvals import (
-    AnswerSignal,
     Approvable,
     ApprovalRequest,
-    ApprovalSignal,
     Escalation,
-    Message,
     Question,
     Request,
-    ResolutionSignal,
     Review,
 )
 from holdfast.contracts.bounds import MAX_VALIDATION_ERROR_CHARS
 from holdfast.contracts.calls import AnyCall, ToolCall
 from holdfast.contracts.decisions import Decided, Ruling
 from holdfast.contracts.patterns import Pattern
+from holdfast.contracts.signals import (
+    AnswerSignal,
+    ApprovalSignal,
+    Message,
+    ResolutionSignal,
+)
 from holdfast.contracts.texts import MAX_LINE_CHARS, escape_invisible, one_line, shorten
 
 _DIGEST_PREFIX_CHARS = 16

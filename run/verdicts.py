@@ -3,19 +3,21 @@
 from datetime import datetime, timedelta
 
 from holdfast.contracts.approvals import (
-    AnswerSignal,
     ApprovalRequest,
-    ApprovalSignal,
     Escalation,
-    Message,
-    MessageOutcome,
-    OutcomeCode,
     Question,
     RefusedMessage,
     Request,
-    ResolutionSignal,
     Review,
     Verdict,
+)
+from holdfast.contracts.signals import (
+    AnswerSignal,
+    ApprovalSignal,
+    Message,
+    MessageOutcome,
+    OutcomeCode,
+    ResolutionSignal,
 )
 from holdfast.contracts.state import RunState
 from holdfast.run import approvals, escalations, requests, tool_results

@@ -7,14 +7,11 @@ from typing import Literal
 from pydantic import JsonValue
 
 from holdfast.contracts.approvals import (
-    AnswerSignal,
     ApprovalRecord,
     ApprovalRequest,
-    ApprovalSignal,
     Escalation,
     Proof,
     Question,
-    ResolutionSignal,
     Verdict,
 )
 from holdfast.contracts.base import digest
@@ -41,6 +38,11 @@ from holdfast.contracts.decisions import (
 )
 from holdfast.contracts.model import ModelReply
 from holdfast.contracts.run import AgentSnapshot, RunInput
+from holdfast.contracts.signals import (
+    AnswerSignal,
+    ApprovalSignal,
+    ResolutionSignal,
+)
 from holdfast.contracts.state import RunState
 from holdfast.contracts.tools import Risk, ToolContract
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn

@@ -14,10 +14,16 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import WorkflowEnvironment
 
 from holdfast import App, worker
-from holdfast.contracts.approvals import ApprovalRequest, MessageOutcome, Request
+from holdfast.contracts.approvals import (
+    ApprovalRequest,
+    Request,
+)
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolFailure, ToolResult, ToolSuccess
 from holdfast.contracts.run import RunResult, StatusReport
+from holdfast.contracts.signals import (
+    MessageOutcome,
+)
 from holdfast.contracts.transcript import ToolTurn, TranscriptPage
 
 # In seconds.

@@ -10,7 +10,10 @@ from temporalio.common import RawValue
 from temporalio.exceptions import FailureError, is_cancelled_exception
 
 from holdfast.activities.opening import OpeningActivities
-from holdfast.contracts.approvals import MessageOutcome, PendingPage, Request
+from holdfast.contracts.approvals import (
+    PendingPage,
+    Request,
+)
 from holdfast.contracts.calls import ToolResult
 from holdfast.contracts.errors import HoldfastError, InvalidInput, PayloadTooLarge
 from holdfast.contracts.model import Prefix
@@ -24,6 +27,9 @@ from holdfast.contracts.run import (
     StatusReport,
     UsageReport,
     is_run_id,
+)
+from holdfast.contracts.signals import (
+    MessageOutcome,
 )
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop, StopReason

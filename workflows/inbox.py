@@ -11,8 +11,10 @@ from typing import Protocol, cast
 from temporalio import workflow
 from temporalio.common import RawValue
 
-from holdfast.contracts.approvals import MessageOutcome
 from holdfast.contracts.bounds import MAX_JUDGE_BATCH_BYTES, MAX_MESSAGE_BYTES
+from holdfast.contracts.signals import (
+    MessageOutcome,
+)
 
 MAX_BATCH_MESSAGES = 200
 """Messages; reading so many takes less than the second or two that a workflow may think."""

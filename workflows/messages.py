@@ -6,7 +6,10 @@ from typing import NamedTuple, TypeAlias
 from pydantic import JsonValue, ValidationError
 from temporalio.common import RawValue
 
-from holdfast.contracts.approvals import (
+from holdfast.contracts.bounds import MAX_MESSAGE_BYTES, MAX_VALIDATION_ERROR_CHARS
+from holdfast.contracts.errors import InvalidInput
+from holdfast.contracts.run import RunInput
+from holdfast.contracts.signals import (
     AnswerSignal,
     ApprovalSignal,
     EmptySignal,
@@ -14,9 +17,6 @@ from holdfast.contracts.approvals import (
     ResolutionSignal,
     SteerSignal,
 )
-from holdfast.contracts.bounds import MAX_MESSAGE_BYTES, MAX_VALIDATION_ERROR_CHARS
-from holdfast.contracts.errors import InvalidInput
-from holdfast.contracts.run import RunInput
 from holdfast.contracts.state import RunState
 from holdfast.contracts.texts import shorten
 from holdfast.run.summaries import describe_validation_error

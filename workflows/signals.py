@@ -7,16 +7,18 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ActivityError
 
 from holdfast.contracts.approvals import (
+    JudgeInput,
+    outline,
+)
+from holdfast.contracts.budget import BudgetStatus
+from holdfast.contracts.signals import (
     EmptySignal,
     HeldSignal,
-    JudgeInput,
     MessageOutcome,
     OutcomeCode,
     ResolutionSignal,
     SteerSignal,
-    outline,
 )
-from holdfast.contracts.budget import BudgetStatus
 from holdfast.contracts.state import RunState
 from holdfast.contracts.transcript import UserTurn
 from holdfast.run import requests, summaries, turns, verdicts

@@ -14,14 +14,16 @@ from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
 from holdfast.connection import connect
 from holdfast.contracts.approvals import (
-    AnswerSignal,
     Escalation,
     Question,
     Request,
-    ResolutionSignal,
 )
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.run import WORKFLOW_TYPE, StatusReport
+from holdfast.contracts.signals import (
+    AnswerSignal,
+    ResolutionSignal,
+)
 from holdfast.run.summaries import describe_validation_error
 
 RequestId: TypeAlias = Annotated[

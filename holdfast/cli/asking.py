@@ -10,18 +10,20 @@ from temporalio.service import RPCError
 from holdfast.cli import request_details, run_client, screen, signatures
 from holdfast.cli.screen import Screen
 from holdfast.contracts.approvals import (
-    AnswerSignal,
     Approvable,
     ApprovalRequest,
-    ApprovalSignal,
     Escalation,
-    Message,
     Question,
     Request,
-    ResolutionSignal,
     Review,
 )
 from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.signals import (
+    AnswerSignal,
+    ApprovalSignal,
+    Message,
+    ResolutionSignal,
+)
 from holdfast.settings import Settings
 
 RETRY_SECONDS = 1.0

@@ -8,8 +8,15 @@ from pydantic import ValidationError
 from temporalio.client import Client
 
 from holdfast.cli import run_client, screen, seeing, signatures
-from holdfast.contracts.approvals import Approvable, ApprovalRequest, ApprovalSignal, Review
+from holdfast.contracts.approvals import (
+    Approvable,
+    ApprovalRequest,
+    Review,
+)
 from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.signals import (
+    ApprovalSignal,
+)
 from holdfast.run.summaries import describe_validation_error
 from holdfast.settings import Settings
 

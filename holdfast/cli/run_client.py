@@ -19,10 +19,17 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast import histories
 from holdfast.cli.screen import command
-from holdfast.contracts.approvals import ApprovalSignal, MessageOutcome, PendingPage, Request
+from holdfast.contracts.approvals import (
+    PendingPage,
+    Request,
+)
 from holdfast.contracts.base import Inbound, JsonObject
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.run import WORKFLOW_TYPE
+from holdfast.contracts.signals import (
+    ApprovalSignal,
+    MessageOutcome,
+)
 
 Answer = TypeVar("Answer")
 

@@ -17,7 +17,6 @@ from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
 from holdfast.cli.watching import Watch
 from holdfast.connection import connect
-from holdfast.contracts.approvals import EmptySignal, SteerSignal
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.run import (
     RUN_ID_RULE,
@@ -26,6 +25,10 @@ from holdfast.contracts.run import (
     RunInput,
     StatusReport,
     is_run_id,
+)
+from holdfast.contracts.signals import (
+    EmptySignal,
+    SteerSignal,
 )
 from holdfast.contracts.texts import shorten
 from holdfast.run.summaries import describe_validation_error

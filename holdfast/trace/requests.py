@@ -5,13 +5,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from holdfast.contracts.approvals import (
-    OutcomeCode,
     Proof,
     RequestKind,
     RequestOutcome,
     Requirement,
 )
 from holdfast.contracts.budget import Budget
+from holdfast.contracts.signals import (
+    OutcomeCode,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

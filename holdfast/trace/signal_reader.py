@@ -11,18 +11,20 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.common import RawValue
 
 from holdfast.contracts.approvals import (
-    AnswerSignal,
-    ApprovalSignal,
-    EmptySignal,
-    HeldSignal,
     RequestOutcome,
     Requirement,
-    ResolutionSignal,
-    SteerSignal,
     Verdict,
     Verdicts,
 )
 from holdfast.contracts.patterns import Match, Pattern
+from holdfast.contracts.signals import (
+    AnswerSignal,
+    ApprovalSignal,
+    EmptySignal,
+    HeldSignal,
+    ResolutionSignal,
+    SteerSignal,
+)
 from holdfast.run import tool_results
 from holdfast.trace import transcript
 from holdfast.trace.builder import Readers, TraceBuilder

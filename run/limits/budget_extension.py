@@ -3,8 +3,15 @@
 from collections.abc import Iterable
 from decimal import Decimal
 
-from holdfast.contracts.approvals import JudgeInput, Message, ResolutionSignal, Verdict
+from holdfast.contracts.approvals import (
+    JudgeInput,
+    Verdict,
+)
 from holdfast.contracts.budget import Budget, Ledger, Limits
+from holdfast.contracts.signals import (
+    Message,
+    ResolutionSignal,
+)
 from holdfast.run.limits import budgets
 
 

@@ -8,8 +8,13 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from holdfast import Agent, App, Budget, Risk, tool
-from holdfast.contracts.approvals import ApprovalRequest, MessageOutcome
+from holdfast.contracts.approvals import (
+    ApprovalRequest,
+)
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.signals import (
+    MessageOutcome,
+)
 from holdfast.testing import Script, call
 from tests.running import Run, Runs
 from tests.sample import lines, note, told

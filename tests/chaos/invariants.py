@@ -10,7 +10,11 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowHistory
 from temporalio.common import RawValue
 
-from holdfast.contracts.approvals import AnswerSignal, ApprovalSignal, ResolutionSignal
+from holdfast.contracts.signals import (
+    AnswerSignal,
+    ApprovalSignal,
+    ResolutionSignal,
+)
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn
 from holdfast.workflows import messages
 from tests.chaos.playing import Played

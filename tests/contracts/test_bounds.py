@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from holdfast.contracts import bounds
-from holdfast.contracts.approvals import ResolutionSignal
 from holdfast.contracts.base import Contract, Inbound, JsonObject, canonical_json
 from holdfast.contracts.budget import Budget, Ledger, Limits
 from holdfast.contracts.control import Backtracking, Decomposition, Fallback, Tiers, Triggers
 from holdfast.contracts.model import ModelSettings
 from holdfast.contracts.run import RunInput
+from holdfast.contracts.signals import (
+    ResolutionSignal,
+)
 from holdfast.contracts.texts import cut_with_note
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import turns

@@ -6,17 +6,17 @@ from operator import getitem
 import pytest
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from holdfast.contracts.approvals import (
+from holdfast.contracts.base import Contract, JsonObject
+from holdfast.contracts.budget import Budget
+from holdfast.contracts.model import ModelSettings
+from holdfast.contracts.run import AgentSnapshot, RunInput
+from holdfast.contracts.signals import (
     AnswerSignal,
     ApprovalSignal,
     EmptySignal,
     ResolutionSignal,
     SteerSignal,
 )
-from holdfast.contracts.base import Contract, JsonObject
-from holdfast.contracts.budget import Budget
-from holdfast.contracts.model import ModelSettings
-from holdfast.contracts.run import AgentSnapshot, RunInput
 from holdfast.contracts.tools import HostedTool
 from holdfast.workflows import views
 from holdfast.workflows.views import PageQuery

@@ -13,16 +13,12 @@ from pydantic import JsonValue, TypeAdapter
 from holdfast import contracts
 from holdfast.contracts.approvals import (
     ClosedRequest,
-    EmptySignal,
-    HeldSignal,
     JudgeInput,
-    MessageOutcome,
     PendingPage,
     Proof,
     RefusedMessage,
     Request,
     Requirement,
-    SteerSignal,
     Verdicts,
 )
 from holdfast.contracts.base import Contract
@@ -50,6 +46,12 @@ from holdfast.contracts.decisions import (
 )
 from holdfast.contracts.model import FinalAnswer, ModelSettings, Prefix, ToolSchema
 from holdfast.contracts.run import AuditEvent, OpenRun, RunInput, RunMetadata, RunResult
+from holdfast.contracts.signals import (
+    EmptySignal,
+    HeldSignal,
+    MessageOutcome,
+    SteerSignal,
+)
 from holdfast.contracts.state import CallState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.switches import Switch, SwitchSignal, SwitchState

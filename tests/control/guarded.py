@@ -9,10 +9,15 @@ from pydantic import JsonValue
 from temporalio.client import WorkflowHistory
 
 from holdfast import App, ResourceScope, Risk, ToolContext, tool
-from holdfast.contracts.approvals import MessageOutcome, Request
+from holdfast.contracts.approvals import (
+    Request,
+)
 from holdfast.contracts.calls import ToolResult
 from holdfast.contracts.guardrails import Layer
 from holdfast.contracts.run import RunResult
+from holdfast.contracts.signals import (
+    MessageOutcome,
+)
 from holdfast.contracts.transcript import UserTurn
 from holdfast.guardrails import (
     Guardrail,

@@ -7,8 +7,13 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from holdfast.contracts.approvals import Approvable, OutcomeCode
+from holdfast.contracts.approvals import (
+    Approvable,
+)
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.signals import (
+    OutcomeCode,
+)
 from holdfast.policy.authentication import Objection, VerifiedApprover, verify
 from holdfast.policy.signatures import MAX_TOKEN_CHARS
 from holdfast.policy.trust import TrustedIssuer

@@ -3,16 +3,18 @@
 from collections.abc import Sequence
 
 from holdfast.contracts.approvals import (
-    AnswerSignal,
     Approvable,
     ApprovalRecord,
-    ApprovalSignal,
     JudgeInput,
-    OutcomeCode,
     Proof,
     Request,
-    ResolutionSignal,
     Verdict,
+)
+from holdfast.contracts.signals import (
+    AnswerSignal,
+    ApprovalSignal,
+    OutcomeCode,
+    ResolutionSignal,
 )
 from holdfast.policy.approvals import judge
 from holdfast.policy.trust import Trust

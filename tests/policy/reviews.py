@@ -8,12 +8,14 @@ from pydantic import JsonValue
 
 from holdfast.contracts.approvals import (
     Approvable,
-    ApprovalSignal,
-    OutcomeCode,
     Requirement,
     Review,
 )
 from holdfast.contracts.base import JsonObject, digest
+from holdfast.contracts.signals import (
+    ApprovalSignal,
+    OutcomeCode,
+)
 from holdfast.policy.trust import LOCAL_ISSUER
 from tests.builders import LATER, NOW, an_approval
 from tests.policy.hearings import ALICE, BOB, EVE, IDP

@@ -4,8 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast.contracts.approvals import ResolutionSignal
 from holdfast.contracts.calls import ToolFailure
+from holdfast.contracts.signals import (
+    ResolutionSignal,
+)
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn

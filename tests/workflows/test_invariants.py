@@ -9,14 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.contracts.approvals import (
-    AnswerSignal,
-    ApprovalSignal,
     JudgeInput,
     Request,
-    ResolutionSignal,
 )
 from holdfast.contracts.calls import AnyCall, MalformedCall, ToolResult
 from holdfast.contracts.decisions import Decided, MayRun, Ruling, RunAsDraftOnly, RunInSandbox
+from holdfast.contracts.signals import (
+    AnswerSignal,
+    ApprovalSignal,
+    ResolutionSignal,
+)
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptDigest, UserTurn
 from holdfast.contracts.usage import CallUsage

@@ -9,7 +9,10 @@ from pydantic import JsonValue
 from temporalio.api.common.v1 import Payload
 from temporalio.common import RawValue
 
-from holdfast.contracts.approvals import (
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.budget import Budget
+from holdfast.contracts.errors import InvalidInput
+from holdfast.contracts.signals import (
     AnswerSignal,
     ApprovalSignal,
     EmptySignal,
@@ -17,9 +20,6 @@ from holdfast.contracts.approvals import (
     ResolutionSignal,
     SteerSignal,
 )
-from holdfast.contracts.base import JsonObject
-from holdfast.contracts.budget import Budget
-from holdfast.contracts.errors import InvalidInput
 from holdfast.workflows.messages import SIGNALS, UnreadableMessage, read, read_run_input
 
 APPROVAL = {"request_id": "req-1", "decision": "approve", "approver": "alice"}

@@ -5,17 +5,19 @@ from datetime import timedelta
 import pytest
 
 from holdfast.contracts.approvals import (
-    AnswerSignal,
     ApprovalRequest,
-    ApprovalSignal,
     ClosedRequest,
     Question,
     RefusedMessage,
-    ResolutionSignal,
 )
 from holdfast.contracts.base import digest
 from holdfast.contracts.calls import ToolCall, ToolFailure, ToolSuccess
 from holdfast.contracts.decisions import Ruling
+from holdfast.contracts.signals import (
+    AnswerSignal,
+    ApprovalSignal,
+    ResolutionSignal,
+)
 from holdfast.contracts.state import RunState
 from holdfast.contracts.transcript import UserTurn
 from holdfast.run import requests, verdicts

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from holdfast.contracts import bounds
 from holdfast.contracts.approvals import (
     ApprovalRequest,
-    ApprovalSignal,
     JudgeInput,
     Request,
     outline,
@@ -17,6 +16,9 @@ from holdfast.contracts.approvals import (
 from holdfast.contracts.bounds import MAX_VERDICT_REASON_CHARS
 from holdfast.contracts.calls import ToolResult
 from holdfast.contracts.control import Approach, Candidate, Effect
+from holdfast.contracts.signals import (
+    ApprovalSignal,
+)
 from holdfast.contracts.state import RunState
 from holdfast.contracts.transcript import ToolTurn, UserTurn
 from holdfast.policy.approvals import judge
