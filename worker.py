@@ -8,7 +8,6 @@ import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
-from functools import partial
 from typing import TypeAlias
 
 import structlog
@@ -16,6 +15,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from holdfast import logs, settings
+from holdfast.activities.capabilities import Capabilities, CapabilityActivities
 from holdfast.activities.dispatch import NamedActivities
 from holdfast.activities.guardrails import GuardrailActivities
 from holdfast.activities.holders import TemporalHolders
@@ -23,7 +23,7 @@ from holdfast.activities.keys import Keys
 from holdfast.activities.model import ModelActivities
 from holdfast.activities.notifications import NotificationActivities
 from holdfast.activities.opening import OpeningActivities
-from holdfast.activities.policy import PolicyActivities, PolicyEnvironment, basis
+from holdfast.activities.policy import Basis, PolicyActivities, PolicyEnvironment
 from holdfast.activities.project import ProjectActivities
 from holdfast.activities.redaction import RedactionInterceptor
 from holdfast.activities.runs import TemporalRuns
@@ -37,7 +37,7 @@ from holdfast.adapters.registry import Setup, build_adapters
 from holdfast.app import App, load_app
 from holdfast.connection import CREDENTIALS, connect
 from holdfast.contracts.errors import AppError, HoldfastError
-from holdfast.contracts.run import TASK_QUEUE, sandbox_queue
+from holdfast.contracts.run import sandbox_queue
 from holdfast.contracts.texts import escape_invisible
 from holdfast.event_order import LocalSecondsInterceptor
 from holdfast.runner import RUNNER, disable_deadlock_detection
@@ -94,14 +94,17 @@ def _require_adapters(app: App) -> dict[str, ModelAdapter]:
 
 @asynccontextmanager
 async def run_worker(
-    client: Client, app: App, *, task_queue: str = TASK_QUEUE, cached_transcripts: int = 256
+    client: Client, app: App, *, task_queue: str | None = None, cached_transcripts: int = 256
 ) -> AsyncGenerator[None]:
     """
     Serve an app while the block lasts: of its calls, those that HOLDFAST_SANDBOX leaves to us.
 
+    The queue is *task_queue*, or what HOLDFAST_TASK_QUEUE says, or else the app's own.
+
     Tests and the bench work so too, so they test this product.
     """
     found = settings.Settings.load()
+    task_queue = task_queue or found.task_queue or app.queue
     async with AsyncExitStack() as stack:
         switches = await stack.enter_async_context(TemporalKillSwitch(client, task_queue))
         redactor = Redactor(secrets := _build_known_secrets(app, client))
@@ -113,14 +116,16 @@ async def run_worker(
             yield
             return
         keys = Keys(app.policy.issuers, app.policy.folder, found.approvers)
-        environment = PolicyEnvironment(app.policy, found.environment, has_sandbox=flaw is None)
+        here = PolicyEnvironment(app.policy, found.environment, flaw is None, app.name)
         runs = TemporalRuns(client)
         transcripts = Transcripts(runs, cached_transcripts)
-        model = ModelActivities(_require_adapters(app), transcripts, app.build_output_adapters())
-        policy = PolicyActivities(app.registry, environment, keys, switches)
+        shapes = app.build_output_adapters()
+        model = ModelActivities(_require_adapters(app), transcripts, shapes, app.name)
+        policy = PolicyActivities(app.registry, here, keys, switches)
         opening = OpeningActivities(app.snapshots(), runs, PriceList(adapters(app)))
         tools = tools_in(WorkerExecutor(secrets.give))
-        guarding = GuardrailActivities(app.guardrails(), TemporalHolders(client), redactor)
+        holders = TemporalHolders(client)
+        guarding = GuardrailActivities(app.guardrails(), holders, redactor, app.name)
         warm_up(app.synchronous_modules())
         worker = Worker(
             client,
@@ -128,6 +133,7 @@ async def run_worker(
             workflows=[AgentRun, HoldfastSwitches],
             activities=[
                 opening.open_run,
+                CapabilityActivities(_find_capabilities(app)).find_worker,
                 model.call_model,
                 policy.authorize,
                 policy.judge,
@@ -212,8 +218,18 @@ def _build_tools_factory(
 ) -> ToolActivitiesFactory:
     """Return what makes the activities of an app's tools, given the place where they run."""
     artifacts = FileArtifacts(found.home / "artifacts")
-    by = partial(basis, policy=app.policy, environment=found.environment)
+    by = Basis(app.name, app.policy, found.environment)
     return lambda place: ToolActivities(app.registry, place, artifacts, switches, redactor, by)
+
+
+def _find_capabilities(app: App) -> Capabilities:
+    """Return what the app has the code for."""
+    return Capabilities(
+        app.name,
+        frozenset(agent.name for agent in app.agents),
+        frozenset(contract.name for contract in app.registry.contracts()),
+        frozenset(guardrail.spec.name for guardrail in app.guardrails()),
+    )
 
 
 def _build_known_secrets(app: App, client: Client) -> settings.KnownSecrets:
@@ -229,7 +245,7 @@ def _build_notify_activities(app: App, runs: TemporalRuns) -> list[Callable[...,
     if app.notify is None:
         return []
     messenger = WebhookMessenger(app.notify, settings.secret)
-    return [NotificationActivities(messenger, runs).notify]
+    return [NotificationActivities(messenger, runs, app.name).notify]
 
 
 def _has_project(app: App) -> bool:

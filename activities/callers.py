@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from temporalio import activity
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from holdfast.contracts.run import WORKFLOW_TYPE
 
@@ -33,6 +33,35 @@ def require_run_caller(run_id: str) -> None:
         raise _build_foreign_caller_error(
             f"the run {asked.workflow_id!r} in the name of another one"
         )
+
+
+NOT_HERE = "NotHere"
+"""
+How an activity fails on a worker that has another app, or lacks the code: another may have it.
+
+Nothing has begun then, and it counts as no attempt; nothing that a tool raises leaves under it.
+"""
+
+
+def require_app(wanted: str, here: str) -> None:
+    """Hand back what belongs to a run of another app; raises ApplicationError."""
+    if wanted != here:
+        raise build_hand_back(f"this worker serves app {here!r}, and not {wanted!r}")
+
+
+def build_hand_back(why: str) -> ApplicationError:
+    """Build the failure of what another worker has to do; a local activity stays where it is."""
+    return ApplicationError(
+        why,
+        type=NOT_HERE,
+        non_retryable=activity.info().is_local,
+        category=ApplicationErrorCategory.BENIGN,
+    )
+
+
+def is_hand_back(error: BaseException) -> bool:
+    """Whether a worker left something to another one."""
+    return isinstance(error, ApplicationError) and error.type == NOT_HERE
 
 
 class Execution(NamedTuple):

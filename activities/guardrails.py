@@ -5,7 +5,7 @@ from types import TracebackType
 
 from temporalio.exceptions import ApplicationError
 
-from holdfast.activities.callers import require_run_caller
+from holdfast.activities.callers import build_hand_back, require_app, require_run_caller
 from holdfast.activities.heartbeats import Heartbeater, time_limit
 from holdfast.contracts import bounds
 from holdfast.contracts.base import digest
@@ -28,15 +28,19 @@ from holdfast.guardrails.definition import (
 from holdfast.tools.redaction import Redactor
 
 FAILED = "GuardrailFailed"
-MISSING = "GuardrailMissing"
 
 
 class GuardrailActivities:
     """Runs the guardrails of an app. Raises AppError when two can't be told apart."""
 
     def __init__(
-        self, guardrails: Iterable[Guardrail], holders: ResourceClaims, redactor: Redactor
+        self,
+        guardrails: Iterable[Guardrail],
+        holders: ResourceClaims,
+        redactor: Redactor,
+        app: str = "",
     ) -> None:
+        self._app = app
         self._functions = functions(guardrails)
         self._holders = holders
         self._redactor = redactor
@@ -45,10 +49,11 @@ class GuardrailActivities:
         """
         Return a verdict for each guardrail and subject, in that order.
 
-        Raises ApplicationError where a guardrail can't decide, or this worker doesn't have it:
-        a run takes that for a tripwire.
+        Raises ApplicationError where a guardrail can't decide, which a run takes for a tripwire.
+        Where this worker lacks one it hands all of them back.
         """
         require_run_caller(asked.run_id)
+        require_app(asked.app, self._app)
         looking = [(name, self._find_function(name)) for name in asked.names]
         context = GuardrailContext.of(asked, self._holders)
         late = ApplicationError("no answer in time", type=FAILED)
@@ -63,11 +68,7 @@ class GuardrailActivities:
     def _find_function(self, name: str) -> GuardrailFunction:
         function = self._functions.get(name)
         if function is None:
-            raise ApplicationError(
-                f"this worker has no guardrail {name!r}; deploy an app that has it",
-                type=MISSING,
-                non_retryable=True,
-            )
+            raise build_hand_back(f"this worker has no guardrail {name!r}")
         return function
 
     async def _verdict(

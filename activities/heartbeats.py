@@ -17,6 +17,7 @@ from pydantic import JsonValue
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from holdfast.activities.callers import is_hand_back
 from holdfast.contracts.errors import safe_str
 from holdfast.contracts.usage import MAX_LOST_ATTEMPTS, Attempts, CallUsage
 from holdfast.tools.limits import fail_after
@@ -72,7 +73,7 @@ class Heartbeater:
         limit = _limit()
         if limit is None or not isinstance(error, Exception):
             return
-        if isinstance(error, ApplicationError) and error.non_retryable:
+        if isinstance(error, ApplicationError) and (error.non_retryable or is_hand_back(error)):
             return
         self.attempts = self.attempts.with_(failed=self.attempts.failed + 1)
         self._send()

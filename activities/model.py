@@ -9,12 +9,17 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from holdfast.activities import reply_limits, structured_output
-from holdfast.activities.callers import find_calling_execution, require_run_caller
+from holdfast.activities.callers import (
+    build_hand_back,
+    find_calling_execution,
+    require_app,
+    require_run_caller,
+)
 from holdfast.activities.heartbeats import Heartbeater, time_limit
 from holdfast.activities.transcripts import Transcripts
 from holdfast.adapters.base import ModelAdapter
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.errors import ModelError, ModelRejected, ModelUnavailable
+from holdfast.contracts.errors import ModelError, ModelNotHere, ModelUnavailable
 from holdfast.contracts.model import ModelCall, ModelReply, ModelRequest
 from holdfast.contracts.usage import Attempts
 from holdfast.run import context
@@ -28,10 +33,12 @@ class ModelActivities:
         adapters: Mapping[str, ModelAdapter],
         transcripts: Transcripts,
         shapes: structured_output.Shapes,
+        app: str = "",
     ) -> None:
         self._adapters = adapters
         self._transcripts = transcripts
         self._shapes = shapes
+        self._app = app
 
     @activity.defn
     async def call_model(self, call: ModelCall) -> ModelReply:
@@ -42,11 +49,15 @@ class ModelActivities:
         is for good where its provider asks for a longer wait than the patience of the call.
         """
         require_run_caller(call.run_id)
+        require_app(call.app, self._app)
+        self._require_provider(call.model)
         async with Heartbeater() as heartbeater:
             request = await self._request(call)
             began = time.monotonic()
             try:
                 reply = await self._reply(call, request)
+            except ModelNotHere as error:
+                raise build_hand_back(str(error)) from None
             except ModelError as error:
                 heartbeater.spend(error.usage)
                 raise as_activity_failure(error, heartbeater.attempts, call.patience) from None
@@ -58,7 +69,7 @@ class ModelActivities:
             )
 
     async def _reply(self, call: ModelCall, request: ModelRequest) -> ModelReply:
-        adapter = self._adapter(call.model)
+        adapter = self._adapters[_provider(call.model)]
         late = f"{adapter.provider} did not reply in time: wait, or use another model"
         async with time_limit(ModelUnavailable(late, kind="timeout")):
             reply = await adapter.respond(request)
@@ -89,14 +100,14 @@ class ModelActivities:
             calls_left=call.calls_left,
         )
 
-    def _adapter(self, model: str) -> ModelAdapter:
-        adapter = self._adapters.get(model.partition(":")[0])
-        if adapter is None:
+    def _require_provider(self, model: str) -> None:
+        if _provider(model) not in self._adapters:
             known = ", ".join(sorted(self._adapters))
-            raise ModelRejected(
-                f"no provider for model {model!r} (known providers: {known})", kind="not_found"
-            )
-        return adapter
+            raise build_hand_back(f"no provider for model {model!r} (known providers: {known})")
+
+
+def _provider(model: str) -> str:
+    return model.partition(":")[0]
 
 
 def _own_state(provider: str, state: JsonObject) -> JsonObject:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from holdfast.activities.callers import require_run_caller
+from holdfast.activities.callers import require_app, require_run_caller
 from holdfast.contracts.allowlists import Origin, parse_origin
 from holdfast.contracts.approvals import Notice
 from holdfast.contracts.errors import AppError, HoldfastError
@@ -81,9 +81,10 @@ class OpenRequests(Protocol):
 class NotificationActivities:
     """Tells somebody outside."""
 
-    def __init__(self, messenger: Messenger, requests: OpenRequests) -> None:
+    def __init__(self, messenger: Messenger, requests: OpenRequests, app: str = "") -> None:
         self._messenger = messenger
         self._requests = requests
+        self._app = app
 
     @activity.defn
     async def notify(self, notice: Notice) -> None:
@@ -93,6 +94,7 @@ class NotificationActivities:
         Nobody is told late of what has been decided meanwhile.
         """
         require_run_caller(notice.run_id)
+        require_app(notice.app, self._app)
         again = activity.info().attempt > 1
         if again and not await self._requests.waits_for(notice.request_id):
             return

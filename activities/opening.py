@@ -4,9 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from temporalio import activity
-from temporalio.exceptions import ApplicationError
 
-from holdfast.activities.callers import require_run_caller
+from holdfast.activities.callers import build_hand_back, require_run_caller
 from holdfast.contracts.control import ModelFacts
 from holdfast.contracts.run import AgentSnapshot, OpenRun
 from holdfast.run.limits import reasoning
@@ -50,17 +49,14 @@ class OpeningActivities:
         """
         Return the agent as it is now; the run keeps it, whatever is deployed later.
 
-        Its settings are those for this kind of task, and its prefix has their digest.
+        A worker without that agent hands the run back: another may have it. Its settings are
+        those for this kind of task, and its prefix has their digest.
         """
         require_run_caller(opening.run_id)
         agent = self._agents.get(opening.agent)
         if agent is None:
             known = ", ".join(sorted(self._agents)) or "none"
-            raise ApplicationError(
-                f"no agent {opening.agent!r} in this app (known: {known})",
-                type="InvalidInput",
-                non_retryable=True,
-            )
+            raise build_hand_back(f"no agent {opening.agent!r} in this app (known: {known})")
         agent = _with_route(agent, opening.task_kind)
         facts = await self._catalogue.facts(agent.models)
         return agent.with_(

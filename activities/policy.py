@@ -2,15 +2,20 @@
 
 import asyncio
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from types import TracebackType
-from typing import NamedTuple, Protocol, Self, TypeAlias
+from typing import NamedTuple, Protocol, Self
 
 import structlog
 from temporalio import activity
 
-from holdfast.activities.callers import find_calling_execution, require_run_caller
+from holdfast.activities.callers import (
+    build_hand_back,
+    find_calling_execution,
+    require_app,
+    require_run_caller,
+)
 from holdfast.activities.clock import Clock
 from holdfast.activities.switches import KillSwitch
 from holdfast.contracts.approvals import (
@@ -73,16 +78,20 @@ from holdfast.tools.registry import ToolRegistry
 from holdfast.tools.tool import ComparableCall, Tool
 from holdfast.tools.values.filling import TOO_MUCH_LEFT_OUT
 
-Basis: TypeAlias = Callable[[Tool], str]
-
-
 BASIS_CHARS = 16
 """Digits; it stands in history twice for each call."""
 
 
-def basis(tool: Tool, policy: Policy, environment: str) -> str:
-    """Return what is the same for workers that decide alike about the calls of a tool."""
-    return digest([policy.digest, environment, tool.digest])[:BASIS_CHARS]
+class Basis(NamedTuple):
+    """What a worker decides by, beside the tools."""
+
+    app: str
+    policy: Policy
+    environment: str
+
+    def digest(self, tool: Tool) -> str:
+        """Return what is the same for workers that decide alike about the calls of a tool."""
+        return digest([self.policy.digest, self.environment, tool.digest])[:BASIS_CHARS]
 
 
 log = structlog.get_logger()
@@ -102,6 +111,12 @@ class PolicyEnvironment(NamedTuple):
     policy: Policy
     environment: str
     has_sandbox: bool
+    app: str = ""
+
+    @property
+    def basis(self) -> Basis:
+        """What its calls run by, where they run."""
+        return Basis(self.app, self.policy, self.environment)
 
 
 class _CurrentFacts(NamedTuple):
@@ -164,6 +179,7 @@ class PolicyActivities:
     async def authorize(self, asked: AuthorizeCalls) -> Rulings:
         """Rule on each call: is the tool known, are the arguments valid, may it run."""
         require_run_caller(asked.run_id)
+        self._require_tools(asked)
         execution, clock = find_calling_execution().id, Clock(asked.now)
         given = asked.approvals if asked.execution == execution else ()
         reviewed = (record for review in asked.reviews for record in review.approvals)
@@ -189,6 +205,7 @@ class PolicyActivities:
     async def judge(self, hearing: JudgeInput) -> Verdicts:
         """Say which messages count, and why the others don't."""
         require_run_caller(hearing.run_id)
+        require_app(hearing.app, self._environment.app)
         execution, clock = find_calling_execution().id, Clock(hearing.now)
         if hearing.execution != execution:
             return Verdicts(
@@ -211,6 +228,14 @@ class PolicyActivities:
     async def mark_judged(self, run_id: str) -> None:
         """Stand in history, among the messages, where some of them have been judged."""
         require_run_caller(run_id)
+
+    def _require_tools(self, asked: AuthorizeCalls) -> None:
+        """Hand calls back whose tools another worker may have; nothing is decided then."""
+        require_app(asked.app, self._environment.app)
+        wanted = {call.name for call in asked.calls} & set(asked.visible_tools)
+        lacking = sorted(name for name in wanted if self._registry.get(name) is None)
+        if lacking and not asked.gone:
+            raise build_hand_back(f"this worker has no tool {lacking[0]!r}")
 
     async def _trust(self, claims: set[KeyClaim], given: Iterable[ApprovalRecord]) -> Trust:
         """Say whose signatures count now: of tokens that came, of approvals given before."""
@@ -264,7 +289,7 @@ class PolicyActivities:
         case = CallContext(call, tool.contract, facts._replace(approvals=given))
         harmless = tool.contract.risk.changes_nothing or is_safe_request(case)
         decision = decide(call, tool.contract, case.facts, self._environment.policy)
-        doing, where = self._select_tool(tool, decision), self._environment
+        doing = self._select_tool(tool, decision)
         return Decided(
             call_id=call.call_id,
             tool=call.name,
@@ -278,7 +303,7 @@ class PolicyActivities:
             undo=shown
             if isinstance(decision, ApprovalRequired)
             else self._rule_on_undo(doing, case),
-            basis=basis(doing, where.policy, where.environment) if doing else "",
+            basis=self._environment.basis.digest(doing) if doing else "",
             draft_risk=doing.contract.risk if doing and doing is not tool else None,
             reconcile_forbidden=self._is_reconcile_forbidden(tool, case),
         )

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 from temporalio.exceptions import ApplicationError
 
-from holdfast.activities.callers import NOT_AS_DECIDED
+from holdfast.activities.callers import NOT_AS_DECIDED, NOT_HERE
 from holdfast.activities.redaction import is_cancellation
 from holdfast.contracts.bounds import MAX_PROGRESS_BYTES
 from holdfast.contracts.calls import ToolSuccess
@@ -98,8 +98,8 @@ class SecretFilter:
 
     def _kind(self, kind: str | None) -> str | None:
         """Name an error: a name of the tool's own may say what it made."""
-        if kind == NOT_AS_DECIDED:
-            return f"its own {NOT_AS_DECIDED}"
+        if kind in {NOT_AS_DECIDED, NOT_HERE}:
+            return f"its own {kind}"
         return kind if kind is None or not self._withholds or hasattr(builtins, kind) else WITHHELD
 
     def _detail(self, detail: object) -> JsonValue:

@@ -6,6 +6,8 @@ from temporalio import activity
 from temporalio.common import RawValue
 
 from holdfast.activities.callers import (
+    build_hand_back,
+    require_app,
     require_run_caller,
     require_same_basis,
     require_same_execution,
@@ -53,6 +55,7 @@ class ToolActivities:
 
         What the tool refuses is a result. What it raises is a failure of the activity, which
         Temporal repeats if the tool changes nothing. A time-out is a failure that isn't repeated.
+        What this worker has no code for it hands back.
         """
         name = activity.info().activity_type
         converter = activity.payload_converter()
@@ -60,10 +63,10 @@ class ToolActivities:
         require_run_caller(invocation.run_id)
         if invocation.purpose != "reconcile":  # which begins nothing
             require_same_execution(invocation.allowed_in)
+        require_app(invocation.app, self._basis.app)
         tool = self._registry.get(name)
         if tool is None:
-            gone = ToolError("unknown_tool", f"this worker has no tool {name!r} any more")
-            return failure(invocation, name, gone)
+            raise build_hand_back(f"this worker has no tool {name!r}")
         if unknown := self._check_basis(tool, invocation):
             return unknown
         async with Heartbeater() as heartbeater:
@@ -77,7 +80,7 @@ class ToolActivities:
         only to a tool of the same class. Where an earlier attempt went before, which another
         worker took for harmless, nobody knows what it has done.
         """
-        present, risk = self._basis(tool), tool.contract.risk
+        present, risk = self._basis.digest(tool), tool.contract.risk
         if invocation.purpose in {"undo", "reconcile"}:
             present = risk
         if (

@@ -16,7 +16,7 @@ from holdfast.contracts.calls import (
     ToolResult,
     ToolSuccess,
 )
-from holdfast.contracts.errors import ModelError, ModelRejected
+from holdfast.contracts.errors import ModelError, ModelNotHere, ModelRejected
 from holdfast.contracts.model import ModelReply, ModelRequest, StopCause
 from holdfast.contracts.transcript import Part, ToolTurn, TranscriptItem, UserTurn
 from holdfast.contracts.usage import CallUsage, UsageMetrics
@@ -123,7 +123,7 @@ class ScriptedAdapter:
         script = self._scripts.get(request.model)
         if script is None:
             known = ", ".join(sorted(self._scripts)) or "none"
-            raise ModelRejected(f"no script {request.model!r} in this app (known: {known})")
+            raise ModelNotHere(f"no script {request.model!r} in this app (known: {known})")
         turn = ScriptTurn(
             request.run_id,
             request.turn,

@@ -309,6 +309,7 @@ class JudgeInput(Contract):
 
     run_id: str
     execution: str
+    app: str = Field(default="", exclude_if=not_)
     agent: str
     requester: str
     messages: tuple[Message, ...]
@@ -346,6 +347,7 @@ class Notice(Contract):
 
     run_id: str
     first_execution_run_id: str
+    app: str = Field(default="", exclude_if=not_)
     agent: str
     tenant: str
     request_id: str

@@ -137,6 +137,7 @@ class ToolInvocation(Contract):
     execution: str = Field(default="", exclude_if=not_)
     basis: str = Field(default="", exclude_if=not_)
     call_id: str
+    app: str = Field(default="", exclude_if=not_)
     agent: str
     path: tuple[str, ...] = Field(default=(), exclude_if=not_)
     tenant: str

@@ -213,6 +213,7 @@ class AuthorizeCallsChange(TypedDict, total=False):
     approvals: tuple[ApprovalRecord, ...]
     drafts: tuple[Draft, ...]
     reviews: tuple[Review, ...]
+    gone: bool
     filled_bytes: int
     now: datetime
 
@@ -221,7 +222,8 @@ class AuthorizeCalls(Contract):
     """
     Input of the activity `authorize`: the calls of a turn, with what a decision depends on.
 
-    `visible_tools` are the tools that this run has; any other name is an unknown tool.
+    `visible_tools` are the tools that this run has; any other name is an unknown tool. One that
+    this worker lacks another may have, unless all have been asked and it is `gone`.
     `unresolved` are the fingerprints of writes of this run of which nobody knows whether they
     happened, `done` those of what other parts of the same work did; `lost` says that nobody knows
     all of that. `path` are the agents that this one works for. `execution` is that in which the
@@ -231,6 +233,7 @@ class AuthorizeCalls(Contract):
 
     run_id: str
     execution: str
+    app: str = Field(default="", exclude_if=not_)
     agent: str
     path: tuple[str, ...] = Field(default=(), exclude_if=not_)
     tenant: str
@@ -243,6 +246,7 @@ class AuthorizeCalls(Contract):
     done: tuple[str, ...] = ()
     lost: bool = Field(default=False, exclude_if=not_)
     visible_tools: tuple[str, ...]
+    gone: bool = Field(default=False, exclude_if=not_)
     filled_bytes: int = Field(default=0, exclude_if=not_)
     now: datetime
 

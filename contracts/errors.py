@@ -9,6 +9,7 @@ Everything that Holdfast raises on purpose.
   x ModelError              one call of a model failed
     - ModelUnavailable      waiting or another model may help
     - ModelRejected         asking the same again can't help
+    - ModelNotHere          this worker can't ask it, another may
   x ToolError               a tool says why it can't do what the model asked
     - ToolDenied            a worker says why it doesn't run a call at all
   x AnswerLost              a request was sent that may have changed something; no answer came
@@ -103,6 +104,13 @@ class ModelRejected(ModelError):
         usage: CallUsage | None = None,
     ) -> None:
         super().__init__(message, kind, usage)
+
+
+class ModelNotHere(ModelError):
+    """The worker that was asked has no way to the model; one of another release may have."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, "not_found")
 
 
 class ToolError(HoldfastError):

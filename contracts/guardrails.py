@@ -176,6 +176,7 @@ class RunGuardrails(Contract):
     """
 
     run_id: str
+    app: str = Field(default="", exclude_if=not_)
     agent: str
     tenant: str
     actor: str

@@ -113,6 +113,7 @@ class ModelCall(Contract):
 
     run_id: str
     turn: int
+    app: str = Field(default="", exclude_if=not_)
     model: str
     prefix: str
     origin: str = Field(default="", exclude_if=not_)

@@ -158,6 +158,7 @@ class RunResult(Contract):
 class AgentSnapshotChange(TypedDict, total=False):
     """What may change of it."""
 
+    app: str
     prefix_digest: str
     budget: Limits
     search_attributes: bool
@@ -173,7 +174,8 @@ class AgentSnapshot(Contract):
     """
     An agent as it was when the run began, recorded once in history.
 
-    A later deployment may change the agent; a run that has begun keeps its own. `escalates` says
+    A later deployment may change the agent; a run that has begun keeps its own. `app` is whose it
+    is: no worker of another app goes on with the run. `escalates` says
     that somebody is there to be asked after repeated failures. `approval_timeout` is in seconds,
     `companions` draft, reconcile and undo for the tools, or undo for those of agents that do its
     parts, and no model sees them.
@@ -186,6 +188,7 @@ class AgentSnapshot(Contract):
     """
 
     name: str
+    app: str = Field(default="", exclude_if=not_)
     models: tuple[str, ...]
     instructions: str
     prefix_digest: str
@@ -277,6 +280,26 @@ class OpenRun(Contract):
     run_id: str
     agent: str
     task_kind: str | None = None
+
+
+class FindWorker(Contract):
+    """Input of the activity `find_worker`: what a worker needs that goes on with a run."""
+
+    run_id: str
+    app: str = Field(default="", exclude_if=not_)
+    agent: str | None = Field(default=None, exclude_if=not_)
+    tools: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    guardrails: tuple[str, ...] = Field(default=(), exclude_if=not_)
+
+    def __str__(self) -> str:
+        """Say on one line what is wanted."""
+        named = (
+            *(f"agent {name!r}" for name in (self.agent,) if name is not None),
+            *(f"tool {name!r}" for name in self.tools),
+            *(f"guardrail {name!r}" for name in self.guardrails),
+            *(f"app {name!r}" for name in (self.app,) if name),
+        )
+        return ", ".join(named)
 
 
 class StatusReport(Contract):

@@ -18,7 +18,7 @@ from holdfast.contracts.bounds import MAX_ANCESTORS
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.model import ModelSettings
 from holdfast.contracts.patterns import SPACE, BadPattern, Pattern
-from holdfast.contracts.run import AgentSnapshot
+from holdfast.contracts.run import TASK_QUEUE, AgentSnapshot
 from holdfast.contracts.texts import one_line
 from holdfast.guardrails.definition import Guardrail
 from holdfast.policy.rules import NO_POLICY, Policy
@@ -31,6 +31,8 @@ MAX_NAME_CHARS = 100
 
 _MODEL = Pattern(rf"([^{SPACE}:]+):([^{SPACE}]+)")
 _ADDRESS = Pattern(rf"https?://[^{SPACE}/][^{SPACE}]*")
+_NAME = Pattern(rf"[A-Za-z0-9._\-]{{0,{MAX_NAME_CHARS}}}")
+_QUEUE = Pattern(rf"[A-Za-z0-9._\-]{{1,{MAX_NAME_CHARS}}}")
 _VARIABLE = Pattern(r"[A-Z_][A-Z0-9_]*")
 
 
@@ -38,30 +40,41 @@ class App:
     """
     Agents and the scripts of their scripted models. Raises AppError for what can't work.
 
-    *scripts* gives the models named `scripted:NAME` their words, *chat_servers* are where models
-    named `openai-chat:SERVER/NAME` are asked. *policy* is the path of a policy file
-    (docs/policy.md), relative to the working directory; without one the defaults of the risk
-    classes decide. *notify* is who is told when a run waits for a person.
+    *name* tells it from other apps on the same task queue: a run stays with the app that it began
+    with. *queue* is where its runs are, unless HOLDFAST_TASK_QUEUE says where; apps that have
+    nothing to do with each other belong on different ones. *scripts* gives the models named
+    `scripted:NAME` their words, *chat_servers* are where models named `openai-chat:SERVER/NAME`
+    are asked. *policy* is the path of a policy file (docs/policy.md), relative to the working
+    directory; without one the defaults of the risk classes decide. *notify* is who is told when a
+    run waits for a person.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- each is a part of an app, and has a name
         self,
         *,
         agents: Sequence[Agent],
+        name: str = "",
+        queue: str = TASK_QUEUE,
         scripts: Mapping[str, Script] | None = None,
         chat_servers: Mapping[str, ChatServer] | None = None,
         policy: str | Path | None = None,
         notify: Webhook | None = None,
     ) -> None:
+        if not _NAME.fits(name) or not _QUEUE.fits(queue):
+            raise AppError(
+                "an app's name and its queue are made of letters, digits and . _ - alone, of at "
+                f"most {MAX_NAME_CHARS} of them"
+            )
+        self.name, self.queue = name, queue
         self._policy_name = policy
         self._policy_file = Path(policy or "").absolute()  # the working directory may change
         self.agents = tuple(agents)
         self.notify = notify
         self.scripts = dict(scripts or {})
         self.chat_servers = validate(chat_servers or {})
-        for name, server in self.chat_servers.items():
+        for called, server in self.chat_servers.items():
             if flaw := _check_chat_server(server):
-                raise AppError(f"chat server {name!r}: {flaw}")
+                raise AppError(f"chat server {called!r}: {flaw}")
         for agent in self.agents:
             if flaws := check_field_types(agent):
                 raise AppError(f"agent {agent.name!r}: {'; '.join(flaws)}")
@@ -108,7 +121,9 @@ class App:
             if (undo := part.find_any_tool(tool.undo)) is not None and undo.name not in known
         }
         return snapshot.with_(
-            notifies=self.notify is not None, companions=(*snapshot.companions, *theirs.values())
+            app=self.name,
+            notifies=self.notify is not None,
+            companions=(*snapshot.companions, *theirs.values()),
         )
 
     def guardrails(self) -> tuple[Guardrail, ...]:

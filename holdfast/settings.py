@@ -9,6 +9,7 @@ from typing import Literal, Self, TypeAlias, get_args
 
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.patterns import Pattern
+from holdfast.contracts.run import TASK_QUEUE
 
 MIN_SECRET_CHARS = 8
 """Characters."""
@@ -27,7 +28,8 @@ class Settings:
     """
     Settings of a process. Temporal's own (TEMPORAL_ADDRESS, ...) are read by its SDK.
 
-    `app` is the app as module:attribute (HOLDFAST_APP), `home` the folder for local state
+    `app` is the app as module:attribute (HOLDFAST_APP), `task_queue` where runs are
+    (HOLDFAST_TASK_QUEUE; null leaves it to the app), `home` the folder for local state
     (HOLDFAST_HOME), `user` the name that approvals are sent under unless another is given.
     `approvers` are the public keys whose signatures count (HOLDFAST_APPROVERS), `keys` the folder
     of this user's own keys (HOLDFAST_KEYS). `environment` is what rules of a policy may name, as
@@ -37,6 +39,7 @@ class Settings:
     """
 
     app: str | None
+    task_queue: str | None
     home: Path
     user: str
     approvers: Path
@@ -52,6 +55,7 @@ class Settings:
         keys = os.environ.get("HOLDFAST_KEYS")
         return cls(
             app=os.environ.get("HOLDFAST_APP") or None,
+            task_queue=os.environ.get("HOLDFAST_TASK_QUEUE") or None,
             home=home,
             user=_user(),
             approvers=Path(approvers) if approvers else home / "approvers.json",
@@ -59,6 +63,11 @@ class Settings:
             environment=os.environ.get("HOLDFAST_ENVIRONMENT", ""),
             sandbox=_sandbox(),
         )
+
+
+def find_task_queue() -> str:
+    """Return the queue of the runs that commands are about: no app says so here."""
+    return Settings.load().task_queue or TASK_QUEUE
 
 
 def _sandbox() -> SandboxPlace:

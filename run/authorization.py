@@ -28,6 +28,7 @@ def build_input(
     return AuthorizeCalls(
         run_id=state.run_id,
         execution=state.execution,
+        app=state.agent.app,
         agent=state.agent.name,
         path=state.brief.path,
         tenant=state.brief.tenant,

@@ -72,6 +72,7 @@ def build_model_call(state: RunState, model: str, *, without_tools: bool = False
     return ModelCall(
         run_id=state.run_id,
         turn=state.ledger.steps + 1,
+        app=state.agent.app,
         model=model,
         prefix=state.agent.prefix_digest,
         origin=state.origin,

@@ -21,6 +21,7 @@ from holdfast.contracts.run import (
     RUN_ID_RULE,
     WORKFLOW_TYPE,
     AgentSnapshot,
+    FindWorker,
     OpenRun,
     RunInput,
     RunResult,
@@ -73,6 +74,7 @@ from holdfast.workflows import (
 )
 from holdfast.workflows.authorizing import authorize
 from holdfast.workflows.children import report_suspensions
+from holdfast.workflows.handing_back import on_capable_worker
 from holdfast.workflows.inbox import (
     LONG_SECONDS,
     InboundMessage,
@@ -345,13 +347,16 @@ async def open_run(run: RunContext, arguments: tuple[JsonValue, ...]) -> None:
     unopened = AgentSnapshot.placeholder(given.agent)
     run.state = _build_state(given, unopened, info)
     try:
-        agent = await workflow.execute_local_activity_method(
-            OpeningActivities.open_run,
-            OpenRun(run_id=info.workflow_id, agent=given.agent, task_kind=given.task_kind),
-            **options.record(f"open agent {given.agent}"),
+        agent = await on_capable_worker(
+            FindWorker(run_id=info.workflow_id, agent=given.agent),
+            lambda: workflow.execute_local_activity_method(
+                OpeningActivities.open_run,
+                OpenRun(run_id=info.workflow_id, agent=given.agent, task_kind=given.task_kind),
+                **options.record(f"open agent {given.agent}"),
+            ),
         )
     except FailureError as error:
-        if is_cancelled_exception(error) or not failures.is_refusal(error):
+        if is_cancelled_exception(error) or not failures.is_handed_back(error):
             raise
         raise failures.build_start_refusal(failures.message(error)) from error
     # Where opening took more than one workflow task, a replay knows only when the last one began.

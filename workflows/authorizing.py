@@ -19,8 +19,10 @@ from holdfast.activities.policy import PolicyActivities
 from holdfast.contracts.approvals import JudgeInput, Verdicts
 from holdfast.contracts.decisions import AuthorizeCalls, Rulings
 from holdfast.contracts.errors import PayloadTooLarge
+from holdfast.contracts.run import FindWorker
 from holdfast.run import authorization, summaries
-from holdfast.workflows import options
+from holdfast.workflows import failures, options
+from holdfast.workflows.handing_back import on_capable_worker
 
 InputT = TypeVar("InputT", AuthorizeCalls, JudgeInput)
 Answer = TypeVar("Answer")
@@ -30,15 +32,23 @@ async def authorize(given: AuthorizeCalls, is_wanted: Callable[[], bool]) -> Rul
     """
     Ask for rulings on calls; null if, before there are any, they aren't wanted any more.
 
+    Tools that no worker has any more are refused like those that never were.
     Raises PayloadTooLarge where what belongs to one call can't be sent.
     """
     delays = _delays()
-    while (answer := await _rule_on_all(given)) is None:
+    while True:
+        try:
+            answer = await _rule_on_all(given)
+        except FailureError as error:
+            if not failures.is_handed_back(error):
+                raise
+            answer, given = None, given.with_(gone=True)
+        if answer is not None:
+            return answer
         await _wait(delays)
         if not is_wanted():
             return None
         given = given.with_(now=workflow.now())
-    return answer
 
 
 async def _rule_on_all(given: AuthorizeCalls) -> Rulings | None:
@@ -54,7 +64,9 @@ async def _rule_on_all(given: AuthorizeCalls) -> Rulings | None:
             left = left.with_(now=workflow.now())
         part = authorization.take_part(left)
         summary = summaries.calls_line(part.calls)
-        answer = await _attempt(PolicyActivities.authorize, part, summary)
+        tools = {call.name for call in part.calls} & set(part.visible_tools)
+        wanted = FindWorker(run_id=part.run_id, app=part.app, tools=tuple(sorted(tools)))
+        answer = await _attempt(PolicyActivities.authorize, part, summary, wanted)
         if answer is None:
             return None
         answers.append(answer)
@@ -65,23 +77,32 @@ async def _rule_on_all(given: AuthorizeCalls) -> Rulings | None:
 async def judge(hearing: JudgeInput) -> Verdicts:
     """Ask what messages are good for."""
     summary, delays = summaries.messages_line(hearing.messages), _delays()
-    while (answer := await _attempt(PolicyActivities.judge, hearing, summary)) is None:
+    wanted = FindWorker(run_id=hearing.run_id, app=hearing.app)
+    while (answer := await _attempt(PolicyActivities.judge, hearing, summary, wanted)) is None:
         await _wait(delays)
         hearing = hearing.with_(now=workflow.now())
     return answer
 
 
 async def _attempt(
-    activity: MethodAsyncSingleParam[PolicyActivities, InputT, Answer], given: InputT, summary: str
+    activity: MethodAsyncSingleParam[PolicyActivities, InputT, Answer],
+    given: InputT,
+    summary: str,
+    wanted: FindWorker,
 ) -> Answer | None:
-    """Ask once; null where there is no answer now."""
+    """Ask once, on a worker that has what is wanted; null where there is no answer now."""
     try:
-        return await workflow.execute_local_activity_method(
-            activity, given, **options.ruling(summary)
+        return await on_capable_worker(
+            wanted,
+            lambda: workflow.execute_local_activity_method(
+                activity, given, **options.ruling(summary)
+            ),
         )
     except FailureError as error:  # a local activity's own, or that its time was over
         if isinstance(error, ApplicationError) and error.type == PayloadTooLarge.__name__:
             raise PayloadTooLarge(error.message) from error  # as where the question is
+        if failures.is_handed_back(error) and not isinstance(given, AuthorizeCalls):
+            return None
         if is_cancelled_exception(error) or _is_final(error):
             raise
         return None

@@ -17,7 +17,7 @@ from temporalio.exceptions import (
 from temporalio.exceptions import TimeoutError as ActivityTimeout
 from temporalio.workflow import ActivityConfig
 
-from holdfast.activities.callers import NOT_AS_DECIDED
+from holdfast.activities.callers import NOT_AS_DECIDED, is_hand_back
 from holdfast.contracts.base import Contract
 from holdfast.contracts.bounds import MAX_TOOL_REASON_CHARS
 from holdfast.contracts.calls import AnyCall, ErrorType, ToolFailure
@@ -72,12 +72,6 @@ def is_start_refusal(error: BaseException | None) -> bool:
     That an activity of it failed with such an error says nothing of what it had done before.
     """
     return isinstance(error, ApplicationError) and _NOT_BEGUN in error.details
-
-
-def is_refusal(error: FailureError) -> bool:
-    """Whether an activity says that the input of the run can't be used."""
-    cause = _cause(error)
-    return isinstance(cause, ApplicationError) and cause.type == "InvalidInput"
 
 
 def is_model_failure(error: FailureError) -> bool:
@@ -142,11 +136,17 @@ def usage(error: FailureError) -> CallUsage:
     return attempts(error).usage or CallUsage()
 
 
+def is_handed_back(error: FailureError) -> bool:
+    """Whether a worker left an activity to another one: nothing has begun then."""
+    cause = _cause(error)
+    return cause is not None and is_hand_back(cause)
+
+
 def find_disagreement(error: FailureError) -> str | None:
     """Say why a call has never begun that must be decided anew; null where none must."""
     cause = _cause(error)
     ours = isinstance(cause, ApplicationError) and cause.type == NOT_AS_DECIDED
-    return message(error) if ours else None
+    return message(error) if ours or is_handed_back(error) else None
 
 
 def build_tool_failure(call: AnyCall, contract: ToolContract, error: FailureError) -> ToolFailure:

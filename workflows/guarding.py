@@ -21,7 +21,7 @@ from holdfast.contracts.guardrails import (
     RunGuardrails,
     Subject,
 )
-from holdfast.contracts.run import RunResult
+from holdfast.contracts.run import FindWorker, RunResult
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.run.gates import LAYERS, GuardrailCheck, digest_subject
@@ -29,6 +29,7 @@ from holdfast.run.limits import budgets
 from holdfast.run.transcript import halt
 from holdfast.workflows import commands, failures, options
 from holdfast.workflows.children import ChildTask, run_child
+from holdfast.workflows.handing_back import on_capable_worker
 from holdfast.workflows.run_context import RunContext, is_cancellation
 
 _VERDICTS_ADAPTER = TypeAdapter(GuardrailVerdicts)
@@ -123,6 +124,7 @@ async def _run_functions(
     names = tuple(one.spec.name for one in together)
     asked = RunGuardrails(
         run_id=state.run_id,
+        app=state.agent.app,
         agent=state.agent.name,
         tenant=state.brief.tenant,
         actor=state.brief.actor,
@@ -179,8 +181,11 @@ async def _run_activity(
         # One after the other they may take as long as each of them together.
         whole = sum(one.spec.timeout for one in together)
         spec = spec.with_(timeout=whole)
-        return await workflow.execute_local_activity(
-            name, asked, result_type=GuardrailVerdicts, **options.local_guardrail(name, spec)
+        return await on_capable_worker(
+            FindWorker(run_id=asked.run_id, app=asked.app, guardrails=asked.names),
+            lambda: workflow.execute_local_activity(
+                name, asked, result_type=GuardrailVerdicts, **options.local_guardrail(name, spec)
+            ),
         )
     return await failures.execute_activity(
         name, asked, _VERDICTS_ADAPTER, options.guardrail(name, spec)

@@ -65,6 +65,7 @@ def _build_notice(state: RunState, request: Request) -> Notice:
     return Notice(
         run_id=state.run_id,
         first_execution_run_id=state.first_execution_run_id,
+        app=state.agent.app,
         agent=state.agent.name,
         tenant=state.brief.tenant,
         request_id=request.request_id,

@@ -40,6 +40,9 @@ INITIAL_DECISION_DELAY = timedelta(seconds=1)
 # Between attempts that fail, or that end their workers.
 MAX_RETRY_INTERVAL = timedelta(seconds=30)
 
+# So long a run waits for a worker that has the code for it.
+HAND_BACK_TIMEOUT = timedelta(minutes=10)
+
 # Ends a workflow task: where much is done in one, it looks as if it hung, and grows too large.
 YIELD_DELAY = timedelta(milliseconds=1)
 
@@ -84,6 +87,16 @@ def record(summary: str) -> LocalActivityConfig:
         start_to_close_timeout=timedelta(seconds=10),
         retry_policy=RetryPolicy(maximum_interval=timedelta(minutes=1)),
         local_retry_threshold=timedelta(seconds=5),
+        summary=summary,
+    )
+
+
+def find_worker(summary: str) -> ActivityConfig:
+    """Options of `find_worker`: so long a deployment may roll before nobody has what it takes."""
+    return ActivityConfig(
+        start_to_close_timeout=timedelta(seconds=10),
+        schedule_to_close_timeout=HAND_BACK_TIMEOUT,
+        retry_policy=RetryPolicy(maximum_interval=timedelta(seconds=10)),
         summary=summary,
     )
 

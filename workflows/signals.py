@@ -102,6 +102,7 @@ class SignalHandler:
             JudgeInput(
                 run_id=state.run_id,
                 execution=state.execution,
+                app=state.agent.app,
                 agent=state.agent.name,
                 requester=state.brief.actor,
                 messages=said,

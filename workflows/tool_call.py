@@ -24,6 +24,7 @@ from holdfast.contracts.calls import (
 )
 from holdfast.contracts.control import Compensation, Effect
 from holdfast.contracts.decisions import Decided, RunInSandbox
+from holdfast.contracts.run import FindWorker
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.tools import RetryRule, Risk, ToolContract
@@ -31,6 +32,7 @@ from holdfast.run import tool_results, tripwires
 from holdfast.run.disagreements import NotBegun
 from holdfast.run.summaries import call_line
 from holdfast.workflows import failures, options
+from holdfast.workflows.handing_back import find_worker, on_capable_worker
 from holdfast.workflows.run_context import RunContext, is_cancellation, wait_for_resume
 
 # Pydantic decodes a union like any type; only the annotation of execute_activity wants a class.
@@ -84,6 +86,7 @@ def build_invocation(state: RunState, call: ToolCall) -> ToolInvocation:
         first_execution_run_id=first,
         execution="" if state.execution == first else state.execution,
         call_id=call.call_id,
+        app=state.agent.app,
         agent=state.agent.name,
         path=state.brief.path,
         tenant=state.brief.tenant,
@@ -104,18 +107,23 @@ async def execute_tool(
     Run a tool's activity as one of the class that was ruled on; whatever it comes to is a result.
 
     Nothing begins where the workflow was reset since the call was allowed, or where the worker
-    decides by something else than the one that allowed it.
+    decides by something else than the one that allowed it. What takes a call back, or finds out
+    about it, waits for a worker that has the tool; anything else is decided anew.
     """
     contract = contract.with_risk(risk)
     call = _build_call(contract, invocation)
     summary = summary or call_line(call)
+    wanted = FindWorker(run_id=invocation.run_id, app=invocation.app, tools=(contract.name,))
     try:
         if contract.local:
-            return await workflow.execute_local_activity(
-                contract.name,
-                invocation,
-                result_type=_RESULT_TYPE,
-                **options.local_tool_call(summary, contract),
+            return await on_capable_worker(
+                wanted,
+                lambda: workflow.execute_local_activity(
+                    contract.name,
+                    invocation,
+                    result_type=_RESULT_TYPE,
+                    **options.local_tool_call(summary, contract),
+                ),
             )
         result = await failures.execute_activity(
             contract.name,
@@ -130,9 +138,12 @@ async def execute_tool(
     except FailureError as error:  # a local activity fails without an ActivityError around it
         if is_cancellation(error):
             raise
-        if reason := failures.find_disagreement(error):
+        if not (reason := failures.find_disagreement(error)):
+            return failures.build_tool_failure(call, contract, error)
+        again = failures.is_handed_back(error) and invocation.purpose in {"undo", "reconcile"}
+        if not again or not await find_worker(wanted):
             return NotBegun(reason)
-        return failures.build_tool_failure(call, contract, error)
+    return await execute_tool(contract, risk, invocation, seconds_left, summary=summary)
 
 
 async def _reconcile(

@@ -24,7 +24,7 @@ from holdfast.adapters.pricing import Listing
 from holdfast.adapters.stream_reader import StreamReader
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolResult
-from holdfast.contracts.errors import ModelRejected
+from holdfast.contracts.errors import ModelNotHere
 from holdfast.contracts.model import ModelReply, ModelRequest
 from holdfast.contracts.usage import CallUsage
 
@@ -67,7 +67,7 @@ class OpenAIChatAdapter:
     def find_listing(self, name: str) -> Listing | None:
         try:
             target = addresses.target(self._servers, name)
-        except ModelRejected:  # no such server: the call will say so
+        except ModelNotHere:  # no such server: the call will say so
             return None
         seller = usages.seller(target)
         return Listing(seller, target.model) if seller else None

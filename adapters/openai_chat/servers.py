@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from holdfast.adapters import failures
 from holdfast.contracts.base import Inbound
-from holdfast.contracts.errors import AppError, FailureKind, ModelRejected
+from holdfast.contracts.errors import AppError, FailureKind, ModelNotHere
 from holdfast.contracts.patterns import Pattern
 
 OPENAI_CHAT = "openai-chat"
@@ -178,9 +178,8 @@ def target(servers: Mapping[str, ChatServer], model: str) -> Target:
         return Target("", OPENAI, model)
     if name not in servers:
         known = ", ".join(sorted(servers)) or "none"
-        raise ModelRejected(
+        raise ModelNotHere(
             f"no chat server {name!r} for model {OPENAI_CHAT}:{model} (known servers: {known}): "
-            f"name it in the app's chat_servers",
-            kind="not_found",
+            f"name it in the app's chat_servers"
         )
     return Target(name, servers[name], rest)

@@ -20,7 +20,6 @@ from holdfast.connection import connect
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.run import (
     RUN_ID_RULE,
-    TASK_QUEUE,
     WORKFLOW_TYPE,
     RunInput,
     StatusReport,
@@ -32,6 +31,7 @@ from holdfast.contracts.signals import (
 )
 from holdfast.contracts.texts import shorten
 from holdfast.run.summaries import describe_validation_error
+from holdfast.settings import find_task_queue
 from holdfast.trace.values import Trace
 
 # How long Temporal waits for a worker to answer a workflow task before it asks another one. It is
@@ -123,7 +123,7 @@ async def _start(client: Client, brief: RunInput, run_id: str) -> WorkflowHandle
             # Limits that were not given must not be sent: those of the agent hold.
             brief.model_dump(mode="json", exclude_unset=True),
             id=run_id,
-            task_queue=TASK_QUEUE,
+            task_queue=find_task_queue(),
             task_timeout=TASK_TIMEOUT,
             # People look at a run, and decide about it, by its id: no second one may have it.
             id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,

@@ -13,9 +13,9 @@ from temporalio.service import RPCError
 from holdfast.cli import render, run_client, screen
 from holdfast.cli.asking import ApprovalPrompt
 from holdfast.cli.screen import Screen
-from holdfast.contracts.run import TASK_QUEUE
 from holdfast.contracts.texts import one_line
 from holdfast.histories import follow
+from holdfast.settings import find_task_queue
 from holdfast.trace.progress import Progress
 from holdfast.trace.reader import TraceReader
 from holdfast.trace.values import Trace
@@ -91,7 +91,7 @@ def _reasons(description: WorkflowExecutionDescription) -> Iterator[str]:
     raw = description.raw_description
     scheduled = PendingWorkflowTaskState.PENDING_WORKFLOW_TASK_STATE_SCHEDULED
     if raw.HasField("pending_workflow_task") and raw.pending_workflow_task.state == scheduled:
-        yield f"no worker answers on task queue {TASK_QUEUE!r}: {run_client.START_A_WORKER}"
+        yield f"no worker answers on task queue {find_task_queue()!r}: {run_client.START_A_WORKER}"
     for activity in raw.pending_activities:
         if activity.attempt > 1:
             reason = one_line(activity.last_failure.message)

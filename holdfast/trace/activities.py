@@ -67,6 +67,10 @@ class ActivityReader:
                 self._open[self._chronicle.key(event)] = _OpenActivity(None, read_time(event))
             case "mark_judged":
                 pass
+            case "find_worker":
+                self._chronicle.add_audit_line(
+                    "handed back", f"it goes on with {read_summary(event)}", read_time(event)
+                )
             case _:
                 if not self._own.on_schedule(event):
                     self._open[self._chronicle.key(event)] = self._open_tool_call(event)

@@ -9,7 +9,8 @@ from pydantic import TypeAdapter
 from structlog.testing import capture_logs
 from temporalio.exceptions import ApplicationError
 
-from holdfast.activities.guardrails import FAILED, MISSING
+from holdfast.activities.callers import NOT_HERE
+from holdfast.activities.guardrails import FAILED
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.base import AuthoredContract, digest
 from holdfast.contracts.bounds import (
@@ -355,11 +356,11 @@ async def test_who_misspells_the_tripwire_decides_nothing() -> None:
 
 
 async def test_a_missing_one_is_no_pass() -> None:
-    """A worker without the guardrail says so, for good."""
+    """A worker without the guardrail leaves the looking to another one."""
     with pytest.raises(ApplicationError, match="has no guardrail 'polite'") as raised:
         await in_run("run-1").run(activities([]).run, asking(polite, subjects=(goal("x"),)))
 
-    assert (raised.value.type, raised.value.non_retryable) == (MISSING, True)
+    assert (raised.value.type, raised.value.non_retryable) == (NOT_HERE, False)
 
 
 async def test_nobody_but_the_run_may_ask() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from temporalio.exceptions import ApplicationError
 
+from holdfast.activities.callers import NOT_HERE
 from holdfast.activities.opening import OpeningActivities
 from holdfast.adapters.anthropic import AnthropicAdapter
 from holdfast.adapters.base import ProviderAdapter
@@ -110,12 +111,12 @@ async def test_a_route_gives_the_prefix_its_name() -> None:
     assert (await opened(agent, "knitting")).prefix_digest == agent.prefix_digest
 
 
-async def test_an_unknown_agent_is_refused_for_good() -> None:
-    """Whoever starts a run of an agent that isn't there is told which ones are."""
+async def test_a_run_of_an_unknown_agent_is_handed_back() -> None:
+    """Another worker may have it; which ones are here is told."""
     activities = OpeningActivities({"it": an_agent()}, Server(), Known())
 
     with pytest.raises(ApplicationError) as raised:
         await in_run("run-1").run(activities.open_run, OpenRun(run_id="run-1", agent="nobody"))
 
-    assert raised.value.non_retryable
+    assert raised.value.type == NOT_HERE
     assert raised.value.message == "no agent 'nobody' in this app (known: it)"

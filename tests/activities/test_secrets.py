@@ -14,6 +14,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from holdfast.activities.policy import Basis
 from holdfast.activities.tools import ToolActivities
 from holdfast.contracts.calls import (
     Reconciled,
@@ -31,6 +32,7 @@ from holdfast.contracts.errors import (
 )
 from holdfast.contracts.switches import Switch, SwitchKind
 from holdfast.contracts.tools import Risk
+from holdfast.policy.rules import NO_POLICY
 from holdfast.tools.artifacts import FileArtifacts
 from holdfast.tools.context import Heartbeat
 from holdfast.tools.execution import Executor
@@ -68,6 +70,9 @@ async def rotate(account: str) -> str:
     """Rotate the credentials of an account."""
     raise AssertionError(account)
 
+
+TOOLS = ToolRegistry([look, find_rotation, rotate, put_back])
+BASIS = Basis("", NO_POLICY, "")
 
 CLASSES = {"reconcile": Risk.READ_ONLY, "undo": Risk.WRITE_INTERNAL}
 """Of the companions, when they were ruled on."""
@@ -115,12 +120,12 @@ async def told(
     """Make a call, and return its result and what it reported."""
     redactor = Redactor(lambda: frozenset({SECRET}))
     activities = ToolActivities(
-        ToolRegistry([look, find_rotation, rotate, put_back]),
+        TOOLS,
         place,
         FileArtifacts(folder),
         board or Board(),
         redactor,
-        lambda _: "",
+        BASIS,
     )
     environment = environment or ActivityEnvironment()
     environment.info = dataclasses.replace(
@@ -129,7 +134,8 @@ async def told(
     environment.payload_converter = pydantic_data_converter.payload_converter
     reported: list[JsonValue] = []
     environment.on_heartbeat = lambda *details: reported.extend(details)
-    told_of: dict[str, object] = {"basis": CLASSES.get(str(call.get("purpose")), ""), **call}
+    basis = CLASSES.get(str(call.get("purpose"))) or BASIS.digest(TOOLS.get(name) or look)
+    told_of: dict[str, object] = {"basis": basis, **call}
     if call.get("purpose") == "undo":
         told_of["arguments"] = {"account": "fred"}
     payload = environment.payload_converter.to_payload(an_invocation(**told_of))

@@ -45,7 +45,14 @@ from holdfast.contracts.decisions import (
     RunInSandbox,
 )
 from holdfast.contracts.model import FinalAnswer, ModelSettings, Prefix, ToolSchema
-from holdfast.contracts.run import AuditEvent, OpenRun, RunInput, RunMetadata, RunResult
+from holdfast.contracts.run import (
+    AuditEvent,
+    FindWorker,
+    OpenRun,
+    RunInput,
+    RunMetadata,
+    RunResult,
+)
 from holdfast.contracts.signals import (
     EmptySignal,
     HeldSignal,
@@ -244,6 +251,7 @@ EXAMPLES: list[Contract] = [
     OpenRun(run_id="run-1", agent="it"),
     views.status(BUSY.model_copy(update={"refused": (REFUSED,)})),
     views.usage(BUSY),
+    FindWorker(run_id="run-1", app="desk", agent="it", tools=("add",), guardrails=("polite",)),
     AuditEvent(run_id="run-1", event="stopped", text="max_steps (3) reached"),
     BUSY.calls[0],
     a_state(),

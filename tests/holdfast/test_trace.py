@@ -174,7 +174,7 @@ async def test_every_end_has_a_trace(runs: Runs) -> None:
     """Runs that fail, are cancelled or terminated have a trace too: nothing can switch it off."""
     # PI-04
     async with runs.working(scripted([call("ask_user", question="?")])):
-        failed = await runs.start("nobody")
+        failed = await runs.start_with({"agent": "it"})
         cancelled, terminated = await runs.start("it"), await runs.start("it")
         for run in (cancelled, terminated):
             await run.asked()
@@ -187,6 +187,6 @@ async def test_every_end_has_a_trace(runs: Runs) -> None:
             traces.append(read_trace([await run.handle.fetch_history()]))
 
     assert [trace.status for trace in traces] == ["failed", "cancelled", "terminated"]
-    assert traces[0].failure == "no agent 'nobody' in this app (known: it)"
+    assert traces[0].failure == "input: Field required"
     assert "enough" in (traces[2].failure or "")
     assert [trace.waiting for trace in traces] == [(), (), ()]

@@ -304,7 +304,6 @@ async def test_what_is_no_answer_is_never_reported_as_one(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        pytest.param([{"agent": "nobody", "input": "x"}], "no agent 'nobody'", id="agent"),
         pytest.param([{"agent": "it", "input": "x", "inptu": 1}], "inptu", id="unknown field"),
         pytest.param([{"agent": "it"}], "input: Field required", id="no goal"),
         pytest.param([{"agent": "it", "input": ""}], "at least 1 character", id="empty goal"),

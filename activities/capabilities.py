@@ -1,0 +1,39 @@
+"""What a worker has the code for, and the activity `find_worker` that only such a worker ends."""
+
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
+
+from temporalio import activity
+
+from holdfast.activities.callers import build_hand_back, require_app, require_run_caller
+from holdfast.contracts.run import FindWorker
+
+
+class Capabilities(NamedTuple):
+    """The names of all that an app brings, and its own."""
+
+    app: str
+    agents: AbstractSet[str]
+    tools: AbstractSet[str]
+    guardrails: AbstractSet[str]
+
+
+class CapabilityActivities:
+    """Knows what this worker has the code for."""
+
+    def __init__(self, here: Capabilities) -> None:
+        self._here = here
+
+    @activity.defn
+    async def find_worker(self, wanted: FindWorker) -> None:
+        """End on a worker that has all that is wanted; any other hands it back."""
+        require_run_caller(wanted.run_id)
+        require_app(wanted.app, self._here.app)
+        here = self._here
+        lacking = (
+            *({f"agent {wanted.agent!r}"} if wanted.agent not in {None, *here.agents} else ()),
+            *(f"tool {name!r}" for name in wanted.tools if name not in here.tools),
+            *(f"guardrail {name!r}" for name in wanted.guardrails if name not in here.guardrails),
+        )
+        if lacking:
+            raise build_hand_back(f"this worker has no {', '.join(lacking)}")
