@@ -1,0 +1,87 @@
+"""A trace as a text that a person reads and compares: its lines, and its tree of spans."""
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+from pydantic import JsonValue
+
+from holdfast.contracts.run import WORKFLOW_TYPE
+from holdfast.trace.ownspans import Span, SpanEvent
+from holdfast.trace.reader import read_trace
+from holdfast.trace.spans import span_tree
+from holdfast.trace.transcript import lines
+from tests.histories.playing import Chain
+
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?(?: UTC|Z)")
+_DURATION = re.compile(r"\b\d+ ms|\b\d+\.\d s")
+_TIMED = {"latency_ms", "first_token_ms", "elapsed_ms"}
+_EMPTY: tuple[JsonValue, ...] = (None, "", [], {})
+
+
+def render(chains: Sequence[Chain]) -> str:
+    """
+    Write the traces of all runs among these workflows.
+
+    A moment is written as the event at which it was, `1.12` in the first execution, and how long
+    something took as `…`: those differ from playing to playing.
+    """
+    runs = (_run(chain) for chain in chains if workflow_type(chain) == WORKFLOW_TYPE)
+    return "\n\n".join("\n".join(written) for written in runs) + "\n"
+
+
+def workflow_type(chain: Chain) -> str:
+    """What kind of workflow a chain is of."""
+    return chain[0].events[0].workflow_execution_started_event_attributes.workflow_type.name
+
+
+def _run(chain: Chain) -> Iterator[str]:
+    trace, moments = read_trace(chain), _Moments(chain)
+    for line in lines(trace):
+        yield _DURATION.sub("…", _MOMENT.sub("…", str(line).rstrip()))
+    yield ""
+    spans = {span.span_id: span for span in span_tree(trace).spans}
+    (root,) = (span for span in spans.values() if span.parent_id is None)
+    yield from map(moments.name_all, _span(root, spans, ""))
+
+
+def _span(span: Span, spans: dict[str, Span], indent: str) -> Iterator[str]:
+    yield f"{indent}{span.type}: {span.name}  {span.started_at} to {span.ended_at}"
+    yield from _attributes(span.attributes, indent)
+    for event in span.events:
+        yield from _event(event, indent)
+    for child in span.children:
+        yield from _span(spans[child], spans, f"{indent}  ")
+
+
+def _event(event: SpanEvent, indent: str) -> Iterator[str]:
+    yield f"{indent}    * {event.name}  {event.at}"
+    yield from _attributes(event.attributes, f"{indent}    ")
+
+
+def _attributes(attributes: dict[str, JsonValue], indent: str) -> Iterator[str]:
+    for name, value in attributes.items():
+        if value not in _EMPTY:
+            shown = "…" if name in _TIMED else json.dumps(value, ensure_ascii=False)
+            yield f"{indent}    {name}: {shown}"
+
+
+class _Moments:
+    """Names moments by the events that happened at them."""
+
+    def __init__(self, chain: Chain) -> None:
+        self._named = sorted(
+            (f"{event.event_time.ToDatetime():%Y-%m-%dT%H:%M:%S.%fZ}", place, event.event_id)
+            for place, history in enumerate(chain, start=1)
+            for event in history.events
+        )
+
+    def name_all(self, text: str) -> str:
+        """Put names in the place of all moments in a text."""
+        return _MOMENT.sub(lambda found: self._name(found[0]), text)
+
+    def _name(self, moment: str) -> str:
+        place = bisect_right(self._named, moment, key=lambda one: one[0]) - 1
+        at, execution, event = self._named[max(place, 0)]
+        return f"{execution}.{event}" if at == moment else f"after {execution}.{event}"

@@ -1,0 +1,50 @@
+"""Plays scenarios anew and stores what they leave: `python -m tests.histories.renew [NAME...]`."""
+
+import asyncio
+import contextlib
+import getpass
+import socket
+import sys
+import tempfile
+from pathlib import Path
+
+from holdfast.dev_server import dev_server
+from tests.histories import golden, stored
+from tests.histories.playing import play
+from tests.histories.scenarios import SCENARIOS
+
+
+async def renew(names: list[str]) -> None:
+    """Store the histories of these scenarios, and the traces that they are read as today."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        async with dev_server() as environment:
+            for name in names:
+                data = stored.pack(await play(SCENARIOS[name], environment.client, Path()))
+                require_neutral(name, data, folder)
+                stored.history_file(name).write_bytes(data)
+                text = golden.render(stored.unpack(data))
+                stored.trace_file(name).write_text(text, encoding="utf-8")
+                sys.stdout.write(f"{name}: {len(data):,} bytes\n")
+
+
+def require_neutral(name: str, data: bytes, folder: str) -> None:
+    """Raise ValueError where a history names this machine: then nothing is stored."""
+    own = {folder, str(stored.FOLDER.parents[1]), str(Path.home()), socket.gethostname()}
+    own.add(f"{getpass.getuser()}@")
+    for text in stored.texts(data):
+        for word in own:
+            if word in text:
+                raise ValueError(f"{name} names this machine, {word!r}: {text[:500]}")
+
+
+def main(wanted: list[str]) -> int:
+    """Renew what is named, or everything."""
+    if unknown := set(wanted) - SCENARIOS.keys():
+        sys.stderr.write(f"no scenario {', '.join(sorted(unknown))}\n")
+        return 2
+    asyncio.run(renew(wanted or list(SCENARIOS)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
