@@ -6,9 +6,11 @@ INSTALLED := .venv/.installed
 PYTHON ?= $(shell python3.11 -c '' 2>/dev/null && echo python3.11 || echo python3)
 # What `make dev` serves: module:attribute
 APP ?=
+# Which stored runs `make histories` plays; all if left out
+NAMES ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-support demo-coder dev quick test lint check bench lock clean
+.PHONY: help install demo demo-support demo-coder dev quick test lint check histories bench lock clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +43,9 @@ lint: $(INSTALLED) ## format, rules, types, import floors; changes nothing
 	$(BIN)/lint-imports --no-logo
 
 check: lint test ## lint and test, as CI does
+
+histories: $(INSTALLED) ## play the stored runs anew, on purpose: make histories NAMES='drafts undo'
+	@$(BIN)/python -m tests.histories.renew $(NAMES)
 
 bench: $(INSTALLED) ## measure history bytes, time and CPU per step
 	@$(BIN)/python -m bench

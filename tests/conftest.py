@@ -12,8 +12,10 @@ from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 
+from holdfast import settings
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.dev_server import dev_server
+from holdfast.tools.sandbox.sandbox import Sandbox
 from tests.adapters.conversations import KEY
 from tests.adapters.dialects import DIALECTS, PATIENCE, Dialect
 from tests.adapters.provider_server import ProviderServer, point_adapters_at, serving
@@ -80,6 +82,16 @@ def skipping_runs(
 ) -> Runs:
     monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
     return Runs(skipping_server.client, skipping_server)
+
+
+@pytest.fixture
+async def sandboxed(tmp_path: Path) -> None:
+    """A machine that has the sandbox; without one there is nothing to test."""
+    flaw = await Sandbox(tmp_path / "try").flaw()
+    if flaw is not None:
+        if settings.variable("HOLDFAST_TEST_SANDBOX") == "required":
+            pytest.fail(f"no sandbox to test: {flaw}")
+        pytest.skip(flaw)
 
 
 @pytest.fixture(params=DIALECTS.values(), ids=list(DIALECTS))

@@ -227,3 +227,8 @@ CLAIMS: Mapping[str, tuple[Claim, ...]] = {
     "undo": (noted("undone", "not undone"), ran("release", "release"), ended("blocked")),
     "fallback": (noted("model switched"), SWITCHED, ended("completed")),
 }
+
+
+def unfounded(name: str, story: Story) -> list[str]:
+    """What a scenario's histories should show, and this story doesn't."""
+    return [claim.words for claim in CLAIMS[name] if not claim.holds(story)]

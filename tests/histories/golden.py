@@ -4,6 +4,7 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 
@@ -17,6 +18,7 @@ from tests.histories.playing import Chain
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?(?: UTC|Z)")
 _DURATION = re.compile(r"\b\d+ ms|\b\d+\.\d s")
 _TIMED = {"latency_ms", "first_token_ms", "elapsed_ms"}
+HOUR = timedelta(hours=1)
 _EMPTY: tuple[JsonValue, ...] = (None, "", [], {})
 
 
@@ -84,4 +86,7 @@ class _Moments:
     def _name(self, moment: str) -> str:
         place = bisect_right(self._named, moment, key=lambda one: one[0]) - 1
         at, execution, event = self._named[max(place, 0)]
-        return f"{execution}.{event}" if at == moment else f"after {execution}.{event}"
+        if at == moment:
+            return f"{execution}.{event}"
+        hours = round((datetime.fromisoformat(moment) - datetime.fromisoformat(at)) / HOUR)
+        return f"{hours} h after {execution}.{event}" if hours else f"after {execution}.{event}"

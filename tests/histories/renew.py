@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-import getpass
+import re
 import socket
 import sys
 import tempfile
@@ -29,12 +29,11 @@ async def renew(names: list[str]) -> None:
 
 def require_neutral(name: str, data: bytes, folder: str) -> None:
     """Raise ValueError where a history names this machine: then nothing is stored."""
-    own = {folder, str(stored.FOLDER.parents[1]), str(Path.home()), socket.gethostname()}
-    own.add(f"{getpass.getuser()}@")
+    own = (folder, str(stored.FOLDER.parents[1]), str(Path.home()), socket.gethostname())
+    named = re.compile("|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in own))
     for text in stored.texts(data):
-        for word in own:
-            if word in text:
-                raise ValueError(f"{name} names this machine, {word!r}: {text[:500]}")
+        if found := named.search(text):
+            raise ValueError(f"{name} names this machine, {found[0]!r}: {text[:500]}")
 
 
 def main(wanted: list[str]) -> int:

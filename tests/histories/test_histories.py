@@ -15,7 +15,7 @@ from holdfast.workflows.agent_run import AgentRun
 from holdfast.workflows.payloads import data_converter
 from holdfast.workflows.switches import HoldfastSwitches
 from tests.histories import golden, stored
-from tests.histories.claims import CLAIMS, Story
+from tests.histories.claims import CLAIMS, Story, unfounded
 from tests.histories.scenarios import SCENARIOS
 
 RENEW = "was that meant? then: python -m tests.histories.renew {}"
@@ -71,9 +71,7 @@ def test_stored_histories_are_read_as_before(name: str) -> None:
 @each_story
 def test_stored_histories_show_what_they_are_for(name: str) -> None:
     """None is kept that doesn't have in it what its scenario is about."""
-    told = story(name)
-
-    assert [claim.words for claim in CLAIMS[name] if not claim.holds(told)] == []
+    assert unfounded(name, story(name)) == []
 
 
 @each_story
@@ -102,11 +100,11 @@ async def test_a_history_of_other_decisions_does_not_replay() -> None:
 
 @pytest.mark.slow
 async def test_stored_histories_replay_in_the_sandbox() -> None:
-    """Nor does the code do what the SDK's sandbox forbids, in any of them."""
+    """Nor does the code do what the SDK's sandbox forbids, in those with the most kinds of it."""
     ours = (f"holdfast.{room}" for room in ("contracts", "activities", "adapters", "tools"))
     passed = SandboxRestrictions.default.with_passthrough_modules("pydantic", "rfc8785", *ours)
     replayer = a_replayer(OrderedRunner(SandboxedWorkflowRunner(restrictions=passed)))
-    for name in stored.names():
+    for name in ("backtracking", "drafts", "parts", "undo"):
         for chain in story(name).chains:
             for history in chain:
                 await replayer.replay_workflow(history)
