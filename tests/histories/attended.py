@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 
 from temporalio.common import WorkflowIDConflictPolicy
 
@@ -11,20 +12,20 @@ from holdfast.contracts.switches import SwitchSignal, switches_id
 from holdfast.settings import Settings
 from holdfast.testing import Reply, ScriptTurn, call, calls, say
 from tests.control.controlled import resolve, used
-from tests.control.guarded import decided, scheduled
+from tests.control.guarded import decided, on_word, scheduled
 from tests.histories.desk import (
     a_desk,
     delete,
     linger,
     look,
-    on_word,
     pay,
     post,
     refund,
+    reserve,
     send,
-    told,
 )
 from tests.histories.playing import Scenario, Scene
+from tests.sample import told
 
 KILLED = "kill_switch"
 
@@ -88,6 +89,7 @@ async def steer_and_hold(scene: Scene) -> None:
     """Say something, suspend the run, have it go on, and approve what it waits for."""
     (request,) = await scene.asked()
     await scene.run.signal("steer", {"text": "Be brief."})
+    await scene.rest()
     await scene.run.signal("suspend", {})
     await scene.until(lambda trace: trace.status == "suspended")
     await scene.run.signal("resume", {})
@@ -129,6 +131,23 @@ async def approve_twice(scene: Scene) -> None:
     await decided(scene.run, first, "approve")
     await scene.until(lambda trace: len(trace.requests) > 1 and bool(trace.waiting))
     await approve(scene)
+
+
+async def approve_in_pairs(scene: Scene) -> None:
+    """Alice approves, and once more, which is refused; with bob there are two."""
+    (request,) = await scene.asked()
+    for name in ("alice", "alice", "bob"):
+        await scene.run.decide(
+            {"request_id": request.request_id, "decision": "approve", "approver": name}
+        )
+
+
+def in_pairs(folder: Path) -> App:
+    """An app whose policy wants two people for what is sent."""
+    policy = folder / "policy.yaml"
+    rule = "{id: pairs, effect: approve, match: {tools: [send]}, approval: {count: 2}}"
+    policy.write_text(f"version: 1\nrules:\n  - {rule}\n", encoding="utf-8")
+    return a_desk(SENDING, policy=policy)
 
 
 def failing(turn: ScriptTurn) -> Reply:
@@ -177,6 +196,13 @@ ATTENDED = (
             max_history_events=1,
         ),
         approve_twice,
+    ),
+    Scenario("two_approvers", in_pairs, approve_in_pairs),
+    Scenario(
+        "domain_review",
+        lambda _: a_desk([call("reserve", seat="1"), told], reserve),
+        approve,
+        brief={"domain": "payments"},
     ),
     Scenario(
         "signed_approval",

@@ -175,6 +175,26 @@ WENT_BACK = Claim(
     "it went back once",
     lambda story: len(result.attempts) == 1 if (result := story.trace.result) else False,
 )
+TWO_APPROVED = Claim(
+    "two people approved",
+    lambda story: (
+        {said.author for said in story.trace.messages if said.accepted} == {"alice", "bob"}
+    ),
+)
+LOCAL = Claim(
+    "a tool ran within a workflow task",
+    lambda story: any(
+        one.local and one.name == "glance"
+        for history in story.chains[0]
+        for one in activities(history)
+    ),
+)
+TRIED_AGAIN = Claim(
+    "a call took two attempts", lambda story: [call.attempts for call in story.trace.calls] == [2]
+)
+SENT_BACK = Claim(
+    "an answer was sent back", lambda story: any(turn.objections for turn in story.trace.turns)
+)
 SWITCHED = Claim(
     "a second model was asked",
     lambda story: (
@@ -193,6 +213,13 @@ CLAIMS: Mapping[str, tuple[Claim, ...]] = {
         never_ran("delete"),
     ),
     "approvals_carried_on": (executions(3), accepted("approval"), ran("send", "send")),
+    "two_approvers": (
+        accepted("approval"),
+        refused("approved_already"),
+        TWO_APPROVED,
+        ran("send"),
+    ),
+    "domain_review": (asked_for("review"), accepted("approval"), ran("reserve")),
     "signed_approval": (PROVED, refused("require_stronger_auth"), ran("refund")),
     "drafts": (ruled("run_as_draft_only"), DRAFT_COMMITTED, ran("draft_post", "post")),
     "guardrails_input": (tripped("input"), ended("blocked")),
@@ -225,6 +252,9 @@ CLAIMS: Mapping[str, tuple[Claim, ...]] = {
     "project": (ruled("run_in_sandbox"), ran("open_project", "read_file", "write_file")),
     "hosted_tools": (HOSTED, noted("hosted tool"), ended("completed")),
     "undo": (noted("undone", "not undone"), ran("release", "release"), ended("blocked")),
+    "local_tools": (LOCAL, ran("look")),
+    "retries": (TRIED_AGAIN, ended("completed")),
+    "answer_in_a_shape": (SENT_BACK, ended("completed")),
     "fallback": (noted("model switched"), SWITCHED, ended("completed")),
 }
 

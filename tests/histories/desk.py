@@ -1,7 +1,9 @@
 """What the runs of the scenarios can do: a small desk whose tools touch nothing outside."""
 
 import asyncio
-from typing import Unpack
+from pathlib import Path
+
+from temporalio import activity
 
 from holdfast import (
     Agent,
@@ -14,25 +16,28 @@ from holdfast import (
     ToolContext,
     tool,
 )
-from holdfast.contracts.guardrails import Layer
-from holdfast.guardrails import (
-    Guardrail,
-    GuardrailContext,
-    GuardrailResult,
-    Subject,
-    guardrail,
-    passed,
-    tripped,
-)
-from holdfast.guardrails.definition import GuardrailOptions
-from holdfast.testing import Reply, Script, ScriptTurn, say
-from holdfast.tools import ask_user, read_file, write_file
+from holdfast.testing import Script
+from holdfast.tools import ask_user
 
 
 @tool(risk=Risk.READ_ONLY)
 async def look(place: str) -> str:
     """Look at a place and say what is there."""
     return f"nothing at {place}"
+
+
+@tool(risk=Risk.READ_ONLY, timeout=5, local=True)
+async def glance(place: str) -> str:
+    """Look at a place from where one stands."""
+    return f"all is well at {place}"
+
+
+@tool(risk=Risk.READ_ONLY, max_retries=2, retry_backoff=0.05)
+async def call_back(number: str) -> str:
+    """Call somebody who is there at the second attempt."""
+    if activity.info().attempt == 1:
+        raise ConnectionError("nobody is there")
+    return f"{number} is well"
 
 
 @tool(risk=Risk.READ_ONLY, max_result_chars=2000)
@@ -128,25 +133,8 @@ def an_agent(name: str, *tools: Tool, **more: object) -> Agent:
     return Agent(**settings)  # pyright: ignore[reportArgumentType] -- whatever a scenario overrides
 
 
-def a_desk(script: Script, *tools: Tool, **more: object) -> App:
+def a_desk(script: Script, *tools: Tool, policy: Path | None = None, **more: object) -> App:
     """An app with one agent, `clerk`."""
-    return App(agents=[an_agent("clerk", *tools, **more)], scripts={"clerk": script})
-
-
-def on_word(name: str, word: str, layer: Layer, **terms: Unpack[GuardrailOptions]) -> Guardrail:
-    """Trip on a word."""
-
-    async def find(subject: Subject, _: GuardrailContext) -> GuardrailResult:
-        says = word in f"{subject.text} {subject.data}"
-        return tripped(f"it says {word}", f"never say {word}") if says else passed()
-
-    find.__name__ = name
-    return guardrail(layer=layer, **terms)(find)
-
-
-def told(turn: ScriptTurn) -> Reply:
-    """Answer with what became of the last calls."""
-    return say("; ".join(f"{result.name} {result.status}" for result in turn.results))
-
-
-__all__ = ["read_file", "write_file"]
+    return App(
+        agents=[an_agent("clerk", *tools, **more)], scripts={"clerk": script}, policy=policy
+    )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from temporalio.api.enums.v1 import EventType
+from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionResponse
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowHistory
 
 from holdfast import App
@@ -37,9 +38,16 @@ class Scene:
     folder: Path
 
     async def until(self, holds: Callable[[Trace], bool]) -> None:
-        """Wait until something holds of what history tells so far."""
+        """Wait until something holds of what history tells, and the run has come to rest."""
         client, name = self.runs.client, self.run.handle.id
         while not holds(read_trace(await fetch(client, name))):  # noqa: ASYNC110 -- it is elsewhere
+            await asyncio.sleep(0.02)
+        await self.rest()
+
+    async def rest(self) -> None:
+        """Wait until nothing is under way, and all that was said has been heard."""
+        handle = self.run.handle
+        while _is_busy((await handle.describe()).raw_description):  # noqa: ASYNC110 -- as above
             await asyncio.sleep(0.02)
 
     async def asked(self, count: int = 1) -> tuple[Request, ...]:
@@ -50,6 +58,10 @@ class Scene:
     async def refused(self) -> None:
         """Wait until the run has refused a message."""
         await self.until(lambda trace: any(one.accepted is False for one in trace.messages))
+
+
+def _is_busy(seen: DescribeWorkflowExecutionResponse) -> bool:
+    return bool(seen.pending_activities) or seen.HasField("pending_workflow_task")
 
 
 async def nobody(_: Scene) -> None:

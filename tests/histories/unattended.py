@@ -2,25 +2,35 @@
 
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from holdfast import App, Backtracking, Budget, HostedTool, Tiers
 from holdfast.contracts.transcript import Part
 from holdfast.guardrails import judged_by
 from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say
+from holdfast.tools import read_file, write_file
 from tests.control.approaches import good, trying
 from tests.control.controlled import broken, used
+from tests.control.guarded import on_word
 from tests.histories.desk import (
     a_desk,
     an_agent,
+    call_back,
     flood,
+    glance,
     look,
     mark,
-    on_word,
-    read_file,
     reserve,
-    told,
-    write_file,
 )
 from tests.histories.playing import Scenario
+from tests.sample import told
+
+
+class Due(BaseModel):
+    """When something is due."""
+
+    day: str
+
 
 HARSH = '{"tripwire_triggered": true, "reason": "it is rude", "constraints": ["be kind"]}'
 FINE = '{"tripwire_triggered": false}'
@@ -169,5 +179,16 @@ UNATTENDED = (
     Scenario("hosted_tools", lambda _: a_desk([SEARCHED], hosted=[HostedTool(name="web_search")])),
     Scenario("budget_stop", lambda _: a_desk(endless, budget=Budget(max_steps=2))),
     Scenario("undo", lambda _: undoing()),
+    Scenario(
+        "local_tools",
+        lambda _: a_desk(
+            [calls(call("glance", place="a"), call("look", place="b")), told], glance, look
+        ),
+    ),
+    Scenario("retries", lambda _: a_desk([call("call_back", number="7"), told], call_back)),
+    Scenario(
+        "answer_in_a_shape",
+        lambda _: a_desk([say("on Monday"), say('{"day": "Monday"}')], output=Due),
+    ),
     Scenario("fallback", lambda _: with_two_models()),
 )
