@@ -16,6 +16,7 @@ from holdfast.workflows.payloads import data_converter
 from holdfast.workflows.switches import HoldfastSwitches
 from tests.histories import golden, stored
 from tests.histories.claims import CLAIMS, Story, unfounded
+from tests.histories.commands import Listener, recorded
 from tests.histories.scenarios import SCENARIOS
 
 RENEW = "was that meant? then: python -m tests.histories.renew {}"
@@ -30,9 +31,10 @@ MACHINE = re.compile(
 each_story = pytest.mark.parametrize("name", stored.names())
 
 
-def a_replayer(runner: WorkflowRunner = RUNNER) -> Replayer:
+def a_replayer(*listeners: Listener, runner: WorkflowRunner = RUNNER) -> Replayer:
     """Replays as a worker works: the same workflows, the same runner, the same converter."""
     return Replayer(
+        interceptors=listeners,
         workflows=[AgentRun, HoldfastSwitches],
         workflow_runner=runner,
         data_converter=data_converter,
@@ -53,19 +55,20 @@ def test_every_scenario_is_stored() -> None:
 
 @each_story
 async def test_stored_histories_replay(name: str) -> None:
-    """Each workflow decides today what it decided then: runs that are open survive a release."""
-    replayer = a_replayer()
+    """Each workflow asks today for what it asked then, in the same words: open runs go on."""
     for chain in story(name).chains:
         for history in chain:
-            await replayer.replay_workflow(history)
+            listener = Listener()
+            await a_replayer(listener).replay_workflow(history)
+            assert listener.asked == recorded(history)
 
 
 @each_story
 def test_stored_histories_are_read_as_before(name: str) -> None:
     """The trace that a history folds to is the one that was recorded with it."""
-    recorded = stored.trace_file(name).read_text(encoding="utf-8")
+    before = stored.trace_file(name).read_text(encoding="utf-8")
 
-    assert golden.render(story(name).chains) == recorded, RENEW.format(name)
+    assert golden.render(story(name).chains) == before, RENEW.format(name)
 
 
 @each_story
@@ -103,7 +106,7 @@ async def test_stored_histories_replay_in_the_sandbox() -> None:
     """Nor does the code do what the SDK's sandbox forbids, in those with the most kinds of it."""
     ours = (f"holdfast.{room}" for room in ("contracts", "activities", "adapters", "tools"))
     passed = SandboxRestrictions.default.with_passthrough_modules("pydantic", "rfc8785", *ours)
-    replayer = a_replayer(OrderedRunner(SandboxedWorkflowRunner(restrictions=passed)))
+    replayer = a_replayer(runner=OrderedRunner(SandboxedWorkflowRunner(restrictions=passed)))
     for name in ("backtracking", "drafts", "parts", "undo"):
         for chain in story(name).chains:
             for history in chain:
