@@ -10,6 +10,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowHistory
 from temporalio.worker import (
     ContinueAsNewInput,
+    ExecuteWorkflowInput,
     Interceptor,
     StartActivityInput,
     StartChildWorkflowInput,
@@ -21,9 +22,12 @@ from temporalio.workflow import ActivityHandle, ChildWorkflowHandle
 
 from holdfast.workflows.payloads import data_converter
 
+GOES_ON = "continue as new"
+RESULT = "result"
+
 
 class Asked(NamedTuple):
-    """An activity or a run that was asked for, or that the run goes on: and with what input."""
+    """An activity or a run that was asked for, that the run goes on, or its result: with what."""
 
     name: str
     input: tuple[JsonValue, ...]
@@ -63,12 +67,17 @@ def _listening(asked: list[Asked]) -> type[WorkflowInboundInterceptor]:
             return await super().start_child_workflow(input)
 
         def continue_as_new(self, input: ContinueAsNewInput) -> NoReturn:
-            keep("continue as new", tuple(input.args))
+            keep(GOES_ON, tuple(input.args))
             super().continue_as_new(input)
 
     class Inbound(WorkflowInboundInterceptor):
         def init(self, outbound: WorkflowOutboundInterceptor) -> None:
             super().init(Outbound(outbound))
+
+        async def execute_workflow(self, input: ExecuteWorkflowInput) -> object:
+            result: object = await super().execute_workflow(input)
+            keep(RESULT, (result,))
+            return result
 
     return Inbound
 
@@ -88,7 +97,9 @@ def _asked(event: HistoryEvent) -> Asked | None:
             name, given = child.workflow_type.name, child.input
         case EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
             continued = event.workflow_execution_continued_as_new_event_attributes
-            name, given = "continue as new", continued.input
+            name, given = GOES_ON, continued.input
+        case EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
+            name, given = RESULT, event.workflow_execution_completed_event_attributes.result
         case _:
             return None
     return Asked(name, tuple(map(_read, given.payloads)))
