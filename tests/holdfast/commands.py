@@ -5,9 +5,13 @@ import codecs
 import json
 import os
 import pty
+import socket
+import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +33,13 @@ class Ended(NamedTuple):
         return json.loads(self.out)
 
 
+class Forker(NamedTuple):
+    """What forks commands, and where it is asked to; it ends with this process."""
+
+    process: subprocess.Popen[bytes]
+    asked: socket.socket
+
+
 async def started(*arguments: str) -> asyncio.subprocess.Process:
     """Start a command beside the worker, which needs this event loop."""
     return await asyncio.create_subprocess_exec(
@@ -48,8 +59,45 @@ async def ended(process: asyncio.subprocess.Process, stdin: str = "") -> Ended:
 
 
 async def holdfast(*arguments: str, stdin: str = "") -> Ended:
-    """Run a command to its end."""
-    return await ended(await started(*arguments), stdin)
+    """Run a command to its end, in a process that needn't import it first."""
+    return await asyncio.to_thread(_ask, _forker(), arguments, stdin)
+
+
+def forked(*arguments: str) -> Ended:
+    """The same, where no event loop waits."""
+    return _ask(_forker(), arguments, "")
+
+
+def _ask(forker: Forker, arguments: tuple[str, ...], stdin: str) -> Ended:
+    environment = dict(os.environ)  # noqa: TID251 -- to hand it on
+    asking = {"arguments": arguments, "folder": str(ROOT), "environment": environment}
+    mine, its = socket.socketpair()
+    with (
+        mine,
+        tempfile.TemporaryFile() as given,
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as err,
+    ):
+        given.write(stdin.encode())
+        given.seek(0)
+        with its:
+            files = [its.fileno(), given.fileno(), out.fileno(), err.fileno()]
+            socket.send_fds(forker.asked, [json.dumps(asking).encode()], files)
+        code = int(mine.recv(16))
+        out.seek(0)
+        err.seek(0)
+        return Ended(code, out.read().decode(), err.read().decode())
+
+
+@cache
+def _forker() -> Forker:
+    mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with its:
+        command = (sys.executable, "-m", "tests.holdfast.forked")
+        return Forker(
+            subprocess.Popen(command, cwd=ROOT, stdin=its.fileno(), stdout=subprocess.DEVNULL),
+            mine,
+        )
 
 
 async def waiting(run: str) -> JsonObject:

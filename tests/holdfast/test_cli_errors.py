@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.holdfast.commands import ROOT, Ended, forked
+
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
 NOWHERE = "localhost:1"
 
 
@@ -18,9 +19,9 @@ def _nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEMPORAL_ADDRESS", NOWHERE)
 
 
-def holdfast(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a command as a user would, where there is no Temporal."""
-    return subprocess.run(
+def holdfast(*arguments: str) -> Ended:
+    """Run a command as a user would, all of it imported anew."""
+    ran = subprocess.run(
         [sys.executable, "-m", "holdfast.cli.main", *arguments],
         cwd=ROOT,
         capture_output=True,
@@ -28,6 +29,7 @@ def holdfast(*arguments: str) -> subprocess.CompletedProcess[str]:
         check=False,
         timeout=300,
     )
+    return Ended(ran.returncode, ran.stdout, ran.stderr)
 
 
 USAGE = [
@@ -97,18 +99,18 @@ FAILURES = [
 @pytest.mark.parametrize(("arguments", "said"), USAGE)
 def test_usage_errors_are_one_line(arguments: list[str], said: str) -> None:
     """A command that can't be understood ends with 2 and says what is wrong with it."""
-    ended = holdfast(*arguments)
+    ended = forked(*arguments)
 
-    assert ended.returncode == 2
+    assert ended.code == 2
     assert_one_line(ended, said)
 
 
 @pytest.mark.parametrize(("arguments", "said"), FAILURES)
 def test_failures_are_one_line(arguments: list[str], said: str) -> None:
     """A command that can't do what it should ends with 1 and says what to do about it."""
-    ended = holdfast(*arguments)
+    ended = forked(*arguments)
 
-    assert ended.returncode == 1
+    assert ended.code == 1
     assert_one_line(ended, said)
 
 
@@ -118,7 +120,7 @@ def test_port_in_use_is_one_line(tmp_path: Path) -> None:
         port = str(taken.getsockname()[1])
         ended = holdfast("dev", "--port", port, "--db", str(tmp_path / "temporal.db"))
 
-    assert ended.returncode == 1
+    assert ended.code == 1
     assert_one_line(ended, f"port {port} is taken: stop what listens there or choose another")
 
 
@@ -129,7 +131,7 @@ def test_garbled_configuration_is_one_line(
     monkeypatch.setenv("TEMPORAL_TLS_CLIENT_CERT_PATH", str(tmp_path / "nosuch.pem"))
     ended = holdfast("list")
 
-    assert ended.returncode == 1
+    assert ended.code == 1
     assert_one_line(ended, "Temporal's variables or configuration file: ")
 
 
@@ -139,15 +141,13 @@ def test_help_names_every_command() -> None:
 
     commands = "dev run list show pending approve reject answer resolve steer suspend resume"
     more = "cancel trace replay export tools"
-    assert ended.returncode == 0
-    assert [
-        word for word in f"{commands} {more}".split() if f"  {word} " not in ended.stdout
-    ] == []
+    assert ended.code == 0
+    assert [word for word in f"{commands} {more}".split() if f"  {word} " not in ended.out] == []
 
 
-def assert_one_line(ended: subprocess.CompletedProcess[str], said: str) -> None:
+def assert_one_line(ended: Ended, said: str) -> None:
     """One line on standard error holds what should be said, and nothing stands anywhere else."""
-    assert ended.stdout == ""
-    assert ended.stderr.startswith("holdfast: ")
-    assert ended.stderr.count("\n") == 1
-    assert said in ended.stderr
+    assert ended.out == ""
+    assert ended.err.startswith("holdfast: ")
+    assert ended.err.count("\n") == 1
+    assert said in ended.err
