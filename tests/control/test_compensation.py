@@ -245,7 +245,7 @@ async def test_a_draft_is_taken_back_unless_it_was_committed(
     assert result.compensation.not_undone == ()
 
 
-@tool(risk=Risk.DRAFT_ONLY, undo="unsketch")
+@tool(risk=Risk.DRAFT_ONLY, undo="unsketch", timeout=2)
 async def sketch_unheard(log: str, text: str) -> str:
     """Make a sketch of the text, and lose the answer."""
     note(log, f"sketched {text}")
@@ -259,7 +259,7 @@ async def publish_unheard(log: str, text: str) -> str:
     return "published"
 
 
-@tool(risk=Risk.WRITE_LOCAL, scope=TEXT, undo="unsketch")
+@tool(risk=Risk.WRITE_LOCAL, scope=TEXT, undo="unsketch", timeout=2)
 async def keep_unheard(log: str, text: str) -> str:
     """Keep a sketch of the text, and lose the answer."""
     note(log, f"kept {text}")
