@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -30,6 +30,9 @@ from tests.sample import lines
 
 PATIENCE = 60.0
 """Seconds until a run that neither ends nor rests counts as stuck."""
+
+LOOK = 0.03
+"""Seconds from one look at a run to the next; a worker that shall leave does so at once."""
 
 LOST = timedelta(seconds=2)
 """How long a workflow task that a worker took with it keeps its run waiting."""
@@ -150,9 +153,10 @@ class Stage:
         """Wait until the run is over, or can't move unless somebody says something."""
         async with asyncio.timeout(PATIENCE):
             while not await _rests(handle):
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._leaving.wait(), LOOK)
                 if self._leaving.is_set():
                     await self._restart()
-                await asyncio.sleep(0.01)
 
     async def _say(
         self, run: Run, messages: tuple[Message, ...], pending: tuple[Request, ...]
