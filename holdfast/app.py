@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -258,11 +259,27 @@ class _Importing:
         if isinstance(error, ValidationError):
             # Without the values: one of them may be a key in the wrong place.
             reason = f"{error.title}: {objections(error)}"
+        elif isinstance(error, AppError):
+            raise AppError(f"app {self._name!r}: {error}{_find_place(error)}") from error
         elif kind is not None and isinstance(error, Exception):
             reason = one_line(f"{kind.__name__}: {error}")
         else:
             return
-        raise AppError(f"app {self._name!r} can't be imported: {reason}") from error
+        raise AppError(
+            f"app {self._name!r} can't be imported: {reason}{_find_place(error)}"
+        ) from error
+
+
+def _find_place(error: Exception) -> str:
+    """Name the line of somebody else's code that an error came from, if it has one."""
+    ours = tuple(str(Path(code).parent) for code in (__file__, importlib.__file__))
+    frames = (
+        frame
+        for frame in reversed(traceback.extract_tb(error.__traceback__))
+        if not frame.filename.startswith(("<", *ours))
+    )
+    frame = next(frames, None)
+    return "" if frame is None else f" ({Path(frame.filename).name}, line {frame.lineno})"
 
 
 def load_app(name: str) -> App:

@@ -16,6 +16,9 @@ from holdfast.policy.signatures import (
     thumbprint,
 )
 
+PEM = "-----BEGIN "
+"""How a key begins that is written in another way."""
+
 
 def read_keys(approvers: Path) -> tuple[JsonObject, ...]:
     """Return the keys of a file; there are none where there is no file."""
@@ -57,12 +60,26 @@ def revoke(approvers: Path, name: str) -> tuple[JsonObject, ...]:
 
 
 def _parse_public_key(text: str) -> JsonObject:
+    if PEM in text:
+        private = (
+            "a private key, which nobody else may see, as" if "PRIVATE" in text else "a key as"
+        )
+        raise HoldfastError(
+            f"that is {private} PEM: give the JWK that 'holdfast keys new NAME' has printed"
+        )
     try:
         key = parse_strict_json(text)
     except ValueError as error:
-        raise HoldfastError(f"that is no JSON: {error}") from None
+        raise HoldfastError(
+            f"that is no JSON ({error}): give the JWK that 'holdfast keys new NAME' has printed"
+        ) from None
     if not isinstance(key, dict):
         raise HoldfastError("that is no key: give the JWK that 'holdfast keys new' has printed")
+    if "private" in key:
+        raise HoldfastError(
+            "that is the file of somebody's own key: give what 'holdfast keys new' has printed, "
+            "its public part"
+        )
     if fault := find_key_fault(key):
         raise HoldfastError(f"the key {fault}: give the public one, as 'holdfast keys new' prints")
     owner = key.get("sub")

@@ -304,8 +304,13 @@ def import_object(module: str, qualname: str) -> object:
 def _holes(made: Tool) -> tuple[str, ...]:
     contract = made.contract
     found = list(flaws(contract.input_schema))
-    if len(contract.description.split()) < MIN_DESCRIPTION_WORDS:
-        found.append("its docstring must say what it does; that is all a model knows of it")
+    if (words := len(contract.description.split())) < MIN_DESCRIPTION_WORDS:
+        has = (
+            f"its docstring has {words} of {MIN_DESCRIPTION_WORDS} words"
+            if words
+            else "it has no docstring"
+        )
+        found.append(f"{has}: say in a sentence what it does, which is all a model knows of it")
     if contract.max_result_chars > MAX_RESULT_CHARS:
         found.append(f"max_result_chars is {MAX_RESULT_CHARS} at most; the rest is an artifact")
     if contract.local and not contract.risk.changes_nothing:

@@ -25,8 +25,12 @@ async def dev(
         str | None,
         typer.Argument(metavar="[APP]", help="The app for a worker, as module:attribute."),
     ] = None,
-    port: Annotated[int, typer.Option(help="The port of the server.")] = 7233,
-    ui_port: Annotated[int, typer.Option(help="The port of its UI.")] = 8233,
+    port: Annotated[
+        int, typer.Option(metavar="PORT", min=1, max=65_535, help="The port of the server.")
+    ] = 7233,
+    ui_port: Annotated[
+        int, typer.Option(metavar="PORT", min=1, max=65_535, help="The port of its UI.")
+    ] = 8233,
     db: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where runs are kept across restarts.")
     ] = None,

@@ -46,7 +46,8 @@ def new(
     )
 
 
-@app.command("trust")
+# A PEM that somebody gives in place of a file looks like an option.
+@app.command("trust", context_settings={"ignore_unknown_options": True})
 def trust(
     key: Annotated[
         str,
@@ -127,7 +128,7 @@ def _new_passphrase() -> str:
 
 
 def _read_key_text(key: str) -> str:
-    if key.lstrip().startswith("{"):
+    if key.lstrip().startswith("{") or approvers.PEM in key:
         return key
     if key == "-":
         return sys.stdin.read()

@@ -86,7 +86,7 @@ def run(arguments: list[str]) -> int:
         return code if isinstance(code, int) else 0
     except typer.TyperException as error:
         said = error.format_message().rstrip(".")
-        return _fail(f"{said}; see 'holdfast --help'", error.exit_code)
+        return _fail(f"{said}; see '{_find_help(arguments)}'", error.exit_code)
     except HoldfastError as error:
         return _fail(str(error), 1)
     except RPCError as error:
@@ -141,6 +141,15 @@ def _check(arguments: Sequence[str]) -> None:
         option, _, value = word.partition("=") if "=" in word else (before, "", word)
         if _OPTION.fits(option) and not value.strip():
             raise typer.BadParameter(f"{option} needs a value that is not empty")
+
+
+def _find_help(arguments: Sequence[str]) -> str:
+    """Return the command that tells how the one is used that somebody meant."""
+    named = [word for word in arguments[:1] if word in COMMANDS]
+    group = build_app(named[0]).commands[named[0]] if named else None
+    if isinstance(group, TyperGroup):
+        named += [word for word in arguments[1:2] if word in group.commands]
+    return " ".join(("holdfast", *named, "--help"))
 
 
 def _fail(message: str, code: int) -> int:

@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 from datetime import timedelta
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -17,6 +18,7 @@ from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
 from holdfast.cli.watching import Watch
 from holdfast.connection import connect
+from holdfast.contracts.control import Triggers
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.run import (
     RUN_ID_RULE,
@@ -73,6 +75,8 @@ async def run(
     as_json: options.Json = False,
 ) -> None:
     """Start a run. Exit code: 0 completed, 3 stopped or blocked, 1 failed."""
+    if domain is not None:
+        _check_domain(domain)
     brief = _brief(
         agent=agent,
         input=_goal(goal, input_file),
@@ -96,6 +100,17 @@ async def run(
         render.show_json({"run_id": handle.id})
     else:
         screen.tell(handle.id)  # nothing but the id, for scripts
+
+
+def _check_domain(domain: str) -> None:
+    """Refuse a slip of the pen, by which a run would begin what it has to wait with."""
+    known = Triggers().sensitive_domains
+    meant = get_close_matches(domain.strip().casefold(), known, n=1)
+    if meant and domain.strip().casefold() not in known:
+        raise typer.BadParameter(
+            f"no domain {domain!r}: write {meant[0]!r}, or a word that is no likeness of "
+            f"{', '.join(known)}"
+        )
 
 
 def _brief(**given: object) -> RunInput:

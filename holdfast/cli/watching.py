@@ -16,6 +16,7 @@ from holdfast.cli.screen import Screen
 from holdfast.contracts.texts import one_line
 from holdfast.histories import follow
 from holdfast.settings import find_task_queue
+from holdfast.run.limits import triggers
 from holdfast.trace.progress import Progress
 from holdfast.trace.reader import TraceReader
 from holdfast.trace.values import Trace
@@ -44,7 +45,10 @@ class Watch:
             try:
                 while (event := await self._next(events)) is not None:
                     reader.read(event)
-                    self._show(reader.trace())
+                    trace = reader.trace()
+                    if (line := _find_idle_domain(trace)) is not None:
+                        self._tell(line)
+                    self._show(trace)
             finally:
                 await self._prompt.close()
         return reader.trace()
@@ -85,6 +89,20 @@ class Watch:
         if line not in self._shown:
             self._shown.add(line)
             screen.warn(line)  # standard output is the transcript
+
+
+def _find_idle_domain(trace: Trace) -> str | None:
+    """Say that a run was given a domain that its agent makes nothing of: a slip, perhaps."""
+    brief, agent = trace.brief, trace.agent
+    if brief is None or agent is None or not brief.domain:
+        return None
+    known = triggers.collect_sensitive_domains(agent.triggers, brief)
+    if brief.domain.strip().casefold() in known:
+        return None
+    return (
+        f"nothing waits for a review in domain {brief.domain!r}: those of agent {agent.name!r} "
+        f"are {', '.join(sorted(known)) or 'none'}"
+    )
 
 
 def _reasons(description: WorkflowExecutionDescription) -> Iterator[str]:

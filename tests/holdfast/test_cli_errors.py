@@ -73,6 +73,24 @@ USAGE = [
         id="no extension",
     ),
     pytest.param(["tools"], "Missing argument 'APP'", id="no app"),
+    pytest.param(
+        ["dev", "--port", "99999999"],
+        "'--port': Input should be less than or equal to 65535",
+        id="port",
+    ),
+    pytest.param(
+        ["dev", "--ui-port", "0"],
+        "'--ui-port': Input should be greater than or equal to 1",
+        id="UI's port",
+    ),
+    pytest.param(
+        ["run", "adder", "go", "--domain", "paymnets"],
+        "no domain 'paymnets': write 'payments', or a word that is no likeness of payments",
+        id="domain",
+    ),
+    pytest.param(["show"], "; see 'holdfast show --help'", id="help of a command"),
+    pytest.param(["keys", "trust"], "; see 'holdfast keys trust --help'", id="help in a group"),
+    pytest.param(["keys", "nosuch"], "; see 'holdfast keys --help'", id="help of a group"),
 ]
 
 FAILURES = [
@@ -92,6 +110,11 @@ FAILURES = [
     pytest.param(["tools", "nocolon"], "write module:attribute", id="app name"),
     pytest.param(["dev", "nosuch.app:app"], "No module named 'nosuch'", id="dev"),
     pytest.param(["trace", "nosuch.json"], "there is no file 'nosuch.json'", id="history file"),
+    pytest.param(
+        ["keys", "trust", "-----BEGIN PUBLIC KEY-----\nMCow\n-----END PUBLIC KEY-----"],
+        "that is a key as PEM: give the JWK that 'holdfast keys new NAME' has printed",
+        id="PEM",
+    ),
     pytest.param(["replay", "README.md"], "README.md holds no history", id="no history"),
 ]
 

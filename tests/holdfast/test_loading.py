@@ -66,7 +66,7 @@ def test_a_name_that_is_none_is_explained(name: str) -> None:
         ),
         pytest.param(
             "1 / 0",
-            "app 'shop:app' can't be imported: ZeroDivisionError: division by zero",
+            "app 'shop:app' can't be imported: ZeroDivisionError: division by zero (shop.py, line",
             id="error at import",
         ),
         pytest.param(
@@ -82,7 +82,7 @@ def test_a_name_that_is_none_is_explained(name: str) -> None:
         ),
         pytest.param(
             "from holdfast import App\napp = App(agents=[], chat_servers={'s': None})",
-            "app 'shop:app' can't be imported: AppError: chat server 's': write ChatServer(",
+            "app 'shop:app': chat server 's': write ChatServer(base_url=...) (shop.py, line 2)",
             id="error of the app",
         ),
         pytest.param(

@@ -32,12 +32,12 @@ async def good(place: str) -> str:
     [
         pytest.param(
             unfit.silent,
-            "tool 'silent': its docstring must say what it does; that is all a model knows of it",
+            "tool 'silent': it has no docstring: say in a sentence what it does",
             id="no docstring",
         ),  # LP-06
         pytest.param(
             unfit.terse,
-            "tool 'terse': its docstring must say what it does; that is all a model knows of it",
+            "tool 'terse': its docstring has 1 of 3 words: say in a sentence what it does",
             id="one word",
         ),  # LP-06
         pytest.param(
@@ -192,7 +192,7 @@ def test_settings_at_their_bounds_are_accepted(settings: dict[str, object]) -> N
 
 def test_all_holes_are_named_at_once() -> None:
     """Whoever defines a tool reads everything that is to change."""
-    assert refused(unfit.terse, risk=Risk.FINANCIAL, local=True, timeout=60).count(";") == 3
+    assert refused(unfit.terse, risk=Risk.FINANCIAL, local=True, timeout=60).count(";") == 2
 
 
 def test_a_risk_class_must_be_chosen() -> None:
