@@ -107,7 +107,7 @@ async def run_worker(
     task_queue = task_queue or found.task_queue or app.queue
     async with AsyncExitStack() as stack:
         switches = await stack.enter_async_context(TemporalKillSwitch(client, task_queue))
-        redactor = Redactor(secrets := _build_known_secrets(app, client))
+        redactor = Redactor(secrets := build_known_secrets(app, client))
         tools_in = _build_tools_factory(app, found, switches, redactor)
         flaw = await stack.enter_async_context(
             _run_sandbox_worker(client, app, task_queue, found, tools_in, redactor)
@@ -232,7 +232,7 @@ def _find_capabilities(app: App) -> Capabilities:
     )
 
 
-def _build_known_secrets(app: App, client: Client) -> settings.KnownSecrets:
+def build_known_secrets(app: App, client: Client) -> settings.KnownSecrets:
     """Return what this process keeps out of history and logs."""
     providers = (adapter.credentials for adapter in adapters(app).values())
     # Its key may come from Temporal's configuration file instead of a variable.
@@ -253,13 +253,13 @@ def _has_project(app: App) -> bool:
 
 
 async def serve(name: str) -> None:
-    """Work for one app until the process is told to stop."""
+    """Work for one app until the process is told to stop. Raises HoldfastError if it can't."""
     logs.configure()
     app = load_app(name)
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
     client = await connect()
-    logs.configure_structlog(Redactor(_build_known_secrets(app, client)).text)
+    logs.configure(Redactor(build_known_secrets(app, client)).text)
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -273,12 +273,12 @@ def main() -> int:
     """Run the worker; what keeps it from starting is one line on standard error."""
     name = sys.argv[1] if len(sys.argv) > 1 else settings.Settings.load().app
     if name is None:
-        sys.stderr.write("usage: worker.py APP, where APP is module:attribute\n")
+        sys.stderr.write("usage: python worker.py APP, where APP is module:attribute\n")
         return 2
     try:
         asyncio.run(serve(name))
     except HoldfastError as error:
-        sys.stderr.write(f"worker: {escape_invisible(str(error))}\n")
+        sys.stderr.write(f"worker.py: {escape_invisible(str(error))}\n")
         return 1
     return 0
 

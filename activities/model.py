@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from pydantic import JsonValue
+from structlog.contextvars import bind_contextvars
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
@@ -51,6 +52,7 @@ class ModelActivities:
         require_run_caller(call.run_id)
         require_app(call.app, self._app)
         self._require_provider(call.model)
+        bind_contextvars(turn=call.turn)
         async with Heartbeater() as heartbeater:
             request = await self._request(call)
             began = time.monotonic()

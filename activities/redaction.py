@@ -2,13 +2,14 @@
 
 import asyncio
 import contextlib
-import traceback
 from types import TracebackType
 from typing import Any
 
 import structlog
+import temporalio
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
+from structlog.contextvars import bound_contextvars
 from temporalio import activity
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError, CancelledError
@@ -21,10 +22,11 @@ from temporalio.worker import (
 
 from holdfast.contracts.base import repair_surrogates
 from holdfast.contracts.bounds import MAX_FAILURE_BYTES
-from holdfast.contracts.errors import HoldfastError, safe_str
+from holdfast.contracts.errors import HoldfastError, ToolCrashed, safe_str
 from holdfast.contracts.texts import cut_with_note
 from holdfast.tools.large_json import look_through
 from holdfast.tools.redaction import Redactor
+from holdfast.tools.stacks import format_stack
 
 _TOO_DEEP = "[redacted: nested too deeply to be checked]"
 
@@ -58,7 +60,11 @@ class _Inbound(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> RawValue:
         # A secret may be rotated while the activity still works with the old one.
         self._redactor.learn()
-        with _ErrorRedaction(self._redactor):
+        # Whoever logs in an activity says of which run; what else it is about it binds itself.
+        with (
+            bound_contextvars(run_id=activity.info().workflow_id),
+            _ErrorRedaction(self._redactor),
+        ):
             return await self._redact(await super().execute_activity(input))
 
     async def _redact(self, result: object) -> RawValue:
@@ -132,10 +138,26 @@ class _ErrorRedaction:
 
         History has none, which may quote anything; what we raise on purpose needs none.
         """
-        if error is not None and not isinstance(error, HoldfastError):
-            stack = self._redactor.text("".join(traceback.format_exception(error)))
-            kind = activity.info().activity_type
-            log.warning("activity.raised", activity=kind, stack=repair_surrogates(stack))
+        stack = _find_stack(error)
+        if stack:
+            stack = self._redactor.text(stack)
+            asked = activity.info()
+            log.warning(
+                "activity.raised",
+                activity=asked.activity_type,
+                attempt=asked.attempt,
+                stack=repair_surrogates(stack),
+            )
+
+
+def _find_stack(error: BaseException | None) -> str:
+    match error:
+        case ToolCrashed():
+            return error.stack
+        case None | HoldfastError():
+            return ""
+        case _:
+            return format_stack(error, leading=tuple(temporalio.__path__))
 
 
 class _Outbound(ActivityOutboundInterceptor):

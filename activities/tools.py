@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from structlog.contextvars import bind_contextvars
 from temporalio import activity
 from temporalio.common import RawValue
 
@@ -61,6 +62,7 @@ class ToolActivities:
         converter = activity.payload_converter()
         invocation = converter.from_payload(payloads[0].payload, ToolInvocation)
         require_run_caller(invocation.run_id)
+        bind_contextvars(call_id=invocation.call_id)
         if invocation.purpose != "reconcile":  # which begins nothing
             require_same_execution(invocation.allowed_in)
         require_app(invocation.app, self._basis.app)

@@ -150,11 +150,16 @@ class ToolTimeout(HoldfastError):
 
 
 class ToolCrashed(HoldfastError):
-    """A tool raised in its own process; `kind` is the name of what it raised."""
+    """
+    A tool raised in its own process; `kind` is the name of what it raised.
 
-    def __init__(self, kind: str, message: str) -> None:
+    `stack` is for the worker's log alone, and may have secrets in it.
+    """
+
+    def __init__(self, kind: str, message: str, stack: str = "") -> None:
         super().__init__(message)
         self.kind = kind
+        self.stack = stack
 
 
 class TranscriptMismatch(HoldfastError):

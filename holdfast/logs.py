@@ -1,8 +1,12 @@
-"""How a worker logs: events with fields, on standard error, and nothing on standard output."""
+"""How a worker logs: events with fields, for people or as JSON, and nothing on standard output."""
 
+import json
 import logging
 import sys
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from datetime import datetime
+from pathlib import Path
+from typing import TextIO, TypeAlias
 
 import structlog
 from temporalio.runtime import (
@@ -13,64 +17,149 @@ from temporalio.runtime import (
     TelemetryFilter,
 )
 
+from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.texts import escape_invisible, escape_invisible_lines
+from holdfast.settings import LogSettings
+from holdfast.workflows.log import FIELDS
+
+Event: TypeAlias = MutableMapping[str, object]
 
 _CORE = TelemetryFilter(core_level="WARN", other_level="ERROR")
 
+STACK = "stack"
+"""The field that has several lines."""
 
-def configure() -> None:
-    """Log as events, those of the SDK's core too, which would write by itself otherwise."""
-    configure_structlog()
+_OF_RUNS = ("run_id", "turn", "call_id")
+"""The fields by which a line is found, and that stand first."""
+
+_COLOURS = {"warning": "33", "error": "31", "critical": "31"}
+
+
+def configure(redact: Callable[[str], str] = str, *, quiet: bool = False) -> None:
+    """
+    Log as events, those of the SDK's core too, which would write by itself otherwise.
+
+    As HOLDFAST_LOG and HOLDFAST_LOG_FILE say; unless they do, for people on a terminal and as JSON
+    elsewhere. With *quiet* a terminal shows nothing below a warning. *redact* clears each line.
+    """
+    wanted = LogSettings.load()
+    handler = logging.StreamHandler(sys.stderr) if wanted.file is None else _open(wanted.file)
+    terminal = handler.stream.isatty()
+    level = logging.getLevelNamesMapping()[
+        (wanted.level or ("warning" if quiet and terminal else "info")).upper()
+    ]
+    people = terminal if wanted.format is None else wanted.format == "people"
+    render = _Renderer(redact, people=people, coloured=people and terminal)
+    structlog.configure(
+        processors=[structlog.contextvars.merge_contextvars, _add_level, render],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.WriteLoggerFactory(handler.stream),
+    )
+    handler.setFormatter(_EventFormatter(render))
+    logging.basicConfig(handlers=[handler], level=max(level, logging.WARNING), force=True)
+    logging.getLogger("temporalio.workflow").setLevel(level)
+    # What a tool raises is logged as `activity.raised`; the SDK would log its traceback as well.
+    logging.getLogger("temporalio.activity").setLevel(logging.ERROR)
     forwarding = LogForwardingConfig(logger=logging.getLogger("temporalio.core"))
     Runtime.set_default(
         Runtime(telemetry=TelemetryConfig(logging=LoggingConfig(_CORE, forwarding))),
         error_if_already_set=False,
     )
-    # What a tool raises is in history with its message; the SDK would log its traceback as well.
-    logging.getLogger("temporalio.activity").setLevel(logging.ERROR)
 
 
-def configure_structlog(redact: Callable[[str], str] = str) -> None:
-    """Log as JSON lines, or for people on a terminal; *redact* clears each line of secrets."""
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            _make_visible,
-            structlog.dev.ConsoleRenderer()
-            if sys.stderr.isatty()
-            else structlog.processors.JSONRenderer(ensure_ascii=False),
-            lambda _, __, line: redact(str(line)),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
-    )
-    capture(redact)
-
-
-def capture(redact: Callable[[str], str] = str) -> None:
-    """Write what libraries log as everything else is written: with every character visible."""
+def capture() -> None:
+    """Write what libraries log with every character visible, where nothing else is logged."""
     handler = logging.StreamHandler()
-    handler.setFormatter(_VisibleFormatter(redact))
+    handler.setFormatter(_VisibleFormatter())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+
+
+def _open(path: Path) -> logging.StreamHandler[TextIO]:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return logging.FileHandler(path, encoding="utf-8")
+    except OSError as error:
+        raise HoldfastError(
+            f"HOLDFAST_LOG_FILE: {path}: {error.strerror}: name a file that can be written"
+        ) from None
+
+
+def _add_level(_logger: object, method: str, event: Event) -> Event:
+    return {"level": method, **event}
+
+
+class _Renderer:
+    """Writes an event down: on one line, but for a stack where people read it."""
+
+    def __init__(
+        self, redact: Callable[[str], str], *, people: bool, coloured: bool = False
+    ) -> None:
+        self._redact = redact
+        self._people = people
+        self._coloured = coloured
+
+    def __call__(self, _logger: object, _method: str, event: Event) -> str:
+        now = datetime.now().astimezone()
+        line = self._for_people(event, now) if self._people else _as_json(event, now)
+        return self._redact(line)
+
+    def _for_people(self, event: Mapping[str, object], now: datetime) -> str:
+        level = str(event["level"])
+        begin = f"{now:%H:%M:%S} {level:<7}"
+        if self._coloured and level in _COLOURS:
+            begin = f"\x1b[{_COLOURS[level]}m{begin}\x1b[0m"
+        stack = escape_invisible_lines(str(event[STACK]).rstrip()) if event.get(STACK) else []
+        words = " ".join((begin, escape_invisible(str(event["event"])), *_pairs(event)))
+        return "\n    ".join((words, *stack))
+
+
+def _pairs(event: Mapping[str, object]) -> Iterator[str]:
+    names = [name for name in _OF_RUNS if name in event]
+    names += [name for name in event if name not in {*_OF_RUNS, "event", "level", STACK}]
+    for name in names:
+        value = event[name]
+        said = value if isinstance(value, str) else json.dumps(value, default=str)
+        shown = escape_invisible(said)
+        plain = shown and " " not in shown
+        yield f"{name}={shown if plain else json.dumps(shown, ensure_ascii=False)}"
+
+
+def _as_json(event: Mapping[str, object], now: datetime) -> str:
+    shown = {name: _make_visible(name, value) for name, value in event.items()}
+    whole = {"timestamp": now.isoformat(), **shown}
+    return json.dumps(
+        whole, ensure_ascii=False, default=lambda value: escape_invisible(repr(value))
+    )
+
+
+def _make_visible(name: str, value: object) -> object:
+    """Make visible what values have; names are our own."""
+    if not isinstance(value, str):
+        return value
+    return "\n".join(escape_invisible_lines(value)) if name == STACK else escape_invisible(value)
+
+
+class _EventFormatter(logging.Formatter):
+    """Has what libraries log, and workflows, written as everything else is."""
+
+    def __init__(self, render: _Renderer) -> None:
+        super().__init__()
+        self._render = render
+
+    def format(self, record: logging.LogRecord) -> str:
+        level = record.levelname.lower()
+        event: Event = {"level": level, **structlog.contextvars.get_contextvars()}
+        fields: Mapping[str, object] | None = getattr(record, FIELDS, None)
+        event |= (
+            {"event": record.getMessage(), "logger": record.name} if fields is None else fields
+        )
+        if record.exc_info:
+            event[STACK] = self.formatException(record.exc_info)
+        return self._render(None, level, event)
 
 
 class _VisibleFormatter(logging.Formatter):
     """One line, and what belongs to it, such as a traceback, to the right of it."""
 
-    def __init__(self, redact: Callable[[str], str]) -> None:
-        super().__init__()
-        self._redact = redact
-
     def format(self, record: logging.LogRecord) -> str:
-        return "\n    ".join(escape_invisible_lines(self._redact(super().format(record))))
-
-
-def _make_visible(
-    _logger: object, _method: str, event: MutableMapping[str, object]
-) -> MutableMapping[str, object]:
-    """Make visible what values have; names are our own."""
-    return {
-        name: escape_invisible(value) if isinstance(value, str) else value
-        for name, value in event.items()
-    }
+        return "\n    ".join(escape_invisible_lines(super().format(record)))

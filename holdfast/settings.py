@@ -2,10 +2,10 @@
 
 import getpass
 import os
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Self, TypeAlias, get_args
+from typing import Literal, Self, TypeAlias, TypeVar, get_args
 
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.patterns import Pattern
@@ -21,6 +21,10 @@ _FILE = "_FILE"
 _SECRET_NAME = Pattern("[A-Za-z0-9_]+")
 
 SandboxPlace: TypeAlias = Literal["local", "only", "elsewhere", "none"]
+
+LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
+
+LogFormat: TypeAlias = Literal["people", "json"]
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,47 @@ class Settings:
 def find_task_queue() -> str:
     """Return the queue of the runs that commands are about: no app says so here."""
     return Settings.load().task_queue or TASK_QUEUE
+
+
+Word = TypeVar("Word", bound=str)
+
+
+def _select(known: Iterable[Word], said: Container[str]) -> list[Word]:
+    return [word for word in known if said.__contains__(word)]
+
+
+@dataclass(frozen=True)
+class LogSettings:
+    """
+    How a worker logs, where somebody says so.
+
+    HOLDFAST_LOG has a level, a format or both, as in "info,json"; HOLDFAST_LOG_FILE is a file in
+    place of standard error.
+    """
+
+    level: LogLevel | None
+    format: LogFormat | None
+    file: Path | None
+
+    @classmethod
+    def load(cls) -> Self:
+        """Read the environment of this process."""
+        said = os.environ.get("HOLDFAST_LOG") or ""
+        words = {word.strip() for word in said.split(",")} - {""}
+        levels: tuple[LogLevel, ...] = get_args(LogLevel)
+        formats: tuple[LogFormat, ...] = get_args(LogFormat)
+        level, shape = _select(levels, words), _select(formats, words)
+        if words - {*level, *shape} or len(level) > 1 or len(shape) > 1:
+            raise HoldfastError(
+                f"HOLDFAST_LOG is {said!r}: use a level ({', '.join(levels)}), a format "
+                f"({', '.join(formats)}), or both, as in info,json"
+            )
+        file = os.environ.get("HOLDFAST_LOG_FILE")
+        return cls(
+            level=level[0] if level else None,
+            format=shape[0] if shape else None,
+            file=Path(file) if file else None,
+        )
 
 
 def _sandbox() -> SandboxPlace:

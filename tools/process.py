@@ -22,6 +22,7 @@ from holdfast.contracts.calls import ErrorType, ToolInvocation
 from holdfast.contracts.errors import ToolCrashed, ToolError, safe_str
 from holdfast.tools.context import ToolContext
 from holdfast.tools.limits import time_limit
+from holdfast.tools.stacks import format_short_stack
 from holdfast.tools.tool import Tool
 
 # A server process with the app already imported forks a fresh child for each call in milliseconds,
@@ -58,6 +59,7 @@ class _Refused(NamedTuple):
 class _Raised(NamedTuple):
     kind: str
     message: str
+    stack: str
 
 
 _Message: TypeAlias = _Progress | _Done | _Refused | _Raised
@@ -122,8 +124,8 @@ async def _outcome(receiver: Connection, heartbeat: Callable[[JsonValue], None])
                 return content
             case _Refused(kind, reason, actions):
                 raise ToolError(kind, reason, actions)
-            case _Raised(kind, text):
-                raise ToolCrashed(kind, text)
+            case _Raised(kind, text, stack):
+                raise ToolCrashed(kind, text, stack)
 
 
 async def _wait_readable(descriptor: int) -> None:
@@ -175,7 +177,8 @@ class _ErrorReporter:
         if isinstance(error, ToolError):
             self._sender.send(_Refused(error.type, error.reason, error.next_valid_actions))
         elif error is not None:
-            self._sender.send(_Raised(type(error).__name__, safe_str(error)))
+            stack = format_short_stack(error)
+            self._sender.send(_Raised(type(error).__name__, safe_str(error), stack))
         return True
 
 

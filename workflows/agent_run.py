@@ -81,6 +81,7 @@ from holdfast.workflows.inbox import (
     Inbox,
     is_behind_local_activity,
 )
+from holdfast.workflows.log import log_event, log_start
 from holdfast.workflows.model_calls import run_model_call
 from holdfast.workflows.notifications import notify
 from holdfast.workflows.run_context import RunContext, at_rest, raise_on_cancellation
@@ -105,16 +106,22 @@ class AgentRun:
     async def run(self, *arguments: JsonValue) -> RunResult:
         """Take steps until the run is over."""
         await open_run(self._run, arguments)
+        log_start(self._run.state)
         self._inbox.open()
         run_context.publish_status(self._run)
         self._start_background_tasks()
         try:
-            return await self._run_steps()
+            result = await self._run_steps()
         except (asyncio.CancelledError, FailureError) as error:
-            if is_cancelled_exception(error):
+            cancelled = is_cancelled_exception(error)
+            if cancelled:
                 self._run.state = verdicts.withdraw_requests(self._run.state, workflow.now())
                 run_context.publish_status(self._run)
+            log_event("run.ended", self._run.state, status="cancelled" if cancelled else "failed")
             raise
+        reason = None if result.stop is None else result.stop.reason
+        log_event("run.ended", self._run.state, status=result.status, reason=reason)
+        return result
 
     def _start_background_tasks(self) -> None:
         """

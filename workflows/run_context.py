@@ -22,6 +22,7 @@ from holdfast.run import gates, tool_calls, turns, verdicts
 from holdfast.run.limits import budgets
 from holdfast.run.summaries import escalation_line, requests_line, waiting_details
 from holdfast.workflows import options
+from holdfast.workflows.log import describe_wait, log_event
 from holdfast.workflows.views import find_status
 
 
@@ -189,11 +190,14 @@ def at_rest(run: RunContext) -> Generator[None]:
     began = workflow.now()
     run.resting = True
     publish_status(run)
+    log_event("run.waiting", run.state, waits_for=describe_wait(run.state))
     yield
     waited = turns.add_waiting_time(run.state, workflow.now() - began)
     run.state = gates.invalidate_call_checks(tool_calls.invalidate(waited))
     run.resting = False
     publish_status(run)
+    seconds = (workflow.now() - began).total_seconds()
+    log_event("run.goes_on", run.state, waited_seconds=round(seconds, 1))
 
 
 async def wait_for_resume(run: RunContext) -> None:

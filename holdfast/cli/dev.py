@@ -16,7 +16,8 @@ from holdfast.cli.screen import Screen
 from holdfast.contracts.errors import HoldfastError
 from holdfast.dev_server import dev_server
 from holdfast.settings import Settings
-from holdfast.worker import run_worker
+from holdfast.tools.redaction import Redactor
+from holdfast.worker import build_known_secrets, run_worker
 
 
 @blocking
@@ -36,7 +37,7 @@ async def dev(
     ] = None,
 ) -> None:
     """Run a Temporal server with its UI, and a worker if an app is named, until Ctrl-C."""
-    logs.configure()
+    logs.configure(quiet=True)
     settings = Settings.load()
     name = app or settings.app
     served = None if name is None else load_app(name)
@@ -54,6 +55,8 @@ async def dev(
             dev_server(port=port, ui_port=ui_port, database=database)
         )
         if served is not None:
+            secrets = build_known_secrets(served, environment.client)
+            logs.configure(Redactor(secrets).text, quiet=True)
             await stack.enter_async_context(run_worker(environment.client, served))
         _announce(Screen(), name, served, port, ui_port, database)
         await stopped.wait()

@@ -24,6 +24,7 @@ COMMANDS = {
         "dev:dev",
         "Run a Temporal server with its UI, and a worker if an app is named, until Ctrl-C.",
     ),
+    "worker": ("worker:worker", "Work for an app until Ctrl-C or SIGTERM."),
     "run": ("runs:run", "Start a run."),
     "list": ("runs:list_", "List runs, the latest first."),
     "show": ("runs:show", "Show where a run stands."),
@@ -107,7 +108,7 @@ def main() -> NoReturn:
             stream.reconfigure(errors="backslashreplace")
     logs.capture()
     arguments = sys.argv[1:] or ["--help"]
-    if arguments[0] != "dev":
+    if arguments[0] not in {"dev", "worker"}:
         # The SDK's core would write its warnings, of many lines, between ours.
         Runtime.set_default(Runtime(telemetry=TelemetryConfig(logging=None)))
     code = run(arguments)

@@ -53,7 +53,7 @@ while it is asked is taken for another workflow (TMPRL1100).
 
 QUERY_ATTEMPTS = 3
 
-START_A_WORKER = "start one with 'holdfast dev APP' or 'python worker.py APP'"
+START_A_WORKER = "start one with 'holdfast dev APP' or 'holdfast worker APP'"
 
 
 async def query_run(

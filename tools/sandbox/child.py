@@ -23,6 +23,7 @@ from holdfast.tools.sandbox.messages import (
     Refused,
     encode_line,
 )
+from holdfast.tools.stacks import format_short_stack
 from holdfast.tools.tool import Tool, import_object
 
 
@@ -116,7 +117,6 @@ class _ErrorReporter:
         if isinstance(error, ToolError):
             self._worker.send(Refused.of(error))
         elif error is not None:
-            self._worker.send(
-                Raised(type(error).__name__, safe_str(error)[:MAX_TOOL_REASON_CHARS])
-            )
+            words = safe_str(error)[:MAX_TOOL_REASON_CHARS]
+            self._worker.send(Raised(type(error).__name__, words, format_short_stack(error)))
         return True

@@ -90,6 +90,7 @@ class Raised:
 
     error: Annotated[str, Field(pattern=r"^\w{1,100}$")]
     message: Reason
+    stack: Reason = ""
     kind: Literal["raised"] = "raised"
 
 

@@ -71,8 +71,8 @@ async def outcome(channel: Channel, heartbeat: Heartbeat, broker: Broker) -> byt
                 return content.encode()
             case Refused():
                 raise message.error()
-            case Raised(error=error, message=text):
-                raise ToolCrashed(error, text)
+            case Raised(error=error, message=text, stack=stack):
+                raise ToolCrashed(error, text, stack)
     raise ToolCrashed("ProcessDied", "the tool's process ended without a result")
 
 

@@ -1,0 +1,147 @@
+"""What a worker logs: who it is for, what can be set, and that replays repeat nothing."""
+
+import io
+import json
+import logging
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+import structlog
+from structlog.testing import capture_logs
+
+from holdfast import Agent, App, Risk, logs, tool
+from holdfast.contracts.errors import HoldfastError
+from holdfast.testing import call, say
+from tests.running import Runs
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Generator[None]:
+    root, runs = logging.getLogger(), logging.getLogger("temporalio.workflow")
+    handlers, level, of_runs = root.handlers[:], root.level, runs.level
+    yield
+    structlog.reset_defaults()
+    for added in set(root.handlers) - set(handlers):
+        added.close()
+    root.handlers[:], root.level = handlers, level
+    runs.setLevel(of_runs)
+
+
+def logged(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, *, quiet: bool = False) -> str:
+    """What two lines come to, of which one is a warning."""
+    monkeypatch.setattr(sys, "stderr", stream)
+    logs.configure(lambda line: line.replace("hunter2", "[redacted]"), quiet=quiet)
+    log = structlog.get_logger()
+    log.info("tool.began", call_id="call_1_1", password="hunter2")
+    log.warning("activity.raised", run_id="run-1", stack="Traceback\n  File shop.py\nKeyError: 7")
+    logging.getLogger("lib").warning("of a library")
+    return stream.getvalue()
+
+
+def test_programs_read_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is no terminal gets one JSON object a line, those of libraries too."""
+    # OB-05
+    first, second, third = map(json.loads, logged(monkeypatch, io.StringIO()).splitlines())
+
+    assert (first["event"], first["level"], first["password"]) == (
+        "tool.began",
+        "info",
+        "[redacted]",
+    )
+    assert second["stack"].splitlines()[-1] == "KeyError: 7"
+    assert (third["event"], third["logger"]) == ("of a library", "lib")
+
+
+def test_people_read_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal a line begins with the time, and a stack stands below it."""
+    shown = logged(monkeypatch, _Terminal())
+
+    assert " tool.began call_id=call_1_1 password=[redacted]\n" in shown
+    assert "activity.raised run_id=run-1\n    Traceback\n      File shop.py\n    KeyError" in shown
+
+
+def test_a_terminal_can_be_kept_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where others write to the terminal, too, nothing but warnings stands between their lines."""
+    shown = logged(monkeypatch, _Terminal(), quiet=True)
+
+    assert "tool.began" not in shown
+    assert "activity.raised" in shown
+
+
+def test_both_can_be_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """HOLDFAST_LOG chooses level and format, HOLDFAST_LOG_FILE the place."""
+    monkeypatch.setenv("HOLDFAST_LOG", "error, people")
+    assert logged(monkeypatch, io.StringIO()) == ""
+    monkeypatch.setenv("HOLDFAST_LOG", "info")
+    monkeypatch.setenv("HOLDFAST_LOG_FILE", str(tmp_path / "logs" / "worker.log"))
+
+    assert logged(monkeypatch, _Terminal(), quiet=True) == ""
+    assert len((tmp_path / "logs" / "worker.log").read_text(encoding="utf-8").splitlines()) == 3
+
+
+@pytest.mark.parametrize("said", ["loud", "info,warning", "json,people"])
+def test_what_cant_be_set_is_explained(monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+    """A setting that is none is refused in a line that names those that are."""
+    monkeypatch.setenv("HOLDFAST_LOG", said)
+
+    with pytest.raises(HoldfastError, match=r"use a level .*, a format .*, or both"):
+        logs.configure()
+
+
+@tool(risk=Risk.READ_ONLY)
+def crash(place: str) -> str:
+    """Fail in a process of its own."""
+    raise KeyError(place)
+
+
+@tool(risk=Risk.WRITE_INTERNAL)
+async def post(text: str) -> str:
+    """Post something where colleagues read it."""
+    return text
+
+
+def app(*script: object) -> App:
+    agent = Agent(name="it", instructions="x", models=["scripted:it"], tools=[crash, post])
+    return App(agents=[agent], scripts={"it": list(script)})  # pyright: ignore[reportArgumentType] -- replies
+
+
+async def test_a_tools_own_error_shows_its_line(runs: Runs) -> None:
+    """What a tool raises stands in the log at once, with file and line, run and call."""
+    with capture_logs(processors=[structlog.contextvars.merge_contextvars]) as lines:
+        async with runs.working(app(call("crash", place="here"), say("done"))):
+            run = await runs.start("it")
+            await run.result()
+    raised = [line for line in lines if line["event"] == "activity.raised"]
+
+    assert raised[0]["attempt"] == 1
+    assert (raised[0]["run_id"], raised[0]["call_id"]) == (run.handle.id, "call_1_1")
+    assert "test_logs.py" in raised[0]["stack"]
+    assert "in crash" in raised[0]["stack"]
+    assert "KeyError: 'here'" in raised[0]["stack"]
+
+
+async def test_lines_of_a_run(runs: Runs, caplog: pytest.LogCaptureFixture) -> None:
+    """Start, wait and end of a run are a line each, also where another worker replays it."""
+    caplog.set_level(logging.INFO, "temporalio.workflow")
+    served = app(call("post", text="hi"), say("done"))
+    async with runs.working(served):
+        run = await runs.start("it")
+        request = await run.asked_for_approval()
+    async with runs.working(served, client=await runs.another_client()):
+        await run.approve(request.request_id)
+        await run.result()
+    fields = [getattr(record, "fields", {}) for record in caplog.records]
+    lines = [one for one in fields if one.get("run_id") == run.handle.id]
+
+    assert [one["event"] for one in lines] == [
+        *("run.started", "run.waiting", "run.goes_on", "run.ended")
+    ]
+    assert lines[1]["waits_for"] == "req-1: approval of post (write_internal)"
+    assert (lines[3]["status"], lines[3]["turn"]) == ("completed", 2)

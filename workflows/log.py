@@ -1,0 +1,48 @@
+"""Lines of the worker's log that come from workflow code; a replay repeats none of them."""
+
+from collections.abc import Sequence
+
+from temporalio import workflow
+
+from holdfast.contracts.approvals import ApprovalRequest, Escalation, Question, Request, Review
+from holdfast.contracts.state import RunState
+from holdfast.run.summaries import subject_line
+
+FIELDS = "fields"
+"""Where a record of `logging` has them, its event among them."""
+
+
+def log_event(event: str, state: RunState, **fields: str | float | None) -> None:
+    """Log an event of a run. No word of a model or a person stands in it: those are history's."""
+    turn = state.ledger.steps
+    known = {"event": event, "run_id": state.run_id, **({"turn": turn} if turn else {})}
+    given = {name: value for name, value in fields.items() if value is not None}
+    workflow.logger.info(event, extra={FIELDS: {**known, **given}})
+
+
+def log_start(state: RunState) -> None:
+    """Log that a run begins, or that it goes on in a new execution."""
+    goes_on = workflow.info().continued_run_id is not None
+    log_event("run.continued" if goes_on else "run.started", state, agent=state.agent.name)
+
+
+def describe_wait(state: RunState) -> str:
+    """Say what a run at rest waits for."""
+    waits = _describe_requests(state.requests)
+    return ", ".join([*waits, "resume"] if state.suspended else waits)
+
+
+def _describe_requests(requests: Sequence[Request]) -> list[str]:
+    return [f"{request.request_id}: {_describe_request(request)}" for request in requests]
+
+
+def _describe_request(request: Request) -> str:
+    match request:
+        case ApprovalRequest():
+            return f"approval of {request.tool} ({request.risk})"
+        case Review():
+            return f"review of {subject_line(request)}"
+        case Question():
+            return "answer to a question"
+        case Escalation():
+            return "how to go on"
