@@ -1,19 +1,26 @@
 """An embedded Temporal server: for development, tests and measurements, not for production."""
 
-import fcntl
+import asyncio
 import shutil
+import signal
 import socket
 import sys
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
-from datetime import timedelta
+import tempfile
+from asyncio.subprocess import Process
+from collections.abc import AsyncGenerator
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
+from typing import IO
 
+from temporalio.client import Client
+from temporalio.common import SearchAttributeIndexedValueType
+from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
 
 from holdfast.contracts.bounds import MAX_BLOB_BYTES
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.texts import one_line
+from holdfast.dev_claims import END_TIMEOUT_SECONDS, claim, find_port_file
 from holdfast.workflows import run_context
 from holdfast.workflows.payloads import data_converter
 
@@ -24,19 +31,27 @@ _SEARCH_ATTRIBUTES = (
     run_context.RESOURCES,
 )
 
-# The server looks for new work 20 times a second unless told otherwise, and a run that is alone on
-# it would wait for that in every step.
-_POLL_RATE_OPTION = ("--dynamic-config-value", "history.transferProcessorMaxPollRPS=5000")
+_TYPES = {
+    SearchAttributeIndexedValueType.KEYWORD: "Keyword",
+    SearchAttributeIndexedValueType.KEYWORD_LIST: "KeywordList",
+}
 
-# Whoever may send signals fills histories with them, which end at 50 MB. 2 MB is the default.
-_BLOB_LIMIT_OPTION = ("--dynamic-config-value", f"limit.blobSize.error={MAX_BLOB_BYTES}")
+_SETTINGS = (
+    # As the SDK's own test server has it.
+    "frontend.enableServerVersionCheck=false",
+    # The server looks for new work 20 times a second unless told otherwise, and a run that is
+    # alone on it would wait for that in every step.
+    "history.transferProcessorMaxPollRPS=5000",
+    # Whoever may send signals fills histories with them, which end at 50 MB. 2 MB is the default.
+    f"limit.blobSize.error={MAX_BLOB_BYTES}",
+)
+
+_OPTIONS = tuple(word for one in _SETTINGS for word in ("--dynamic-config-value", one))
 
 # A large database takes its time.
-STARTUP_TIMEOUT = timedelta(seconds=60)
+STARTUP_TIMEOUT_SECONDS = 60.0
 
 _SQLITE_HEADER = b"SQLite format 3\x00"
-
-_NO_BANNER = ("--output", "none")
 
 
 @asynccontextmanager
@@ -47,73 +62,93 @@ async def dev_server(
     Run a server for as long as the block lasts.
 
     Without *port* it takes a free one, without *ui_port* it has no UI, without *database* it
-    forgets everything at its end. Raises HoldfastError, on one line, when it can't start.
+    forgets everything at its end. A server that somebody was killed over is ended first. Raises
+    HoldfastError, on one line, when it can't start.
     """
-    for number, option in ((port, "--port"), (ui_port, "--ui-port")):
-        if number is not None and _is_taken(number):
-            raise HoldfastError(
-                f"port {number} is taken: stop what listens there or choose another ({option})"
-            )
-    with _lock_database(database):
-        environment = await _start(port, ui_port, database)
-        async with environment:
-            yield environment
+    address = f"{HOST}:{port or (port := _find_free_port())}"
+    with ExitStack() as stack:
+        claims = [stack.enter_context(claim(find_port_file(port), f"port {port} is taken"))]
+        if database is not None:
+            _require_database(database)
+            lock = database.with_name(f"{database.name}.lock")
+            claims.append(stack.enter_context(claim(lock, f"{database} is in use")))
+        for number, option in ((port, "--port"), (ui_port, "--ui-port")):
+            if number is not None:
+                _require_free(number, option)
+        with tempfile.TemporaryFile() as errors:
+            server = await _spawn(_build_command(port, ui_port, database), errors)
+            try:
+                for held in claims:
+                    held.note(address, server.pid)
+                yield WorkflowEnvironment.from_client(await _connect(server, port, errors))
+            finally:
+                await _end(server)
 
 
-async def _start(
-    port: int | None, ui_port: int | None, database: Path | None
-) -> WorkflowEnvironment:
-    binary = find_temporal_binary()
-    try:
-        return await WorkflowEnvironment.start_local(  # pyright: ignore[reportUnknownMemberType] -- the SDK leaves a type argument open
-            data_converter=data_converter,
-            ip=HOST,
-            port=port,
-            ui=ui_port is not None,
-            ui_port=ui_port,
-            search_attributes=_SEARCH_ATTRIBUTES,
-            dev_server_existing_path=None if binary is None else str(binary),
-            dev_server_database_filename=None if database is None else str(database),
-            dev_server_log_level="never",
-            dev_server_startup_timeout=STARTUP_TIMEOUT,
-            dev_server_extra_args=_POLL_RATE_OPTION + _BLOB_LIMIT_OPTION + _NO_BANNER,
-        )
-    except RuntimeError as error:
-        said = one_line(str(error).partition(";")[0])
-        raise HoldfastError(f"the embedded Temporal server can't start: {said}") from None
+def _build_command(port: int, ui_port: int | None, database: Path | None) -> list[str]:
+    ui = ["--headless"] if ui_port is None else ["--ui-port", str(ui_port)]
+    kept = [] if database is None else ["--db-filename", str(database)]
+    known = [f"{key.name}={_TYPES[key.indexed_value_type]}" for key in _SEARCH_ATTRIBUTES]
+    searchable = [word for one in known for word in ("--search-attribute", one)]
+    return [
+        *(str(find_temporal_binary()), "server", "start-dev", "--ip", HOST, "--port", str(port)),
+        *("--namespace", "default", "--log-level", "never"),
+        *(*ui, *kept, *searchable, *_OPTIONS),
+    ]
 
 
-def find_temporal_binary() -> Path | None:
-    """
-    Return the `temporal` program beside this interpreter, or else on the PATH.
+async def _spawn(command: list[str], errors: IO[bytes]) -> Process:
+    """Start a server in a session of its own: Ctrl-C reaches it last, from us."""
+    return await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=errors,
+        start_new_session=True,
+    )
 
-    Without one the SDK downloads it.
-    """
+
+async def _connect(server: Process, port: int, errors: IO[bytes]) -> Client:
+    """Wait until a server answers. Raises HoldfastError where it ends instead."""
+    async with asyncio.timeout(STARTUP_TIMEOUT_SECONDS):
+        while server.returncode is None:
+            if _is_taken(port):
+                with suppress(RuntimeError, RPCError):
+                    return await Client.connect(f"{HOST}:{port}", data_converter=data_converter)
+            await asyncio.sleep(0.05)
+    errors.seek(0)
+    said = one_line(errors.read().decode(errors="replace"))
+    raise HoldfastError(f"the embedded Temporal server can't start: {said or 'it ended'}")
+
+
+async def _end(server: Process) -> None:
+    if server.returncode is None:
+        server.send_signal(signal.SIGINT)
+        try:
+            async with asyncio.timeout(END_TIMEOUT_SECONDS):
+                await server.wait()
+        except TimeoutError:
+            server.kill()
+            await server.wait()
+
+
+def find_temporal_binary() -> Path:
+    """Return the `temporal` program beside this interpreter, or else on the PATH."""
     beside = shutil.which("temporal", path=str(Path(sys.executable).parent))
     found = beside or shutil.which("temporal")
-    return None if found is None else Path(found)
+    if found is None:
+        raise HoldfastError(
+            "there is no program 'temporal': pip install 'holdfast[local]', or put it on the PATH"
+        )
+    return Path(found)
 
 
-@contextmanager
-def _lock_database(database: Path | None) -> Generator[None]:
-    """Hold a database: two servers that write into one would destroy it."""
-    if database is None:
-        yield
-        return
+def _require_database(database: Path) -> None:
     try:
         if database.exists() and _read_header(database) != _SQLITE_HEADER:
             raise HoldfastError(f"{database} is no database of runs: choose another file (--db)")
-        lock = database.with_name(f"{database.name}.lock").open("w", encoding="utf-8")
     except OSError as error:
         raise HoldfastError(f"{error.filename}: {error.strerror}") from None
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise HoldfastError(
-                f"{database} is in use by another server: stop it or choose another file (--db)"
-            ) from None
-        yield
 
 
 def _read_header(file: Path) -> bytes:
@@ -121,11 +156,27 @@ def _read_header(file: Path) -> bytes:
         return opened.read(len(_SQLITE_HEADER))
 
 
-def _is_taken(port: int) -> bool:
+def _require_free(port: int, option: str) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))
+        except PermissionError:
+            raise HoldfastError(
+                f"port {port} is for the administrator alone: choose one above 1023 ({option})"
+            ) from None
         except OSError:
-            return True
-    return False
+            raise HoldfastError(
+                f"port {port} is taken: stop what listens there or choose another ({option})"
+            ) from None
+
+
+def _is_taken(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((HOST, port)) == 0
+
+
+def _find_free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])

@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Annotated
@@ -10,14 +11,16 @@ import typer
 
 from holdfast import logs
 from holdfast.app import App, load_app
-from holdfast.cli import render
+from holdfast.cli import render, screen
 from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
 from holdfast.contracts.errors import HoldfastError
 from holdfast.dev_server import dev_server
-from holdfast.settings import Settings
+from holdfast.settings import LogSettings, Settings
 from holdfast.tools.redaction import Redactor
 from holdfast.worker import build_known_secrets, run_worker
+
+DEFAULT_PORT = 7233
 
 
 @blocking
@@ -28,7 +31,7 @@ async def dev(
     ] = None,
     port: Annotated[
         int, typer.Option(metavar="PORT", min=1, max=65_535, help="The port of the server.")
-    ] = 7233,
+    ] = DEFAULT_PORT,
     ui_port: Annotated[
         int, typer.Option(metavar="PORT", min=1, max=65_535, help="The port of its UI.")
     ] = 8233,
@@ -46,6 +49,8 @@ async def dev(
         database.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise HoldfastError(f"{database.parent}: {error.strerror}") from None
+    if port == ui_port:
+        raise typer.BadParameter(f"--port and --ui-port are both {port}: choose two")
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -58,20 +63,35 @@ async def dev(
             secrets = build_known_secrets(served, environment.client)
             logs.configure(Redactor(secrets).text, quiet=True)
             await stack.enter_async_context(run_worker(environment.client, served))
-        _announce(Screen(), name, served, port, ui_port, database)
+        out = Screen()
+        _announce(out, name, served, port, ui_port, database)
         await stopped.wait()
+        out.line(
+            "\nStopping: first the worker, which ends what it has begun, then the server.", "dim"
+        )
+    out.line(f"Stopped. What happened is kept in {database}.", "dim")
 
 
 def _announce(
     out: Screen, name: str | None, app: App | None, port: int, ui_port: int, database: Path
 ) -> None:
+    settings = LogSettings.load()
+    shown = "warnings and errors, here" if sys.stderr.isatty() else "on standard error"
     rows = [
-        ("Temporal", f"localhost:{port}"),
         ("UI", f"http://localhost:{ui_port}"),
+        ("Temporal", f"localhost:{port}"),
         ("state", str(database)),
+        ("log", str(settings.file or f"{shown} (more: HOLDFAST_LOG=info)")),
     ]
     if app is not None:
         agents = ", ".join(agent.name for agent in app.agents)
         rows.append(("worker", f"{name} (agents: {agents})"))
     render.show_fields(out, rows)
+    at = "" if port == DEFAULT_PORT else f"TEMPORAL_ADDRESS=localhost:{port} "
+    if app is None:
+        out.line(f"Next, in another terminal: {at}holdfast worker APP")
+    else:
+        begin = screen.command("run", app.agents[0].name, "GOAL") if app.agents else "holdfast run"
+        out.line(f"Next, in another terminal: {at}{begin}")
+        out.line(f"Then: {at}holdfast list, and for one run show, pending, trace", "dim")
     out.line("Ctrl-C stops it; runs go on when it is started again.", "dim")
