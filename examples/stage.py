@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
+DEFAULT_UI_PORT = 8233
+LOG = ".holdfast/worker.log"
 PATIENCE = 60.0
 """Seconds until a demo gives up on a step."""
 
@@ -24,25 +26,45 @@ class DemoFailed(Exception):
 
 def perform(app: str, run: str, play: Callable[[], int]) -> int:
     """Play a demo beside an embedded server and a worker; say where its state stays."""
-    port, ui_port = _port(7233), _port(8233)
+    port, ui_port = _port(7233), _port(DEFAULT_UI_PORT)
     os.environ["TEMPORAL_ADDRESS"] = f"127.0.0.1:{port}"
     try:
         with _served(app, port, ui_port):
+            _show_places(run, ui_port)
             exit_code = play()
     except (DemoFailed, subprocess.SubprocessError) as error:
         sys.stderr.write(f"demo: {error}\n")
         return 1
-    tell("Look at it in the Temporal UI: its state is kept in .holdfast/.")
+    tell("The server has stopped; all of it is kept in .holdfast/. To look at it again:")
     print(f"  make dev APP={app}")
-    print(f"  http://localhost:{ui_port}/namespaces/default/workflows/{run}")
+    print(f"  .venv/bin/holdfast show {run}    # or trace, in another terminal")
+    print(f"  {_address(run, DEFAULT_UI_PORT)}")
     return exit_code
 
 
+def _show_places(run: str, ui_port: int) -> None:
+    """Say where to look while the demo goes on."""
+    print(f"  run   {run}")
+    print(f"  UI    {_address(run, ui_port)}")
+    print(f"  log   {LOG}", flush=True)
+
+
+def _address(run: str, ui_port: int) -> str:
+    return f"http://localhost:{ui_port}/namespaces/default/workflows/{run}"
+
+
 @contextmanager
-def started(*command: str) -> Generator[subprocess.Popen[bytes]]:
-    """Start a command that goes on while the block lasts."""
+def started(
+    *command: str, out: int | None = None, **variables: str
+) -> Generator[subprocess.Popen[bytes]]:
+    """Start a command that goes on while the block lasts; nobody is asked at this terminal."""
     _show(command)
-    with subprocess.Popen([HOLDFAST, *command]) as process:
+    with subprocess.Popen(
+        [HOLDFAST, *command],
+        stdin=subprocess.DEVNULL,
+        stdout=out,
+        env={**os.environ, **variables},
+    ) as process:
         try:
             yield process
         finally:
@@ -84,7 +106,9 @@ def tell(words: str) -> None:
 def _served(app: str, port: int, ui_port: int) -> Generator[None]:
     """Have an embedded server with its UI, and a worker, while the block lasts."""
     command = ("dev", app, "--port", str(port), "--ui-port", str(ui_port))
-    with started(*command) as server:
+    tell("A Temporal server with its UI starts, and a worker.")
+    quiet = {"HOLDFAST_LOG": "info", "HOLDFAST_LOG_FILE": LOG}
+    with started(*command, out=subprocess.DEVNULL, **quiet) as server:
         _await_server(server, port)
         try:
             yield

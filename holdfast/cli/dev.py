@@ -66,8 +66,9 @@ async def dev(
         out = Screen()
         _announce(out, name, served, port, ui_port, database)
         await stopped.wait()
+        out.line("")
         out.line(
-            "\nStopping: first the worker, which ends what it has begun, then the server.", "dim"
+            "Stopping: first the worker, which ends what it has begun, then the server.", "dim"
         )
     out.line(f"Stopped. What happened is kept in {database}.", "dim")
 

@@ -18,6 +18,7 @@ APP = "tests.durability.forking:app"
     [
         pytest.param(("worker.py",), id="as the image runs it"),
         pytest.param(("-m", "holdfast.worker"), id="as a module"),
+        pytest.param(("-m", "holdfast.cli.main", "worker"), id="as a command"),
     ],
 )
 async def test_a_synchronous_tool_runs_below_it(script: tuple[str, ...], tmp_path: Path) -> None:

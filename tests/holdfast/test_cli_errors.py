@@ -73,6 +73,7 @@ USAGE = [
         id="no extension",
     ),
     pytest.param(["tools"], "Missing argument 'APP'", id="no app"),
+    pytest.param(["worker"], "name the app as module:attribute, or set HOLDFAST_APP", id="worker"),
     pytest.param(
         ["dev", "--port", "99999999"],
         "'--port': Input should be less than or equal to 65535",
@@ -162,7 +163,9 @@ def test_help_names_every_command() -> None:
     """Without arguments the command line says what it can do."""
     ended = holdfast()
 
-    commands = "dev run list show pending approve reject answer resolve steer suspend resume"
+    commands = (
+        "dev worker run list show pending approve reject answer resolve steer suspend resume"
+    )
     more = "cancel trace replay export tools"
     assert ended.code == 0
     assert [word for word in f"{commands} {more}".split() if f"  {word} " not in ended.out] == []

@@ -1,6 +1,10 @@
 """The embedded server: what it needs, and what it refuses."""
 
+import asyncio
+import json
+import os
 import re
+import signal
 import sys
 from pathlib import Path
 
@@ -8,6 +12,7 @@ import pytest
 
 from holdfast.contracts.errors import HoldfastError
 from holdfast.dev_server import dev_server, find_temporal_binary
+from tests.durability.processes import ROOT, free_port
 
 
 def test_server_comes_with_the_installation() -> None:
@@ -33,7 +38,9 @@ async def test_two_servers_never_share_a_database(tmp_path: Path) -> None:
     """A database that a server has open is refused to another."""
     database = tmp_path / "temporal.db"
     async with dev_server(database=database):
-        with pytest.raises(HoldfastError, match=re.escape(f"{database} is in use by another")):
+        with pytest.raises(
+            HoldfastError, match=re.escape(f"{database} is in use by 'holdfast dev' at ")
+        ):
             async with dev_server(database=database):
                 pass
 
@@ -48,3 +55,40 @@ async def test_other_files_are_no_database(tmp_path: Path) -> None:
             pass
 
     assert file.read_text(encoding="utf-8") == "remember the milk"
+
+
+@pytest.mark.slow
+async def test_what_a_killed_one_left_is_ended(tmp_path: Path) -> None:
+    """The server of a `holdfast dev` that was killed makes room for the next one."""
+    database, port = tmp_path / "temporal.db", free_port()
+    program = (
+        "import asyncio, os, signal, sys; from pathlib import Path\n"
+        "from holdfast.dev_server import dev_server\n"
+        "async def main():\n"
+        "    async with dev_server(port=int(sys.argv[1]), database=Path(sys.argv[2])):\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "asyncio.run(main())"
+    )
+    killed = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", program, str(port), str(database), cwd=ROOT
+    )
+    assert await killed.wait() == -signal.SIGKILL
+    (left,) = (database.with_name("temporal.db.lock").read_text(encoding="utf-8"),)
+    async with dev_server(port=port, database=database) as environment:
+        description = await environment.client.count_workflows()
+
+    assert description.count == 0
+    assert not Path(f"/proc/{json.loads(left)['server']}/cmdline").exists()
+
+
+@pytest.mark.slow
+async def test_a_second_one_says_who_runs(tmp_path: Path) -> None:
+    """Whoever starts another at the same place reads address, process and what to do."""
+    port = free_port()
+    said = (
+        rf"port {port} is taken by 'holdfast dev' at 127.0.0.1:{port} \(pid {os.getpid()}\): use"
+    )
+    async with dev_server(port=port, database=tmp_path / "one.db"):
+        with pytest.raises(HoldfastError, match=said):
+            async with dev_server(port=port, database=tmp_path / "two.db"):
+                pass
