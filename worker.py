@@ -262,7 +262,7 @@ async def serve(name: str) -> None:
     logs.configure(Redactor(build_known_secrets(app, client)).text)
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stopped.set)
     async with run_worker(client, app):
         log.info("worker.started", app=name, temporal=client.service_client.config.target_host)

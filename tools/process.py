@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
@@ -75,7 +75,21 @@ def warm_up(modules: list[str]) -> None:
     if modules:
         ours = [name for name in sys.modules if name.startswith("holdfast.")]
         _CONTEXT.set_forkserver_preload(["__main__", *ours, *modules])
-        forkserver.ensure_running()
+        with _interrupts_ignored():
+            forkserver.ensure_running()
+
+
+@contextlib.contextmanager
+def _interrupts_ignored() -> Generator[None]:
+    """Have what is started in the block ignore Ctrl-C, while it still imports too: it is ours."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 async def run_in_process(

@@ -53,7 +53,7 @@ async def dev(
         raise typer.BadParameter(f"--port and --ui-port are both {port}: choose two")
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stopped.set)
     async with AsyncExitStack() as stack:
         environment = await stack.enter_async_context(
