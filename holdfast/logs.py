@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from datetime import datetime
 from pathlib import Path
-from typing import TextIO, TypeAlias
+from typing import TypeAlias
 
 import structlog
 from temporalio.runtime import (
@@ -74,7 +74,7 @@ def capture() -> None:
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
 
 
-def _open(path: Path) -> logging.StreamHandler[TextIO]:
+def _open(path: Path) -> logging.FileHandler:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         return logging.FileHandler(path, encoding="utf-8")
