@@ -44,7 +44,8 @@ def configure(redact: Callable[[str], str] = str, *, quiet: bool = False) -> Non
     """
     wanted = LogSettings.load()
     handler = logging.StreamHandler(sys.stderr) if wanted.file is None else _open(wanted.file)
-    terminal = handler.stream.isatty()
+    stream = handler.stream or sys.stderr
+    terminal = stream.isatty()
     level = logging.getLevelNamesMapping()[
         (wanted.level or ("warning" if quiet and terminal else "info")).upper()
     ]
@@ -53,7 +54,7 @@ def configure(redact: Callable[[str], str] = str, *, quiet: bool = False) -> Non
     structlog.configure(
         processors=[structlog.contextvars.merge_contextvars, _add_level, render],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.WriteLoggerFactory(handler.stream),
+        logger_factory=structlog.WriteLoggerFactory(stream),
     )
     handler.setFormatter(_EventFormatter(render))
     logging.basicConfig(handlers=[handler], level=max(level, logging.WARNING), force=True)
@@ -126,7 +127,8 @@ def _pairs(event: Mapping[str, object]) -> Iterator[str]:
 
 def _as_json(event: Mapping[str, object], now: datetime) -> str:
     shown = {name: _make_visible(name, value) for name, value in event.items()}
-    whole = {"timestamp": now.isoformat(), **shown}
+    first = {name: shown[name] for name in ("level", "event")}
+    whole = {"timestamp": now.isoformat(), **first, **shown}
     return json.dumps(
         whole, ensure_ascii=False, default=lambda value: escape_invisible(repr(value))
     )
