@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Annotated
@@ -51,10 +50,7 @@ async def dev(
         raise HoldfastError(f"{database.parent}: {error.strerror}") from None
     if port == ui_port:
         raise typer.BadParameter(f"--port and --ui-port are both {port}: choose two")
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, stopped.set)
+    stopped = _heed_signals()
     async with AsyncExitStack() as stack:
         environment = await stack.enter_async_context(
             dev_server(port=port, ui_port=ui_port, database=database)
@@ -67,17 +63,24 @@ async def dev(
         _announce(out, name, served, port, ui_port, database)
         await stopped.wait()
         out.line("")
-        out.line(
-            "Stopping: first the worker, which ends what it has begun, then the server.", "dim"
-        )
+        out.line("Stopping: first the worker, which ends what it has begun, then the server.")
     out.line(f"Stopped. What happened is kept in {database}.", "dim")
+
+
+def _heed_signals() -> asyncio.Event:
+    """Return what is set when this process is told to stop, by Ctrl-C or a terminal that closes."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, stopped.set)
+    return stopped
 
 
 def _announce(
     out: Screen, name: str | None, app: App | None, port: int, ui_port: int, database: Path
 ) -> None:
     settings = LogSettings.load()
-    shown = "warnings and errors, here" if sys.stderr.isatty() else "on standard error"
+    shown = "warnings and errors, here" if Screen(errors=True).is_terminal else "on standard error"
     rows = [
         ("UI", f"http://localhost:{ui_port}"),
         ("Temporal", f"localhost:{port}"),

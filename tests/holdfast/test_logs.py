@@ -47,7 +47,6 @@ def logged(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, *, quiet: bool 
 
 def test_programs_read_json(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is no terminal gets one JSON object a line, those of libraries too."""
-    # OB-05
     first, second, third = map(json.loads, logged(monkeypatch, io.StringIO()).splitlines())
 
     assert (first["event"], first["level"], first["password"]) == (
