@@ -68,7 +68,7 @@ async def dev(
 
 
 def _heed_signals() -> asyncio.Event:
-    """Return what is set when this process is told to stop, by Ctrl-C or a terminal that closes."""
+    """Return what is set when this process is told to stop, also by a closed terminal."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
