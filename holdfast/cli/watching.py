@@ -15,8 +15,8 @@ from holdfast.cli.asking import ApprovalPrompt
 from holdfast.cli.screen import Screen
 from holdfast.contracts.texts import one_line
 from holdfast.histories import follow
-from holdfast.settings import find_task_queue
 from holdfast.run.limits import triggers
+from holdfast.settings import find_task_queue
 from holdfast.trace.progress import Progress
 from holdfast.trace.reader import TraceReader
 from holdfast.trace.values import Trace
