@@ -66,7 +66,9 @@ class Proof(Contract):
     """
     What a verified token says of who approved; `token_id` (`jti`) counts only once.
 
-    `key` is the id (`kid`) of the key that signed it.
+    `key` is the id (`kid`) of the key that signed it, which another key may have later, and
+    `thumbprint` what no other has (RFC 7638). `groups` are those of the groups that might approve
+    which the token itself named.
     """
 
     issuer: str
@@ -76,6 +78,12 @@ class Proof(Contract):
     token_id: str
     verified_at: datetime
     key: str = Field(default="", exclude_if=not_)
+    thumbprint: str = Field(default="", exclude_if=not_)
+    groups: tuple[str, ...] = Field(default=(), exclude_if=not_)
+
+    def with_(self, *, groups: tuple[str, ...]) -> Self:
+        """Return a copy with other groups."""
+        return self.copy_with({"groups": groups})
 
 
 class ApprovalRecord(Contract):
@@ -84,7 +92,8 @@ class ApprovalRecord(Contract):
 
     It is good for one dispatch of exactly this call, until `expires_at`. `groups` are those that
     made the approver eligible, `challenge` is that of the request, which was made at
-    `requested_at` and showed this `undo` and this `grant`.
+    `requested_at` and showed this `risk`, this `undo` and this `grant`. Only a review shows no
+    `risk`.
     """
 
     request_id: str
@@ -101,6 +110,7 @@ class ApprovalRecord(Contract):
     expires_at: datetime | None = None
     recovery: str = ""
     proof: Proof | None = None
+    risk: Risk | None = Field(default=None, exclude_if=not_)
     undo: UndoRuling | None = Field(default=None, exclude_if=not_)
     grant: Grant | None = Field(default=None, exclude_if=lambda grant: grant is None)
 
@@ -134,10 +144,11 @@ class ApprovalRequest(_Request, Requirement):
     A call waits for approval: everything that a person needs to judge it.
 
     The approval binds to `arguments_digest` (SHA-256 of the arguments' canonical JSON, RFC 8785)
-    and to `challenge`, which is this request's alone: it covers the run, its id, the draft,
-    the undo and the grant. `preview` is the draft that would be committed and `preview_ref` its
-    id. `undo` is what would take the call back, which an approval allows too. `grant` is all that
-    the sandbox lets the call do, whatever its code tries; null where it runs outside of one.
+    and to `challenge`, which is this request's alone: it covers the run, its id, the tool, the
+    risk, the draft, the undo and the grant. `preview` is the draft that would be committed and
+    `preview_ref` its id. `undo` is what would take the call back, which an approval allows too.
+    `grant` is all that the sandbox lets the call do, whatever its code tries; null where it runs
+    outside of one.
     `approvals` are those given so far, `lapsed` those that count no more, nor do the tokens that
     proved them. `policy` is the digest of the policy that asked.
     """

@@ -152,7 +152,9 @@ def _identify(
         )
         if isinstance(verified, Objection):
             return verified
-        return _Identity(verified.proof.subject, verified.groups, verified.proof)
+        named = tuple(one for one in _list_eligible_groups(request) if one in verified.groups)
+        proof = verified.proof.with_(groups=named)
+        return _Identity(proof.subject, frozenset(named), proof)
     if message.decision == "approve" and request.needs_proof:
         return Objection(
             "require_stronger_auth",

@@ -24,6 +24,7 @@ from holdfast.policy.signatures import (
     VerifiedToken,
     quote_short,
     select_public_part,
+    thumbprint,
     verify_token,
 )
 from holdfast.policy.trust import LOCAL_ISSUER, TrustedIssuer
@@ -197,6 +198,7 @@ def _build_proof(claims: _Claims, signed: VerifiedToken, now: datetime) -> Proof
         token_id=claims.jti,
         verified_at=now,
         key=str(signed.key["kid"]),
+        thumbprint=thumbprint(signed.key),
     )
 
 

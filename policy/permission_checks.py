@@ -282,8 +282,9 @@ def find_approvals(
 
 
 def _find_call_approvals(case: CallContext) -> tuple[ApprovalRecord, ...]:
-    """Return the approvals of exactly this call."""
-    its = tuple(one for one in case.facts.approvals if one.call_id == case.call.call_id)
+    """Return the approvals of exactly this call, whose givers saw the class that it has now."""
+    about = (case.call.call_id, case.contract.risk)
+    its = tuple(one for one in case.facts.approvals if (one.call_id, one.risk) == about)
     bound = digest(case.call.arguments) if its else ""
     return tuple(one for one in its if one.arguments_digest == bound)
 

@@ -145,6 +145,11 @@ def thumbprint(key: JsonObject) -> str:
     return parse_public_key(key).thumbprint()
 
 
+def is_key(key: JsonObject, named: str) -> bool:
+    """Whether a key that may verify approvals has this thumbprint, whatever its `kid` is."""
+    return find_key_fault(key) is None and thumbprint(key) == named
+
+
 def parse_jwks(text: bytes) -> tuple[JsonObject, ...]:
     """Read a JWKS; raises ValueError for all else."""
     if len(text) > MAX_JWKS_BYTES:

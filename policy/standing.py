@@ -9,6 +9,7 @@ from datetime import datetime
 from holdfast.contracts.approvals import ApprovalRecord, Proof, Requirement
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import Grant
+from holdfast.policy.signatures import is_key
 from holdfast.policy.trust import LOCAL_ISSUER, Trust, is_address
 
 
@@ -73,7 +74,7 @@ def _has_trusted_signer(proof: Proof, trust: Trust) -> bool:
 
 def _is_signing_key(key: JsonObject, proof: Proof) -> bool:
     owned = proof.issuer != LOCAL_ISSUER or key.get("sub") == proof.subject
-    return owned and key.get("kid") == proof.key
+    return owned and is_key(key, proof.thumbprint)
 
 
 def _is_eligible(record: ApprovalRecord, requirement: Requirement, trust: Trust) -> bool:
@@ -84,8 +85,11 @@ def _is_eligible(record: ApprovalRecord, requirement: Requirement, trust: Trust)
         record.groups
     )
     naming = {one.issuer.issuer for one in trust.issuers if one.issuer.groups is not None}
-    vouched = record.proof is not None and record.proof.issuer in naming
-    return any(vouched or record.approver in trust.groups.get(group, ()) for group in groups)
+    proof = record.proof
+    vouched = proof.groups if proof is not None and proof.issuer in naming else ()
+    return any(
+        group in vouched or record.approver in trust.groups.get(group, ()) for group in groups
+    )
 
 
 def _find_escalation_groups(record: ApprovalRecord, requirement: Requirement) -> tuple[str, ...]:

@@ -115,6 +115,7 @@ def _build_record(
         expires_at=None if lasts is None else now + timedelta(seconds=lasts),
         recovery=request.recovery,
         proof=verdict.proof,
+        risk=request.risk if isinstance(request, ApprovalRequest) else None,
         undo=request.undo if isinstance(request, ApprovalRequest) else None,
         grant=request.grant if isinstance(request, ApprovalRequest) else None,
     )
@@ -126,9 +127,9 @@ def _build_challenge(
     """
     Return what no other request has: a token that names it is good for this one alone.
 
-    The execution tells it from a request of another run with the same id; draft, undo and grant
-    are in it because they are what was shown. No time is: a replay of a workflow task that a
-    query divided gives another one.
+    The execution tells it from a request of another run with the same id; tool, risk, draft, undo
+    and grant are in it because they are what was shown. No time is: a replay of a workflow task
+    that a query divided gives another one.
     """
     draft, undo = call.draft, ruling.undo
     return digest(
@@ -137,6 +138,8 @@ def _build_challenge(
             state.execution,
             state.next_request_id,
             call.call.call_id,
+            ruling.tool,
+            ruling.risk,
             ruling.arguments_digest,
             None if draft is None else [draft.draft_id, draft.data],
             None if undo is None else undo.model_dump(mode="json"),

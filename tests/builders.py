@@ -307,7 +307,7 @@ def an_escalation(request_id: str = "req-1", **changes: object) -> Escalation:
 def a_record(
     call: ToolCall, strength: Literal["plain", "strong"] = "plain", /, **changes: object
 ) -> ApprovalRecord:
-    """An approval of a call by alice, with a proof if it is a strong one."""
+    """An approval of a call by alice as an internal write, with a proof if it is a strong one."""
     fields: dict[str, object] = {
         "request_id": "req-1",
         "call_id": call.call_id,
@@ -318,6 +318,7 @@ def a_record(
         "requested_at": NOW,
         "at": NOW,
         "proof": a_proof() if strength == "strong" else None,
+        "risk": Risk.WRITE_INTERNAL,
     }
     return ApprovalRecord.model_validate({**fields, **changes})
 

@@ -9,12 +9,15 @@ from holdfast import App, ResourceScope, Tool, tool
 from holdfast.contracts.approvals import ApprovalRequest
 from holdfast.contracts.tools import Risk
 from holdfast.testing import call, say
+from tests.attacks.test_old_approvals import approve
 from tests.attacks.test_releases import release
+from tests.attacks.test_tokens import ALICE, trusting
 from tests.control.controlled import replayed
 from tests.control.guarded import on_word
 from tests.running import Runs
 from tests.sample import TOOLS, lines, note
 
+SIGNED = "{id: r, effect: approve, match: {tools: [settle]}, approval: {strong: true}}"
 WAITING = "{id: wait, effect: approve, match: {tools: [send]}}"
 KNOWN = "{id: known, effect: allow, match: {tools: [book]}}"
 FREE = "{id: free, effect: allow, match: {tools: [begin, shut]}}"
@@ -55,6 +58,17 @@ def drafted_by(risk: Risk) -> tuple[Tool, ...]:
 
     draft = tool(risk=risk, retry_backoff=0.05)
     return tool(risk=Risk.WRITE_EXTERNAL, draft="prepare")(tell), draft(prepare)
+
+
+def settled_by(risk: Risk) -> Tool:
+    """A tool of this class that settles what is owed."""
+
+    async def settle(log: str) -> str:
+        """Settle what somebody owes."""
+        note(log, f"settled as {risk}")
+        return "settled"
+
+    return tool(risk=risk)(settle)
 
 
 def booked_by(risk: Risk, how: str) -> Tool:
@@ -108,6 +122,30 @@ async def test_an_undo_that_became_a_write_is_shown_anew(
     assert lines(log) == ["begun", "shut"]
     assert result.compensation is not None
     assert "it may have happened all the same" in result.compensation.not_undone[0]
+
+
+async def test_a_call_that_became_a_payment_is_shown_anew(runs: Runs, tmp_path: Path) -> None:
+    """Who signed an internal write has signed no payment, though that takes no more of them."""
+    # BY-15 RK-09
+    log, script = tmp_path / "log", [call("settle", log=str(tmp_path / "log")), say("done")]
+    trusting(runs, tmp_path, ALICE)
+    old, new = (
+        release(tmp_path, risk, script, SIGNED, tools=[settled_by(risk)])
+        for risk in (Risk.WRITE_INTERNAL, Risk.FINANCIAL)
+    )
+    async with runs.working(old):
+        run = await runs.start("it")
+        first = await run.asked_for_approval()
+    async with runs.working(new):
+        await approve(run, ALICE)
+        second = await run.asked_for_approval()
+        unseen = lines(log)
+        await approve(run, ALICE)
+        await run.result()
+        await replayed(runs, run)
+
+    assert (unseen, lines(log)) == ([], ["settled as financial"])
+    assert [one.risk for one in (first, second)] == [Risk.WRITE_INTERNAL, Risk.FINANCIAL]
 
 
 async def test_an_approval_outlives_a_release_that_shows_the_same(

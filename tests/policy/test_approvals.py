@@ -7,6 +7,7 @@ from pydantic import JsonValue
 
 from holdfast.contracts.approvals import ClosedRequest, Proof, Request, Verdict
 from holdfast.contracts.budget import BudgetStatus, Ledger, Limits
+from holdfast.policy.signatures import thumbprint
 from holdfast.policy.trust import Trust
 from tests.builders import (
     LATER,
@@ -231,6 +232,7 @@ def test_a_token_says_who_approves() -> None:
         token_id="token-1",
         verified_at=NOW,
         key="key-1",
+        thumbprint=thumbprint(ALICE.public),
     )
 
 

@@ -14,6 +14,7 @@ from tests.builders import NOW, a_call, a_contract, a_proof, a_record
 from tests.policy.policies import a_policy, some_facts
 
 APPROVED = a_call("send", text="hi", to="bob")
+SEND = a_contract("send", risk=Risk.WRITE_INTERNAL)
 
 
 def facts(*approvals: ApprovalRecord) -> DecisionFacts:
@@ -100,9 +101,20 @@ def test_an_approval_is_as_good_as_the_policy_asks_now(
         groups="{finance: [alice, carol], it: [ida]}",
     )
 
-    decision = decide(APPROVED, a_contract("send"), facts(*records), policy)
+    decision = decide(APPROVED, SEND, facts(*records), policy)
 
     assert decision.verdict == (verdict or "approval_required")
+
+
+@pytest.mark.parametrize("shown", [*Risk, None])
+def test_an_approval_counts_for_the_class_that_was_shown(shown: Risk | None) -> None:
+    """Who approved an internal write hasn't approved what another release knows as a payment."""
+    # BY-15
+    policy = a_policy("{id: r, effect: approve, match: {tools: [send]}}")
+
+    decision = decide(APPROVED, SEND, facts(a_record(APPROVED, risk=shown)), policy)
+
+    assert (decision.verdict == "allow") is (shown is Risk.WRITE_INTERNAL)
 
 
 @pytest.mark.parametrize(
@@ -139,22 +151,34 @@ def test_an_approval_in_the_sandbox_is_none_outside_of_it() -> None:
     policy = a_policy("{id: r, effect: approve, match: {tools: [send]}}")
     given = facts(a_record(APPROVED, grant=Grant()))
 
-    decision = decide(APPROVED, a_contract("send"), given, policy)
+    decision = decide(APPROVED, SEND, given, policy)
 
     assert decision.verdict == "approval_required"
 
 
 @pytest.mark.parametrize(
-    ("groups", "issuers", "verdict"),
+    ("groups", "issuers", "named", "verdict"),
     [
-        pytest.param("{finance: [alice]}", "", "allow", id="a member"),
-        pytest.param("{finance: [carol], it: [alice]}", "", "approval_required", id="left"),
+        pytest.param("{finance: [alice]}", "", (), "allow", id="a member"),
+        pytest.param("{finance: [carol], it: [alice]}", "", (), "approval_required", id="left"),
         pytest.param(
-            "{finance: [carol]}", ", groups: roles", "allow", id="the provider names groups"
+            "{finance: [carol]}", ", groups: roles", ("finance",), "allow", id="named by the token"
+        ),
+        pytest.param(
+            "{finance: [carol]}",
+            ", groups: roles",
+            (),
+            "approval_required",
+            id="left, and the token named none",
+        ),
+        pytest.param(
+            "{finance: [carol]}", "", ("finance",), "approval_required", id="named without a claim"
         ),
     ],
 )
-def test_who_has_left_the_group_has_not_approved(groups: str, issuers: str, verdict: str) -> None:
+def test_who_has_left_the_group_has_not_approved(
+    groups: str, issuers: str, named: tuple[str, ...], verdict: str
+) -> None:
     """An approval counts while its giver is in the group that made them eligible."""  # PF-09
     policy = a_policy(
         "{id: r, effect: approve, match: {tools: [send]}, approval: {groups: [finance]}}",
@@ -163,9 +187,9 @@ def test_who_has_left_the_group_has_not_approved(groups: str, issuers: str, verd
     )
     trusted = tuple(TrustedIssuer(issuer, ()) for issuer in policy.issuers)
 
-    decision = decide(
-        APPROVED, a_contract("send"), some_facts(approvals=(PROVEN,), issuers=trusted), policy
-    )
+    given = a_record(APPROVED, "strong", proof=a_proof(groups=named), groups=("finance",))
+
+    decision = decide(APPROVED, SEND, some_facts(approvals=(given,), issuers=trusted), policy)
 
     assert decision.verdict == verdict
 
@@ -179,7 +203,7 @@ def test_a_request_says_everything_that_approval_takes() -> None:
         groups="{finance: [alice, carol], it: [ida]}",
     )
 
-    assert decide(APPROVED, a_contract("send"), facts(), policy) == ApprovalRequired(
+    assert decide(APPROVED, SEND, facts(), policy) == ApprovalRequired(
         rule="policy:r",
         reason="money leaves",
         strength="strong",
@@ -199,6 +223,6 @@ def test_all_who_approved_are_named() -> None:
     """The audit shows everybody who released a call."""
     policy = a_policy("{id: r, effect: approve, match: {tools: [send]}, approval: {count: 2}}")
 
-    decision = decide(APPROVED, a_contract("send"), facts(a_record(APPROVED), SECOND), policy)
+    decision = decide(APPROVED, SEND, facts(a_record(APPROVED), SECOND), policy)
 
     assert decision == Allow(rule="approved:req-1", reason="approved by alice, carol")

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from holdfast.contracts.approvals import Approvable, Proof
 from holdfast.contracts.base import JsonObject
 from holdfast.policy.authentication import Objection, VerifiedApprover
-from holdfast.policy.signatures import MAX_TOKEN_CHARS
+from holdfast.policy.signatures import MAX_TOKEN_CHARS, thumbprint
 from holdfast.policy.trust import LOCAL_ISSUER, TrustedIssuer
 from tests.builders import NOW
 from tests.policy.attacks import (
@@ -49,6 +49,7 @@ def test_a_good_token_says_who_it_is_from(algorithm: str) -> None:
             token_id="t-7",
             verified_at=NOW,
             key="good",
+            thumbprint=thumbprint(signer.public),
         ),
         frozenset(),
     )

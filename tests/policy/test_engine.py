@@ -239,8 +239,9 @@ def test_after_a_lost_part_a_person_allows_what_may_be_done_already(
     # BY-11 NR-06
     policy = a_policy("{id: all, effect: allow, match: {tools: [send]}}")
 
+    seen = a_record(APPROVED, risk=contract.risk)
     before = decide(APPROVED, contract, facts(lost=True, sandbox=True), policy)
-    after = decide(APPROVED, contract, facts(a_record(APPROVED), lost=True, sandbox=True), policy)
+    after = decide(APPROVED, contract, facts(seen, lost=True, sandbox=True), policy)
 
     assert before.rule == rule
     assert (before.verdict == "approval_required") is (rule == "lost-part")
@@ -294,7 +295,7 @@ def test_a_draft_comes_before_the_approval() -> None:
     """What is sent is drafted first, then approved, then sent: in this order and no other."""
     # RK-07 BY-04 T-42
     contract = a_contract("send", risk="communication", draft="draft_mail")
-    record = a_record(APPROVED)
+    record = a_record(APPROVED, risk=Risk.COMMUNICATION)
 
     first = decide(APPROVED, contract, facts())
     hasty = decide(APPROVED, contract, facts(record))
@@ -360,7 +361,7 @@ def test_an_approved_call_of_the_sandbox_stays_in_it() -> None:
     call = a_call("run")
     contract = a_contract("run", risk="process_execution")
 
-    decision = decide(call, contract, facts(a_record(call)), policy)
+    decision = decide(call, contract, facts(a_record(call, risk=contract.risk)), policy)
 
     assert decision.model_dump() == {
         "verdict": "run_in_sandbox",

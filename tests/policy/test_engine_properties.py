@@ -109,12 +109,13 @@ def calls(draw: st.DrawFn) -> tuple[ToolCall, ToolContract]:
 
 
 @st.composite
-def records(draw: st.DrawFn, call: ToolCall) -> ApprovalRecord:
+def records(draw: st.DrawFn, call: ToolCall, risk: Risk) -> ApprovalRecord:
     other = call.model_copy(update={"call_id": "c2"})
     changed = call.model_copy(update={"arguments": {"x": "changed"}})
     return a_record(
         draw(st.sampled_from([call, call, other, changed])),
         draw(st.sampled_from(["plain", "strong"])),
+        risk=draw(st.sampled_from([risk, risk, Risk.READ_ONLY])),
         request_id=draw(st.sampled_from(["req-1", "req-2"])),
         approver=draw(st.sampled_from(["alice", "ALICE", "carol", "dave"])),
         groups=draw(st.sampled_from([(), ("finance",), ("it",)])),
@@ -125,7 +126,7 @@ def records(draw: st.DrawFn, call: ToolCall) -> ApprovalRecord:
 
 
 @st.composite
-def facts_about(draw: st.DrawFn, call: ToolCall) -> DecisionFacts:
+def facts_about(draw: st.DrawFn, call: ToolCall, risk: Risk) -> DecisionFacts:
     draft = Draft(draft_id="d", call_id="c1", tool="prepare", summary="it would")
     switch = Switch(kind="tool", name="act", by="ops", reason="", at=NOW)
     return DecisionFacts(
@@ -134,7 +135,7 @@ def facts_about(draw: st.DrawFn, call: ToolCall) -> DecisionFacts:
         agent="it",
         now=NOW,
         environment=draw(st.sampled_from(["", "production"])),
-        approvals=tuple(draw(st.lists(records(call), max_size=4))),
+        approvals=tuple(draw(st.lists(records(call, risk), max_size=4))),
         draft=draw(st.sampled_from([None, draft])),
         unresolved=draw(st.sampled_from([(), (), (fingerprint(call),)])),
         switches=draw(st.sampled_from([(), (), (switch,)])),
@@ -147,7 +148,7 @@ def facts_about(draw: st.DrawFn, call: ToolCall) -> DecisionFacts:
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[ToolCall, ToolContract, DecisionFacts, Policy]:
     call, contract = draw(calls())
-    return call, contract, draw(facts_about(call)), draw(POLICIES)
+    return call, contract, draw(facts_about(call, contract.risk)), draw(POLICIES)
 
 
 Case = tuple[ToolCall, ToolContract, DecisionFacts, Policy]

@@ -114,7 +114,7 @@ def test_a_risky_command_runs_after_approval_in_the_sandbox() -> None:
     call = a_call("run", command=["rm", "-r", "build"])
 
     asked = decide(call, RUN, some_facts(), LISTED)
-    released = decide(call, RUN, some_facts(approvals=(a_record(call),)), LISTED)
+    released = decide(call, RUN, some_facts(approvals=(a_record(call, risk=RUN.risk),)), LISTED)
 
     assert asked.rule == "risky:rm"
     assert (released.verdict, released.rule) == ("run_in_sandbox", "approved:req-1")

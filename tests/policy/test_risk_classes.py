@@ -146,7 +146,8 @@ def test_approvals_release_what_they_are_good_for(
         "privileged_admin": "22AXADD",
     }
     policy = a_policy(EFFECTS[effect])
-    facts = some_facts(approvals=approvals, draft=DRAFT)
+    shown = tuple(one.model_copy(update={"risk": Risk(risk)}) for one in approvals)
+    facts = some_facts(approvals=shown, draft=DRAFT)
 
     decision = decide(CALL, an_act(risk, "prepare"), facts, policy)
 
@@ -159,11 +160,12 @@ def test_destroying_needs_approval_with_the_way_back() -> None:
     policy = a_policy(EFFECTS["recover"])
     contract = an_act("destructive")
 
+    strong = a_record(CALL, "strong", risk=contract.risk)
     asked = decide(CALL, contract, some_facts(), policy)
-    bare = decide(CALL, contract, some_facts(approvals=(STRONG,)), policy)
-    other = a_record(CALL, recovery="RB-1")
+    bare = decide(CALL, contract, some_facts(approvals=(strong,)), policy)
+    other = a_record(CALL, risk=contract.risk, recovery="RB-1")
     elsewhere = decide(CALL, contract, some_facts(approvals=(other,)), policy)
-    right = a_record(CALL, recovery="RB-12")
+    right = a_record(CALL, risk=contract.risk, recovery="RB-12")
     released = decide(CALL, contract, some_facts(approvals=(right,)), policy)
 
     assert getattr(asked, "recovery", "") == "RB-12"

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from decimal import Decimal
 from typing import Annotated
 
@@ -16,7 +17,7 @@ from holdfast.contracts.decisions import AuthorizeCalls, Decided, Refused, Rulin
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.tools import ResourceScope, Risk
 from holdfast.policy.rules import NO_POLICY, Policy
-from holdfast.policy.signatures import KeyClaim
+from holdfast.policy.signatures import KeyClaim, thumbprint
 from holdfast.policy.trust import LOCAL_ISSUER, TrustedIssuer
 from holdfast.tools.registry import ToolRegistry
 from holdfast.tools.tool import tool
@@ -319,11 +320,14 @@ ISSUERS = {
     "own": people(a_signer()),
     "own, revoked": people(),
     "own, another key": people(a_signer(kid="key-2")),
+    "own, replaced under its name": people(a_signer("ES256")),
+    "own, under another name": people(replace(a_signer(), kid="key-2")),
     "own, another owner": people(a_signer(subject="bob")),
     "provider": a_provider(),
     "provider, with a file": a_provider(a_signer(), jwks="keys.json"),
     "provider, withdrawn": a_provider(jwks="keys.json"),
     "provider, another key": a_provider(a_signer(kid="key-2"), jwks="keys.json"),
+    "provider, replaced under its name": a_provider(a_signer("RS256"), jwks="keys.json"),
     "provider, another one": a_provider(a_signer(), issuer="https://id.example.org"),
 }
 
@@ -334,12 +338,15 @@ ISSUERS = {
         (LOCAL_ISSUER, "own", "allow"),
         (LOCAL_ISSUER, "own, revoked", "approval_required"),
         (LOCAL_ISSUER, "own, another key", "approval_required"),
+        (LOCAL_ISSUER, "own, replaced under its name", "approval_required"),
+        (LOCAL_ISSUER, "own, under another name", "allow"),
         (LOCAL_ISSUER, "own, another owner", "approval_required"),
         (LOCAL_ISSUER, "provider", "approval_required"),
         (PROVIDER, "provider", "allow"),
         (PROVIDER, "provider, with a file", "allow"),
         (PROVIDER, "provider, withdrawn", "approval_required"),
         (PROVIDER, "provider, another key", "approval_required"),
+        (PROVIDER, "provider, replaced under its name", "approval_required"),
         (PROVIDER, "provider, another one", "approval_required"),
         (PROVIDER, "own", "approval_required"),
     ],
@@ -351,7 +358,7 @@ async def test_a_signature_counts_while_its_key_does(
     # RK-19 BY-15
     call = a_call("send", text="hi")
     policy = Policy(issuers=(ISSUERS[trusted].issuer,))
-    proof = a_proof(issuer=issuer, key="key-1")
+    proof = a_proof(issuer=issuer, key="key-1", thumbprint=thumbprint(a_signer().public))
 
     answer = await authorized(
         call,

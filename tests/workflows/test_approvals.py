@@ -166,6 +166,20 @@ def test_the_challenge_covers_the_grant() -> None:
     assert len({request.digest for request in shown}) == len(several)
 
 
+def test_the_challenge_covers_the_class() -> None:
+    """Whoever signs a call signs what it is known as, and the record keeps that."""
+    # BY-15
+    ruling = to_approve(SEND)
+    several = [Risk.WRITE_INTERNAL, Risk.FINANCIAL]
+    states = [
+        ruled_upon(asked_for(SEND), (ruling.model_copy(update={"risk": one}),)) for one in several
+    ]
+    records = [call.approvals[0] for state in states for call in approved(state, "fred").calls]
+
+    assert [record.risk for record in records] == several
+    assert len({request_of(state).challenge for state in states}) == len(several)
+
+
 def test_the_challenge_covers_the_draft() -> None:
     """Approving one draft is not approving another with the same arguments."""
     # BY-05
