@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from holdfast.contracts.allowlists import HARMLESS_METHODS, matches_command
+from holdfast.contracts.tools import Risk
 from holdfast.policy.case import CallContext
 
 RISKY: Mapping[str, str] = {
@@ -58,7 +59,13 @@ def find_risky_operation(case: CallContext) -> str | None:
 
 
 def is_safe_request(case: CallContext) -> bool:
-    """Whether a call is a request that changes nothing: it may be made again."""
+    """
+    Whether a call is a request that changes nothing: it may be made again.
+
+    Of a tool that is declared to change something no word of the model says that it doesn't.
+    """
+    if case.contract.risk is not Risk.NETWORK_OPEN_WORLD:
+        return False
     method = case.values.get("method") if case.names_host else None
     return isinstance(method, str) and method.upper() in HARMLESS_METHODS
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from holdfast import Agent, App, Budget
+from holdfast import Agent, App, Budget, ResourceScope, Risk, Tiers, tool
 from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.guardrails import Layer
 from holdfast.guardrails import judged_by
@@ -15,9 +15,9 @@ from holdfast.run import turns
 from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say
 from tests.control.controlled import replayed
 from tests.running import Run, Runs
-from tests.sample import TOOLS, lines, scripted, told
+from tests.sample import TOOLS, lines, note, scripted, told
 from tests.workflows.test_permissions import policy
-from tests.workflows.tiered import child, written
+from tests.workflows.tiered import child, staffed, written
 
 ALLOWED = "{id: ok, effect: allow, match: {tools: [send, fail_outside]}}"
 PASSED = say(json.dumps({"tripwire_triggered": False}))
@@ -53,6 +53,40 @@ async def test_no_number_of_lost_writes_has_one_repeated(
 
     assert denied.status == "denied"
     assert lines(log).count("changed refund 1") == 1
+
+
+@tool(risk=Risk.WRITE_EXTERNAL, scope=ResourceScope(kind="host", argument="url"))
+async def follow(log: str, url: str, method: str) -> str:
+    """Follow a link by which somebody is paid, and lose the answer."""
+    note(log, f"paid by {method}")
+    raise ConnectionError("the line went dead")
+
+
+@pytest.mark.parametrize("tiers", [1, 2])
+async def test_a_write_is_no_request_that_only_asks(
+    runs: Runs, tmp_path: Path, tiers: int
+) -> None:
+    """What its model calls its method makes no declared write one that may be repeated."""
+    # BY-11 NR-06
+    log = tmp_path / "log"
+    again = call("follow", log=str(log), url="https://pay.example/1", method="GET")
+    rules = policy(
+        tmp_path, "{id: ok, effect: allow, match: {tools: [follow], hosts: [pay.example]}}"
+    )
+    app = (
+        scripted([again, again, told], tools=[follow], policy=rules)
+        if tiers == 1
+        else staffed(
+            {"coder": [again], "clerk": [again, told]},
+            tiers=Tiers(full="coder", simplified="clerk"),
+            tools=(follow,),
+            policy=rules,
+        )
+    )
+    async with runs.working(app):
+        await (await runs.start("it")).result()
+
+    assert lines(log) == ["paid by GET"]
 
 
 def judged(

@@ -266,20 +266,24 @@ def test_an_undo_that_may_have_happened_is_not_repeated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "asks"),
+    ("risk", "arguments", "asks"),
     [
-        ({"url": "https://a.example/x", "method": "GET"}, True),
-        ({"url": "https://a.example/x", "method": "head"}, True),
-        ({"url": "https://a.example/x", "method": "POST"}, False),
-        ({"url": "https://a.example/x"}, False),
+        (Risk.NETWORK_OPEN_WORLD, {"url": "https://a.example/x", "method": "GET"}, True),
+        (Risk.NETWORK_OPEN_WORLD, {"url": "https://a.example/x", "method": "head"}, True),
+        (Risk.NETWORK_OPEN_WORLD, {"url": "https://a.example/x", "method": "POST"}, False),
+        (Risk.NETWORK_OPEN_WORLD, {"url": "https://a.example/x"}, False),
+        (Risk.WRITE_EXTERNAL, {"url": "https://a.example/x", "method": "GET"}, False),
+        (Risk.FINANCIAL, {"url": "https://a.example/x", "method": "GET"}, False),
     ],
 )
-def test_what_only_asks_may_be_done_again(arguments: dict[str, JsonValue], *, asks: bool) -> None:
+def test_what_only_asks_may_be_done_again(
+    risk: Risk, arguments: dict[str, JsonValue], *, asks: bool
+) -> None:
     """A request that changes nothing is no effect that another part could repeat."""
     # NR-06
     contract = a_contract(
         "http_request",
-        risk=Risk.NETWORK_OPEN_WORLD,
+        risk=risk,
         resource_scope={"kind": "host", "argument": "url"},
     )
     case = CallContext(
