@@ -113,6 +113,8 @@ class ToolInvocationChange(TypedDict, total=False):
 
     basis: str
     call_id: str
+    agent: str
+    path: tuple[str, ...]
     purpose: Purpose
     draft_id: str | None
     done: JsonValue

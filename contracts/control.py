@@ -178,6 +178,7 @@ class EffectChange(TypedDict, total=False):
     reported: bool
     undo: UndoRuling | None
     call: ToolCall | None
+    agents: tuple[str, ...]
     first_execution_run_id: str
     result: JsonValue
     time_limit: float
@@ -192,8 +193,9 @@ class Effect(Contract):
     much of them. `digest` is that of tool and arguments, and empty where nobody needs to know it
     again. A `local` effect changed nothing but the workspace of its run. `part` is the run of this
     one's that did it, `reported` that it couldn't be taken back and was told. `undo` says whether
-    it may be, and by which tool, which needs the `call`, what that answered, and the run that the
-    call is one of by the name that the server made up. `time_limit` (seconds) and `sandboxed` say
+    it may be, and by which tool, which needs the `call`, what that answered, the `agents` (who made
+    the call, then those that they worked for), and the run that the call is one of by the name that
+    the server made up. `time_limit` (seconds) and `sandboxed` say
     for how long a call may go on of which nobody knows whether it happened.
     """
 
@@ -207,6 +209,7 @@ class Effect(Contract):
     reported: bool = Field(default=False, exclude_if=not_)
     undo: UndoRuling | None = Field(default=None, exclude_if=not_)
     call: ToolCall | None = Field(default=None, exclude_if=not_)
+    agents: tuple[str, ...] = Field(default=(), exclude_if=not_)
     first_execution_run_id: str = Field(default="", exclude_if=not_)
     result: JsonValue = Field(default=None, exclude_if=lambda value: value is None)
     time_limit: float = Field(default=0, exclude_if=not_)

@@ -78,6 +78,7 @@ def _drop_compensation(effect: Effect) -> Effect:
     return effect.with_(
         undo=None,
         call=None,
+        agents=(),
         first_execution_run_id="",
         result=None,
         time_limit=0,
@@ -145,6 +146,7 @@ def _build_effect(state: RunState, call: CallState, result: ToolResult) -> Effec
         local=stays,
         undo=undo,
         call=asked if undo else None,
+        agents=(state.agent.name, *state.brief.path) if undo else (),
         first_execution_run_id=state.first_execution_run_id if undo else "",
         result=result.data if undo and isinstance(result, ToolSuccess) else None,
         time_limit=tool.timeout if lost else 0,
@@ -196,6 +198,7 @@ def _reduce(effect: Effect) -> Effect:
         arguments=None,
         undo=effect.undo and effect.undo.with_(reason=""),
         call=None,
+        agents=(),
         first_execution_run_id="",
         result=None,
     )

@@ -260,10 +260,12 @@ async def _undo_effect(run: RunContext, effect: Effect) -> str:
     if ruling.verdict != "allow":
         return f" ({ruling.tool}: {ruling.verdict} by {ruling.rule}: {ruling.reason})"
     tool = state.agent.find_any_tool(ruling.tool)
-    if tool is None or effect.call is None:
+    if tool is None or effect.call is None or not effect.agents:
         return f" (what {ruling.tool} would need isn't kept)"
     invocation = build_invocation(state, effect.call).with_(
         purpose="undo",
+        agent=effect.agents[0],
+        path=effect.agents[1:],
         done=effect.result,
         basis=ruling.risk,
         call_id=_call_id(effect, effect.call),

@@ -1,14 +1,19 @@
-"""What may have happened isn't taken back while it may still be on its way."""
+"""What isn't taken back: what may still be on its way, and what somebody did who is off."""
 
 import asyncio
 from pathlib import Path
 
-from holdfast import Risk, tool
+import pytest
+
+from holdfast import Risk, Tiers, tool
+from holdfast.guardrails import GuardrailContext, GuardrailResult, Subject, guardrail, tripped
 from holdfast.testing import call, say
 from tests.control.guarded import on_word
 from tests.running import Runs
 from tests.sample import lines, note, scripted
 from tests.workflows.test_permissions import policy
+from tests.workflows.test_switches import switch
+from tests.workflows.tiered import staffed
 
 UNDER_WAY: list[asyncio.Task[None]] = []
 
@@ -47,3 +52,42 @@ async def test_an_undo_waits_for_what_may_be_under_way(runs: Runs, tmp_path: Pat
     assert lines(log) == ["paid", "revoked"]
     assert result.compensation is not None
     assert len(result.compensation.undone) == 1
+
+
+@tool(risk=Risk.WRITE_INTERNAL, undo="revoke")
+async def settle(log: str) -> str:
+    """Pay at a bank that answers at once."""
+    note(log, "paid")
+    return "paid"
+
+
+@pytest.mark.parametrize("off", ["it", "coder"])
+async def test_nothing_is_taken_back_for_who_is_off(runs: Runs, tmp_path: Path, off: str) -> None:
+    """What a part did its whole takes back: not where the agent of either is switched off."""
+    # BY-31
+    looking, may_end, log = asyncio.Event(), asyncio.Event(), tmp_path / "log"
+
+    @guardrail(layer="output", on_trip="block")
+    async def strict(subject: Subject, ctx: GuardrailContext) -> GuardrailResult:
+        """Block what it looks at, in its time."""
+        looking.set()
+        await may_end.wait()
+        return tripped("bad")
+
+    app = staffed(
+        {"coder": [call("settle", log=str(log)), say("done")]},
+        tiers=Tiers(full="coder"),
+        tools=(settle, revoke),
+        guardrails=[strict],
+        policy=policy(tmp_path, "{id: ok, effect: allow, match: {tools: [settle, revoke]}}"),
+    )
+    async with runs.working(app):
+        run = await runs.start("it")
+        await looking.wait()
+        await switch(runs, "off", "agent", off)
+        may_end.set()
+        result = await run.result()
+
+    assert lines(log) == ["paid"]
+    assert result.compensation is not None
+    assert "switched off" in result.compensation.not_undone[0]
