@@ -304,6 +304,7 @@ class PolicyActivities:
             if isinstance(decision, ApprovalRequired)
             else self._rule_on_undo(doing, case),
             basis=self._environment.basis.digest(doing) if doing else "",
+            at=asked.now,
             draft_risk=doing.contract.risk if doing and doing is not tool else None,
             reconcile_forbidden=self._is_reconcile_forbidden(tool, case),
         )

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 from pydantic import Field
 
 from holdfast.contracts.approvals import ApprovalRecord, Requirement, Review
-from holdfast.contracts.base import Contract, JsonObject
+from holdfast.contracts.base import Contract, JsonObject, digest
 from holdfast.contracts.bounds import (
     MAX_BRIEF_TEXT_BYTES,
     MAX_RULING_QUOTE_CHARS,
@@ -145,7 +145,8 @@ class Decided(Contract):
     left out, a number as text. It is empty for calls that change nothing. `canonical` are the
     arguments as the tool takes them, where those of the call are written otherwise. `undo` says
     whether what runs may be taken back, where a tool is named for that. `basis` is by what it was
-    allowed. `draft_risk` is the class of the draft variant, where that runs instead.
+    allowed, `at` when, by the run's time. `draft_risk` is the class of the draft variant, where
+    that runs instead.
     `reconcile_forbidden`: the policy forbids the tool that would find out what became of the call.
     """
 
@@ -161,8 +162,14 @@ class Decided(Contract):
     canonical: JsonObject | None = Field(default=None, exclude_if=lambda value: value is None)
     undo: UndoRuling | None = Field(default=None, exclude_if=not_)
     basis: str = Field(default="", exclude_if=not_)
+    at: datetime
     draft_risk: Risk | None = Field(default=None, exclude_if=not_)
     reconcile_forbidden: bool = Field(default=False, exclude_if=not_)
+
+    @property
+    def reading(self) -> str:
+        """What is the same while a call would run with the same arguments, by the same basis."""
+        return digest([self.basis, self.arguments_digest, self.canonical])
 
     @property
     def runs_as(self) -> Risk:

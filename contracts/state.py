@@ -26,7 +26,7 @@ from holdfast.contracts.control import (
     ModelAttempt,
     Subtask,
 )
-from holdfast.contracts.decisions import Decision, Ruling, RunAsDraftOnly, decision_of
+from holdfast.contracts.decisions import Decided, Decision, Ruling, RunAsDraftOnly, decision_of
 from holdfast.contracts.guardrails import GuardrailVerdict, Signals
 from holdfast.contracts.project import ProjectContext
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunStatus
@@ -48,7 +48,7 @@ class CallStateChange(TypedDict, total=False):
     draft: Draft | None
     approvals: tuple[ApprovalRecord, ...]
     result: ToolResult | None
-    guarded: bool
+    guarded: str
     sent_back: int
 
 
@@ -56,7 +56,9 @@ class CallState(Contract):
     """
     How far one call of the current turn has come.
 
-    `sent_back` is how often its worker didn't begin it, because it decides by something else.
+    `guarded` is the reading by which guardrails have looked at it. `sent_back` is how often it was
+    decided and didn't begin: its worker decides by something else, the decision was too old, or
+    guardrails had looked at another reading.
     """
 
     call: AnyCall
@@ -64,7 +66,7 @@ class CallState(Contract):
     draft: Draft | None = None
     approvals: tuple[ApprovalRecord, ...] = ()
     result: ToolResult | None = None
-    guarded: bool = False
+    guarded: str = Field(default="", exclude_if=not_)
     sent_back: int = Field(default=0, exclude_if=not_)
 
     def with_(self, **changes: Unpack[CallStateChange]) -> Self:
@@ -75,6 +77,11 @@ class CallState(Contract):
     def decision(self) -> Decision | None:
         """The latest decision about the call, if the engine has made one."""
         return decision_of(self.ruling)
+
+    @property
+    def reading(self) -> str:
+        """What guardrails look at, if the engine has decided about the call."""
+        return self.ruling.reading if isinstance(self.ruling, Decided) else ""
 
     @property
     def drafting(self) -> RunAsDraftOnly | None:

@@ -1,12 +1,11 @@
-"""Calls that their workers didn't begin: decided anew a few times, and then denied. Pure."""
+"""Calls that were decided and didn't begin: decided anew a few times, and then denied. Pure."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import NamedTuple
 
 from holdfast.contracts.calls import AnyCall, ToolFailure
 from holdfast.contracts.state import CallState, RunState
-from holdfast.run import tool_results, turns
+from holdfast.run import tool_results
 
 RETRY_DELAYS_SECONDS = (0, 1, 2, 4, 8, 16, 30, 30, 30)
 """
@@ -20,20 +19,24 @@ RETRY_TIMER_SUMMARY = "until a worker runs what it decides itself"
 
 
 class NotBegun(NamedTuple):
-    """A call that its worker didn't begin, because something else was decided about."""
+    """A call that hasn't begun, and why: because something else was decided about, or long ago."""
 
     reason: str
 
 
-def send_back(state: RunState, refused: Mapping[str, NotBegun], now: datetime) -> RunState:
+TOO_OLD = NotBegun("it didn't begin within seconds after it was decided")
+READ_OTHERWISE = NotBegun("it would have run otherwise than guardrails had looked at it")
+
+
+def send_back(state: RunState, refused: Mapping[str, NotBegun]) -> RunState:
     """Have calls decided anew that have not begun; what no worker begins in the end is denied."""
     calls = tuple(
-        _send_back(call, refused[call.call.call_id])
+        send_back_call(call, refused[call.call.call_id])
         if call.result is None and call.call.call_id in refused
         else call
         for call in state.calls
     )
-    return turns.close_turn_if_complete(state.with_(calls=calls), now)
+    return state.with_(calls=calls)
 
 
 def retry_delay_seconds(state: RunState, refused: Mapping[str, NotBegun]) -> int:
@@ -53,8 +56,8 @@ def build_denial(call: AnyCall, refused: NotBegun) -> ToolFailure:
     )
 
 
-def _send_back(call: CallState, refused: NotBegun) -> CallState:
+def send_back_call(call: CallState, refused: NotBegun) -> CallState:
+    """Count that a call hasn't begun; deny it when it has been so too often."""
     if call.sent_back == len(RETRY_DELAYS_SECONDS):
         return call.with_(result=build_denial(call.call, refused))
-    # What another release decides anew, its guardrails look at anew.
-    return call.with_(sent_back=call.sent_back + 1, guarded=False)
+    return call.with_(sent_back=call.sent_back + 1)

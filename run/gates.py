@@ -100,9 +100,7 @@ def _tools(call: CallState) -> frozenset[str]:
 
 def invalidate_call_checks(state: RunState) -> RunState:
     """Have guardrails look again at calls that they let pass before a wait."""
-    calls = tuple(
-        call.with_(guarded=False) if call.result is None else call for call in state.calls
-    )
+    calls = tuple(call.with_(guarded="") if call.result is None else call for call in state.calls)
     return state.with_(calls=calls)
 
 

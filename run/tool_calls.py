@@ -1,7 +1,7 @@
 """The calls of a turn: what is ruled of them, which are decided next and which run. Pure."""
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from holdfast.contracts import bounds
 from holdfast.contracts.approvals import ApprovalRequest, Question
@@ -21,7 +21,10 @@ from holdfast.contracts.decisions import (
 )
 from holdfast.contracts.state import CallState, RunState
 from holdfast.policy import standing
-from holdfast.run import approvals, requests, tool_results
+from holdfast.run import approvals, disagreements, requests, tool_results
+
+MAX_RULING_AGE = timedelta(seconds=5)
+"""So long after it was decided a call may begin: what it was decided by may be gone."""
 
 
 def wants_approval(ruling: Ruling) -> bool:
@@ -50,9 +53,7 @@ def after_rulings(state: RunState, answer: Rulings, now: datetime) -> RunState:
             # Asked again when the drafts are there, so that people see the whole turn at once.
             continue
         asked, refusal = fill_arguments(call.call, ruling), _build_refusal(state, call, ruling)
-        # Guardrails looked at the arguments that it had then, if at any.
-        guarded = call.guarded and asked == call.call
-        fresh = call.with_(call=asked, ruling=ruling, result=refusal, guarded=guarded)
+        fresh = _require_same_reading(call.with_(call=asked, ruling=ruling, result=refusal))
         if wants_approval(ruling):
             # Whatever was approved before, it was not enough for this decision.
             fresh = fresh.with_(approvals=())
@@ -64,6 +65,17 @@ def after_rulings(state: RunState, answer: Rulings, now: datetime) -> RunState:
         elif request is not None:
             state = requests.open_request(state, request)
     return state
+
+
+def _require_same_reading(call: CallState) -> CallState:
+    """Have guardrails look anew where a call would run otherwise than they looked at it."""
+    if not call.guarded or call.guarded == call.reading or call.result is not None:
+        return call
+    fresh = call.with_(guarded="")
+    if not isinstance(call.decision, MayRun):
+        return fresh
+    # Arguments that are read otherwise each time would be looked at for ever.
+    return disagreements.send_back_call(fresh, disagreements.READ_OTHERWISE)
 
 
 def _select_outdated_releases(state: RunState, ruled: dict[str, Ruling]) -> Iterator[str]:
@@ -85,7 +97,7 @@ def _withdraw_releases(state: RunState, lapsed: tuple[str, ...]) -> RunState:
     objections = {objection for one in gone for objection in one.objections}
     about = {one.call_id for one in gone}
     calls = tuple(
-        call.with_(guarded=call.guarded and call.call.call_id not in about) for call in state.calls
+        call.with_(guarded="") if call.call.call_id in about else call for call in state.calls
     )
     return state.with_(
         reviewed=tuple(one for one in state.reviewed if one not in objections),
@@ -98,7 +110,7 @@ def invalidate(state: RunState) -> RunState:
     """
     Have calls decided again that were allowed before a wait, or before another call ran.
 
-    What guardrails have said of them stands as long as their arguments do.
+    What guardrails have said of them stands as long as what they looked at does.
     """
     calls = tuple(
         call.with_(ruling=None)
@@ -119,6 +131,15 @@ def drop_lapsed_approvals(
             fresh = call.with_(approvals=good, ruling=None)
             state = requests.replace_call(state, fresh)
     return state
+
+
+def select_recent(batch: tuple[CallState, ...], now: datetime) -> tuple[CallState, ...]:
+    """Return the calls that were decided just now: what was waited for since may have changed."""
+    return tuple(
+        call
+        for call in batch
+        if isinstance(call.ruling, Decided) and now - call.ruling.at <= MAX_RULING_AGE
+    )
 
 
 def _build_refusal(state: RunState, call: CallState, ruling: Ruling) -> ToolFailure | None:

@@ -51,7 +51,7 @@ def after_calls(
         return state
     for call in batch:
         fresh = requests.find_call(state, call.call.call_id)
-        state = requests.replace_call(state, fresh.with_(guarded=True))
+        state = requests.replace_call(state, fresh.with_(guarded=call.reading))
         about = [one for one in verdicts if one.call_id == call.call.call_id]
         tripped = _select_unapproved_tripwires(state, _strictest_first(state, about))
         if not tripped:
@@ -180,7 +180,7 @@ def _deny(call: CallState, verdict: GuardrailVerdict) -> CallState:
         *verdict.constraints,
         "go on without it",
     )
-    return call.with_(guarded=True, result=failure)
+    return call.with_(result=failure)
 
 
 def _select_unapproved_tripwires(

@@ -224,7 +224,7 @@ def _after_tool(state: RunState, call: CallState, result: ToolResult) -> CallSta
         return call.with_(result=failure)
     if drafting.then == "approval":
         # Whatever was approved before, this draft wasn't shown.
-        return call.with_(draft=draft, ruling=None, approvals=(), guarded=False)
+        return call.with_(draft=draft, ruling=None, approvals=(), guarded="")
     drafted = build_draft_result(call.call, draft.draft_id, draft.summary, draft.data)
     return call.with_(draft=draft, result=drafted)
 

@@ -180,6 +180,7 @@ def decided(call: AnyCall, decision: Decision, risk: Risk = Risk.COMMUNICATION) 
         scope="none",
         decision=decision,
         effect="" if risk.changes_nothing else digest([call.name, arguments]),
+        at=NOW,
         draft_risk=Risk.READ_ONLY if isinstance(decision, RunAsDraftOnly) else None,
     )
 

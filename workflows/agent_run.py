@@ -15,6 +15,7 @@ from holdfast.contracts.approvals import (
     Request,
 )
 from holdfast.contracts.calls import ToolResult
+from holdfast.contracts.decisions import Ruling
 from holdfast.contracts.errors import HoldfastError, InvalidInput, PayloadTooLarge
 from holdfast.contracts.model import Prefix
 from holdfast.contracts.run import (
@@ -100,6 +101,7 @@ class AgentRun:
     def __init__(self) -> None:
         self._run = RunContext()
         self._inbox = Inbox(SignalHandler(self._run).handle)
+        self._recorded: set[str] = set()
         self._background: list[asyncio.Task[None]] = []
 
     @workflow.run
@@ -142,7 +144,8 @@ class AgentRun:
         while True:
             raise_on_cancellation()
             if is_behind_local_activity(LONG_SECONDS):
-                await end_workflow_task(self._run.state.run_id)
+                # A timer, which waits for no free worker while what was decided grows old.
+                await workflow.sleep(options.YIELD_DELAY, summary="what came meanwhile is heard")
             match self._next_step():
                 case CallModel() as step:
                     await run_model_call(self._run, step)
@@ -208,15 +211,25 @@ class AgentRun:
         if answer is None:
             return
         await resets.handle_reset(self._run, answer.execution)
-        for ruling in answer.rulings:
-            if tool_calls.is_notable(ruling):
-                await self._run.record("ruled", summaries.ruling_line(ruling))
+        await self._record_rulings(answer.rulings)
         now = workflow.now()
         self._run.state = turns.close_turn_if_complete(
             tool_calls.after_rulings(self._run.state, answer, now), now
         )
 
+    async def _record_rulings(self, rulings: tuple[Ruling, ...]) -> None:
+        """
+        Leave a line of each ruling that an auditor should find.
+
+        What is decided anew because that took long doesn't wait for the same lines again.
+        """
+        for line in map(summaries.ruling_line, filter(tool_calls.is_notable, rulings)):
+            if line not in self._recorded:
+                await self._run.record("ruled", line)
+                self._recorded.add(line)
+
     async def _wait_for_people(self, until: datetime) -> None:
+        self._recorded.clear()
         waiting = self._run.state.requests
         with at_rest(self._run):
             await run_context.wait_for_people(
@@ -237,6 +250,12 @@ class AgentRun:
         if fresh is not self._run.state:
             self._run.state = fresh
             return
+        if not (recent := tool_calls.select_recent(batch, workflow.now())):
+            await self._send_back(batch, [disagreements.TOO_OLD] * len(batch))
+            self._run.state = tool_calls.invalidate(self._run.state)
+            return
+        self._recorded.clear()
+        batch = recent
         left, state = self._run.seconds_left(), self._run.state
         found: list[ToolResult | NotBegun] = (
             [tool_results.build_no_room_denial(call.call) for call in batch]
@@ -256,14 +275,15 @@ class AgentRun:
             await self._run.record("stopped", stop.reason)
 
     async def _send_back(
-        self, batch: tuple[CallState, ...], found: list[ToolResult | NotBegun]
+        self, batch: tuple[CallState, ...], found: Sequence[ToolResult | NotBegun]
     ) -> None:
         """Have decided anew what hasn't begun; after a while, if that came to nothing before."""
         both = zip(batch, found, strict=True)
         refused = {call.call.call_id: one for call, one in both if isinstance(one, NotBegun)}
         if not refused:
             return
-        self._run.state = disagreements.send_back(self._run.state, refused, workflow.now())
+        sent_back = disagreements.send_back(self._run.state, refused)
+        self._run.state = turns.close_turn_if_complete(sent_back, workflow.now())
         if pause := disagreements.retry_delay_seconds(self._run.state, refused):
             await workflow.sleep(pause, summary=disagreements.RETRY_TIMER_SUMMARY)
 

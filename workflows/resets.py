@@ -44,7 +44,7 @@ def _invalidate_call(call: CallState, about: set[str]) -> CallState:
     """Have a call decided again, unless somebody is asked about it."""
     if call.result is not None:
         return call
-    fresh = call.with_(approvals=(), guarded=False)
+    fresh = call.with_(approvals=(), guarded="")
     if call.call.call_id in about:
         return fresh
     return fresh.with_(ruling=None)

@@ -5,8 +5,10 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 import pytest
+from pydantic import AfterValidator
 from temporalio.api.enums.v1 import EventType
 from temporalio.worker import Worker
 
@@ -14,7 +16,14 @@ from holdfast import App, Tool, tool, worker
 from holdfast.activities.callers import NOT_AS_DECIDED
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.tools import Risk
-from holdfast.guardrails import GuardrailResult, Subject, passed, tripped
+from holdfast.guardrails import (
+    GuardrailContext,
+    GuardrailResult,
+    Subject,
+    guardrail,
+    passed,
+    tripped,
+)
 from holdfast.run.disagreements import RETRY_DELAYS_SECONDS
 from holdfast.testing import Script, call, say
 from tests.control.controlled import replayed
@@ -251,6 +260,67 @@ async def test_a_call_that_is_decided_anew_is_looked_at_anew(runs: Runs, tmp_pat
     assert result.answer == "transfer denied"
     assert "everybody" not in str(seen.subjects[0].data)
     assert "everybody" in str(seen.subjects[-1].data)
+
+
+def pay(*, in_cents: bool) -> Tool:
+    """A tool that another release has take hundredths of what the model says."""
+
+    async def old(log: str, amount: float) -> str:
+        """Pay an amount of money to somebody."""
+        note(log, f"paid {amount}")
+        return "paid"
+
+    async def new(log: str, amount: Annotated[float, AfterValidator(lambda x: x * 100)]) -> str:
+        """Pay an amount of money to somebody."""
+        note(log, f"paid {amount}")
+        return "paid"
+
+    pay = new if in_cents else old
+    pay.__name__ = "pay"
+    return tool(risk=Risk.WRITE_INTERNAL)(pay)
+
+
+async def test_what_is_read_otherwise_behind_a_guardrail_is_looked_at_anew(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """The release changes while it looks: the new one takes the same arguments for another sum."""
+    log, amounts, may_end = tmp_path / "log", list[object](), asyncio.Event()
+
+    @guardrail(layer="pre_execution", on_trip="deny")
+    async def small(subject: Subject, ctx: GuardrailContext) -> GuardrailResult:
+        """Let small sums pass, in its time."""
+        assert isinstance(subject.data, dict)
+        amounts.append(subject.data["amount"])
+        await may_end.wait()
+        return passed() if amounts[-1] == 50 else tripped("too much")
+
+    script = [call("pay", log=str(log), amount=50), told]
+    rule = "{id: yes, effect: allow, match: {tools: [pay]}}"
+    old, new = (
+        release(
+            tmp_path,
+            "new" if in_cents else "old",
+            script,
+            rule,
+            tools=[pay(in_cents=in_cents)],
+            guardrails=[small],
+        )
+        for in_cents in (False, True)
+    )
+    async with half_working(runs, old, no_decisions):
+        async with half_working(runs, old, no_calls):
+            run = await runs.start("it")
+            while not amounts:  # noqa: ASYNC110 -- it is elsewhere
+                await asyncio.sleep(0.02)
+        may_end.set()
+        while "ok" not in await attempts(run, "guardrail:small"):  # noqa: ASYNC110 -- as above
+            await asyncio.sleep(0.02)
+    async with runs.working(new, client=await runs.another_client()):
+        result = await run.result()
+        await replayed(runs, run)
+
+    assert amounts == [50, 5000]
+    assert (result.answer, lines(log)) == ("pay denied", [])
 
 
 async def test_workers_that_disagree_for_ever_run_nothing(

@@ -123,7 +123,7 @@ def ruled(state: RunState) -> RunState:
 
 
 def looked_at(state: RunState) -> RunState:
-    calls = tuple(one.model_copy(update={"guarded": True}) for one in state.calls)
+    calls = tuple(one.model_copy(update={"guarded": one.reading}) for one in state.calls)
     return state.model_copy(update={"calls": calls})
 
 
