@@ -59,9 +59,7 @@ from holdfast.contracts.decisions import (
 )
 from holdfast.contracts.errors import ToolError
 from holdfast.contracts.run import AuditEvent
-from holdfast.contracts.signals import (
-    Message,
-)
+from holdfast.contracts.signals import Message
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.texts import clip_chars
 from holdfast.policy.allowlists import is_safe_request

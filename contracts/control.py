@@ -193,10 +193,10 @@ class Effect(Contract):
     much of them. `digest` is that of tool and arguments, and empty where nobody needs to know it
     again. A `local` effect changed nothing but the workspace of its run. `part` is the run of this
     one's that did it, `reported` that it couldn't be taken back and was told. `undo` says whether
-    it may be, and by which tool, which needs the `call`, what that answered, the `agents` (who made
-    the call, then those that they worked for), and the run that the call is one of by the name that
-    the server made up. `time_limit` (seconds) and `sandboxed` say
-    for how long a call may go on of which nobody knows whether it happened.
+    it may be, and by which tool, which needs the `call`, what that answered, the `agents` (who
+    made the call, then those that they worked for), and the run that the call is one of by the
+    name that the server made up. `time_limit` (seconds) and `sandboxed` say for how long a call
+    may go on of which nobody knows whether it happened.
     """
 
     summary: str

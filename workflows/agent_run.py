@@ -10,10 +10,7 @@ from temporalio.common import RawValue
 from temporalio.exceptions import FailureError, is_cancelled_exception
 
 from holdfast.activities.opening import OpeningActivities
-from holdfast.contracts.approvals import (
-    PendingPage,
-    Request,
-)
+from holdfast.contracts.approvals import PendingPage, Request
 from holdfast.contracts.calls import ToolResult
 from holdfast.contracts.decisions import Ruling
 from holdfast.contracts.errors import HoldfastError, InvalidInput, PayloadTooLarge
@@ -30,9 +27,7 @@ from holdfast.contracts.run import (
     UsageReport,
     is_run_id,
 )
-from holdfast.contracts.signals import (
-    MessageOutcome,
-)
+from holdfast.contracts.signals import MessageOutcome
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.transcript import TranscriptPage
