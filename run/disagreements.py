@@ -9,12 +9,12 @@ from holdfast.run import tool_results
 
 RETRY_DELAYS_SECONDS = (0, 1, 2, 4, 8, 16, 30, 30, 30)
 """
-Seconds before a call is decided anew. While a deployment rolls, the worker that decides and the
-one that runs the call may be of two releases again and again; whoever decides and runs by turns
-agrees with itself soon.
+Seconds before a call is decided anew, also where it was decided too long ago. While a deployment
+rolls, the worker that decides and the one that runs the call may be of two releases again and
+again; whoever decides and runs by turns agrees with itself soon.
 """
 
-RETRY_TIMER_SUMMARY = "until a worker runs what it decides itself"
+RETRY_TIMER_SUMMARY = "until what hasn't begun is decided anew"
 """What history says of a pause."""
 
 
