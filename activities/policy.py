@@ -4,6 +4,7 @@ import asyncio
 import traceback
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
+from functools import partial
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
@@ -17,6 +18,7 @@ from holdfast.activities.callers import (
     require_run_caller,
 )
 from holdfast.activities.clock import Clock
+from holdfast.activities.companions import Companions, describe_draft
 from holdfast.activities.switches import KillSwitch
 from holdfast.contracts.approvals import (
     Approvable,
@@ -40,7 +42,6 @@ from holdfast.contracts.calls import (
     MalformedCall,
     ToolCall,
 )
-from holdfast.contracts.control import UndoRuling
 from holdfast.contracts.decisions import (
     Allow,
     ApprovalRequired,
@@ -62,18 +63,17 @@ from holdfast.contracts.run import AuditEvent
 from holdfast.contracts.signals import Message
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.texts import clip_chars
-from holdfast.policy.allowlists import is_safe_request
+from holdfast.policy.allowlists import may_repeat
 from holdfast.policy.approvals import find_key_claims, find_lapsed_reviews, judge
 from holdfast.policy.case import CallContext, DecisionFacts
 from holdfast.policy.engine import decide
-from holdfast.policy.matching import find_forbidding_rule
 from holdfast.policy.rules import Policy
 from holdfast.policy.signatures import KeyClaim
 from holdfast.policy.trust import Trust, TrustedIssuer, is_address
-from holdfast.policy.undoing import deny_invalid_arguments, matches_shown_undo, rule_on
+from holdfast.policy.undoing import matches_shown_undo
 from holdfast.run.limits import budget_extension
 from holdfast.tools.registry import ToolRegistry
-from holdfast.tools.tool import ComparableCall, Tool
+from holdfast.tools.tool import Tool
 from holdfast.tools.values.filling import TOO_MUCH_LEFT_OUT
 
 BASIS_CHARS = 16
@@ -172,6 +172,7 @@ class PolicyActivities:
         self._environment = environment
         self._keyring = keyring
         self._switchboard = switchboard
+        self._companions = Companions(registry, environment.policy)
 
     @activity.defn
     async def authorize(self, asked: AuthorizeCalls) -> Rulings:
@@ -271,22 +272,28 @@ class PolicyActivities:
             )
         if isinstance(call, MalformedCall):
             return _refuse_arguments(call, "the arguments are no JSON object")
-        if objections := tool.objections(call.arguments):
-            return _refuse_arguments(call, "; ".join(objections))
         return self._decide(asked, call, tool, known)
 
     def _decide(
         self, asked: AuthorizeCalls, call: ToolCall, tool: Tool, known: _CurrentFacts
     ) -> Ruling:
         written = call.arguments
-        call = call.with_(arguments=tool.fill_defaults(written))
-        compared = tool.compare(call.arguments)
-        facts = self._build_facts(asked, call, tool, compared, known)
-        shown = self._rule_on_undo(tool, CallContext(call, tool.contract, facts))
-        given = tuple(one for one in asked.approvals if matches_shown_undo(one, shown))
-        case = CallContext(call, tool.contract, facts._replace(approvals=given))
-        harmless = tool.contract.risk.changes_nothing or is_safe_request(case)
+        given = call.with_arguments(asked.filled.get(call.call_id, {}))
+        if objections := tool.objections(given.arguments):
+            return _refuse_arguments(call, "; ".join(objections))
+        call = given.with_(arguments=tool.fill_defaults(given.arguments))
+        compared = tool.compare(call.arguments, written)
+        facts = self._build_facts(asked, call, tool, known)._replace(
+            values=compared.values,
+            effect=compared.effect,
+            variant=describe_draft(self._registry, tool.contract, call.arguments, written),
+        )
+        rule_on_undo = partial(self._companions.rule_on_undo, written=written)
+        shown = rule_on_undo(tool, CallContext(call, tool.contract, facts))
+        approvals = tuple(one for one in asked.approvals if matches_shown_undo(one, shown))
+        case = CallContext(call, tool.contract, facts._replace(approvals=approvals))
         decision = decide(call, tool.contract, case.facts, self._environment.policy)
+        drafting = case.as_draft() if isinstance(decision, RunAsDraftOnly) else None
         doing = self._select_tool(tool, decision)
         return Decided(
             call_id=call.call_id,
@@ -295,25 +302,19 @@ class PolicyActivities:
             risk=tool.contract.risk,
             scope=clip_chars(_scope(tool, compared.values), MAX_RULING_QUOTE_CHARS),
             decision=clip_decision(decision),
-            filled=call.diff_arguments(written),
-            effect="" if harmless else case.effect,
+            filled=call.diff_arguments(given.arguments),
+            effect=(drafting or case).effect,
+            repeatable=may_repeat(drafting or case),
             canonical=_canonical(call, compared.values),
-            undo=shown
-            if isinstance(decision, ApprovalRequired)
-            else self._rule_on_undo(doing, case),
+            undo=shown if isinstance(decision, ApprovalRequired) else rule_on_undo(doing, case),
             basis=self._environment.basis.digest(doing) if doing else "",
             at=asked.now,
             draft_risk=doing.contract.risk if doing and doing is not tool else None,
-            reconcile_forbidden=self._is_reconcile_forbidden(tool, case),
+            reconcile_forbidden=self._companions.is_reconcile_forbidden(tool, case),
         )
 
     def _build_facts(
-        self,
-        asked: AuthorizeCalls,
-        call: ToolCall,
-        tool: Tool,
-        compared: ComparableCall,
-        known: _CurrentFacts,
+        self, asked: AuthorizeCalls, call: ToolCall, tool: Tool, known: _CurrentFacts
     ) -> DecisionFacts:
         return DecisionFacts(
             tenant=asked.tenant,
@@ -328,8 +329,6 @@ class PolicyActivities:
             lost=asked.lost,
             switches=known.switches,
             sandbox=self._environment.has_sandbox,
-            values=compared.values,
-            effect=compared.effect,
             issuers=known.issuers,
         )
 
@@ -342,37 +341,6 @@ class PolicyActivities:
                 return tool
             case ApprovalRequired() | AskUser() | Deny():
                 return None
-
-    def _is_reconcile_forbidden(self, tool: Tool, act: CallContext) -> bool:
-        """Whether what became of a call may not be found out, by the policy."""
-        finder = tool.contract.reconcile and self._registry.get(tool.contract.reconcile)
-        if not finder:
-            return False
-        call = act.call.with_(name=finder.contract.name)
-        try:
-            values = finder.values(call.arguments)
-        except ToolError:
-            return True
-        asked = CallContext(call, finder.contract, act.facts._replace(values=values))
-        return find_forbidding_rule(asked, self._environment.policy) is not None
-
-    def _rule_on_undo(self, doing: Tool | None, act: CallContext) -> UndoRuling | None:
-        """Rule on what would take back what a tool does, if anything could."""
-        undo = doing and doing.contract.undo and self._registry.get(doing.contract.undo)
-        if not undo:
-            return None
-        call = act.call.with_(name=undo.contract.name)
-        try:
-            values, effect = undo.compare(call.arguments)
-        except ToolError as error:
-            return deny_invalid_arguments(
-                undo.contract, clip_chars(error.reason, MAX_RULING_REASON_CHARS)
-            )
-        facts = act.facts._replace(
-            values=values, effect=effect, draft=None, switches=(), lost=False
-        )
-        ruling = rule_on(CallContext(call, undo.contract, facts), act, self._environment.policy)
-        return ruling.with_(reason=clip_chars(ruling.reason, MAX_RULING_REASON_CHARS))
 
 
 def _reject_after_reset(message: Message) -> Verdict:

@@ -1,6 +1,6 @@
 """What the runtime decides about a call before anything runs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from itertools import accumulate
 from operator import not_
@@ -141,12 +141,12 @@ class Decided(Contract):
 
     `filled` are the arguments of which the call left something out, with their defaults: the call
     is decided, shown, approved and run with these, `arguments_digest` is that of all of them.
-    `effect` is the same for calls that do the same, however their arguments are written: defaults
-    left out, a number as text. It is empty for calls that change nothing. `canonical` are the
-    arguments as the tool takes them, where those of the call are written otherwise. `undo` says
-    whether what runs may be taken back, where a tool is named for that. `basis` is by what it was
-    allowed, `at` when, by the run's time. `draft_risk` is the class of the draft variant, where
-    that runs instead.
+    `effect` is the same for calls that do the same, however a model wrote their arguments: with
+    defaults left out, or a number as text. Where the draft variant runs instead it is that of the
+    draft, and `draft_risk` is its class. `repeatable` says that what runs changes nothing.
+    `canonical` are the arguments as the tool takes them, where those of the call are written
+    otherwise. `undo` says whether what runs may be taken back, where a tool is named for that.
+    `basis` is by what it was allowed, `at` when, by the run's time.
     `reconcile_forbidden`: the policy forbids the tool that would find out what became of the call.
     """
 
@@ -158,7 +158,8 @@ class Decided(Contract):
     scope: str
     decision: Decision
     filled: JsonObject = Field(default_factory=dict, exclude_if=not_)
-    effect: str = Field(default="", exclude_if=not_)
+    effect: str
+    repeatable: bool = Field(default=False, exclude_if=not_)
     canonical: JsonObject | None = Field(default=None, exclude_if=lambda value: value is None)
     undo: UndoRuling | None = Field(default=None, exclude_if=not_)
     basis: str = Field(default="", exclude_if=not_)
@@ -217,6 +218,7 @@ class AuthorizeCallsChange(TypedDict, total=False):
     """What may change of it."""
 
     calls: tuple[AnyCall, ...]
+    filled: Mapping[str, JsonObject]
     approvals: tuple[ApprovalRecord, ...]
     drafts: tuple[Draft, ...]
     reviews: tuple[Review, ...]
@@ -229,13 +231,15 @@ class AuthorizeCalls(Contract):
     """
     Input of the activity `authorize`: the calls of a turn, with what a decision depends on.
 
-    `visible_tools` are the tools that this run has; any other name is an unknown tool. One that
-    this worker lacks another may have, unless all have been asked and it is `gone`.
-    `unresolved` are the fingerprints of writes of this run of which nobody knows whether they
-    happened, `done` those of what other parts of the same work did; `lost` says that nobody knows
-    all of that. `path` are the agents that this one works for. `execution` is that in which the
-    approvals were given. `reviews` are those that were approved and release what the calls do.
-    `filled_bytes` is what calls of the same turn that were decided before left out of theirs.
+    `calls` are as the model wrote them, `filled` is what they left out, by their ids, as it was
+    filled in when they were decided first. `visible_tools` are the tools that this run has; any
+    other name is an unknown tool. One that this worker lacks another may have, unless all have
+    been asked and it is `gone`. `unresolved` are the fingerprints of writes of this run of which
+    nobody knows whether they happened, `done` those of what other parts of the same work did;
+    `lost` says that nobody knows all of that. `path` are the agents that this one works for.
+    `execution` is that in which the approvals were given. `reviews` are those that were approved
+    and release what the calls do. `filled_bytes` is what calls of the same turn that were decided
+    before left out of theirs.
     """
 
     run_id: str
@@ -246,6 +250,9 @@ class AuthorizeCalls(Contract):
     tenant: str
     actor: str
     calls: tuple[AnyCall, ...]
+    filled: Mapping[str, JsonObject] = Field(
+        default_factory=dict[str, JsonObject], exclude_if=not_
+    )
     approvals: tuple[ApprovalRecord, ...] = ()
     drafts: tuple[Draft, ...] = ()
     reviews: tuple[Review, ...] = Field(default=(), exclude_if=not_)

@@ -70,6 +70,11 @@ def is_safe_request(case: CallContext) -> bool:
     return isinstance(method, str) and method.upper() in HARMLESS_METHODS
 
 
+def may_repeat(case: CallContext) -> bool:
+    """Whether a call may be made again: by its class, or by what it asks, it changes nothing."""
+    return case.contract.risk.changes_nothing or is_safe_request(case)
+
+
 def find_risky_command(command: tuple[str, ...]) -> str | None:
     """Name what makes a command risky; null if nothing on the lists above does."""
     program, words = _program(command), command[1:]

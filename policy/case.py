@@ -1,9 +1,9 @@
 """One call that is to be decided, with everything that the decision depends on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from typing import NamedTuple, cast
+from typing import NamedTuple, Self, cast
 
 from holdfast.contracts.allowlists import Origin, parse_origin
 from holdfast.contracts.approvals import ApprovalRecord
@@ -15,17 +15,31 @@ from holdfast.policy.conditions import Undetermined, Variables, bind
 from holdfast.policy.trust import TrustedIssuer
 
 
+class DraftVariant(NamedTuple):
+    """
+    The tool that drafts a call: what it takes of the arguments, and the effect of that.
+
+    `flaw` says why it takes none of it.
+    """
+
+    contract: ToolContract
+    values: JsonObject
+    effect: str
+    flaw: str = ""
+
+
 class DecisionFacts(NamedTuple):
     """
     What a decision depends on beside the call: on whose behalf it is, and what happened before.
 
     `approvals` are those of the whole turn, of which only those that are bound to the call count,
-    `draft` is the call's own. `unresolved` are the fingerprints of writes of which nobody knows
-    whether they happened, `done` those of what other parts of the same work did; `lost` says that
-    nobody knows all of that. `sandbox` says whether the worker has one. `values` are the arguments
-    as the tool will see them, with defaults filled in; without them, as the model wrote them.
-    `effect` is what makes two calls do the same, as `unresolved` and `done` name it.
-    `path` are the agents that this one works for. `issuers` are those whose signatures count now.
+    `draft` is the call's own, `variant` what would make it. `unresolved` are the fingerprints of
+    writes of which nobody knows whether they happened, `done` those of what other parts of the
+    same work did; `lost` says that nobody knows all of that. `sandbox` says whether the worker
+    has one. `values` are the arguments as the tool will see them, with defaults filled in;
+    without them, as the model wrote them. `effect` is what makes two calls do the same, as
+    `unresolved` and `done` name it. `path` are the agents that this one works for. `issuers` are
+    those whose signatures count now.
     """
 
     tenant: str
@@ -35,6 +49,7 @@ class DecisionFacts(NamedTuple):
     environment: str = ""
     approvals: tuple[ApprovalRecord, ...] = ()
     draft: Draft | None = None
+    variant: DraftVariant | None = None
     unresolved: tuple[str, ...] = ()
     done: tuple[str, ...] = ()
     lost: bool = False
@@ -53,6 +68,17 @@ class CallContext:
     call: ToolCall
     contract: ToolContract
     facts: DecisionFacts
+
+    def as_draft(self) -> Self | None:
+        """Return the call of the tool that drafts this one; null where nobody knows that."""
+        variant = self.facts.variant
+        if variant is None:
+            return None
+        facts = self.facts._replace(
+            values=variant.values, effect=variant.effect, approvals=(), draft=None, variant=None
+        )
+        call = self.call.with_(name=variant.contract.name)
+        return replace(self, call=call, contract=variant.contract, facts=facts)
 
     @property
     def values(self) -> JsonObject:

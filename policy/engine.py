@@ -11,14 +11,16 @@ from pathlib import PurePosixPath
 from typing import TypeAlias
 
 from holdfast.contracts.calls import ToolCall
-from holdfast.contracts.decisions import AskUser, Decision, Deny
+from holdfast.contracts.decisions import AskUser, Decision, Deny, RunAsDraftOnly
 from holdfast.contracts.tools import ToolContract
 from holdfast.policy.case import CallContext, DecisionFacts
 from holdfast.policy.matching import find_forbidding_rule
 from holdfast.policy.permission_checks import (
     PERMISSION_CHECKS,
     TELL_USER,
+    deny_without_list_entry,
     find_permission,
+    refuse,
     tighten,
 )
 from holdfast.policy.rules import NO_POLICY, Policy
@@ -133,17 +135,54 @@ def follow_the_policy_or_the_risk_class(case: CallContext, policy: Policy) -> De
     return None
 
 
-# The first rule that answers decides, so what forbids stands before what permits.
-RULES: tuple[Rule, ...] = (
+FORBIDDING_RULES: tuple[Rule, ...] = (
     deny_switched_off,
     deny_forbidden,
     deny_foreign_tenant,
     deny_outside_workspace,
     deny_unresolved_repeat,
     deny_doing_again,
+)
+
+# The first rule that answers decides, so what forbids stands before what permits.
+RULES: tuple[Rule, ...] = (
+    *FORBIDDING_RULES,
     ask_the_user,
     follow_the_policy_or_the_risk_class,
 )
+
+
+def deny_draft(case: CallContext, policy: Policy) -> Deny | None:
+    """
+    Deny a call whose draft is none that may be made: it is ruled on as a call of its own is.
+
+    But the rule that has the call drafted lets the draft run, and nobody is asked about it: where
+    its own call would take a person, though drafts of its kind are allowed, it is denied.
+    """
+    draft, variant = case.as_draft(), case.facts.variant
+    if draft is None or variant is None:
+        return None
+    if variant.flaw:
+        return _deny_draft(draft, "invalid-arguments", variant.flaw)
+    for rule in FORBIDDING_RULES:
+        if isinstance(denial := rule(draft, policy), Deny):
+            return denial.with_(reason=_name_draft(draft, denial.reason))
+    own = find_permission(draft, policy)
+    unlisted = refuse(draft, policy, own) or deny_without_list_entry(draft, policy, own)
+    if (draft.names_command or draft.names_host) and unlisted is not None:
+        return _deny_draft(draft, unlisted.rule, unlisted.reason)
+    if own.sandboxed:
+        return _deny_draft(draft, own.rule, "no draft runs in the sandbox")
+    taken = tighten(draft, own._replace(effect="allow"))
+    return None if taken.effect == "allow" else _deny_draft(draft, taken.rule, taken.reason)
+
+
+def _deny_draft(draft: CallContext, rule: str, reason: str) -> Deny:
+    return Deny(rule=rule, reason=_name_draft(draft, reason), next_valid_actions=(TELL_USER,))
+
+
+def _name_draft(draft: CallContext, reason: str) -> str:
+    return f"its draft {draft.contract.name!r}: {reason}"
 
 
 def decide(
@@ -152,7 +191,10 @@ def decide(
     """Decide whether a call with valid arguments may run. Pure and total."""
     case = CallContext(call, contract, facts)
     for rule in RULES:
-        if (decision := rule(case, policy)) is not None:
+        decision = rule(case, policy)
+        if isinstance(decision, RunAsDraftOnly):
+            return deny_draft(case, policy) or decision
+        if decision is not None:
             return decision
     return Deny(
         rule="default-deny",

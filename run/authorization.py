@@ -11,6 +11,7 @@ from holdfast.contracts.control import EffectOutcome, KnownEffect
 from holdfast.contracts.decisions import AuthorizeCalls, Decided, Rulings, count_fitting
 from holdfast.contracts.state import CallState, RunState
 from holdfast.run import parts
+from holdfast.run.transcript import collect_filled_arguments, find_written_calls
 
 MAX_AUTHORIZE_BYTES = 800_000
 """The calls that are decided together, with their approvals and the reviews that release them."""
@@ -24,6 +25,7 @@ def build_input(
 
     Words that no rule reads stay out of it: why people approved, and what they were shown.
     """
+    written = find_written_calls(state)
     known = parts.build_own_known_effects(state)
     return AuthorizeCalls(
         run_id=state.run_id,
@@ -33,7 +35,8 @@ def build_input(
         path=state.brief.path,
         tenant=state.brief.tenant,
         actor=state.brief.actor,
-        calls=tuple(call.call for call in calls),
+        calls=tuple(written.get(call.call.call_id, call.call) for call in calls),
+        filled=collect_filled_arguments(state, calls),
         approvals=tuple(_without_reason(given) for call in calls for given in call.approvals),
         drafts=tuple(
             call.draft.model_copy(update={"summary": "", "data": None})
@@ -76,6 +79,8 @@ def take_part(asked: AuthorizeCalls) -> AuthorizeCalls:
     belonging = Counter[str]()
     for one in (*asked.approvals, *asked.drafts):
         belonging[one.call_id] += size(one) + 1
+    for call_id, values in asked.filled.items():
+        belonging[call_id] += size({call_id: values})
     needed = [size(call) + belonging[call.call_id] for call in asked.calls]
     count = count_fitting(needed, room) or 1
     if count < len(asked.calls):
@@ -110,6 +115,7 @@ def _select(
     ids = {call.call_id for call in calls}
     return asked.with_(
         calls=calls,
+        filled={call_id: one for call_id, one in asked.filled.items() if call_id in ids},
         approvals=tuple(one for one in asked.approvals if one.call_id in ids),
         drafts=tuple(one for one in asked.drafts if one.call_id in ids),
         reviews=reviews,

@@ -19,7 +19,7 @@ from holdfast.contracts.control import Compensation, Effect
 from holdfast.contracts.decisions import Decided, Deny, Refused, Ruling, RunInSandbox
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.texts import shorten
-from holdfast.contracts.tools import Risk
+from holdfast.contracts.tools import Risk, ToolContract
 from holdfast.run.limits import loop_detection
 from holdfast.run.summaries import call_line
 
@@ -120,15 +120,12 @@ def _latest(lines: tuple[str, ...]) -> tuple[str, ...]:
 
 def _build_effect(state: RunState, call: CallState, result: ToolResult) -> Effect | None:
     """Return what a call changed; a draft is an effect where it can be taken back."""
-    asked, tool = call.call, state.agent.find_tool(call.call.name)
+    asked, tool = call.call, find_running_tool(state, call)
     ruled = call.ruling if isinstance(call.ruling, Decided) else None
     undo = ruled.undo if ruled else None
-    if call.drafting is not None:
-        tool = state.agent.find_any_tool(call.drafting.draft)
-        asked = asked.with_(name=call.drafting.draft)
     if tool is None or not isinstance(asked, ToolCall):
         return None
-    tool = tool.with_risk(ruled.runs_as, reaches_out=ruled.reaches_out) if ruled else tool
+    asked = asked.with_(name=tool.name)
     unknown = result.status == "outcome_unknown"
     changes = unknown or not tool.risk.changes_nothing
     harmless = not changes or (tool.risk is Risk.DRAFT_ONLY and undo is None)
@@ -142,7 +139,7 @@ def _build_effect(state: RunState, call: CallState, result: ToolResult) -> Effec
         tool=asked.name,
         arguments=(ruled.canonical if ruled else None) or asked.arguments,
         outcome="unknown" if unknown else "done",
-        digest="" if call.drafting is not None else digest_of(call, result),
+        digest=digest_of(call, result),
         local=stays,
         undo=undo,
         call=asked if undo else None,
@@ -154,6 +151,16 @@ def _build_effect(state: RunState, call: CallState, result: ToolResult) -> Effec
     )
 
 
+def find_running_tool(state: RunState, call: CallState) -> ToolContract | None:
+    """Return the contract of what runs for a call, be it the draft variant, as it was ruled on."""
+    tool = state.agent.find_tool(call.call.name)
+    if call.drafting is not None:
+        tool = state.agent.find_any_tool(call.drafting.draft)
+    if tool is None or not isinstance(call.ruling, Decided):
+        return tool
+    return tool.with_risk(call.ruling.runs_as, reaches_out=call.ruling.reaches_out)
+
+
 def digest_of(call: CallState, result: ToolResult) -> str:
     """
     Return what is the same for calls that do the same; empty where they may be repeated.
@@ -162,9 +169,10 @@ def digest_of(call: CallState, result: ToolResult) -> str:
     time that it ran, another worker knew it as a write.
     """
     ruled, unknown = call.ruling, result.status == "outcome_unknown"
-    if isinstance(ruled, Decided) and not (ruled.risk.changes_nothing and unknown):
-        return ruled.effect
-    return loop_detection.fingerprint(call.call)
+    if not isinstance(ruled, Decided):
+        return ""
+    was_read = ruled.runs_as.changes_nothing and unknown
+    return "" if ruled.repeatable and not was_read else ruled.effect
 
 
 def _without_committed_drafts(

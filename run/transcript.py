@@ -8,7 +8,7 @@ from holdfast.contracts.bounds import (
     MAX_TURN_BYTES,
     size,
 )
-from holdfast.contracts.calls import ToolCall, ToolResult
+from holdfast.contracts.calls import AnyCall, ToolCall, ToolResult
 from holdfast.contracts.control import Checkpoint
 from holdfast.contracts.run import RunStatus
 from holdfast.contracts.state import CallState, RunState
@@ -59,14 +59,26 @@ def abort_open_calls(state: RunState, reason: str) -> RunState:
 
 def build_tool_turn(state: RunState, results: tuple[ToolResult, ...]) -> ToolTurn:
     """Build what closes the turn, with what its calls left out of their arguments."""
-    turn, filled = state.items[-1], dict[str, JsonObject]()
-    asked = {one.call_id: one for one in turn.calls} if isinstance(turn, AssistantTurn) else {}
-    for call in (one.call for one in state.calls):
+    filled = collect_filled_arguments(state, state.calls)
+    return ToolTurn(results=limit_results(state, results), filled=filled)
+
+
+def find_written_calls(state: RunState) -> dict[str, AnyCall]:
+    """Return the calls of the open turn by their ids, as the model wrote them."""
+    turn = state.items[-1] if state.items else None
+    return {one.call_id: one for one in turn.calls} if isinstance(turn, AssistantTurn) else {}
+
+
+def collect_filled_arguments(
+    state: RunState, calls: tuple[CallState, ...]
+) -> dict[str, JsonObject]:
+    """Return what calls of the open turn left out, by their ids, as far as it is filled in."""
+    filled, asked = dict[str, JsonObject](), find_written_calls(state)
+    for call in (one.call for one in calls):
         written = asked.get(call.call_id)
         if isinstance(call, ToolCall) and isinstance(written, ToolCall):
             filled[call.call_id] = call.diff_arguments(written.arguments)
-    filled = {call_id: values for call_id, values in filled.items() if values}
-    return ToolTurn(results=limit_results(state, results), filled=filled)
+    return {call_id: values for call_id, values in filled.items() if values}
 
 
 def limit_results(state: RunState, results: tuple[ToolResult, ...]) -> tuple[ToolResult, ...]:

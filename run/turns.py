@@ -11,7 +11,6 @@ from holdfast.contracts.calls import (
     ToolResult,
     idempotency_key,
 )
-from holdfast.contracts.decisions import Decided
 from holdfast.contracts.model import ModelCall, ModelReply
 from holdfast.contracts.run import AgentSnapshot, RunInput, RunMetadata, RunResult
 from holdfast.contracts.state import CallState, RunState
@@ -240,9 +239,7 @@ def _has_unknown_effect(state: RunState, call: CallState, result: ToolResult) ->
     """Whether nobody knows of a call that may have changed something outside the workspace."""
     if result.status != "outcome_unknown":
         return False
-    tool = state.agent.find_tool(call.call.name)
-    if tool is not None and isinstance(call.ruling, Decided):
-        tool = tool.with_risk(call.ruling.risk, reaches_out=call.ruling.reaches_out)
+    tool = tool_results.find_running_tool(state, call)
     return tool is None or tool.side_effect != "local"
 
 

@@ -28,7 +28,7 @@ from holdfast.tools.schema import (
     objections,
     translate_definition_errors,
 )
-from holdfast.tools.values.comparing import compare
+from holdfast.tools.values.comparing import select_distinctive, write_values
 from holdfast.tools.values.filling import fill_defaults
 
 ToolFunction: TypeAlias = Callable[..., object] | Callable[..., Awaitable[object]]
@@ -117,25 +117,34 @@ class Tool:
             values[self._signature.context_parameter] = context
         return values
 
-    def compare(self, arguments: JsonObject) -> ComparableCall:
+    def values(self, arguments: JsonObject) -> JsonObject:
         """
         Return arguments as the function will see them, as JSON: a policy looks at nothing else.
 
-        Defaults are filled in, decimals are numbers. The effect is the same for calls that do the
-        same, however they are written. What has its default isn't looked at for it: a release that
-        adds an argument knows the calls of the one before. Raises ToolError as `bind` does.
+        Defaults are filled in, decimals are numbers. Raises ToolError as `bind` does.
         """
         with _REFUSING:
-            values, distinctive = compare(self._read(arguments))
-            return ComparableCall(values, fingerprint_effect(self.contract.name, distinctive))
+            return write_values(self._read(arguments))
 
-    def values(self, arguments: JsonObject) -> JsonObject:
-        """Return the arguments as the function will see them; raises ToolError as `bind` does."""
-        return self.compare(arguments).values
+    def effect(self, written: JsonObject) -> str:
+        """
+        Return what is the same for calls that do the same, from arguments as a model wrote them.
 
-    def effect(self, arguments: JsonObject) -> str:
-        """Return what is the same for calls that do the same; raises ToolError as `bind` does."""
-        return self.compare(arguments).effect
+        However they are written: what they leave out, or name as its default is, isn't looked at.
+        So a release that adds an argument knows the calls of the one before, and what is made anew
+        for each call tells none from the other. Raises ToolError as `bind` does.
+        """
+        with _REFUSING:
+            distinctive = select_distinctive(self._read(written), written)
+            return fingerprint_effect(self.contract.name, distinctive)
+
+    def compare(self, arguments: JsonObject, written: JsonObject) -> ComparableCall:
+        """Return what a policy looks at: of what was *written* no more may have been filled in."""
+        values = self.values(arguments)
+        try:
+            return ComparableCall(values, self.effect(written))
+        except ToolError:  # what an earlier release filled in is required by now
+            return ComparableCall(values, self.effect(arguments))
 
     def fill_defaults(self, arguments: JsonObject) -> JsonObject:
         """

@@ -100,7 +100,7 @@ def explain(
     subject, user = find_tool(found, tool, agent)
     who = CallerContext(user, tenant, actor, _environment(environment))
     call = ToolCall(call_id="call", name=tool, arguments=_arguments(args))
-    tried_out = dry_run(call, subject, who, _policy(found, policy), datetime.now(UTC))
+    tried_out = dry_run(call, subject, who, found, _policy(found, policy), datetime.now(UTC))
     if isinstance(tried_out, InvalidArguments):
         raise HoldfastError(f"the arguments don't fit {tool!r}: {tried_out.reason}")
     if as_json:

@@ -94,7 +94,7 @@ def run_case(app: App, policy: Policy, place: str, case: CaseEntry) -> CaseResul
         return CaseResult(place, case.name, "", "", str(error))
     call = ToolCall(call_id="case", name=case.tool, arguments=case.args)
     who = CallerContext(agent, case.tenant, case.actor, case.environment)
-    found = dry_run(call, tool, who, policy, datetime.now(UTC))
+    found = dry_run(call, tool, who, app, policy, datetime.now(UTC))
     if isinstance(found, InvalidArguments):
         verdict, rule, reason = "invalid_arguments", "", found.reason
     else:

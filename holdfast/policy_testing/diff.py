@@ -86,7 +86,7 @@ def _compare_call(
     if tool is None or before.rule.startswith(_RUNTIME_RULE_PREFIXES):
         return None
     who = CallerContext(trace.brief.agent, trace.brief.tenant, trace.brief.actor, environment)
-    found = dry_run(call, tool, who, policy, trace.started_at)
+    found = dry_run(call, tool, who, app, policy, trace.started_at)
     if isinstance(found, InvalidArguments):
         after = DecisionSummary("invalid_arguments", "", {"reason": found.reason})
     else:

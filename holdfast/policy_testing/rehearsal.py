@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
 
+from holdfast.activities.companions import describe_draft
 from holdfast.app import App
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import Draft, ToolCall
@@ -84,10 +85,15 @@ class DryRun:
 
 
 def dry_run(
-    call: ToolCall, tool: Tool | ToolContract, who: CallerContext, policy: Policy, now: datetime
+    call: ToolCall,
+    tool: Tool | ToolContract,
+    who: CallerContext,
+    app: App,
+    policy: Policy,
+    now: datetime,
 ) -> DryRun | InvalidArguments:
     """Prepare to decide about a call; of a tool whose code is gone the contract will do."""
-    values = call.arguments
+    values, variant = call.arguments, None
     if isinstance(tool, Tool):
         if objections := tool.objections(call.arguments):
             return InvalidArguments("; ".join(objections))
@@ -96,7 +102,9 @@ def dry_run(
         except ToolError as error:
             return InvalidArguments(error.reason)
         tool = tool.contract
-    return DryRun(call, tool, _build_facts(who, values, now), policy)
+        variant = describe_draft(app.registry, tool, call.arguments, call.arguments)
+    facts = _build_facts(who, values, now)._replace(variant=variant)
+    return DryRun(call, tool, facts, policy)
 
 
 def find_tool(app: App, name: str, agent: str | None) -> tuple[Tool, str]:

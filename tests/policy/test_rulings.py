@@ -51,13 +51,19 @@ async def send(text: str) -> str:
     return text
 
 
-@tool(risk=Risk.FINANCIAL, draft="look")
+@tool(risk=Risk.READ_ONLY)
+async def quote(amount: Decimal, pieces: Annotated[int, AfterValidator(_even)] = 2) -> str:
+    """Say what would be paid in pieces."""
+    return f"{amount} in {pieces}"
+
+
+@tool(risk=Risk.FINANCIAL, draft="quote")
 async def pay(amount: Decimal, pieces: Annotated[int, AfterValidator(_even)] = 2) -> str:
     """Pay an amount of money in pieces."""
     return f"{amount} in {pieces}"
 
 
-REGISTRY = ToolRegistry([look, account, send, pay])
+REGISTRY = ToolRegistry([look, account, send, quote, pay])
 VISIBLE = ("look", "account", "send", "pay")
 
 
@@ -276,7 +282,7 @@ async def test_facts_of_the_run_reach_the_engine() -> None:
     """Environment, kill switch, drafts and unresolved writes: the decision depends on each."""
     call = a_call("pay", amount=1)
     off = Switch(kind="tool", name="pay", by="ops", reason="", at=NOW)
-    draft = Draft(draft_id="d", call_id="c1", tool="look", summary="it would pay")
+    draft = Draft(draft_id="d", call_id="c1", tool="quote", summary="it would pay")
     live = a_policy("{id: live, effect: forbid, match: {environments: [production]}}")
 
     first = await authorized(call)

@@ -184,7 +184,7 @@ def _members(read: _Value) -> dict[str, _Value] | None:
         return None
     dumped = _as_dict(read.dumped)
     return {
-        _key(name, field): _Value(getattr(value, name), dumped.get(name))
+        argument_name(name, field): _Value(getattr(value, name), dumped.get(name))
         for name, field in known.items()
     }
 
@@ -199,7 +199,8 @@ def _read_fields(kind: type[object]) -> Mapping[str, FieldInfo]:
     }
 
 
-def _key(name: str, field: FieldInfo) -> str:
+def argument_name(name: str, field: FieldInfo) -> str:
+    """Return what a call names a field."""
     alias = field.validation_alias
     if isinstance(alias, AliasChoices):
         alias = next((one for one in alias.choices if isinstance(one, str)), None)
