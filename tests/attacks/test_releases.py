@@ -359,3 +359,43 @@ async def test_two_releases_that_agree_about_a_tool_run_it_at_once(
 
     assert result.answer == "read ok"
     assert await attempts(run, "read") == ["ok"]
+
+
+def sync_account(risk: Risk) -> Tool:
+    """As `sync`, with an argument that may be left out."""
+
+    async def sync(log: str, account: str = "all") -> str:
+        """Compare an account with the ledger."""
+        note(log, f"synced {account} as {risk}")
+        raise ConnectionError("the line went dead")
+
+    return tool(risk=risk, retry_backoff=3)(sync)
+
+
+async def is_tried_again(run: Run) -> bool:
+    """Whether a call waits for its next attempt."""
+    pending = (await run.handle.describe()).raw_description.pending_activities
+    return any(one.attempt > 1 for one in pending)
+
+
+async def test_what_was_tried_as_a_read_is_known_as_the_write_that_it_is(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """Nobody knows what became of it, and whatever the same call leaves out, it is denied."""
+    # BY-11
+    log, allowed = tmp_path / "log", "{id: yes, effect: allow, match: {tools: [sync]}}"
+    script = [call("sync", log=str(log)), call("sync", log=str(log)), told]
+    old, new = (
+        release(tmp_path, risk, script, allowed, tools=[sync_account(risk)])
+        for risk in (Risk.READ_ONLY, Risk.WRITE_INTERNAL)
+    )
+    async with runs.working(old):
+        run = await runs.start("it")
+        while not await is_tried_again(run):  # noqa: ASYNC110 -- it is elsewhere
+            await asyncio.sleep(0.02)
+    async with runs.working(new, client=await runs.another_client()):
+        await run.result()
+        results = await run.results()
+
+    assert [one.status for one in results] == ["outcome_unknown", "denied"]
+    assert len(lines(log)) == 1

@@ -1,0 +1,162 @@
+"""The same write once more, of which nothing but its form is another: of its value, or in time."""
+
+import dataclasses
+from datetime import datetime, time
+from decimal import Decimal
+from itertools import count
+from pathlib import Path
+from typing import Annotated
+from uuid import UUID, uuid4
+
+import pytest
+from pydantic import BaseModel, Field, JsonValue
+
+from holdfast import Risk, Tiers, Tool, tool
+from holdfast.contracts.base import JsonObject
+from holdfast.testing import Reply, call, calls
+from tests.control.controlled import replayed
+from tests.running import Runs
+from tests.sample import lines, note, scripted, told
+from tests.workflows.test_permissions import policy
+from tests.workflows.tiered import staffed
+
+ALLOWED = "{id: ok, effect: allow, match: {tools: [pay, book, order, deliver]}}"
+TWO = Tiers(full="coder", simplified="clerk")
+TICKS = count()
+
+
+class Order(BaseModel):
+    """What is ordered, and when: another time whenever that is left out."""
+
+    what: str
+    at: int = Field(default_factory=lambda: next(TICKS))
+
+
+@dataclasses.dataclass
+class Parcel:
+    """What is delivered, under a number that is another one whenever that is left out."""
+
+    what: str
+    number: UUID = dataclasses.field(default_factory=uuid4)
+
+
+@tool(risk=Risk.WRITE_INTERNAL)
+async def pay(
+    log: str, amount: Decimal, reference: Annotated[UUID, Field(default_factory=uuid4)]
+) -> str:
+    """Pay an amount of some coin."""
+    note(log, f"paid {amount}")
+    raise ConnectionError("the line went dead")
+
+
+@tool(risk=Risk.WRITE_INTERNAL)
+async def book(log: str, at: datetime, until: time | None = None) -> str:
+    """Book a room from this time on."""
+    note(log, f"booked {at}")
+    raise ConnectionError("the line went dead")
+
+
+@tool(risk=Risk.WRITE_INTERNAL)
+async def order(log: str, orders: list[Order]) -> str:
+    """Order all of this for somebody."""
+    note(log, f"ordered {orders}")
+    raise ConnectionError("the line went dead")
+
+
+@tool(risk=Risk.WRITE_INTERNAL)
+async def deliver(log: str, parcels: dict[str, Parcel]) -> str:
+    """Deliver all of this to somebody."""
+    note(log, f"delivered {parcels}")
+    raise ConnectionError("the line went dead")
+
+
+TEA: JsonObject = {"what": "tea"}
+A, B = "00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b"
+
+SAME: list[tuple[Tool, JsonObject, JsonObject]] = [
+    (pay, {"amount": "1.5"}, {"amount": "1.50"}),
+    (pay, {"amount": "0.1234567890123456789"}, {"amount": "0.12345678901234567890"}),
+    (pay, {"amount": "12345678901234567.1"}, {"amount": "12345678901234567.10"}),
+    (pay, {"amount": "123456789012345678900"}, {"amount": "1234567890123456789E2"}),
+    (pay, {"amount": "-1e-400"}, {"amount": "-10e-401"}),
+    (book, {"at": "2026-01-01T12:00:00Z"}, {"at": "2026-01-01T13:00:00.000+01:00"}),
+    (book, {"at": "9999-12-31T23:59:59-01:00"}, {"at": "9999-12-31T22:59:59-02:00"}),
+    (
+        book,
+        {"at": "2026-01-01T12:00:00", "until": "23:30:00Z"},
+        {"at": "2026-01-01T12:00:00", "until": "00:30:00+01:00"},
+    ),
+    (order, {"orders": [TEA]}, {"orders": [TEA]}),
+    (order, {"orders": [TEA, {**TEA, "at": 1}]}, {"orders": [TEA, {**TEA, "at": "1"}]}),
+    (deliver, {"parcels": {"a": TEA}}, {"parcels": {"a": TEA}}),
+]
+
+OTHERS: list[tuple[Tool, JsonObject, JsonObject]] = [
+    (pay, {"amount": "0.1234567890123456789"}, {"amount": "0.1234567890123456788"}),
+    (pay, {"amount": "1", "reference": A}, {"amount": "1", "reference": B}),
+    (pay, {"amount": "12345678901234567890"}, {"amount": "1234567890123456789"}),
+    (book, {"at": "2026-01-01T12:00:00Z"}, {"at": "2026-01-01T12:00:00"}),
+    (book, {"at": "2026-01-01T12:00:00Z"}, {"at": "2026-01-01T12:00:00+01:00"}),
+    (order, {"orders": [{**TEA, "at": 1}]}, {"orders": [{**TEA, "at": 2}]}),
+    (
+        deliver,
+        {"parcels": {"a": {**TEA, "number": A}}},
+        {"parcels": {"a": {**TEA, "number": B}}},
+    ),
+]
+
+
+@pytest.mark.parametrize(("made", "one", "other"), SAME)
+def test_equal_values_do_the_same(made: Tool, one: JsonObject, other: JsonObject) -> None:
+    """However they are written, and whatever is made of what they leave out."""
+    # BY-11 BY-12
+    effects = {made.effect({"log": "x", **arguments}) for arguments in (one, other)}
+
+    assert len(effects) == 1
+
+
+@pytest.mark.parametrize(("made", "one", "other"), OTHERS)
+def test_other_values_do_something_else(made: Tool, one: JsonObject, other: JsonObject) -> None:
+    """What a call names tells it from another one, be it what would be made anew."""
+    effects = {made.effect({"log": "x", **arguments}) for arguments in (one, other)}
+
+    assert len(effects) == 2
+
+
+LOST: list[tuple[str, dict[str, JsonValue], dict[str, JsonValue]]] = [
+    ("pay", {"amount": "0.1234567890123456789"}, {"amount": "0.12345678901234567890"}),
+    ("pay", {"amount": "1"}, {"amount": "1"}),
+    ("book", {"at": "2026-01-01T12:00:00Z"}, {"at": "2026-01-01T13:00:00+01:00"}),
+    ("order", {"orders": [TEA]}, {"orders": [TEA]}),
+    ("deliver", {"parcels": {"a": TEA}}, {"parcels": {"a": TEA}}),
+]
+
+
+@pytest.mark.parametrize("where", ["turns", "one turn", "tiers"])
+@pytest.mark.parametrize(("name", "first", "second"), LOST)
+async def test_a_lost_write_is_known_again(
+    runs: Runs,
+    tmp_path: Path,
+    where: str,
+    name: str,
+    first: dict[str, JsonValue],
+    second: dict[str, JsonValue],
+) -> None:
+    """By the run itself, in the same turn, and by the next tier."""
+    # BY-11 BY-12 NR-06
+    log, rules = tmp_path / "log", policy(tmp_path, ALLOWED)
+    one: Reply = call(name, log=str(log), **first)
+    other: Reply = call(name, log=str(log), **second)
+    tools = (pay, book, order, deliver)
+    if where == "tiers":
+        scripts = {"coder": [one], "clerk": [other, told]}
+        app = staffed(scripts, tiers=TWO, tools=tools, policy=rules)
+    else:
+        script = [one, other, told] if where == "turns" else [calls(one, other), told]
+        app = scripted(script, tools=tools, policy=rules)
+    async with runs.working(app):
+        run = await runs.start("it")
+        await run.result()
+        await replayed(runs, run)
+
+    assert len(lines(log)) == 1
