@@ -53,8 +53,9 @@ def encode_secrets(secrets: Iterable[str]) -> SecretEncodings:
         whole = not _can_match_partially(value)
         content = _bytes(value)
         for text in unescape_stepwise(value):
-            for form in (text, bytewise(text), bytewise(text).replace(" ", "+")):
+            for form in (text, bytewise(text)):
                 plain.add(_needle(form, _PIECE, whole=whole))
+                plain.add(_needle(form.replace(" ", "+"), _PIECE, whole=whole))
         digits.add(_needle(content.hex(), _PIECE_OF_HEX, whole=whole))
         letters.update(_needle(core, _PIECE_OF_BASE64, whole=whole) for core in _cores(content))
         for inner in _encoded_once(value) - {content}:

@@ -5,7 +5,7 @@ import html
 import json
 import re
 from collections.abc import Callable
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, urlencode
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -135,6 +135,22 @@ def test_what_is_encoded_is_read_as_any_text(outer: str, subtests: pytest.Subtes
 
             assert REDACTED in redacted
             assert written[-len(written) // 2 :].strip() not in redacted
+
+
+FORMS: dict[str, Callable[[str], str]] = {
+    "JSON in ASCII": lambda text: urlencode({"payload": json.dumps({"k": text})}),
+    "Python in ASCII": lambda text: urlencode({"payload": ascii(text)}),
+    "JSON": lambda text: urlencode({"payload": json.dumps({"k": text}, ensure_ascii=False)}),
+    "in JSON": lambda text: json.dumps(urlencode({"payload": json.dumps({"k": text})})),
+}
+
+
+@pytest.mark.parametrize("write", FORMS.values(), ids=FORMS)
+def test_a_form_has_a_plus_for_each_blank(write: Callable[[str], str]) -> None:
+    """Also where what it holds, as hooks are posted, has escapes of its own for letters."""
+    secret = "süß für öl über jäh"
+
+    assert REDACTED in knowing(secret).text(write(secret))
 
 
 # Longer than any word that a guise puts around it.
