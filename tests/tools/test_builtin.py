@@ -205,11 +205,15 @@ def asked(answer: HttpAnswer) -> Answer:
         ({"content-type": "text/plain; charset=nonsense"}, "é".encode(), "é"),
         ({"content-type": "text/plain; charset=idna"}, b"paid \xc3\xa9", "paid é"),
         ({"content-type": "text/plain; charset=undefined"}, "é".encode(), "é"),
+        ({"content-type": "text/plain; charset=utf-7"}, b"+2AA-", "+2AA-"),
+        ({"content-type": "text/plain; charset=unicode_escape"}, b"\\ud800", "\\ud800"),
+        ({"content-type": "text/plain; charset=punycode"}, b"-bb", "-bb"),
+        ({"content-type": 'text/plain; charset="UTF-16"'}, b"\x00\xd8", "\ufffd"),
+        ({"content-type": "text/plain; charset=Windows-1252; x=y"}, b"\x80", "€"),
         ({"content-encoding": "deflate"}, zlib.compress(b"hello"), "hello"),
         ({"content-encoding": "gzip"}, b"no gzip", "no gzip"),
         ({}, b"\xff", "\ufffd"),
     ],
-    ids=["plain", "latin-1", "nonsense", "idna", "undefined", "deflate", "no gzip", "no text"],
 )
 def test_an_answer_is_text(headers: dict[str, str], body: bytes, text: str) -> None:
     """Whatever a server sends, the model gets text."""

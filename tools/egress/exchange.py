@@ -1,6 +1,7 @@
 """One HTTP request of a sandboxed tool, and its answer."""
 
 import base64
+import codecs
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
@@ -15,6 +16,18 @@ MAX_BODY_BYTES = 1_000_000
 
 MAX_URL_CHARS = 8_000
 MAX_HEADERS = 50
+
+_CHARSETS = frozenset(
+    {
+        *("ascii", "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"),
+        *("utf-32", "utf-32-le", "utf-32-be", "koi8-r", "koi8-u", "mac-roman", "tis-620", "cp874"),
+        *("shift_jis", "cp932", "euc_jp", "iso2022_jp", "euc_kr", "cp949"),
+        *("gb2312", "gbk", "gb18030", "big5", "big5hkscs"),
+        *(f"iso8859-{part}" for part in range(1, 17)),
+        *(f"cp125{part}" for part in range(9)),
+    }
+)
+"""As Python calls them: sets of characters. Of its other codecs some evaluate what they read."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +64,9 @@ class HttpAnswer:
 
     @property
     def text(self) -> str:
-        """The body as text, in the character set that the server names."""
-        charset = self.headers.get("content-type", "").partition("charset=")[2]
-        try:
-            return self.body.decode(charset.split(";")[0].strip("\"' ") or "utf-8", "replace")
-        except (LookupError, ValueError):
-            return self.body.decode("utf-8", "replace")
+        """The body as text, in the character set that the server names, or else in UTF-8."""
+        said = self.headers.get("content-type", "").lower().partition("charset=")[2]
+        return self.body.decode(_find_charset(said.split(";")[0].strip("\"' ")), "replace")
 
 
 def request(
@@ -78,3 +88,11 @@ def request(
                 "invalid_arguments", f"the request is too large: {what}", ("ask less",)
             )
     return found
+
+
+def _find_charset(name: str) -> str:
+    try:
+        charset = codecs.lookup(name).name
+    except (LookupError, ValueError):
+        return "utf-8"
+    return charset if charset in _CHARSETS else "utf-8"
