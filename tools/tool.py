@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, TypeAlias, TypedDict, Unpack, cast
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from holdfast.contracts.base import JsonObject, digest
-from holdfast.contracts.bounds import MAX_RESULT_CHARS, TOO_DEEP_JSON
+from holdfast.contracts.bounds import MAX_RESULT_CHARS
 from holdfast.contracts.calls import fingerprint_effect
 from holdfast.contracts.errors import AppError, ToolError
 from holdfast.contracts.tools import (
@@ -30,6 +30,7 @@ from holdfast.tools.schema import (
 )
 from holdfast.tools.values.comparing import select_distinctive, write_values
 from holdfast.tools.values.filling import fill_defaults
+from holdfast.tools.values.writing import write_json
 
 ToolFunction: TypeAlias = Callable[..., object] | Callable[..., Awaitable[object]]
 
@@ -166,14 +167,7 @@ class Tool:
 
     def json(self, value: object) -> bytes:
         """Turn what the function returned into JSON; raises when it isn't what was promised."""
-        returns = self._signature.returns
-        try:
-            return returns.dump_json(returns.validate_python(value))
-        except ValueError as error:
-            # The call has done what it did: that its result can't be written must not hide it.
-            if _is_endless(error):
-                return TOO_DEEP_JSON
-            raise
+        return write_json(self._signature.returns, value)
 
 
 class _Refusing:
@@ -206,16 +200,6 @@ _REFUSING = _Refusing()
 
 def _invalid(reason: str) -> ToolError:
     return ToolError("invalid_arguments", reason, ("correct the arguments",))
-
-
-_ENDLESS = {"recursion_loop", "recursion_depth_exceeded"}
-
-
-def _is_endless(error: ValueError) -> bool:
-    """Whether a value is nested too deeply to be written, or in itself."""
-    if isinstance(error, ValidationError):
-        return any(flaw["type"] in _ENDLESS for flaw in error.errors())
-    return "depth exceeded" in str(error) or "Circular reference" in str(error)
 
 
 class ToolOptions(TypedDict, total=False):
