@@ -20,11 +20,12 @@ from temporalio.worker import (
     Interceptor,
 )
 
+from holdfast.activities.heartbeats import Heartbeater
 from holdfast.contracts.base import repair_surrogates
-from holdfast.contracts.bounds import MAX_FAILURE_BYTES
+from holdfast.contracts.bounds import CLEARING_TIMEOUT, MAX_FAILURE_BYTES
 from holdfast.contracts.errors import HoldfastError, ToolCrashed, safe_str
 from holdfast.contracts.texts import cut_with_note
-from holdfast.tools.large_json import look_through
+from holdfast.tools.large_json import MAX_INLINE_BYTES, look_through
 from holdfast.tools.redaction import Redactor
 from holdfast.tools.stacks import format_stack
 
@@ -70,8 +71,18 @@ class _Inbound(ActivityInboundInterceptor):
     async def _redact(self, result: object) -> RawValue:
         [payload] = activity.payload_converter().to_payloads([result])
         if payload.data:
-            payload.data = await look_through(payload.data, self._redact_known)
+            payload.data = await self._redact_data(payload.data)
         return RawValue(payload)
+
+    async def _redact_data(self, content: bytes) -> bytes:
+        """Clear a result beside the loop, alive meanwhile; where it has no turn, on the loop."""
+        if len(content) <= MAX_INLINE_BYTES:
+            return self._redact_known(content)
+        with contextlib.suppress(TimeoutError):
+            async with Heartbeater(), asyncio.timeout(CLEARING_TIMEOUT.total_seconds()):
+                run_id = activity.info().workflow_id or ""
+                return await look_through(run_id, content, self._redact_known)
+        return self._redact_known(content)
 
     def _redact_known(self, content: bytes) -> bytes:
         try:
@@ -79,7 +90,7 @@ class _Inbound(ActivityInboundInterceptor):
         except ValueError:
             # A text in the place of a result is none: whoever waits for it would try for ever.
             raise ApplicationError(
-                "what it returns is nested too deeply to be cleared of secrets",
+                "it returns what is nested too deeply, or escaped too often, to be cleared",
                 type="NestedTooDeeply",
                 non_retryable=True,
             ) from None
@@ -130,7 +141,8 @@ class _ErrorRedaction:
                 return ApplicationError(self._redact_text(safe_str(error)), type=kind)
 
     def _redact_text(self, text: str) -> str:
-        return cut_with_note(repair_surrogates(self._redactor.text(text)), MAX_FAILURE_BYTES)
+        said = self._redactor.text(text[:MAX_INLINE_BYTES])
+        return cut_with_note(repair_surrogates(said), MAX_FAILURE_BYTES)
 
     def _log(self, error: BaseException | None) -> None:
         """
@@ -140,7 +152,7 @@ class _ErrorRedaction:
         """
         stack = _find_stack(error)
         if stack:
-            stack = self._redactor.text(stack)
+            stack = self._redactor.text(stack[-MAX_INLINE_BYTES:])
             asked = activity.info()
             log.warning(
                 "activity.raised",

@@ -1,6 +1,7 @@
 """What a tool says is cleared of secrets before anything of it is cut, kept or refused."""
 
 import builtins
+import contextlib
 from collections.abc import Callable
 from functools import partial
 from types import TracebackType
@@ -11,12 +12,14 @@ from temporalio.exceptions import ApplicationError
 
 from holdfast.activities.callers import NOT_AS_DECIDED, NOT_HERE
 from holdfast.activities.redaction import is_cancellation
-from holdfast.contracts.bounds import MAX_PROGRESS_BYTES
+from holdfast.contracts.base import repair_surrogates
+from holdfast.contracts.bounds import MAX_NEXT_ACTIONS, MAX_PROGRESS_BYTES
 from holdfast.contracts.calls import ToolSuccess
 from holdfast.contracts.errors import ToolCrashed, ToolError, ToolTimeout, safe_str
 from holdfast.tools.context import UNREADABLE_REPORT
-from holdfast.tools.large_json import is_readable_json, look_through
+from holdfast.tools.large_json import MAX_INLINE_BYTES, is_readable_json, look_through
 from holdfast.tools.redaction import WITHHELD, Redactor, withhold_values
+from holdfast.tools.views import TooManyPieces
 
 MAX_DETAILS = 10
 """Of what a tool raises."""
@@ -36,9 +39,9 @@ class SecretFilter:
         self._redactor = redactor
         self._withholds = withholds
 
-    async def redact(self, content: bytes) -> bytes | None:
-        """Return a result without secrets; null for one that can't be read."""
-        return await look_through(content, self._redact_readable)
+    async def redact(self, run_id: str, content: bytes) -> bytes | None:
+        """Return a result of a run without secrets; null for one that can't be read."""
+        return await look_through(run_id, content, self._redact_readable)
 
     def redact_summary(self, result: ToolSuccess) -> ToolSuccess:
         """Say in the summary of a result what was withheld of it."""
@@ -53,9 +56,13 @@ class SecretFilter:
         if by_tool and self._withholds:
             error.reason, error.next_valid_actions = WITHHELD, ()
             return error
-        error.reason = self._redactor.text(error.reason)
-        error.next_valid_actions = tuple(map(self._redactor.text, error.next_valid_actions))
+        error.reason = self._redact_words(error.reason)
+        actions = error.next_valid_actions[:MAX_NEXT_ACTIONS]
+        error.next_valid_actions = tuple(map(self._redact_words, actions))
         return error
+
+    def _redact_words(self, text: str) -> str:
+        return repair_surrogates(self._redactor.text(text[:MAX_INLINE_BYTES]))
 
     def __enter__(self) -> None: ...
 
@@ -117,4 +124,6 @@ class SecretFilter:
     def _redact_readable(self, content: bytes) -> bytes | None:
         if not is_readable_json(content):
             return None
-        return self._redactor.json(withhold_values(content) if self._withholds else content)
+        with contextlib.suppress(TooManyPieces):
+            return self._redactor.json(withhold_values(content) if self._withholds else content)
+        return None

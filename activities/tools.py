@@ -1,5 +1,6 @@
 """One dynamic activity runs every tool, so that each shows in history under its own name."""
 
+import asyncio
 from collections.abc import Sequence
 
 from structlog.contextvars import bind_contextvars
@@ -17,17 +18,22 @@ from holdfast.activities.heartbeats import Heartbeater
 from holdfast.activities.policy import Basis
 from holdfast.activities.secret_filter import SecretFilter
 from holdfast.activities.switches import KillSwitch
-from holdfast.contracts.calls import ToolFailure, ToolInvocation, ToolResult
+from holdfast.contracts.bounds import CLEARING_TIMEOUT
+from holdfast.contracts.calls import ToolFailure, ToolInvocation, ToolResult, ToolSuccess
 from holdfast.contracts.errors import HoldfastError, ToolDenied, ToolError
 from holdfast.contracts.tools import Risk
 from holdfast.policy.switches import describe_switch, find_switch
 from holdfast.tools.artifacts import ArtifactStore
 from holdfast.tools.execution import Executor
+from holdfast.tools.fair_threads import FairThreads
 from holdfast.tools.large_json import look_through
 from holdfast.tools.redaction import Redactor
 from holdfast.tools.registry import ToolRegistry
-from holdfast.tools.results import failure, success, unknown_outcome, unreadable
+from holdfast.tools.results import failure, success, uncleared, unknown_outcome, unreadable
 from holdfast.tools.tool import Tool
+
+# A disk may be slow, and nobody who only reads waits for it.
+_KEEPERS = FairThreads(4, "keep-result")
 
 
 class ToolActivities:
@@ -109,14 +115,27 @@ class ToolActivities:
                     invocation,
                     lambda progress: heartbeater.report(secret_filter.redact_report(progress)),
                 )
-                content = await secret_filter.redact(content)
         except ToolError as error:
             return failure(invocation, name, secret_filter.redact_refusal(error))
-        if content is None:
+        try:
+            async with asyncio.timeout(CLEARING_TIMEOUT.total_seconds()):
+                return await self._tell(tool, invocation, content, secret_filter)
+        except TimeoutError:
+            return uncleared(invocation, name)
+
+    async def _tell(
+        self, tool: Tool, invocation: ToolInvocation, content: bytes, secret_filter: SecretFilter
+    ) -> ToolSuccess:
+        """Tell what a call returned that is done, without secrets."""
+        name, limit = tool.contract.name, tool.contract.max_result_chars
+        cleared = await secret_filter.redact(invocation.run_id, content)
+        if cleared is None:
             return unreadable(invocation, name)
-        limit, artifacts = tool.contract.max_result_chars, self._artifacts
         result = await look_through(
-            content, lambda cleared: success(invocation, name, cleared, limit, artifacts)
+            invocation.run_id,
+            cleared,
+            lambda whole: success(invocation, name, whole, limit, self._artifacts),
+            _KEEPERS,
         )
         return secret_filter.redact_summary(result)
 

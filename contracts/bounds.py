@@ -66,6 +66,9 @@ MAX_JSON_BYTES = 16 * 2**20
 MAX_JSON_VALUES = 250_000
 """Of how many values it may consist: each is an object of Python, and costs ten microseconds."""
 
+CLEARING_TIMEOUT = timedelta(seconds=60)
+"""What a worker takes at most for each look at a result, beyond the time of its tool."""
+
 TOO_DEEP_JSON = b"[" * 1_000 + b"]" * 1_000
 """What stands for a value that is nested too deeply to be written as JSON."""
 

@@ -4,18 +4,22 @@ JSON from outside that may be large: whether anybody reads it, and where.
 What takes longer the more comes isn't done on the loop that all runs share.
 """
 
-import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from pydantic_core import from_json
 
 from holdfast.contracts.bounds import MAX_JSON_BYTES, MAX_JSON_DEPTH, MAX_JSON_VALUES
+from holdfast.tools.fair_threads import FairThreads
 
 MAX_INLINE_BYTES = 100_000
 """Bytes; to look through so many takes too long for the loop."""
 
 Result = TypeVar("Result")
+
+# More would only divide the same time, of one interpreter, and need the memory all at once.
+READERS = FairThreads(2, "look-through")
 
 
 def has_readable_size(content: bytes) -> bool:
@@ -41,10 +45,15 @@ def is_readable_json(content: bytes) -> bool:
     return True
 
 
-async def look_through(content: bytes, look: Callable[[bytes], Result]) -> Result:
-    """Do what takes time in proportion to some bytes: in a thread, where these are many."""
+async def look_through(
+    run_id: str,
+    content: bytes,
+    look: Callable[[bytes], Result],
+    threads: FairThreads = READERS,
+) -> Result:
+    """Do for a run what takes time in proportion to some bytes: in a thread, if these are many."""
     if len(content) > MAX_INLINE_BYTES:
-        return await asyncio.to_thread(look, content)
+        return await threads.run(run_id, partial(look, content))
     return look(content)
 
 

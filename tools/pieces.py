@@ -50,7 +50,9 @@ class Pieces:
 
 def _find(text: str, size: int, grams: Mapping[str, list[tuple[Needle, int]]]) -> Iterator[Piece]:
     for place in range(0, len(text) - size + 1, size):
-        for needle, offset in grams.get(text[place : place + size], ()):
+        if (gram := text[place : place + size]) not in grams:
+            continue
+        for needle, offset in grams[gram]:
             start = place - _agreeing_before(text, place, needle.text, offset)
             end = place + _agreeing_behind(text, place, needle.text, offset)
             if end - start >= needle.shortest:

@@ -8,7 +8,7 @@ from pydantic_core import from_json, to_json
 from holdfast.tools.credentials import SecretMatch, find_kinds, kind_of_field
 from holdfast.tools.pieces import Pieces
 from holdfast.tools.secret_encodings import MIN_SECRET_CHARS, encode_secrets, parts
-from holdfast.tools.views import views
+from holdfast.tools.views import Effort, TooManyPieces, views
 
 REDACTED = "[redacted]"
 WITHHELD = "[withheld]"
@@ -29,11 +29,11 @@ class _KnownSecrets:
         self._any = bool(values)
         self._plain, self._hex, self._base64 = map(Pieces, found)
 
-    def find_in(self, text: str) -> Iterator[SecretMatch]:
+    def find_in(self, text: str, effort: Effort) -> Iterator[SecretMatch]:
         """Find all secrets; some may be found more than once."""
         if not self._any or len(text) < MIN_SECRET_CHARS:
             return
-        read = views(text)
+        read = views(text, effort)
         for pieces, some in (
             (self._plain, read.plain),
             (self._hex, read.hex),
@@ -55,23 +55,26 @@ class Redactor:
 
     def __init__(self, known: Callable[[], frozenset[str]]) -> None:
         self._source = known
-        self._secrets: frozenset[str] = frozenset()
-        self._known = _KnownSecrets(())
+        # One value: several threads use it.
+        self._known = frozenset[str](), _KnownSecrets(())
 
     def learn(self) -> None:
         """Take note of what is secret now."""
         self._current()
 
     def text(self, text: str) -> str:
-        """Return a text without secrets."""
-        return _Redaction(self._current(), lookalikes=True).text(text)
+        """Return a text without secrets; of one with too many pieces to be looked at, a mark."""
+        try:
+            return _Redaction(self._current(), lookalikes=True).text(text)
+        except TooManyPieces:
+            return WITHHELD
 
     def json(self, content: bytes, *, lookalikes: bool = True) -> bytes:
         """
         Return JSON without secrets, also in names of fields; without any, the same bytes.
 
         Without *lookalikes* nothing but what is known is replaced. Raises ValueError for what is
-        nested too deeply to be read.
+        nested too deeply to be read, and TooManyPieces, which is one.
         """
         value: JsonValue = from_json(content)
         redacted = _Redaction(self._current(), lookalikes=lookalikes).value(value)
@@ -79,9 +82,11 @@ class Redactor:
 
     def _current(self) -> _KnownSecrets:
         secrets = self._source()
-        if secrets != self._secrets:
-            self._secrets, self._known = secrets, _KnownSecrets(secrets)
-        return self._known
+        before, known = self._known
+        if secrets != before:
+            known = _KnownSecrets(secrets)
+            self._known = secrets, known
+        return known
 
 
 class _Redaction:
@@ -90,6 +95,7 @@ class _Redaction:
     def __init__(self, known: _KnownSecrets, *, lookalikes: bool) -> None:
         self._known = known
         self._lookalikes = lookalikes
+        self._effort = Effort()
 
     def value(self, value: JsonValue) -> JsonValue:
         match value:
@@ -102,13 +108,17 @@ class _Redaction:
             case bool() | None:
                 return value
             case int() | float():
-                return REDACTED if any(self._known.find_in(str(value))) else value
+                return REDACTED if any(self._find_known(str(value))) else value
 
     def text(self, text: str) -> str:
-        found = list(self._known.find_in(text))
+        found = list(self._find_known(text))
         if self._lookalikes and len(text) >= _MIN_CREDENTIAL_CHARS:
-            found += (one for shape in find_kinds(text) for one in shape.find(text))
+            alike = (one for shape in find_kinds(text) for one in shape.find(text))
+            found += self._effort.each(alike)
         return _replace_secrets(text, sorted(found)) if found else text
+
+    def _find_known(self, text: str) -> Iterator[SecretMatch]:
+        return self._effort.each(self._known.find_in(text, self._effort))
 
     def _fields(self, value: dict[str, JsonValue]) -> JsonValue:
         found: dict[str, JsonValue] = {}

@@ -17,6 +17,7 @@ from holdfast.contracts.calls import ToolFailure, ToolInvocation, ToolSuccess
 from holdfast.contracts.errors import ToolDenied, ToolError
 from holdfast.contracts.texts import clip_bytes, clip_chars, cut_with_note
 from holdfast.tools.artifacts import ArtifactStore
+from holdfast.tools.views import MAX_PIECES
 
 log = structlog.get_logger()
 
@@ -63,8 +64,19 @@ def unreadable(invocation: ToolInvocation, name: str) -> ToolSuccess:
         call_id=invocation.call_id,
         name=name,
         summary="done; what it returned is left out: it is nested more than "
-        f"{MAX_JSON_DEPTH} deep, has more than {MAX_JSON_VALUES:,} values or 16 MB, or a number "
-        "that can't be read; ask for less",
+        f"{MAX_JSON_DEPTH} deep, has more than {MAX_JSON_VALUES:,} values or 16 MB, "
+        f"{MAX_PIECES:,} escapes, or a number that can't be read; ask for less",
+        cut=True,
+    )
+
+
+def uncleared(invocation: ToolInvocation, name: str) -> ToolSuccess:
+    """Build the result of a call that was done, and whose answer had no time to be looked at."""
+    return ToolSuccess(
+        call_id=invocation.call_id,
+        name=name,
+        summary="done; what it returned is left out: its worker was too busy to clear it of "
+        "secrets; ask for less",
         cut=True,
     )
 

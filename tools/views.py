@@ -8,14 +8,20 @@ Each is made in time linear in the text, and knows where in the text it found wh
 
 import base64
 import html
+import io
+from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, chain
 from string import ascii_letters, digits
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
+from holdfast.contracts.bounds import MAX_PAYLOAD_BYTES
 from holdfast.contracts.patterns import Pattern, Span
+
+MAX_PIECES = MAX_PAYLOAD_BYTES
+"""Escapes, and what else of a value is looked at one by one; no payload has so many."""
 
 _ROUNDS = 3
 """How often a text may be quoted in another: JSON in JSON in JSON."""
@@ -32,11 +38,34 @@ _MARKS = ("\\", "%", "&", "0x")
 _CONTROL = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _BETWEEN_DIGITS = str.maketrans("", "", ",; \t\r\n")
 _LAST_CHARACTER = 0x10FFFF
+_BLOCK = 2**16
+_MAX_KEPT_ESCAPE_CHARS = 12
+
+Found = TypeVar("Found")
 
 _ENCODED = Pattern(r"[A-Za-z0-9+/_-]{32,}")
 """A run of base64 or hex, as long as the escapes of the shortest secret."""
 
 _HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
+
+
+class TooManyPieces(ValueError):
+    """A value has more pieces than anybody looks at."""
+
+
+class Effort:
+    """How many pieces of a value may still be looked at."""
+
+    def __init__(self) -> None:
+        self._left = MAX_PIECES
+
+    def each(self, found: Iterable[Found]) -> Iterator[Found]:
+        """Pass on what was found, piece by piece; raises TooManyPieces."""
+        for one in found:
+            if self._left <= 0:
+                raise TooManyPieces("it has more pieces than anybody looks at")
+            self._left -= 1
+            yield one
 
 
 class _Alphabet(NamedTuple):
@@ -75,10 +104,12 @@ class Views(NamedTuple):
     base64: tuple[View, ...]
 
 
-def views(text: str) -> Views:
-    """Read a text in every way."""
-    plain = _readings(_Whole(text))
-    inner = (_readings(decoded) for end in _ends(plain) for decoded in _decode_runs(end))
+def views(text: str, effort: Effort) -> Views:
+    """Read a text in every way; raises TooManyPieces."""
+    plain = _readings(_Whole(text), effort)
+    inner = (
+        _readings(decoded, effort) for end in _ends(plain) for decoded in _decode_runs(end, effort)
+    )
     found = [plain, *inner]
     ends = [end for readings in found for end in _ends(readings)]
     return Views(
@@ -90,14 +121,14 @@ def views(text: str) -> Views:
 
 def unescape_stepwise(text: str) -> Iterator[str]:
     """Return a text with its escapes, and without them; each once."""
-    for view in _readings(_Whole(text)):
+    for view in _readings(_Whole(text), Effort()):
         yield view.text
 
 
-def _readings(view: View) -> list[View]:
+def _readings(view: View, effort: Effort) -> list[View]:
     """Return a reading, and those with its escapes undone once, twice and so on."""
     found = [view]
-    while len(found) <= _ROUNDS and (undone := _undo_escapes(found[-1])):
+    while len(found) <= _ROUNDS and (undone := _undo_escapes(found[-1], effort)):
         found.append(undone)
     return found
 
@@ -122,22 +153,25 @@ class _Whole:
 class _Unescaped:
     """A reading with escapes undone: each is a run of characters for a run of the text below."""
 
-    def __init__(self, below: View, escapes: list[Span]) -> None:
+    def __init__(self, below: View, escapes: Iterable[Span]) -> None:
         self._below = below
-        self._escapes = escapes
-        pieces: list[str] = []
-        self._starts: list[int] = []
-        self._ends: list[int] = []
-        length = written = 0
+        self._escape_starts, self._escape_ends = array("q"), array("q")
+        self._starts, self._ends = array("q"), array("q")
+        text = io.StringIO()
+        written = 0
         for start, end in escapes:
-            letters = _letters(below.text[start:end])
-            length += start - written
-            self._starts.append(length)
-            length += len(letters)
-            self._ends.append(length)
-            pieces += (below.text[written:start], letters)
+            text.write(below.text[written:start])
+            self._starts.append(text.tell())
+            text.write(_letters(below.text[start:end]))
+            self._ends.append(text.tell())
+            self._escape_starts.append(start)
+            self._escape_ends.append(end)
             written = end
-        self.text = "".join((*pieces, below.text[written:]))
+        text.write(below.text[written:])
+        self.text = text.getvalue()
+
+    def __bool__(self) -> bool:
+        return bool(self._starts)
 
     def source(self, start: int, end: int) -> tuple[int, int]:
         return self._below.source(self._place(start)[0], self._place(end - 1)[1])
@@ -148,8 +182,8 @@ class _Unescaped:
         if before < 0:
             return place, place + 1
         if place < self._ends[before]:
-            return self._escapes[before]
-        own = self._escapes[before][1] + place - self._ends[before]
+            return self._escape_starts[before], self._escape_ends[before]
+        own = self._escape_ends[before] + place - self._ends[before]
         return own, own + 1
 
 
@@ -160,20 +194,33 @@ class _Compact:
         self._below = below
         self._shortest = alphabet.shortest
         self._letters = below.text.encode("ascii", "replace").translate(alphabet.letters)
-        runs = self._letters.decode().split(" ")
-        self.text = "".join(run for run in runs if len(run) >= alphabet.shortest)
+        self.text = b"".join(self._read_blocks()).decode()
 
     def source(self, start: int, end: int) -> tuple[int, int]:
         return self._below.source(self._positions[start], self._positions[end - 1] + 1)
 
+    def _read_blocks(self) -> Iterator[bytes]:
+        """Read a large text part by part: its runs are as many objects."""
+        for start, end in self._blocks():
+            runs = self._letters[start:end].split(b" ")
+            yield b"".join(run for run in runs if len(run) >= self._shortest)
+
+    def _blocks(self) -> Iterator[tuple[int, int]]:
+        start = 0
+        while (end := self._letters.find(b" ", start + _BLOCK)) >= 0:
+            yield start, end
+            start = end
+        yield start, len(self._letters)
+
     @cached_property
-    def _positions(self) -> list[int]:
-        kept: list[int] = []
-        place = 0
-        for run in self._letters.split(b" "):
-            if len(run) >= self._shortest:
-                kept += range(place, place + len(run))
-            place += len(run) + 1
+    def _positions(self) -> "array[int]":
+        kept = array("q")
+        for start, end in self._blocks():
+            place = start
+            for run in self._letters[start:end].split(b" "):
+                if len(run) >= self._shortest:
+                    kept.extend(range(place, place + len(run)))
+                place += len(run) + 1
         return kept
 
 
@@ -194,9 +241,9 @@ class _Decoded:
         return self._runs[bisect_right(self._starts, place) - 1]
 
 
-def _decode_runs(view: View) -> Iterable[View]:
+def _decode_runs(view: View, effort: Effort) -> Iterable[View]:
     """Read the runs of base64 and of hex in a text."""
-    runs = list(_ENCODED.spans_in(view.text))
+    runs = list(effort.each(_spans(_ENCODED, view.text)))
     if not runs:
         return
     yield _Decoded(view, runs, _from_base64)
@@ -213,11 +260,15 @@ def _from_hex(run: str) -> bytes:
     return bytes.fromhex(run[: len(run) // 2 * 2])
 
 
-def _undo_escapes(view: View) -> View | None:
+def _undo_escapes(view: View, effort: Effort) -> View | None:
     if not any(mark in view.text for mark in _MARKS):
         return None
-    escapes = list(_ESCAPE.spans_in(view.text))
-    return _Unescaped(view, escapes) if escapes else None
+    return _Unescaped(view, effort.each(_spans(_ESCAPE, view.text))) or None
+
+
+def _spans(pattern: Pattern, text: str) -> Iterator[Span]:
+    """Find what is written in ASCII; a byte stands for each character, so places stay the same."""
+    return pattern.spans(text.encode("ascii", "replace"))
 
 
 def _letters(escape: str) -> str:
@@ -227,6 +278,15 @@ def _letters(escape: str) -> str:
     Nothing tells whether a number is a letter's or a byte's: who looks for a secret looks for both
     (`bytewise`).
     """
+    return _short(escape) if len(escape) <= _MAX_KEPT_ESCAPE_CHARS else _read_escape(escape)
+
+
+@lru_cache(maxsize=4096)
+def _short(escape: str) -> str:
+    return _read_escape(escape)
+
+
+def _read_escape(escape: str) -> str:
     if len(escape) == len("\\n"):
         return _CONTROL.get(escape[1], escape[1])
     match escape[:2]:

@@ -6,7 +6,7 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.workflow import ActivityCancellationType, ActivityConfig, LocalActivityConfig
 
-from holdfast.contracts.bounds import MAX_HISTORY_BYTES
+from holdfast.contracts.bounds import CLEARING_TIMEOUT, MAX_HISTORY_BYTES
 from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.run import sandbox_queue
 from holdfast.contracts.tools import ToolContract
@@ -21,6 +21,10 @@ SANDBOX_SCHEDULE_TO_START_TIMEOUT = timedelta(seconds=60)
 
 # A sandbox keeps the tool's own limit itself; making one takes a moment, or more under load.
 SANDBOX_STARTUP_ALLOWANCE = timedelta(seconds=30)
+
+# The worker ends a tool at its limit. What the tool returned by then is its result, however long
+# it waits to be checked, cleared of secrets and written.
+RESULT_ALLOWANCE = 3 * CLEARING_TIMEOUT + HEARTBEAT_TIMEOUT
 
 MODEL_TIMEOUT = timedelta(minutes=10)
 
@@ -159,12 +163,11 @@ def tool_call(
     late = SANDBOX_STARTUP_ALLOWANCE if sandboxed else timedelta(0)
     retry = RetryPolicy(maximum_attempts=1)
     if contract.risk.changes_nothing:
-        late = max(late, HEARTBEAT_TIMEOUT)
         retry = _build_retry_policy(contract.retry.max_retries + 1, _backoff(contract))
     return ActivityConfig(
         task_queue=sandbox_queue(queue) if sandboxed else queue,
         schedule_to_start_timeout=SANDBOX_SCHEDULE_TO_START_TIMEOUT if sandboxed else None,
-        start_to_close_timeout=limit + late,
+        start_to_close_timeout=limit + late + RESULT_ALLOWANCE,
         # A write that has begun is not cut off: nobody would know whether it happened.
         schedule_to_close_timeout=_to_timeout(seconds_left)
         if contract.risk.changes_nothing

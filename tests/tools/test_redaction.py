@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
+from holdfast.tools import views
 from holdfast.tools.redaction import REDACTED, WITHHELD, Redactor, withhold_values
 
 PASSWORD = "p4ss/w0rd+é\"'\\&="
@@ -229,6 +230,25 @@ def steps(work: Callable[[], object]) -> int:
     finally:
         sys.settrace(before)
     return count
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["\\n", "&lt;", "%41 ", "://a:b@", base64.b64encode(b"\\a" * 60).decode() + " "],
+    ids=["escapes", "entities", "letters", "passwords", "base64 of escapes"],
+)
+def test_no_text_has_more_pieces_than_are_looked_at(
+    unit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So neither the time nor the memory for a value grows with what its author escapes."""
+    monkeypatch.setattr(views, "MAX_PIECES", 1_000)
+    redactor = knowing("open sesame")
+    few, many = unit * 7, unit * 1_001
+
+    assert REDACTED not in redactor.text(few)
+    assert redactor.text(many) == WITHHELD
+    with pytest.raises(ValueError, match="more pieces"):
+        redactor.json(to_json([many[: len(many) // 2]] * 3))
 
 
 SECRET_NAMES = [sha256(bytes(number)).hexdigest()[:20] for number in range(300)]

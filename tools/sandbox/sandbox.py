@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from pydantic_core import from_json
 
+from holdfast.contracts.bounds import CLEARING_TIMEOUT, TOO_DEEP_JSON
 from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import HoldfastError, ToolCrashed, ToolDenied, ToolError
 from holdfast.tools.context import Heartbeat
@@ -87,9 +88,16 @@ class Sandbox:
                 if watch.done():
                     raise _describe_end(tool, watch.result()) from None
                 raise
-        if has_readable_size(content):
-            await look_through(content, partial(_require_valid_result, tool))
-        return content  # of a larger one nothing goes on, but that the call was done
+        if not has_readable_size(content):
+            return content  # nothing of it goes on, but that the call was done
+        try:
+            async with asyncio.timeout(CLEARING_TIMEOUT.total_seconds()):
+                await look_through(
+                    invocation.run_id, content, partial(_require_valid_result, tool)
+                )
+        except TimeoutError:
+            return TOO_DEEP_JSON  # so of this one, which nobody had time to check
+        return content
 
     @asynccontextmanager
     async def _start(self, jail: Jail) -> AsyncGenerator[tuple[RunningSandbox, Channel]]:

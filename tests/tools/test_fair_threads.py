@@ -1,0 +1,44 @@
+"""Threads in which each run has its turn."""
+
+import asyncio
+import threading
+
+import pytest
+
+from holdfast.tools.fair_threads import FairThreads
+
+
+async def test_each_run_has_its_turn() -> None:
+    """Whoever brings much is served in turn with whoever brings little, and came later."""
+    threads, done = FairThreads(1, "test"), list[str]()
+    free = threading.Event()
+    busy = asyncio.create_task(threads.run("many", free.wait))
+    await asyncio.sleep(0)
+    asked = ["many 1", "many 2", "many 3", "few 1", "one 1"]
+    waiting = [
+        asyncio.create_task(threads.run(name.split()[0], lambda name=name: done.append(name)))
+        for name in asked
+    ]
+    await asyncio.sleep(0)
+
+    free.set()
+    await asyncio.gather(busy, *waiting)
+
+    assert done == ["many 1", "few 1", "one 1", "many 2", "many 3"]
+
+
+async def test_what_is_given_up_before_its_turn_is_never_begun() -> None:
+    """Nor does it keep a thread; what is raised is raised to whoever waits."""
+    threads, done = FairThreads(1, "test"), list[int]()
+    free = threading.Event()
+    busy = asyncio.create_task(threads.run("a", free.wait))
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await threads.run("b", lambda: done.append(1))
+
+    free.set()
+    await busy
+    with pytest.raises(ValueError, match="invalid literal"):
+        await threads.run("b", lambda: int("x"))
+
+    assert done == []

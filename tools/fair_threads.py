@@ -1,0 +1,51 @@
+"""Threads for work that is the longer the more somebody brings: each run has its turn."""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+class FairThreads:
+    """
+    A few threads of their own: whoever keeps those of the loop busy keeps nothing here waiting.
+
+    Of the runs that wait, each has its turn, however much one of them asks for. What is given up
+    before its turn is never begun.
+    """
+
+    def __init__(self, threads: int, name: str) -> None:
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix=name)
+        self._lock = threading.Lock()
+        self._waiting: dict[str, deque[Callable[[], None]]] = {}
+
+    async def run(self, run_id: str, work: Callable[[], Result]) -> Result:
+        """Do some work of a run in a thread."""
+        done: Future[Result] = Future()
+        with self._lock:
+            self._waiting.setdefault(run_id, deque()).append(partial(_work, done, work))
+        self._pool.submit(self._work_next)
+        return await asyncio.wrap_future(done)
+
+    def _work_next(self) -> None:
+        with self._lock:
+            run_id = next(iter(self._waiting))
+            jobs = self._waiting.pop(run_id)
+            job = jobs.popleft()
+            if jobs:
+                self._waiting[run_id] = jobs  # behind all others
+        job()
+
+
+def _work(done: Future[Result], work: Callable[[], Result]) -> None:
+    if not done.set_running_or_notify_cancel():
+        return
+    try:
+        done.set_result(work())
+    except BaseException as error:  # noqa: BLE001 -- whoever waits for it is told
+        done.set_exception(error)
