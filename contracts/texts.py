@@ -28,6 +28,7 @@ _EMOJI = range(0x1F000, 0x1FB00)
 _PICTURES = (_EMOJI, range(0x2190, 0x2200), range(0x2600, 0x27C0), range(0x2B00, 0x2C00))
 """What is drawn in one of two styles, or as one with another."""
 
+_BRAILLE_BLANK = "\u2800"
 _NON_JOINER, _JOINER = "\u200c", "\u200d"
 _STYLES = "\ufe0e\ufe0f"
 _VIRAMA = 9
@@ -70,6 +71,28 @@ def one_line(text: str) -> str:
 def shorten(text: str, limit: int = MAX_LINE_CHARS) -> str:
     """Cut a text to one line of at most *limit* characters, of which each shows."""
     return clip_chars(escape_invisible(one_line(text)[: limit + 1]), limit)
+
+
+class _Shown(dict[int, str]):
+    """What is left of each character, found out when it is first asked for."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        if character in "\t\n" or _is_visible(character, 0):
+            shown = character
+        else:
+            is_blank = character == _BRAILLE_BLANK or unicodedata.category(character) == "Zs"
+            shown = " " if is_blank else ""
+        self[code] = shown
+        return shown
+
+
+_SHOWN = _Shown()
+
+
+def remove_invisible(text: str) -> str:
+    """Return a text with what shows, tabs and ends of lines alone; any blank is a plain one."""
+    return text.translate(_SHOWN)
 
 
 def escape_invisible(text: str) -> str:

@@ -11,6 +11,7 @@ from holdfast.contracts.bounds import MAX_PROJECT_FILES_BYTES, MAX_PROJECT_TEXT_
 from holdfast.contracts.errors import HoldfastError, InvalidInput
 from holdfast.contracts.patterns import SPACE, WORD, Pattern
 from holdfast.contracts.project import ProjectContext, ProjectFile, Source
+from holdfast.contracts.texts import remove_invisible
 from holdfast.policy.project_sections import (
     MAX_COMMAND_CHARS,
     QUOTED,
@@ -30,18 +31,6 @@ _OF_PACKAGE = ("README.md", "docs/README.md")
 
 _NOTES: frozenset[Topic] = frozenset({"architecture", "deployment", "security"})
 """What is shown as it is written; of the others, what is no command and no rule is shown, too."""
-
-# Control and format characters, variation selectors, tags, and halves of characters: they can
-# carry words that a reader of the file doesn't see.
-_INVISIBLE = dict.fromkeys(
-    (
-        *(*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0), 0xAD, 0x61C, 0x180E),
-        *(*range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x2070)),
-        *(*range(0xFE00, 0xFE10), 0xFEFF, *range(0xFFF9, 0xFFFC)),
-        *(*range(0xD800, 0xE000), *range(0xE0000, 0xE1000)),
-    ),
-    "",
-)
 
 _FOR_A_SHELL: dict[str, Pattern] = {
     "operators": Pattern(r"[|&;<>()]"),
@@ -94,7 +83,7 @@ def list_locations(path: str) -> tuple[FileLocations, ...]:
 def decode_visible(content: bytes) -> str:
     """Return the words of a file as a person sees them, without what is invisible."""
     text = content.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
-    return text.translate(_INVISIBLE)
+    return remove_invisible(text)
 
 
 def merge(documents: Iterable[Document]) -> ProjectContext:
@@ -174,7 +163,7 @@ def _list_folders(path: str) -> tuple[str, ...]:
     named = PurePosixPath(path)
     if named.is_absolute() or ".." in named.parts:
         raise InvalidInput(f"path {path[:200]!r} leads out of the project: name a file in it")
-    if len(path) > MAX_PATH_CHARS or path.translate(_INVISIBLE) != path:
+    if len(path) > MAX_PATH_CHARS or len(remove_invisible(path)) < len(path):
         raise InvalidInput(f"path {path[:200]!r} is no path: name a file of the project")
     # It may be a folder itself.
     return tuple(str(folder) for folder in (named, *named.parents) if folder.parts)
@@ -265,7 +254,7 @@ def _render_parts(context: ProjectContext, mark: str) -> Iterator[str]:
             yield f"[{mark} {title}]\n{notes}"
     for file, text in zip(context.files, context.texts, strict=True):
         # Whoever starts a run names the folders of a path.
-        name = json.dumps(file.path.translate(_INVISIBLE), ensure_ascii=False)
+        name = json.dumps(remove_invisible(file.path), ensure_ascii=False)
         cut = ", cut" if file.cut else ""
         yield f"[{mark} file {name}, SHA-256 {file.digest[:12]}{cut}]\n{text}".rstrip()
 

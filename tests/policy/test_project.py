@@ -8,6 +8,7 @@ from holdfast.contracts.base import digest
 from holdfast.contracts.bounds import MAX_PROJECT_FILES_BYTES, MAX_PROJECT_TEXT_BYTES
 from holdfast.contracts.errors import HoldfastError, InvalidInput
 from holdfast.contracts.project import ProjectContext, Source
+from holdfast.contracts.texts import escape_invisible
 from holdfast.policy.project import decode_visible, list_locations, merge, parse_argv, render
 from tests.policy.project_files import SECTIONS, a_document, read
 
@@ -235,6 +236,17 @@ def test_words_that_nobody_sees() -> None:
         == f"{seen}[0m\n"
     )
     assert decode_visible(b"\xff\xfea") == "\ufffd\ufffda"
+
+
+def test_no_character_is_left_that_nobody_sees() -> None:
+    """Words can be spelled with any two of them; joiners go too, and each blank is a plain one."""
+    every = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))
+
+    left = decode_visible("".join(f"{one} " for one in every).encode())
+    shown = left.replace("\t", "").replace("\n", "")
+
+    assert escape_invisible(shown) == shown
+    assert decode_visible("run\u3164\uffa0\u2800\u00a0it".encode()) == "run  it"
 
 
 def test_claims_are_words() -> None:
