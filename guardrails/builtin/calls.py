@@ -21,6 +21,7 @@ from holdfast.guardrails.definition import (
     tripped,
 )
 from holdfast.guardrails.detectors import resource_claims
+from holdfast.guardrails.detectors.personal import redact_pii
 
 CONNECT_TIMEOUT_SECONDS = 3.0
 """Seconds; a host that takes longer to answer isn't there."""
@@ -132,7 +133,7 @@ class _Conflict:
             return not_applicable("this server can't search runs by their resources")
         if not others:
             return passed()
-        return tripped(f"run {others[0]!r} holds {name}; wait until it has ended")
+        return tripped(f"run {others[0]!r} holds {redact_pii(name)}; wait until it has ended")
 
 
 @builtin

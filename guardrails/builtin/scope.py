@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Unpack
 
 from holdfast.contracts.guardrails import GuardrailResult, Subject
-from holdfast.contracts.texts import clip_chars
 from holdfast.guardrails.builtin.making import InputOptions, build_guardrail, builtin
 from holdfast.guardrails.definition import (
     Guardrail,
@@ -17,8 +16,6 @@ from holdfast.guardrails.definition import (
     tripped,
 )
 from holdfast.guardrails.detectors.scope import find_paths, leads_out
-
-_MAX_QUOTE_CHARS = 200
 
 
 @builtin
@@ -45,21 +42,21 @@ class _Scope:
     async def __call__(self, subject: Subject, _: GuardrailContext) -> GuardrailResult:
         if subject.kind not in ("goal", "words"):
             return not_applicable("only what people say is a task")
-        outside = await asyncio.to_thread(self._find_outside, subject.text)
-        if outside is None:
+        if not await asyncio.to_thread(self._names_outside, subject.text):
             return passed()
+        # The path itself may say anything of anybody.
         return tripped(
-            f"{clip_chars(outside, _MAX_QUOTE_CHARS)!r} leads outside the project",
+            "a path that it names leads outside the project",
             "name only paths inside the project",
         )
 
-    def _find_outside(self, text: str) -> str | None:
+    def _names_outside(self, text: str) -> bool:
         for path in dict.fromkeys(find_paths(text)):
             # Only the project is what a path without a beginning is taken from.
             folders = self.folders if path.startswith("/") else self.folders[:1]
             if all(_leads_outside(path, folder) for folder in folders):
-                return path
-        return None
+                return True
+        return False
 
 
 def _leads_outside(path: str, folder: str) -> bool:

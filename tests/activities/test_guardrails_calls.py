@@ -72,6 +72,17 @@ def test_a_check_of_nothing_is_refused() -> None:
         dependency_check(hosts=("db:port",))
 
 
+async def test_a_conflict_repeats_no_personal_data() -> None:
+    """A resource may be named after somebody."""
+    holders = KnownHolders(**{"order_john.doe@example.com": ("run-0",)})
+
+    verdict = await looked(
+        conflict_detection("order"), a_call(order="john.doe@example.com"), holders
+    )
+
+    assert verdict.reason == "run 'run-0' holds order:[e-mail address]; wait until it has ended"
+
+
 async def test_conflict_detection() -> None:
     """Who holds the resource is named; a server that can't tell passes nothing."""  # GR-22
     guardrail = conflict_detection("order", tools=("deploy",))
