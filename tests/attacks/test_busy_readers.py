@@ -1,0 +1,117 @@
+"""Attacks by work: what a worker has to look through keeps no write from its end."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from threading import Event
+
+import pytest
+from temporalio.testing import ActivityEnvironment
+
+from holdfast import Risk, tool
+from holdfast.activities import redaction, tools
+from holdfast.contracts.calls import ToolSuccess
+from holdfast.testing import call, say
+from holdfast.tools import views
+from holdfast.tools.large_json import MAX_INLINE_BYTES, READERS, look_through
+from holdfast.tools.redaction import Redactor
+from tests.leaving import leaving
+from tests.running import Runs
+from tests.sample import scripted
+
+SHORT = timedelta(seconds=1.5)
+
+
+@tool(risk=Risk.WRITE_INTERNAL, timeout=1)
+async def write(unit: str, times: int, log: str) -> str:
+    """Write something, and return what the other side answers."""
+    with Path(log).open("a", encoding="utf-8") as file:  # noqa: ASYNC230 -- one line
+        file.write("written\n")
+    return unit * times
+
+
+async def written(runs: Runs, log: Path, unit: str, times: int = 1) -> ToolSuccess:
+    """What becomes of an approved write with such an answer."""
+    script = [call("write", unit=unit, times=times, log=str(log)), say("done")]
+    async with runs.working(scripted(script, tools=[write])):
+        run = await runs.start("it")
+        request = await run.asked_for_approval()
+        await run.approve(request.request_id)
+        await run.result()
+        [result] = await run.results()
+    assert log.read_text(encoding="utf-8") == "written\n"
+    assert isinstance(result, ToolSuccess)
+    return result
+
+
+@pytest.fixture
+async def busy_readers() -> AsyncGenerator[None]:
+    """Keep all threads of those who look through results, until the test is over."""
+    free = Event()
+    held = [asyncio.create_task(READERS.run("another", free.wait)) for _ in range(2)]
+    await asyncio.sleep(0.1)
+    yield
+    free.set()
+    await asyncio.gather(*held)
+
+
+async def test_results_wait_for_nobody_who_keeps_the_threads_of_the_loop() -> None:
+    """They are looked through in threads of their own."""
+    free, loop = Event(), asyncio.get_running_loop()
+    with ThreadPoolExecutor(1) as pool:
+        loop.set_default_executor(pool)
+        held = loop.run_in_executor(None, free.wait)
+        try:
+            async with asyncio.timeout(30):
+                size = await look_through("run", b"x" * (MAX_INLINE_BYTES + 1), len)
+        finally:
+            free.set()
+            await held
+
+    assert size == MAX_INLINE_BYTES + 1
+
+
+@pytest.mark.usefixtures("busy_readers")
+async def test_a_write_is_done_though_nobody_has_time_for_its_answer(
+    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time of the tool is over when it answers; what can't be cleared in time is left out."""
+    monkeypatch.setattr(tools, "CLEARING_TIMEOUT", SHORT)
+
+    result = await written(runs, tmp_path / "log", "y", 2 * MAX_INLINE_BYTES)
+
+    assert (result.cut, result.data) == (True, None)
+    assert "too busy to clear it" in result.summary
+
+
+async def test_a_write_is_done_whatever_its_answer_escapes(
+    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What has more escapes than anybody undoes is left out, and it is said."""
+    monkeypatch.setattr(views, "MAX_PIECES", 1_000)
+    monkeypatch.setenv("HOLDFAST_SECRET_BANK", "correct-horse-battery-staple")
+
+    result = await written(runs, tmp_path / "log", "\\n", 1_001)
+
+    assert (result.cut, result.data) == (True, None)
+    assert "1,000,000 escapes" in result.summary
+
+
+@pytest.mark.usefixtures("busy_readers")
+async def test_what_leaves_an_activity_waits_alive_and_not_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A result that has no turn is cleared all the same; heartbeats go on until then."""
+    monkeypatch.setattr(redaction, "CLEARING_TIMEOUT", SHORT)
+    environment, beats = ActivityEnvironment(), list[object]()
+    environment.on_heartbeat = lambda *details: beats.append(details)
+
+    async def work() -> str:
+        return "open sesame" + "x" * MAX_INLINE_BYTES
+
+    left = await leaving(environment, Redactor(lambda: frozenset({"open sesame"})), work)
+
+    assert left.data.startswith(b'"[redacted]x')
+    assert beats
