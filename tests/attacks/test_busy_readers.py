@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from threading import Event
@@ -59,16 +58,15 @@ async def busy_readers() -> AsyncGenerator[None]:
 
 async def test_results_wait_for_nobody_who_keeps_the_threads_of_the_loop() -> None:
     """They are looked through in threads of their own."""
-    free, loop = Event(), asyncio.get_running_loop()
-    with ThreadPoolExecutor(1) as pool:
-        loop.set_default_executor(pool)
-        held = loop.run_in_executor(None, free.wait)
-        try:
-            async with asyncio.timeout(30):
-                size = await look_through("run", b"x" * (MAX_INLINE_BYTES + 1), len)
-        finally:
-            free.set()
-            await held
+    free = Event()
+    held = [asyncio.create_task(asyncio.to_thread(free.wait)) for _ in range(40)]
+    await asyncio.sleep(0.1)
+    try:
+        async with asyncio.timeout(30):
+            size = await look_through("run", b"x" * (MAX_INLINE_BYTES + 1), len)
+    finally:
+        free.set()
+        await asyncio.gather(*held)
 
     assert size == MAX_INLINE_BYTES + 1
 
