@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from types import TracebackType
 from typing import TypeVar
 
 Result = TypeVar("Result")
@@ -43,9 +44,25 @@ class FairThreads:
 
 
 def _work(done: Future[Result], work: Callable[[], Result]) -> None:
-    if not done.set_running_or_notify_cancel():
-        return
-    try:
-        done.set_result(work())
-    except BaseException as error:  # noqa: BLE001 -- whoever waits for it is told
-        done.set_exception(error)
+    if done.set_running_or_notify_cancel():
+        with _Telling(done):
+            done.set_result(work())
+
+
+class _Telling:
+    """Whatever is raised is told whoever waits for the work."""
+
+    def __init__(self, done: Future[Result]) -> None:
+        self._fail = done.set_exception
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        error: BaseException | None,
+        _: TracebackType | None,
+    ) -> bool:
+        if error is not None:
+            self._fail(error)
+        return True

@@ -32,6 +32,7 @@ async def test_what_is_given_up_before_its_turn_is_never_begun() -> None:
     threads, done = FairThreads(1, "test"), list[int]()
     free = threading.Event()
     busy = asyncio.create_task(threads.run("a", free.wait))
+    await asyncio.sleep(0)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0):
             await threads.run("b", lambda: done.append(1))
