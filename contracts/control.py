@@ -143,6 +143,21 @@ class ModelAttempt(Contract):
     cost: Money | None = None
 
 
+class ProviderWait(Contract):
+    """
+    A run waits for the provider of its last model, which is down since a call of that failed.
+
+    It is asked again at `until`, for the time after `tries` such waits.
+    """
+
+    model: str
+    kind: AttemptKind
+    error: str
+    since: datetime
+    until: datetime
+    tries: int
+
+
 class Approach(Contract):
     """An approach that failed: what it was, why it failed, and how far it came."""
 

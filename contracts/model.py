@@ -45,6 +45,10 @@ class ModelSettingsChange(TypedDict, total=False):
     reasoning_tokens: Count | None
 
 
+MAX_PATIENCE_SECONDS = 7 * 24 * 3600.0
+"""Seconds; a provider that is down for longer than a week comes back to another world."""
+
+
 class ModelSettings(Inbound):
     """
     What an agent asks of its models beyond words. What is null is left to the provider.
@@ -52,6 +56,8 @@ class ModelSettings(Inbound):
     `reasoning` is how hard a model thinks; `reasoning_tokens` bounds that for models which count
     tokens instead. `max_output_tokens` bounds a reply, reasoning included. `tool_choice` is for
     the first turn only, the model is free afterwards: "required" is any tool, a name is that tool.
+    `patience` (seconds) is how long a run waits for the last of its models while its provider is
+    down, and asks it again.
     """
 
     reasoning: Effort | None = None
@@ -61,6 +67,7 @@ class ModelSettings(Inbound):
         Literal["auto", "required", "none"] | Annotated[str, Field(pattern=TOOL_NAME_PATTERN)]
     ) = "auto"
     parallel_calls: bool = True
+    patience: Annotated[float, Field(ge=0, le=MAX_PATIENCE_SECONDS)] = 2 * 3600.0
 
     def with_(self, **changes: Unpack[ModelSettingsChange]) -> Self:
         """Return a copy with these fields changed."""

@@ -161,6 +161,7 @@ class AgentSnapshotChange(TypedDict, total=False):
     app: str
     prefix_digest: str
     budget: Limits
+    escalates: bool
     search_attributes: bool
     settings: Stored[ModelSettings]
     companions: tuple[ToolContract, ...]
@@ -302,12 +303,20 @@ class FindWorker(Contract):
         return ", ".join(named)
 
 
+class Waiting(Contract):
+    """What a run waits for that is no person, and until when at least."""
+
+    reason: str
+    until: datetime
+
+
 class StatusReport(Contract):
     """
     Answer to the query `status`.
 
     `in_flight` is what has begun and hasn't ended: models, tools, guardrails, runs. A run that was
-    told to suspend is `suspending` until nothing is, then `suspended`.
+    told to suspend is `suspending` until nothing is, then `suspended`. `waits_for` are people's
+    decisions, `waiting` is for a provider that is down.
     `refused` are the latest messages that changed nothing, `notes` what models had to do without
     or said that nobody could read. `transcript_digest` is null where output guardrails look: it
     would tell who guesses an answer whether they are right.
@@ -320,6 +329,7 @@ class StatusReport(Contract):
     status: ReportedStatus
     in_flight: tuple[str, ...] = ()
     waits_for: tuple[str, ...]
+    waiting: Waiting | None = None
     step: int
     budget: Limits
     model: str | None

@@ -24,6 +24,7 @@ from holdfast.contracts.control import (
     Effect,
     KnownEffect,
     ModelAttempt,
+    ProviderWait,
     Subtask,
 )
 from holdfast.contracts.decisions import Decided, Decision, Ruling, RunAsDraftOnly, decision_of
@@ -138,6 +139,7 @@ class RunStateChange(TypedDict, total=False):
     lost: bool
     compensation: Compensation | None
     attempts: tuple[ModelAttempt, ...]
+    provider_wait: ProviderWait | None
     approaches: tuple[Approach, ...]
     approach: str | None
     checkpoint: Checkpoint | None
@@ -184,11 +186,12 @@ class RunState(Contract):
     numbers what guardrails had run: commands and agents. `notified` is the number of the last
     request that somebody was told of. `held` is what the run says of the resources that it is at.
     `effects` are what the run did since it began, `attempts` the model calls that failed,
-    `approaches` those that it gave up; `approach` is the one under way. `known` is what was done
-    before this run began, which it doesn't do again; it has `lost` something of that, of what its
-    parts did or of `unresolved` where there was no room to keep all. `tier` is the one that is
-    tried now, `tier_attempts` numbers what was tried at any, `tier_failure` is why the one before
-    failed, `subtasks` are those of a decomposed one that failed.
+    `approaches` those that it gave up; `approach` is the one under way. With a `provider_wait` it
+    waits for its last model. `known` is what was done before this run began, which it doesn't do
+    again; it has `lost` something of that, of what its parts did or of `unresolved` where there
+    was no room to keep all. `tier` is the one that is tried now, `tier_attempts` numbers what was
+    tried at any, `tier_failure` is why the one before failed, `subtasks` are those of a decomposed
+    one that failed.
     """
 
     run_id: str
@@ -243,6 +246,7 @@ class RunState(Contract):
     lost: bool = False
     compensation: Compensation | None = None
     attempts: tuple[ModelAttempt, ...] = ()
+    provider_wait: ProviderWait | None = None
     approaches: tuple[Approach, ...] = ()
     approach: str | None = None
     checkpoint: Checkpoint | None = None

@@ -129,7 +129,7 @@ def build_stop(request: Escalation, detail: str, *, ended_by: str = "") -> Stop:
 def _reset_for_trigger(state: RunState, request: Escalation) -> RunState:
     """Begin again with what had come to its end: the chain of models, the last tier."""
     if request.trigger == MODELS:
-        return state.with_(model_index=0, provider_state={})
+        return state.with_(model_index=0, provider_state={}, provider_wait=None)
     if request.trigger == TIERS:
         return state.with_(tier=state.tier - 1, tier_failure="")
     if request.trigger == BACKTRACKS:

@@ -1,9 +1,9 @@
 """What follows when a model brought no answer: the next one, a person, or the end. Pure."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from holdfast.contracts import usage
-from holdfast.contracts.control import ModelAttempt
+from holdfast.contracts.control import ModelAttempt, ProviderWait
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
@@ -28,7 +28,11 @@ def after_failure(
     stop = _build_failure_stop(attempt)
     match fallback.find_reaction(attempt.kind, state.agent.fallback):
         case "next_model":
-            return switch_model(state) or after_last_model(state, now, limited=limited)
+            return (
+                switch_model(state)
+                or (None if limited else wait_for_provider(state, attempt, now))
+                or after_last_model(state, now, limited=limited)
+            )
         case "ask" if state.agent.escalates:
             return escalations.escalate(state, stop, now, escalations.MODELS)
         case "ask" | "stop":
@@ -58,8 +62,28 @@ def switch_model(state: RunState) -> RunState | None:
     return _resume_turn(fresh)
 
 
+def wait_for_provider(state: RunState, attempt: ModelAttempt, now: datetime) -> RunState | None:
+    """Wait before the last model is asked again, if what keeps it from answering may pass."""
+    patience = timedelta(seconds=state.agent.settings.patience)
+    before = state.provider_wait
+    since, tries = (before.since, before.tries) if before else (now, 0)
+    if attempt.kind not in fallback.PASSING_FAILURES or now >= since + patience:
+        return None
+    pause = min(fallback.FIRST_WAIT * 2 ** min(tries, 10), fallback.LONGEST_WAIT)
+    wait = ProviderWait(
+        model=attempt.model,
+        kind=attempt.kind,
+        error=attempt.error,
+        since=since,
+        until=min(now + pause, since + patience),
+        tries=tries + 1,
+    )
+    return state.with_(provider_wait=wait)
+
+
 def after_last_model(state: RunState, now: datetime, *, limited: bool = False) -> RunState:
     """Ask a person when every model has failed, or end the run where nobody is there."""
+    state = state.with_(provider_wait=None)
     chain = state.attempts[-len(state.agent.models) :]
     if not state.agent.escalates and len(state.agent.models) == 1:
         if limited:

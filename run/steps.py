@@ -1,7 +1,7 @@
 """What a run can do next, and how that is decided: a pure function over its state."""
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal, NamedTuple, TypeAlias
 
 from holdfast.contracts import bounds
@@ -40,6 +40,12 @@ class AwaitPeople(NamedTuple):
 
 class AwaitResume(NamedTuple):
     """Wait until the suspension is lifted."""
+
+
+class AwaitProvider(NamedTuple):
+    """Wait until it is time to ask a model again whose provider is down."""
+
+    until: datetime
 
 
 class RunTools(NamedTuple):
@@ -123,6 +129,7 @@ Step: TypeAlias = (
     | Authorize
     | AwaitPeople
     | AwaitResume
+    | AwaitProvider
     | RunTools
     | Prune
     | Release
@@ -250,6 +257,14 @@ def continue_as_new(run: Situation) -> Step | None:
     return _go_on_in_a_new_execution(run.state)
 
 
+def await_provider(run: Situation) -> Step | None:
+    """While the provider of the last model is down the run waits, and asks it now and then."""
+    wait = run.state.provider_wait
+    if wait is None or run.state.started_at + timedelta(seconds=run.elapsed) >= wait.until:
+        return None
+    return AwaitProvider(wait.until)
+
+
 def open_project(run: Situation) -> Step | None:
     """Before anything else the project is opened, if the agent has one."""
     unopened = run.state.agent.project is not None and run.state.project is None
@@ -298,6 +313,7 @@ PRECEDENCE: tuple[Rule, ...] = (
     halt_at_limit,
     halt_before_limit,
     continue_as_new,
+    await_provider,
     open_project,
     run_tier,
     mark_checkpoint,

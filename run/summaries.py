@@ -16,6 +16,7 @@ from holdfast.contracts.approvals import (
 )
 from holdfast.contracts.bounds import MAX_VALIDATION_ERROR_CHARS
 from holdfast.contracts.calls import AnyCall, ToolCall
+from holdfast.contracts.control import ProviderWait
 from holdfast.contracts.decisions import Decided, Ruling
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.signals import (
@@ -130,6 +131,11 @@ def escalation_line(request: Approvable) -> str:
     groups = " or ".join(request.escalate_to)
     name = subject_line(request) if isinstance(request, Review) else request.tool
     return shorten(f"{request.request_id} · {name}: now {groups} may decide too")
+
+
+def wait_line(wait: ProviderWait) -> str:
+    """Write for which provider a run waits, and why."""
+    return shorten(f"{wait.model}: {wait.kind}: {wait.error}")
 
 
 def waiting_details(requests: tuple[Request, ...]) -> str:

@@ -259,7 +259,7 @@ def charge(state: RunState, reply: ModelReply) -> RunState:
     hosted = sum(part.kind == "hosted_call" for part in reply.parts)
     ledger = budgets.after_model_call(state.ledger, reply.usage)
     ledger = ledger.with_(hosted_calls=ledger.hosted_calls + hosted)
-    return state.with_(ledger=ledger)
+    return state.with_(ledger=ledger, provider_wait=None)
 
 
 def charge_failed_usage(state: RunState, used: CallUsage) -> RunState:

@@ -12,6 +12,7 @@ from holdfast import (
     Agent,
     App,
     Budget,
+    ModelSettings,
     Reconciled,
     ResourceScope,
     Risk,
@@ -215,6 +216,10 @@ def told(turn: ScriptTurn) -> Reply:
     return say("; ".join(f"{result.name} {result.status}" for result in turn.results))
 
 
+IMPATIENT = ModelSettings(patience=0)
+"""A model whose provider is down has failed."""
+
+
 def scripted(script: Script, *, policy: Path | None = None, **agent: object) -> App:
     """Return an app with one agent `it` that has all tools and speaks *script*."""
     settings: dict[str, object] = {
@@ -223,6 +228,7 @@ def scripted(script: Script, *, policy: Path | None = None, **agent: object) -> 
         "models": ["scripted:it"],
         "tools": TOOLS,
         "budget": Budget(max_steps=20),
+        "settings": IMPATIENT,
         "approval_timeout": timedelta(days=7),
         **agent,
     }

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Sequence
-from datetime import datetime
+from contextlib import suppress
+from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 from temporalio import workflow
@@ -48,6 +49,7 @@ from holdfast.run.disagreements import NotBegun
 from holdfast.run.steps import (
     Authorize,
     AwaitPeople,
+    AwaitProvider,
     AwaitResume,
     CallModel,
     ContinueAsNew,
@@ -150,6 +152,8 @@ class AgentRun:
                     await self._wait_for_people(until)
                 case AwaitResume():
                     await self._wait_for_resume()
+                case AwaitProvider(until):
+                    await self._wait_for_provider(until)
                 case RunTools(batch):
                     await self._run_tools(batch)
                 case Prune(before):
@@ -234,6 +238,18 @@ class AgentRun:
                     self._run.state.requests != waiting
                     or not isinstance(self._next_step(), AwaitPeople)
                 ),
+            )
+
+    async def _wait_for_provider(self, until: datetime) -> None:
+        run_context.publish_status(self._run)
+        left = self._run.seconds_left()
+        end = until if left is None else min(until, workflow.now() + timedelta(seconds=left))
+        wait = self._run.state.provider_wait
+        with suppress(TimeoutError):
+            await workflow.wait_condition(
+                lambda: not isinstance(self._next_step(), AwaitProvider),
+                timeout=max(end - workflow.now(), timedelta(0)),
+                timeout_summary=f"asks again then: {summaries.wait_line(wait)}" if wait else "",
             )
 
     async def _wait_for_resume(self) -> None:

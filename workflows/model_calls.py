@@ -25,7 +25,7 @@ from holdfast.run import (
 )
 from holdfast.run.limits import budgets, fallback
 from holdfast.run.steps import CallModel
-from holdfast.workflows import failures, guarding, options
+from holdfast.workflows import failures, guarding, options, run_context
 from holdfast.workflows.run_context import RunContext, is_cancellation
 
 _REPLY_ADAPTER = TypeAdapter(ModelReply)
@@ -201,6 +201,8 @@ async def _apply_answer(
             run.state = compaction.after_summary(replies.record_reply(before, answer), answer, now)
             sizes = f"{before.context_bytes} → {run.state.context_bytes} bytes"
             await run.record("context summarised", sizes)
+    if before.provider_wait is not None:
+        run_context.publish_status(run)
     await _record_changes(run, before)
     return None
 
@@ -241,6 +243,6 @@ def _max_attempts(state: RunState) -> int:
     return fallback.compute_max_attempts(
         state.agent.fallback,
         state.agent.budget,
-        models_left=left,
+        models_left=left or (1 if state.provider_wait else 0),
         usual=options.MAX_MODEL_ATTEMPTS,
     )

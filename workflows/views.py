@@ -7,11 +7,12 @@ from temporalio.exceptions import ApplicationError
 from holdfast.contracts.approvals import PendingPage, Request, outline
 from holdfast.contracts.base import Inbound, digest
 from holdfast.contracts.bounds import MAX_COUNT, MAX_PAGE_BYTES, Count, Number, size
-from holdfast.contracts.run import ReportedStatus, StatusReport, UsageReport
+from holdfast.contracts.control import ProviderWait
+from holdfast.contracts.run import ReportedStatus, StatusReport, UsageReport, Waiting
 from holdfast.contracts.state import RunState
 from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, TranscriptPage, UserTurn
 from holdfast.run.answers import WITHHELD
-from holdfast.run.summaries import request_line
+from holdfast.run.summaries import request_line, wait_line
 
 Entry = TypeVar("Entry")
 
@@ -38,7 +39,7 @@ def find_status(state: RunState, in_flight: tuple[str, ...] = ()) -> ReportedSta
         return state.outcome
     if state.suspended:
         return "suspending" if in_flight else "suspended"
-    return "waiting" if state.requests else "running"
+    return "waiting" if state.requests or state.provider_wait else "running"
 
 
 def status(state: RunState, in_flight: tuple[str, ...] = ()) -> StatusReport:
@@ -51,6 +52,7 @@ def status(state: RunState, in_flight: tuple[str, ...] = ()) -> StatusReport:
         status=find_status(state, in_flight),
         in_flight=in_flight,
         waits_for=tuple(request_line(request) for request in state.requests),
+        waiting=_build_waiting(state.provider_wait),
         step=state.ledger.steps,
         budget=state.agent.budget,
         model=state.model,
@@ -62,6 +64,10 @@ def status(state: RunState, in_flight: tuple[str, ...] = ()) -> StatusReport:
         refused_total=state.refused_total,
         notes=state.notes,
     )
+
+
+def _build_waiting(wait: ProviderWait | None) -> Waiting | None:
+    return wait and Waiting(reason=wait_line(wait), until=wait.until)
 
 
 def usage(state: RunState) -> UsageReport:

@@ -8,6 +8,7 @@ started it: a simpler workflow, if there are tiers.
 """
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import NamedTuple
 
 from holdfast.contracts.budget import Limits
@@ -63,6 +64,16 @@ DEFAULT_REACTIONS: Mapping[AttemptKind, DefaultReaction] = {
     "empty": DefaultReaction("next_model", "the model said nothing, another may"),
 }
 """The reaction to every kind of failure; "empty" is a reply without words and calls."""
+
+
+PASSING_FAILURES: frozenset[AttemptKind] = frozenset(
+    {"rate_limited", "overloaded", "unavailable", "timeout", "stalled", "cut_off"}
+)
+"""What is wrong with a provider for a while: nothing about the request would change it."""
+
+FIRST_WAIT = timedelta(seconds=30)
+LONGEST_WAIT = timedelta(minutes=5)
+"""Each wait for a provider is twice as long as the one before."""
 
 
 def find_reaction(kind: AttemptKind, fallback: Fallback) -> Reaction:

@@ -32,6 +32,7 @@ from holdfast.contracts.calls import (
     ToolCall,
     ToolResult,
 )
+from holdfast.contracts.control import ProviderWait
 from holdfast.contracts.decisions import (
     Allow,
     ApprovalRequired,
@@ -52,6 +53,7 @@ from holdfast.contracts.run import (
     RunInput,
     RunMetadata,
     RunResult,
+    Waiting,
 )
 from holdfast.contracts.signals import (
     EmptySignal,
@@ -251,6 +253,10 @@ EXAMPLES: list[Contract] = [
     OpenRun(run_id="run-1", agent="it"),
     views.status(BUSY.model_copy(update={"refused": (REFUSED,)})),
     views.usage(BUSY),
+    Waiting(reason="anthropic:claude: overloaded: 529", until=NOW),
+    ProviderWait(
+        model="scripted:it", kind="overloaded", error="529", since=NOW, until=NOW, tries=2
+    ),
     FindWorker(run_id="run-1", app="desk", agent="it", tools=("add",), guardrails=("polite",)),
     AuditEvent(run_id="run-1", event="stopped", text="max_steps (3) reached"),
     BUSY.calls[0],

@@ -1,0 +1,152 @@
+"""A provider that is down for a while: the run waits, says so, and goes on."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from holdfast import Budget, ModelSettings
+from holdfast.contracts.control import AttemptKind, ModelAttempt
+from holdfast.contracts.errors import ModelUnavailable
+from holdfast.contracts.state import RunState
+from holdfast.contracts.usage import CallUsage
+from holdfast.run import fallbacks, steps
+from holdfast.run.limits import fallback
+from holdfast.testing import Reply, ScriptTurn, say
+from tests.builders import NOW, a_state, an_agent
+from tests.control.controlled import replayed
+from tests.running import Runs
+from tests.sample import IMPATIENT, scripted
+
+HOUR = 3600.0
+
+
+class Outage:
+    """A provider that is down for so many calls; for how long it says, so none is repeated."""
+
+    def __init__(self, calls: int) -> None:
+        self.left = calls
+
+    def __call__(self, _: ScriptTurn) -> Reply:
+        self.left -= 1
+        if self.left >= 0:
+            raise ModelUnavailable("503", retry_after=HOUR, kind="overloaded")
+        return say("done")
+
+
+def patient(seconds: float) -> ModelSettings:
+    return ModelSettings(patience=seconds)
+
+
+async def test_a_provider_that_is_down_for_an_hour_fails_no_run(skipping_runs: Runs) -> None:
+    """The run asks again and again, and has its answer when the provider is back."""
+    outage = Outage(calls=16)
+    async with skipping_runs.working(scripted(outage, settings=patient(2 * HOUR))):
+        run = await skipping_runs.start("it")
+        result = await run.result()
+        events = (await run.handle.fetch_history()).events
+        await replayed(skipping_runs, run)
+    took = events[-1].event_time.ToDatetime() - events[0].event_time.ToDatetime()
+
+    assert (result.status, result.answer) == ("completed", "done")
+    assert took > timedelta(hours=1)
+
+
+async def test_who_asks_is_told_what_a_run_waits_for(runs: Runs) -> None:
+    """The status has the reason and the time of the next try; to end the run ends the wait."""
+    async with runs.working(scripted(Outage(10_000), settings=patient(HOUR))):
+        run = await runs.start("it")
+        while (status := await run.status()).waiting is None:  # noqa: ASYNC110 -- it is elsewhere
+            await asyncio.sleep(0.02)
+        await run.signal("suspend", {})
+        while (held := await run.status()).status != "suspended":  # noqa: ASYNC110 -- the same
+            await asyncio.sleep(0.02)
+        await run.handle.terminate()
+
+    assert status.status == "waiting"
+    assert status.waiting.reason.startswith("scripted:it: overloaded: 503")
+    assert status.waiting.until > status.started_at + fallback.FIRST_WAIT
+    assert held.waiting == status.waiting
+
+
+async def test_patience_ends(skipping_runs: Runs) -> None:
+    """Then the run ends as if it had none."""
+    async with skipping_runs.working(scripted(Outage(10_000), settings=patient(300.0))):
+        run = await skipping_runs.start("it")
+        result = await run.result()
+        status = await run.status()
+
+    assert result.stop is not None
+    assert (result.status, result.stop.reason) == ("failed", "no model answered")
+    assert status.waiting is None
+
+
+async def test_the_time_of_a_run_ends_its_patience(skipping_runs: Runs) -> None:
+    """What a run waits for its provider is time of its own."""
+    app = scripted(
+        Outage(10_000), settings=patient(HOUR), budget=Budget(max_wall_time=200.0, max_steps=5)
+    )
+    async with skipping_runs.working(app):
+        result = await (await skipping_runs.start("it")).result()
+
+    assert result.stop is not None
+    assert result.stop.reason == "max_wall_time (200 s) reached"
+
+
+def failed(kind: AttemptKind) -> ModelAttempt:
+    return ModelAttempt(turn=1, model="scripted:it", kind=kind, error="down", at=NOW)
+
+
+def waiting(settings: ModelSettings, kind: AttemptKind = "overloaded") -> RunState:
+    state = a_state().with_(agent=an_agent(settings=settings, models=("scripted:it",)))
+    found = fallbacks.wait_for_provider(state, failed(kind), NOW)
+    assert found is not None
+    return found
+
+
+def test_waits_grow_and_end_with_the_patience() -> None:
+    """Half a minute, a minute, two, four, then five each; the last is as long as is left."""
+    state, now, pauses = waiting(patient(1500)), NOW, list[float]()
+    while state is not None and state.provider_wait is not None:
+        pauses.append((state.provider_wait.until - now).total_seconds())
+        now = state.provider_wait.until
+        state = fallbacks.wait_for_provider(state, failed("overloaded"), now)
+
+    assert pauses == [30, 60, 120, 240, 300, 300, 300, 150]
+
+
+def test_nothing_is_asked_before_its_time() -> None:
+    """Until then a run waits, and asks again."""
+    state = waiting(patient(HOUR))
+
+    assert isinstance(steps.next_step(state, NOW), steps.AwaitProvider)
+    later = NOW + fallback.FIRST_WAIT
+    assert isinstance(steps.next_step(state, later), steps.CallModel)
+
+
+@pytest.mark.parametrize("kind", ["not_found", "quota", "unreadable", "invalid_request"])
+def test_what_time_doesnt_mend_is_not_waited_for(kind: AttemptKind) -> None:
+    """Only what is wrong with a provider for a while."""
+    state = a_state().with_(agent=an_agent(settings=patient(HOUR), models=("scripted:it",)))
+
+    assert fallbacks.wait_for_provider(state, failed(kind), NOW) is None
+
+
+def test_without_patience_there_is_no_wait() -> None:
+    """An agent may be told to have none."""
+    state = a_state().with_(agent=an_agent(settings=IMPATIENT, models=("scripted:it",)))
+
+    assert fallbacks.wait_for_provider(state, failed("overloaded"), NOW) is None
+
+
+@pytest.mark.parametrize("escalates", [False, True], ids=["alone", "with people"])
+def test_after_patience_it_goes_as_without(*, escalates: bool) -> None:
+    """People are asked where they are there; else the run has failed."""
+    state = waiting(patient(HOUR))
+    state = state.with_(agent=state.agent.with_(escalates=escalates))
+    over = NOW + timedelta(hours=1)
+    after = fallbacks.after_failure(state, failed("overloaded"), CallUsage(), over)
+
+    assert after.provider_wait is None
+    assert [request.kind for request in after.requests] == ["escalation"] * escalates
+    assert after.outcome == (None if escalates else "failed")
