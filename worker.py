@@ -20,6 +20,7 @@ from holdfast.activities.dispatch import NamedActivities
 from holdfast.activities.guardrails import GuardrailActivities
 from holdfast.activities.holders import TemporalHolders
 from holdfast.activities.keys import Keys
+from holdfast.activities.kill_switch.switches import TemporalKillSwitch
 from holdfast.activities.model import ModelActivities
 from holdfast.activities.notifications import NotificationActivities
 from holdfast.activities.opening import OpeningActivities
@@ -27,7 +28,6 @@ from holdfast.activities.policy import Basis, PolicyActivities, PolicyEnvironmen
 from holdfast.activities.project import ProjectActivities
 from holdfast.activities.redaction import RedactionInterceptor
 from holdfast.activities.runs import TemporalRuns
-from holdfast.activities.switches import TemporalKillSwitch
 from holdfast.activities.tools import ToolActivities
 from holdfast.activities.transcripts import Transcripts
 from holdfast.activities.webhooks import WebhookMessenger
@@ -99,9 +99,8 @@ async def run_worker(
     """
     Serve an app while the block lasts: of its calls, those that HOLDFAST_SANDBOX leaves to us.
 
-    The queue is *task_queue*, or what HOLDFAST_TASK_QUEUE says, or else the app's own.
-
-    Tests and the bench work so too, so they test this product.
+    The queue is *task_queue*, or what HOLDFAST_TASK_QUEUE says, or else the app's own. Tests and
+    the bench work so too, so they test this product.
     """
     found = settings.Settings.load()
     task_queue = task_queue or found.task_queue or app.queue
@@ -115,17 +114,13 @@ async def run_worker(
         if found.sandbox == "only":
             yield
             return
-        keys = Keys(app.policy.issuers, app.policy.folder, found.approvers)
-        here = PolicyEnvironment(app.policy, found.environment, flaw is None, app.name)
+        policy = _build_policy_activities(app, found, switches, has_sandbox=flaw is None)
         runs = TemporalRuns(client)
-        transcripts = Transcripts(runs, cached_transcripts)
-        shapes = app.build_output_adapters()
-        model = ModelActivities(_require_adapters(app), transcripts, shapes, app.name)
-        policy = PolicyActivities(app.registry, here, keys, switches)
+        model = _build_model_activities(app, Transcripts(runs, cached_transcripts))
         opening = OpeningActivities(app.snapshots(), runs, PriceList(adapters(app)))
-        tools = tools_in(WorkerExecutor(secrets.give))
         holders = TemporalHolders(client)
         guarding = GuardrailActivities(app.guardrails(), holders, redactor, app.name)
+        named = NamedActivities(tools_in(WorkerExecutor(secrets.give)), guarding)
         warm_up(app.synchronous_modules())
         worker = Worker(
             client,
@@ -139,7 +134,7 @@ async def run_worker(
                 policy.judge,
                 policy.record,
                 policy.mark_judged,
-                NamedActivities(tools, guarding).run,
+                named.run,
                 *_build_notify_activities(app, runs),
             ],
             workflow_runner=RUNNER,
@@ -220,6 +215,19 @@ def _build_tools_factory(
     artifacts = FileArtifacts(found.home / "artifacts")
     by = Basis(app.name, app.policy, found.environment)
     return lambda place: ToolActivities(app.registry, place, artifacts, switches, redactor, by)
+
+
+def _build_model_activities(app: App, transcripts: Transcripts) -> ModelActivities:
+    shapes = app.build_output_adapters()
+    return ModelActivities(_require_adapters(app), transcripts, shapes, app.name)
+
+
+def _build_policy_activities(
+    app: App, found: settings.Settings, switches: TemporalKillSwitch, *, has_sandbox: bool
+) -> PolicyActivities:
+    here = PolicyEnvironment(app.policy, found.environment, has_sandbox, app.name)
+    keys = Keys(app.policy.issuers, app.policy.folder, found.approvers)
+    return PolicyActivities(app.registry, here, keys, switches)
 
 
 def _find_capabilities(app: App) -> Capabilities:

@@ -19,7 +19,7 @@ from holdfast.activities.callers import (
 )
 from holdfast.activities.clock import Clock
 from holdfast.activities.companions import Companions, describe_draft
-from holdfast.activities.switches import KillSwitch
+from holdfast.activities.kill_switch.switches import KillSwitch
 from holdfast.contracts.approvals import (
     Approvable,
     ApprovalRecord,

@@ -23,11 +23,10 @@ from temporalio.worker import (
 from holdfast.activities.heartbeats import Heartbeater
 from holdfast.contracts.base import repair_surrogates
 from holdfast.contracts.bounds import CLEARING_TIMEOUT, MAX_FAILURE_BYTES
-from holdfast.contracts.errors import HoldfastError, ToolCrashed, safe_str
+from holdfast.contracts.errors import HoldfastError, ToolCrashed, format_stack, safe_str
 from holdfast.contracts.texts import cut_with_note
 from holdfast.tools.large_json import MAX_INLINE_BYTES, look_through
 from holdfast.tools.redaction import Redactor
-from holdfast.tools.stacks import format_stack
 
 _TOO_DEEP = "[redacted: nested too deeply to be checked]"
 

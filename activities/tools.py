@@ -15,9 +15,9 @@ from holdfast.activities.callers import (
     require_same_execution,
 )
 from holdfast.activities.heartbeats import Heartbeater
+from holdfast.activities.kill_switch.switches import KillSwitch
 from holdfast.activities.policy import Basis
 from holdfast.activities.secret_filter import SecretFilter
-from holdfast.activities.switches import KillSwitch
 from holdfast.contracts.bounds import CLEARING_TIMEOUT
 from holdfast.contracts.calls import ToolFailure, ToolInvocation, ToolResult, ToolSuccess
 from holdfast.contracts.errors import HoldfastError, ToolDenied, ToolError
@@ -29,7 +29,13 @@ from holdfast.tools.fair_threads import FairThreads
 from holdfast.tools.large_json import look_through
 from holdfast.tools.redaction import Redactor
 from holdfast.tools.registry import ToolRegistry
-from holdfast.tools.results import failure, success, uncleared, unknown_outcome, unreadable
+from holdfast.tools.results import (
+    failure,
+    success,
+    success_without_content,
+    unknown_outcome,
+    unreadable,
+)
 from holdfast.tools.tool import Tool
 
 # A disk may be slow, and nobody who only reads waits for it.
@@ -121,7 +127,7 @@ class ToolActivities:
             async with asyncio.timeout(CLEARING_TIMEOUT.total_seconds()):
                 return await self._tell(tool, invocation, content, secret_filter)
         except TimeoutError:
-            return uncleared(invocation, name)
+            return success_without_content(invocation, name)
 
     async def _tell(
         self, tool: Tool, invocation: ToolInvocation, content: bytes, secret_filter: SecretFilter

@@ -114,6 +114,10 @@ class ApprovalRecord(Contract):
     undo: UndoRuling | None = Field(default=None, exclude_if=not_)
     grant: Grant | None = Field(default=None, exclude_if=lambda grant: grant is None)
 
+    def is_past_expiry(self, now: datetime) -> bool:
+        """Whether it wasn't used in the time that it was given for."""
+        return self.expires_at is not None and now >= self.expires_at
+
 
 class RequestChange(TypedDict, total=False):
     """What may change of it."""

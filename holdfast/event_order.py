@@ -47,7 +47,7 @@ from temporalio.worker._command_aware_visitor import CommandInfo
 from temporalio.workflow import Info
 from temporalio.workflow import _Definition as Definition
 
-from holdfast.workflows.inbox import LOCAL_SECONDS, TAKE_TURN
+from holdfast.workflows.inbound.inbox import LOCAL_SECONDS, TAKE_TURN
 
 AT_ONCE = {"notify_has_patch", "update_random_seed", "do_update"}
 

@@ -37,15 +37,10 @@ def shows(record: ApprovalRecord, grant: Grant | None) -> bool:
     return {*grant.hosts} <= {*shown.hosts} and {*grant.commands} <= {*shown.commands}
 
 
-def is_past_expiry(record: ApprovalRecord, now: datetime) -> bool:
-    """Whether an approval wasn't used in the time that it was given for."""
-    return record.expires_at is not None and now >= record.expires_at
-
-
 def _is_in_time(record: ApprovalRecord, requirement: Requirement, now: datetime) -> bool:
     lasts = requirement.valid_for
     in_time = lasts is None or (now - record.at).total_seconds() < lasts
-    return in_time and not is_past_expiry(record, now)
+    return in_time and not record.is_past_expiry(now)
 
 
 def _is_strong_enough(record: ApprovalRecord, requirement: Requirement) -> bool:

@@ -22,7 +22,6 @@ from holdfast.contracts.signals import (
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import clip_chars, cut_with_note, escape_invisible, one_line
-from holdfast.policy import standing
 from holdfast.run import answers, gates, requests, tool_results
 from holdfast.run.limits.triggers import Trigger
 from holdfast.run.summaries import call_line, render_call
@@ -80,7 +79,7 @@ def with_approval(
     gone = tuple(
         one
         for one in request.approvals
-        if one.approver in verdict.lapsed or standing.is_past_expiry(one, now)
+        if one.approver in verdict.lapsed or one.is_past_expiry(now)
     )
     kept = tuple(one for one in request.approvals if one not in gone)
     return request.with_(

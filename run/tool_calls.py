@@ -20,7 +20,6 @@ from holdfast.contracts.decisions import (
     fill_arguments,
 )
 from holdfast.contracts.state import CallState, RunState
-from holdfast.policy import standing
 from holdfast.run import approvals, disagreements, requests, tool_results
 
 MAX_RULING_AGE = timedelta(seconds=5)
@@ -126,7 +125,7 @@ def drop_lapsed_approvals(
 ) -> RunState:
     """Have those calls decided again of which an approval has lapsed since they were."""
     for call in batch:
-        good = tuple(one for one in call.approvals if not standing.is_past_expiry(one, now))
+        good = tuple(one for one in call.approvals if not one.is_past_expiry(now))
         if good != call.approvals:
             fresh = call.with_(approvals=good, ruling=None)
             state = requests.replace_call(state, fresh)

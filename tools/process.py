@@ -19,10 +19,9 @@ from typing import NamedTuple, TypeAlias
 from pydantic import JsonValue
 
 from holdfast.contracts.calls import ErrorType, ToolInvocation
-from holdfast.contracts.errors import ToolCrashed, ToolError, safe_str
+from holdfast.contracts.errors import ToolCrashed, ToolError, format_short_stack, safe_str
 from holdfast.tools.context import ToolContext
 from holdfast.tools.limits import time_limit
-from holdfast.tools.stacks import format_short_stack
 from holdfast.tools.tool import Tool
 
 # A server process with the app already imported forks a fresh child for each call in milliseconds,
@@ -75,12 +74,12 @@ def warm_up(modules: list[str]) -> None:
     if modules:
         ours = [name for name in sys.modules if name.startswith("holdfast.")]
         _CONTEXT.set_forkserver_preload(["__main__", *ours, *modules])
-        with _interrupts_ignored():
+        with _ignore_interrupts():
             forkserver.ensure_running()
 
 
 @contextlib.contextmanager
-def _interrupts_ignored() -> Generator[None]:
+def _ignore_interrupts() -> Generator[None]:
     """Have what is started in the block ignore Ctrl-C, while it still imports too: it is ours."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -15,6 +15,7 @@ from holdfast.tools.tool import Tool, import_object
 RESERVED = frozenset(
     {
         *("call_model", "authorize", "judge", "record", "mark_judged", "open_run", "notify"),
+        *("find_worker",),
         *("open_project", "snapshot_workspace", "restore_workspace"),
     }
 )

@@ -70,7 +70,7 @@ def unreadable(invocation: ToolInvocation, name: str) -> ToolSuccess:
     )
 
 
-def uncleared(invocation: ToolInvocation, name: str) -> ToolSuccess:
+def success_without_content(invocation: ToolInvocation, name: str) -> ToolSuccess:
     """Build the result of a call that was done, and whose answer had no time to be looked at."""
     return ToolSuccess(
         call_id=invocation.call_id,

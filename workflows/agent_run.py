@@ -10,26 +10,19 @@ from temporalio import workflow
 from temporalio.common import RawValue
 from temporalio.exceptions import FailureError, is_cancelled_exception
 
-from holdfast.activities.opening import OpeningActivities
 from holdfast.contracts.approvals import PendingPage, Request
 from holdfast.contracts.calls import ToolResult
 from holdfast.contracts.decisions import Ruling
-from holdfast.contracts.errors import HoldfastError, InvalidInput, PayloadTooLarge
+from holdfast.contracts.errors import HoldfastError, PayloadTooLarge
 from holdfast.contracts.model import Prefix
 from holdfast.contracts.run import (
-    RUN_ID_RULE,
     WORKFLOW_TYPE,
-    AgentSnapshot,
-    FindWorker,
-    OpenRun,
-    RunInput,
     RunResult,
     StatusReport,
     UsageReport,
-    is_run_id,
 )
 from holdfast.contracts.signals import MessageOutcome
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state import CallState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.run import (
@@ -37,7 +30,6 @@ from holdfast.run import (
     authorization,
     compaction,
     disagreements,
-    gates,
     steps,
     summaries,
     tool_calls,
@@ -63,8 +55,6 @@ from holdfast.run.steps import (
 from holdfast.run.transcript import build_continue_as_new_input, halt, prune
 from holdfast.workflows import (
     control,
-    failures,
-    messages,
     options,
     resets,
     run_context,
@@ -72,18 +62,18 @@ from holdfast.workflows import (
 )
 from holdfast.workflows.authorizing import authorize
 from holdfast.workflows.children import report_suspensions
-from holdfast.workflows.handing_back import on_capable_worker
-from holdfast.workflows.inbox import (
+from holdfast.workflows.inbound.inbox import (
     LONG_SECONDS,
     InboundMessage,
     Inbox,
     is_behind_local_activity,
 )
+from holdfast.workflows.inbound.signals import SignalHandler, end_workflow_task
 from holdfast.workflows.log import log_event, log_start
 from holdfast.workflows.model_calls import run_model_call
 from holdfast.workflows.notifications import notify
+from holdfast.workflows.opening import open_run
 from holdfast.workflows.run_context import RunContext, at_rest, raise_on_cancellation
-from holdfast.workflows.signals import SignalHandler, end_workflow_task
 from holdfast.workflows.time_limit import watch_time
 from holdfast.workflows.tool_call import run_tool
 
@@ -362,63 +352,3 @@ class AgentRun:
 def _has_parent() -> bool:
     """Whether another run started this one, and wants to know all that it used."""
     return workflow.info().parent is not None
-
-
-async def open_run(run: RunContext, arguments: tuple[JsonValue, ...]) -> None:
-    """Give a run its state. Raises ApplicationError (InvalidInput) where it can't begin."""
-    info = workflow.info()
-    if not is_run_id(info.workflow_id):
-        raise failures.build_start_refusal(f"{RUN_ID_RULE}: start it again under such an id")
-    if info.retry_policy is not None or info.cron_schedule:
-        # What they start again looks like a run that goes on, and would take a stranger's
-        # input for a state: one that could have approvals in it.
-        raise failures.build_start_refusal(
-            "start AgentRun without retry policy and without cron schedule"
-        )
-    if info.continued_run_id is not None:
-        run.state = _adopt_state(messages.read_run_state(arguments), info)
-        return
-    try:
-        given = messages.read_run_input(arguments)
-    except InvalidInput as error:
-        raise failures.build_start_refusal(str(error)) from None
-    unopened = AgentSnapshot.placeholder(given.agent)
-    run.state = _build_state(given, unopened, info)
-    try:
-        agent = await on_capable_worker(
-            FindWorker(run_id=info.workflow_id, agent=given.agent),
-            lambda: workflow.execute_local_activity_method(
-                OpeningActivities.open_run,
-                OpenRun(run_id=info.workflow_id, agent=given.agent, task_kind=given.task_kind),
-                **options.record(f"open agent {given.agent}"),
-            ),
-        )
-    except FailureError as error:
-        if is_cancelled_exception(error) or not failures.is_handed_back(error):
-            raise
-        raise failures.build_start_refusal(failures.message(error)) from error
-    # Where opening took more than one workflow task, a replay knows only when the last one began.
-    run.state = _build_state(given, agent, info)
-    if agent.route is not None:
-        route = agent.route
-        await run.record("reasoning", f"{route.task_kind}: {route.decision}, {route.reason}")
-
-
-def _build_state(given: RunInput, agent: AgentSnapshot, info: workflow.Info) -> RunState:
-    return turns.start_run(
-        given,
-        agent,
-        workflow.now(),
-        run_id=info.workflow_id,
-        first_execution_run_id=info.first_execution_run_id,
-        execution=info.original_execution_run_id,
-    )
-
-
-def _adopt_state(state: RunState, info: workflow.Info) -> RunState:
-    """Take the state of this run's execution before; that of another run has its approvals."""
-    if state.first_execution_run_id != info.first_execution_run_id:
-        raise InvalidInput("AgentRun can't go on from the state of another run")
-    # Stays the same in a reset, as all that is replayed must.
-    state = state.with_(execution=info.original_execution_run_id)
-    return gates.invalidate_call_checks(tool_calls.invalidate(state))

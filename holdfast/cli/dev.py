@@ -1,4 +1,4 @@
-"""The command `dev`: everything on this machine."""
+"""The commands that serve: `dev`, everything on this machine, and `worker`, that alone."""
 
 import asyncio
 import signal
@@ -17,7 +17,7 @@ from holdfast.contracts.errors import HoldfastError
 from holdfast.dev_server import dev_server
 from holdfast.settings import LogSettings, Settings
 from holdfast.tools.redaction import Redactor
-from holdfast.worker import build_known_secrets, run_worker
+from holdfast.worker import build_known_secrets, run_worker, serve
 
 DEFAULT_PORT = 7233
 
@@ -99,3 +99,17 @@ def _announce(
         out.line(f"Next, in another terminal: {at}{begin}")
         out.line(f"Then: {at}holdfast list, and for one run show, pending, trace", "dim")
     out.line("Ctrl-C stops it; runs go on when it is started again.", "dim")
+
+
+@blocking
+async def worker(
+    app: Annotated[
+        str | None,
+        typer.Argument(metavar="[APP]", help="The app, as module:attribute; or HOLDFAST_APP."),
+    ] = None,
+) -> None:
+    """Work for an app until Ctrl-C or SIGTERM."""
+    name = app or Settings.load().app
+    if name is None:
+        raise typer.BadParameter("name the app as module:attribute, or set HOLDFAST_APP")
+    await serve(name)

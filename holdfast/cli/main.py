@@ -24,7 +24,7 @@ COMMANDS = {
         "dev:dev",
         "Run a Temporal server with its UI, and a worker if an app is named, until Ctrl-C.",
     ),
-    "worker": ("worker:worker", "Work for an app until Ctrl-C or SIGTERM."),
+    "worker": ("dev:worker", "Work for an app until Ctrl-C or SIGTERM."),
     "run": ("runs:run", "Start a run."),
     "list": ("runs:list_", "List runs, the latest first."),
     "show": ("runs:show", "Show where a run stands."),

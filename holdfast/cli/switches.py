@@ -7,8 +7,8 @@ import typer
 from pydantic import ValidationError
 from temporalio.client import Client
 
-from holdfast.activities.switch_history import SwitchHistory
-from holdfast.activities.switches import TIMEOUT_SECONDS
+from holdfast.activities.kill_switch.switch_history import SwitchHistory
+from holdfast.activities.kill_switch.switches import TIMEOUT_SECONDS
 from holdfast.cli import options, render, screen
 from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen

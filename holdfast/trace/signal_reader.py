@@ -30,7 +30,7 @@ from holdfast.trace import transcript
 from holdfast.trace.builder import Readers, TraceBuilder
 from holdfast.trace.payloads import read_summary, read_time
 from holdfast.trace.requests import MessageTrace, RequestTrace
-from holdfast.workflows import messages
+from holdfast.workflows.inbound import messages
 
 # The only trace of what the run itself waits for is the timer that limits the wait.
 _WAIT = Pattern(r"^req-\d+ · ")

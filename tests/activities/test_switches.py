@@ -25,9 +25,9 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.converter import PayloadCodec
 from temporalio.worker import Worker
 
-from holdfast.activities import switch_history, switches
-from holdfast.activities.switch_history import SwitchHistory
-from holdfast.activities.switches import TemporalKillSwitch
+from holdfast.activities.kill_switch import switch_history, switches
+from holdfast.activities.kill_switch.switch_history import SwitchHistory
+from holdfast.activities.kill_switch.switches import TemporalKillSwitch
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.switches import Switch, SwitchKind, SwitchSignal, switches_id
 from holdfast.runner import RUNNER, disable_deadlock_detection

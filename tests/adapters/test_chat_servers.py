@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from holdfast.adapters.openai_chat import OpenAIChatAdapter
 from holdfast.adapters.openai_chat.servers import KNOWN_CHAT_SERVERS, ChatServer, Feature
-from holdfast.contracts.errors import AppError, ModelRejected
+from holdfast.contracts.errors import AppError, ModelNotHere, ModelRejected
 from holdfast.contracts.model import ModelSettings, Prefix
 from tests.adapters import conversations as say
 from tests.adapters.provider_server import ProviderServer, serving
@@ -167,7 +167,7 @@ async def test_unknown_server_is_named_in_one_line() -> None:
     """The line says which servers there are, and where another one is added."""
     chat = OpenAIChatAdapter({"b": ChatServer(base_url="x"), "a": ChatServer(base_url="x")})
 
-    with pytest.raises(ModelRejected) as failure:
+    with pytest.raises(ModelNotHere) as failure:
         await chat.respond(say.request("acme/m"))
 
     assert failure.value.kind == "not_found"

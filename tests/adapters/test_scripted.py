@@ -18,7 +18,7 @@ from holdfast.adapters.scripted import (
     using,
 )
 from holdfast.contracts.calls import MalformedCall, ToolCall
-from holdfast.contracts.errors import ModelRejected, ModelUnavailable
+from holdfast.contracts.errors import ModelNotHere, ModelRejected, ModelUnavailable
 from holdfast.contracts.model import ModelReply, ModelRequest, Prefix, StopCause
 from holdfast.contracts.transcript import ToolTurn, TranscriptItem, UserTurn
 from holdfast.contracts.usage import CallUsage
@@ -122,7 +122,7 @@ async def test_a_model_without_a_script_says_which_there_are(
     scripts: dict[str, Script], known: str
 ) -> None:
     """A name that has no script is told the names that have one."""
-    with pytest.raises(ModelRejected) as raised:
+    with pytest.raises(ModelNotHere) as raised:
         await ScriptedAdapter(scripts).respond(asked())
 
     assert str(raised.value) == f"no script 'it' in this app (known: {known})"

@@ -8,8 +8,8 @@ from pydantic import JsonValue
 
 from holdfast.contracts import bounds
 from holdfast.testing import call, calls, say
-from holdfast.workflows import inbox
-from holdfast.workflows.inbox import MAX_MESSAGES_PER_EXECUTION
+from holdfast.workflows.inbound import inbox
+from holdfast.workflows.inbound.inbox import MAX_MESSAGES_PER_EXECUTION
 from tests.control.controlled import replayed
 from tests.running import Run, Runs
 from tests.sample import lines, scripted, told

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from holdfast import Agent, App, Budget, Requirement, Risk, Triggers, tool
-from holdfast.activities import clock, switches
+from holdfast.activities import clock
+from holdfast.activities.kill_switch import switches
 from holdfast.activities.policy import Keyring, PolicyActivities, PolicyEnvironment
 from holdfast.contracts.approvals import ApprovalRecord, Review
 from holdfast.contracts.base import JsonObject

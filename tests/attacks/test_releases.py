@@ -36,7 +36,7 @@ FAILED = EventType.EVENT_TYPE_ACTIVITY_TASK_FAILED
 COMPLETED = EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED
 SCHEDULED = EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
 
-ALLOWED = "{id: yes, effect: allow, match: {tools: [send, post, begin, shut]}}"
+ALLOWED = "{id: yes, effect: allow, match: {tools: [send, post, begin, shut, sync, pay]}}"
 APPROVED = "{id: ask, effect: approve, match: {tools: [send]}}"
 DRAFTED = "{id: draft, effect: draft, match: {tools: [post]}}"
 FORBIDDEN = "{id: no, effect: forbid, match: {tools: [send, post]}}"
@@ -295,13 +295,12 @@ async def test_what_is_read_otherwise_behind_a_guardrail_is_looked_at_anew(
         return passed() if amounts[-1] == 50 else tripped("too much")
 
     script = [call("pay", log=str(log), amount=50), told]
-    rule = "{id: yes, effect: allow, match: {tools: [pay]}}"
     old, new = (
         release(
             tmp_path,
             "new" if in_cents else "old",
             script,
-            rule,
+            ALLOWED,
             tools=[pay(in_cents=in_cents)],
             guardrails=[small],
         )
@@ -383,10 +382,10 @@ async def test_what_was_tried_as_a_read_is_known_as_the_write_that_it_is(
 ) -> None:
     """Nobody knows what became of it, and whatever the same call leaves out, it is denied."""
     # BY-11
-    log, allowed = tmp_path / "log", "{id: yes, effect: allow, match: {tools: [sync]}}"
-    script = [call("sync", log=str(log)), call("sync", log=str(log)), told]
+    log = tmp_path / "log"
+    script = [call("sync", log=str(log))] * 2 + [told]
     old, new = (
-        release(tmp_path, risk, script, allowed, tools=[sync_account(risk)])
+        release(tmp_path, risk, script, ALLOWED, tools=[sync_account(risk)])
         for risk in (Risk.READ_ONLY, Risk.WRITE_INTERNAL)
     )
     async with runs.working(old):

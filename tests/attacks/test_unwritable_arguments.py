@@ -20,8 +20,8 @@ from pydantic import (
 )
 
 from holdfast import AppError, Budget, Risk, Tool, tool
+from holdfast.activities.kill_switch.switches import KillSwitch, TemporalKillSwitch
 from holdfast.activities.policy import PolicyActivities, PolicyEnvironment
-from holdfast.activities.switches import KillSwitch, TemporalKillSwitch
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.decisions import AuthorizeCalls, Decided, Refused, Rulings

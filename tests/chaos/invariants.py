@@ -16,7 +16,7 @@ from holdfast.contracts.signals import (
     ResolutionSignal,
 )
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn
-from holdfast.workflows import messages
+from holdfast.workflows.inbound import messages
 from tests.chaos.playing import Played
 from tests.chaos.scripts import MARKS
 from tests.histories import activities

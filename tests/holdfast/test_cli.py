@@ -13,18 +13,27 @@ from temporalio.api.workflowservice.v1 import StartWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowFailureError
 
 from holdfast import Agent, App, Budget, worker
-from holdfast.testing import call, calls, say
+from holdfast.contracts.errors import ModelRejected
+from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say
 from tests.holdfast.commands import ended, holdfast, seen, started, terminal, waiting
 from tests.sample import TOOLS
 
 pytestmark = pytest.mark.usefixtures("command_line")
 
 SEND = call("send", log="/dev/null", text="hello")
-SCRIPTS = {
+
+
+def refuse(_: ScriptTurn) -> Reply:
+    """Answer as a provider does that doesn't know the key."""
+    raise ModelRejected("401: no such key", kind="auth")
+
+
+SCRIPTS: dict[str, Script] = {
     "adder": [call("add", a=2, b=3), say("5")],
     "looper": [call("look", place="here")] * 9,
     "sender": [SEND, say("It was sent.")],
     "asker": [call("ask_user", question="Which?"), say("That one.")],
+    "stranger": refuse,
     "loser": [calls(call("find", name="x"), call("find", name="y")), say("Found.")],
 }
 APP = App(
@@ -78,7 +87,7 @@ async def test_run_shows_how_it_goes(client: Client) -> None:
     [
         pytest.param("adder", 0, "completed", id="completed"),
         pytest.param("looper", 3, "stopped", id="stopped"),
-        pytest.param("nobody", 1, "failed", id="failed"),
+        pytest.param("stranger", 1, "failed", id="failed"),
     ],
 )
 async def test_exit_code_is_the_outcome(

@@ -187,6 +187,6 @@ async def test_every_end_has_a_trace(runs: Runs) -> None:
             traces.append(read_trace([await run.handle.fetch_history()]))
 
     assert [trace.status for trace in traces] == ["failed", "cancelled", "terminated"]
-    assert traces[0].failure == "input: Field required"
+    assert traces[0].failure == "AgentRun can't use this input: input: Field required"
     assert "enough" in (traces[2].failure or "")
     assert [trace.waiting for trace in traces] == [(), (), ()]

@@ -20,7 +20,7 @@ from holdfast.contracts.signals import (
     ResolutionSignal,
     SteerSignal,
 )
-from holdfast.workflows.messages import SIGNALS, UnreadableMessage, read, read_run_input
+from holdfast.workflows.inbound.messages import SIGNALS, UnreadableMessage, read, read_run_input
 
 APPROVAL = {"request_id": "req-1", "decision": "approve", "approver": "alice"}
 BRIEF: JsonObject = {"agent": "it", "input": "go"}

@@ -16,7 +16,7 @@ from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from holdfast import App, Budget, Tiers, tool
-from holdfast.activities.switch_history import SwitchHistory
+from holdfast.activities.kill_switch.switch_history import SwitchHistory
 from holdfast.contracts.calls import ToolFailure, ToolSuccess
 from holdfast.contracts.switches import Switch, SwitchKind, SwitchSignal, SwitchState, switches_id
 from holdfast.contracts.tools import Risk

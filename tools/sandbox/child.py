@@ -10,7 +10,13 @@ from typing import Any, NoReturn, cast
 
 from holdfast.contracts.bounds import MAX_TOOL_REASON_CHARS
 from holdfast.contracts.calls import ToolInvocation
-from holdfast.contracts.errors import AnswerLost, HoldfastError, ToolError, safe_str
+from holdfast.contracts.errors import (
+    AnswerLost,
+    HoldfastError,
+    ToolError,
+    format_short_stack,
+    safe_str,
+)
 from holdfast.tools.context import ToolContext
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
 from holdfast.tools.sandbox.messages import (
@@ -23,7 +29,6 @@ from holdfast.tools.sandbox.messages import (
     Refused,
     encode_line,
 )
-from holdfast.tools.stacks import format_short_stack
 from holdfast.tools.tool import Tool, import_object
 
 

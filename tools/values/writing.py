@@ -24,7 +24,7 @@ def write_json(returns: TypeAdapter[object], value: object) -> bytes:
         except ValueError as error:
             if not _has_halves(error):
                 raise
-            return _write_repaired(returns, value)
+            return _write_and_repair(returns, value)
     except RecursionError:
         return TOO_DEEP_JSON
     except ValueError as error:
@@ -33,7 +33,7 @@ def write_json(returns: TypeAdapter[object], value: object) -> bytes:
         raise
 
 
-def _write_repaired(returns: TypeAdapter[object], value: object) -> bytes:
+def _write_and_repair(returns: TypeAdapter[object], value: object) -> bytes:
     """Repair what is plain before its type reads it, and what types made of it behind them."""
     read = returns.validate_python(_repair(value))
     try:

@@ -22,8 +22,9 @@ from holdfast.contracts.signals import (
 from holdfast.contracts.state import RunState
 from holdfast.contracts.transcript import UserTurn
 from holdfast.run import requests, summaries, turns, verdicts
-from holdfast.workflows import authorizing, messages, options, resets, run_context
-from holdfast.workflows.inbox import InboundMessage
+from holdfast.workflows import authorizing, options, resets, run_context
+from holdfast.workflows.inbound import messages
+from holdfast.workflows.inbound.inbox import InboundMessage
 from holdfast.workflows.run_context import RunContext, is_cancellation
 
 SUSPENSION_SIGNALS = {"suspend", "resume", "held"}

@@ -9,7 +9,7 @@ import structlog
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from holdfast.activities.switch_history import SwitchHistory
+from holdfast.activities.kill_switch.switch_history import SwitchHistory
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.switches import Switch, SwitchState
 

@@ -1,0 +1,1 @@
+"""What is switched off, as each worker knows it: by following one history."""

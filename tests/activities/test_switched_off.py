@@ -1,0 +1,74 @@
+"""Nothing begins that is switched off, however late somebody looks."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+
+from holdfast.contracts.calls import ToolFailure
+from holdfast.contracts.switches import SwitchKind
+from tests.activities.test_secrets import Board, off, saying, told
+
+
+@pytest.mark.parametrize(("kind", "name"), [("tool", "look"), ("agent", "it"), ("tenant", "acme")])
+async def test_what_is_switched_off_does_not_begin(
+    tmp_path: Path, kind: SwitchKind, name: str
+) -> None:
+    """Right before a tool runs, whatever was decided, the switches are asked once more."""
+    # T-20
+    place = saying("done")
+    result, _ = await told(place, tmp_path, off(kind, name))
+
+    assert isinstance(result, ToolFailure)
+    assert (result.status, result.type) == ("denied", "permission_denied")
+    assert result.reason == f"{kind} {name!r} is switched off by dana: too many"
+    assert result.next_valid_actions
+    assert place.calls == []
+
+
+async def test_who_reconciles_may_look(tmp_path: Path) -> None:
+    """To find out what happened harms nobody, and is needed then."""
+    found: JsonValue = {"happened": False}
+    place = saying(found)
+    result, _ = await told(
+        place, tmp_path, off("tenant", "acme"), name="find_rotation", purpose="reconcile"
+    )
+
+    assert (result.status, len(place.calls)) == ("ok", 1)
+
+
+async def test_what_is_switched_off_can_be_taken_back(tmp_path: Path) -> None:
+    """An undo is a tool of its own: the switch of what it undoes doesn't keep it from running."""
+    # GR-13
+    place = saying("put back")
+    result, _ = await told(
+        place, tmp_path, off("tool", "rotate"), name="put_back", purpose="undo", done="rotated"
+    )
+
+    assert result.status == "ok"
+    assert [(call.purpose, call.done) for call in place.calls] == [("undo", "rotated")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("tool", "put_back"), ("agent", "it"), ("tenant", "acme")]
+)
+async def test_an_undo_that_is_switched_off_does_not_begin(
+    tmp_path: Path, kind: SwitchKind, name: str
+) -> None:
+    """Its own switch, its agent's and its tenant's hold for it; then it has not been undone."""
+    # T-20 GR-13
+    place = saying("put back")
+    result, _ = await told(place, tmp_path, off(kind, name), name="put_back", purpose="undo")
+
+    assert (result.status, place.calls) == ("denied", [])
+
+
+async def test_without_the_switches_nothing_begins(tmp_path: Path) -> None:
+    """When nobody can tell what is switched off, the call is denied, and has not begun."""
+    place = saying("done")
+    result, _ = await told(place, tmp_path, Board(knows=False))
+
+    assert isinstance(result, ToolFailure)
+    assert result.status == "denied"
+    assert "nobody knows what is switched off" in result.reason
+    assert place.calls == []
