@@ -49,9 +49,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-async def server() -> AsyncGenerator[WorkflowEnvironment]:
-    """A server that keeps all in memory: whoever tests what a disk keeps has one of their own."""
-    async with dev_server() as environment:
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[WorkflowEnvironment]:
+    database = tmp_path_factory.mktemp("temporal") / "temporal.db"
+    async with dev_server(database=database) as environment:
         yield environment
 
 
