@@ -13,7 +13,7 @@ from holdfast.contracts.approvals import RefusedMessage, Request
 from holdfast.contracts.base import Contract
 from holdfast.contracts.budget import Limits
 from holdfast.contracts.control import Approach, Compensation, Effect
-from holdfast.contracts.run import StatusReport, UsageReport
+from holdfast.contracts.run import StatusReport, UsageReport, Waiting
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.usage import UsageMetrics
@@ -51,6 +51,7 @@ class RunView(Contract):
     status: TraceStatus
     in_flight: tuple[str, ...]
     waits_for: tuple[str, ...]
+    waiting: Waiting | None = None
     requests: tuple[Request, ...]
     step: int
     tool_calls: int
@@ -105,6 +106,7 @@ def show_view(out: Screen, shown: RunView) -> None:
         ("status", shown.status.replace("_", " ")),
         *(("in flight", line) for line in shown.in_flight),
         *(("waits for", line) for line in shown.waits_for),
+        *(("waits", _describe_waiting(one)) for one in (shown.waiting,) if one is not None),
         ("model", shown.model or "-"),
         ("used", _describe_usage(shown)),
         ("limits", _limits(shown.budget)),
@@ -133,6 +135,10 @@ def show_view(out: Screen, shown: RunView) -> None:
     render.show_fields(out, fields)
     for request in shown.requests:
         request_details.show_request(out, shown.run_id, request)
+
+
+def _describe_waiting(wait: Waiting) -> str:
+    return f"{wait.reason}; asks again {moment(wait.until)}"
 
 
 def _describe_control(shown: RunView) -> Iterator[tuple[str, str]]:
@@ -175,6 +181,7 @@ def _build_worker_view(
         status=status.status,
         in_flight=status.in_flight,
         waits_for=status.waits_for,
+        waiting=status.waiting,
         requests=requests,
         step=status.step,
         tool_calls=usage.tool_calls,
