@@ -34,7 +34,7 @@ quick: $(INSTALLED) ## the tests that need no server and no time: most rules, wi
 		-m 'not (server or wire or recorded or slow)'
 
 test: $(INSTALLED) ## every test
-	$(BIN)/pytest --numprocesses 4 --dist worksteal
+	$(BIN)/pytest --numprocesses auto --dist loadfile
 
 lint: $(INSTALLED) ## format, rules, types, import floors; changes nothing
 	$(BIN)/ruff format --check

@@ -113,6 +113,7 @@ def an_agent(**changes: object) -> AgentSnapshot:
         "prefix_digest": "p" * 64,
         "tools": (LOOK, POLL, SEND, WRITE),
         "budget": {"max_steps": 20},
+        "settings": {"patience": 0},
         "escalates": False,
         "approval_timeout": 3600,
         "max_context_bytes": 500_000,

@@ -20,6 +20,7 @@ from tests.adapters.provider_server import ProviderServer
 from tests.attacks.net import answering
 from tests.attacks.servers import JSON, STREAM, Reach, failure, flooding, serving
 from tests.running import Runs
+from tests.sample import IMPATIENT
 
 MEGABYTE = 1_000_000
 
@@ -259,7 +260,9 @@ async def test_no_server_parks_a_run(
     """Who asks to be left alone for a year has failed, and somebody is asked how it goes on."""
     for _ in models:
         provider.answer({"error": {"message": "busy"}}, 429, {"retry-after": "30000000"})
-    agent = Agent(name="it", instructions="Be brief.", models=models, tools=[], escalates=True)
+    agent = Agent(
+        name="it", instructions="Be brief.", models=models, settings=IMPATIENT, escalates=True
+    )
     async with runs.working(App(agents=[agent])), asyncio.timeout(30):
         run = await runs.start("it")
         (request,) = await run.asked()

@@ -84,7 +84,7 @@ def test_only_looking_and_computing_may_run_twice(risk: str, *, harmless: bool) 
 
 def test_a_model_sees_name_description_and_arguments() -> None:
     """Nothing else of a contract is in what a model is told."""  # LP-05 TC-01
-    agent = an_agent(tools=(LOOK,))
+    agent = an_agent(settings={}, tools=(LOOK,))
 
     assert agent.prefix.model_dump() == {
         "instructions": "Do as you are told.",

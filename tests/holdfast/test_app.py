@@ -130,7 +130,7 @@ LOOK = _look()
         ),
         pytest.param(
             {"instructions": "x" * 400_001},
-            "instructions, tools and guardrails have 401,294 bytes, and 400,000 is most",
+            "instructions, tools and guardrails have 401,312 bytes, and 400,000 is most",
             id="too much to say",
         ),
         pytest.param({"tools": [print]}, "is no tool: write @tool(...)", id="a bare function"),

@@ -123,7 +123,7 @@ SHAPES: dict[str, Making] = {
     "continued as new": ends(
         scripted([call("look", place="here"), say("done")], max_history_events=1)
     ),
-    "failed at the start": ends(scripted([say("done")]), agent="nobody"),
+    "failed at the start": ends(scripted([say("done")]), goal=""),
     "stopped": ends(scripted([call("look", place="here")] * 9)),
     "waiting": waiting,
     "suspended while it waits": suspended,

@@ -15,7 +15,7 @@ from holdfast.guardrails import Guardrail
 from holdfast.testing import Script
 from tests.histories import activities, summary
 from tests.running import Run, Runs
-from tests.sample import TOOLS, lines
+from tests.sample import IMPATIENT, TOOLS, lines
 
 ALL = Tiers.model_validate(
     {
@@ -56,6 +56,7 @@ def staffed(
                     name=name,
                     instructions="Do as you are told.",
                     models=[f"scripted:{name}", "scripted:second"],
+                    settings=IMPATIENT,
                     tools=tools,
                 )
                 for name in names
