@@ -260,6 +260,15 @@ def _has_project(app: App) -> bool:
     return any(agent.project is not None for agent in app.agents)
 
 
+def heed_signals() -> asyncio.Event:
+    """Return what is set when this process is told to stop, also by a closed terminal."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, stopped.set)
+    return stopped
+
+
 async def serve(name: str) -> None:
     """Work for one app until the process is told to stop. Raises HoldfastError if it can't."""
     logs.configure()
@@ -268,10 +277,7 @@ async def serve(name: str) -> None:
     gc.set_threshold(*GC_THRESHOLDS)
     client = await connect()
     logs.configure(Redactor(build_known_secrets(app, client)).text)
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, stopped.set)
+    stopped = heed_signals()
     async with run_worker(client, app):
         log.info("worker.started", app=name, temporal=client.service_client.config.target_host)
         await stopped.wait()

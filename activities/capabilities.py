@@ -28,12 +28,13 @@ class CapabilityActivities:
     async def find_worker(self, wanted: FindWorker) -> None:
         """End on a worker that has all that is wanted; any other hands it back."""
         require_run_caller(wanted.run_id)
-        require_app(wanted.app, self._here.app)
         here = self._here
-        lacking = (
-            *({f"agent {wanted.agent!r}"} if wanted.agent not in {None, *here.agents} else ()),
-            *(f"tool {name!r}" for name in wanted.tools if name not in here.tools),
-            *(f"guardrail {name!r}" for name in wanted.guardrails if name not in here.guardrails),
-        )
+        if wanted.app is not None:
+            require_app(wanted.app, here.app)
+        lacking = [] if wanted.agent in {None, *here.agents} else [f"agent {wanted.agent!r}"]
+        lacking += [f"tool {name!r}" for name in wanted.tools if name not in here.tools]
+        lacking += [
+            f"guardrail {name!r}" for name in wanted.guardrails if name not in here.guardrails
+        ]
         if lacking:
             raise build_hand_back(f"this worker has no {', '.join(lacking)}")

@@ -51,7 +51,6 @@ class ModelActivities:
         """
         require_run_caller(call.run_id)
         require_app(call.app, self._app)
-        self._require_provider(call.model)
         bind_contextvars(turn=call.turn)
         async with Heartbeater() as heartbeater:
             request = await self._request(call)
@@ -71,7 +70,7 @@ class ModelActivities:
             )
 
     async def _reply(self, call: ModelCall, request: ModelRequest) -> ModelReply:
-        adapter = self._adapters[_provider(call.model)]
+        adapter = self._adapter(call.model)
         late = f"{adapter.provider} did not reply in time: wait, or use another model"
         async with time_limit(ModelUnavailable(late, kind="timeout")):
             reply = await adapter.respond(request)
@@ -102,14 +101,12 @@ class ModelActivities:
             calls_left=call.calls_left,
         )
 
-    def _require_provider(self, model: str) -> None:
-        if _provider(model) not in self._adapters:
+    def _adapter(self, model: str) -> ModelAdapter:
+        adapter = self._adapters.get(model.partition(":")[0])
+        if adapter is None:
             known = ", ".join(sorted(self._adapters))
-            raise build_hand_back(f"no provider for model {model!r} (known providers: {known})")
-
-
-def _provider(model: str) -> str:
-    return model.partition(":")[0]
+            raise ModelNotHere(f"no provider for model {model!r} (known providers: {known})")
+        return adapter
 
 
 def _own_state(provider: str, state: JsonObject) -> JsonObject:

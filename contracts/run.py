@@ -284,10 +284,14 @@ class OpenRun(Contract):
 
 
 class FindWorker(Contract):
-    """Input of the activity `find_worker`: what a worker needs that goes on with a run."""
+    """
+    Input of the activity `find_worker`: what a worker needs that goes on with a run.
+
+    `app` is null before the run has begun with one.
+    """
 
     run_id: str
-    app: str = Field(default="", exclude_if=not_)
+    app: str | None = Field(default=None, exclude_if=lambda value: value is None)
     agent: str | None = Field(default=None, exclude_if=not_)
     tools: tuple[str, ...] = Field(default=(), exclude_if=not_)
     guardrails: tuple[str, ...] = Field(default=(), exclude_if=not_)

@@ -32,8 +32,7 @@ MAX_NAME_CHARS = 100
 
 _MODEL = Pattern(rf"([^{SPACE}:]+):([^{SPACE}]+)")
 _ADDRESS = Pattern(rf"https?://[^{SPACE}/][^{SPACE}]*")
-_NAME = Pattern(rf"[A-Za-z0-9._\-]{{0,{MAX_NAME_CHARS}}}")
-_QUEUE = Pattern(rf"[A-Za-z0-9._\-]{{1,{MAX_NAME_CHARS}}}")
+_NAME = Pattern(rf"[A-Za-z0-9._\-]{{1,{MAX_NAME_CHARS}}}")
 _VARIABLE = Pattern(r"[A-Z_][A-Z0-9_]*")
 
 
@@ -61,7 +60,7 @@ class App:
         policy: str | Path | None = None,
         notify: Webhook | None = None,
     ) -> None:
-        if not _NAME.fits(name) or not _QUEUE.fits(queue):
+        if not all(map(_NAME.fits, (name or queue, queue))):
             raise AppError(
                 "an app's name and its queue are made of letters, digits and . _ - alone, of at "
                 f"most {MAX_NAME_CHARS} of them"

@@ -2,10 +2,10 @@
 
 import getpass
 import os
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Self, TypeAlias, TypeVar, get_args
+from typing import Literal, Self, TypeAlias, get_args
 
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.patterns import Pattern
@@ -74,13 +74,6 @@ def find_task_queue() -> str:
     return Settings.load().task_queue or TASK_QUEUE
 
 
-Word = TypeVar("Word", bound=str)
-
-
-def _select(known: Iterable[Word], said: Container[str]) -> list[Word]:
-    return [word for word in known if said.__contains__(word)]
-
-
 @dataclass(frozen=True)
 class LogSettings:
     """
@@ -101,7 +94,8 @@ class LogSettings:
         words = {word.strip() for word in said.split(",")} - {""}
         levels: tuple[LogLevel, ...] = get_args(LogLevel)
         formats: tuple[LogFormat, ...] = get_args(LogFormat)
-        level, shape = _select(levels, words), _select(formats, words)
+        level: list[LogLevel] = [one for one in levels if one in words]
+        shape: list[LogFormat] = [one for one in formats if one in words]
         if words - {*level, *shape} or len(level) > 1 or len(shape) > 1:
             raise HoldfastError(
                 f"HOLDFAST_LOG is {said!r}: use a level ({', '.join(levels)}), a format "

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from holdfast.contracts import bounds
 from holdfast.contracts.approvals import Requirement
-from holdfast.contracts.control import Gate
+from holdfast.contracts.control import Gate, ProviderWait
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.run import approvals, compaction, gates, tool_calls, verdicts
@@ -45,7 +45,7 @@ class AwaitResume(NamedTuple):
 class AwaitProvider(NamedTuple):
     """Wait until it is time to ask a model again whose provider is down."""
 
-    until: datetime
+    wait: ProviderWait
 
 
 class RunTools(NamedTuple):
@@ -262,7 +262,7 @@ def await_provider(run: Situation) -> Step | None:
     wait = run.state.provider_wait
     if wait is None or run.state.started_at + timedelta(seconds=run.elapsed) >= wait.until:
         return None
-    return AwaitProvider(wait.until)
+    return AwaitProvider(wait)
 
 
 def open_project(run: Situation) -> Step | None:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from pydantic import JsonValue
 from temporalio import workflow
@@ -12,6 +12,7 @@ from temporalio.exceptions import FailureError, is_cancelled_exception
 
 from holdfast.contracts.approvals import PendingPage, Request
 from holdfast.contracts.calls import ToolResult
+from holdfast.contracts.control import ProviderWait
 from holdfast.contracts.decisions import Ruling
 from holdfast.contracts.errors import HoldfastError, PayloadTooLarge
 from holdfast.contracts.model import Prefix
@@ -142,8 +143,8 @@ class AgentRun:
                     await self._wait_for_people(until)
                 case AwaitResume():
                     await self._wait_for_resume()
-                case AwaitProvider(until):
-                    await self._wait_for_provider(until)
+                case AwaitProvider(wait):
+                    await self._wait_for_provider(wait)
                 case RunTools(batch):
                     await self._run_tools(batch)
                 case Prune(before):
@@ -230,16 +231,16 @@ class AgentRun:
                 ),
             )
 
-    async def _wait_for_provider(self, until: datetime) -> None:
+    async def _wait_for_provider(self, wait: ProviderWait) -> None:
         run_context.publish_status(self._run)
-        left = self._run.seconds_left()
-        end = until if left is None else min(until, workflow.now() + timedelta(seconds=left))
-        wait = self._run.state.provider_wait
+        seconds = (wait.until - workflow.now()).total_seconds()
+        if (left := self._run.seconds_left()) is not None:
+            seconds = min(seconds, left)
         with suppress(TimeoutError):
             await workflow.wait_condition(
                 lambda: not isinstance(self._next_step(), AwaitProvider),
-                timeout=max(end - workflow.now(), timedelta(0)),
-                timeout_summary=f"asks again then: {summaries.wait_line(wait)}" if wait else "",
+                timeout=max(seconds, 0),
+                timeout_summary=f"asks again then: {summaries.wait_line(wait)}",
             )
 
     async def _wait_for_resume(self) -> None:

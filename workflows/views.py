@@ -7,7 +7,6 @@ from temporalio.exceptions import ApplicationError
 from holdfast.contracts.approvals import PendingPage, Request, outline
 from holdfast.contracts.base import Inbound, digest
 from holdfast.contracts.bounds import MAX_COUNT, MAX_PAGE_BYTES, Count, Number, size
-from holdfast.contracts.control import ProviderWait
 from holdfast.contracts.run import ReportedStatus, StatusReport, UsageReport, Waiting
 from holdfast.contracts.state import RunState
 from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, TranscriptPage, UserTurn
@@ -52,7 +51,7 @@ def status(state: RunState, in_flight: tuple[str, ...] = ()) -> StatusReport:
         status=find_status(state, in_flight),
         in_flight=in_flight,
         waits_for=tuple(request_line(request) for request in state.requests),
-        waiting=_build_waiting(state.provider_wait),
+        waiting=_build_waiting(state),
         step=state.ledger.steps,
         budget=state.agent.budget,
         model=state.model,
@@ -66,8 +65,11 @@ def status(state: RunState, in_flight: tuple[str, ...] = ()) -> StatusReport:
     )
 
 
-def _build_waiting(wait: ProviderWait | None) -> Waiting | None:
-    return wait and Waiting(reason=wait_line(wait), until=wait.until)
+def _build_waiting(state: RunState) -> Waiting | None:
+    wait = state.provider_wait
+    if wait is None or state.outcome is not None:
+        return None
+    return Waiting(reason=wait_line(wait), until=wait.until)
 
 
 def usage(state: RunState) -> UsageReport:

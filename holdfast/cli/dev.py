@@ -1,7 +1,5 @@
 """The commands that serve: `dev`, everything on this machine, and `worker`, that alone."""
 
-import asyncio
-import signal
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Annotated
@@ -17,7 +15,7 @@ from holdfast.contracts.errors import HoldfastError
 from holdfast.dev_server import dev_server
 from holdfast.settings import LogSettings, Settings
 from holdfast.tools.redaction import Redactor
-from holdfast.worker import build_known_secrets, run_worker, serve
+from holdfast.worker import build_known_secrets, heed_signals, run_worker, serve
 
 DEFAULT_PORT = 7233
 
@@ -50,7 +48,7 @@ async def dev(
         raise HoldfastError(f"{database.parent}: {error.strerror}") from None
     if port == ui_port:
         raise typer.BadParameter(f"--port and --ui-port are both {port}: choose two")
-    stopped = _heed_signals()
+    stopped = heed_signals()
     async with AsyncExitStack() as stack:
         environment = await stack.enter_async_context(
             dev_server(port=port, ui_port=ui_port, database=database)
@@ -65,15 +63,6 @@ async def dev(
         out.line("")
         out.line("Stopping: first the worker, which ends what it has begun, then the server.")
     out.line(f"Stopped. What happened is kept in {database}.", "dim")
-
-
-def _heed_signals() -> asyncio.Event:
-    """Return what is set when this process is told to stop, also by a closed terminal."""
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, stopped.set)
-    return stopped
 
 
 def _announce(

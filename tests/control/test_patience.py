@@ -87,10 +87,13 @@ async def test_the_time_of_a_run_ends_its_patience(skipping_runs: Runs) -> None:
         Outage(10_000), settings=patient(HOUR), budget=Budget(max_wall_time=200.0, max_steps=5)
     )
     async with skipping_runs.working(app):
-        result = await (await skipping_runs.start("it")).result()
+        run = await skipping_runs.start("it")
+        result = await run.result()
+        status = await run.status()
 
     assert result.stop is not None
     assert result.stop.reason == "max_wall_time (200 s) reached"
+    assert status.waiting is None
 
 
 def failed(kind: AttemptKind) -> ModelAttempt:

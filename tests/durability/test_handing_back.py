@@ -65,9 +65,11 @@ async def replays(run: Run) -> None:
     await build_replayer(AgentRun).replay_workflow(await run.handle.fetch_history())
 
 
-async def test_a_run_of_an_agent_that_not_all_workers_have(runs: Runs) -> None:
+@pytest.mark.parametrize("name", ["", "desk"], ids=["unnamed", "named"])
+async def test_a_run_of_an_agent_that_not_all_workers_have(runs: Runs, name: str) -> None:
     """A deployment that adds an agent fails no run of it, whoever takes the run first."""
-    async with side_by_side(runs, app(), app(), app(REPLY, "it", "parcels")):
+    old, new = app(name=name), app(REPLY, "it", "parcels", name=name)
+    async with side_by_side(runs, old, old, new):
         started = [await runs.start("parcels") for _ in range(8)]
         results = [await run.result() for run in started]
         for run in started:
