@@ -37,6 +37,7 @@ class AnswerSignal(_Decision):
     """The signal `answer`: a person answers a question."""
 
     text: Text
+    by: Name | None = None
 
 
 class ResolutionSignal(_Decision):
@@ -45,16 +46,20 @@ class ResolutionSignal(_Decision):
     action: Literal["resume", "abort", "extend"]
     guidance: Text | None = None
     budget: Budget | None = None
+    by: Name | None = None
 
 
 class SteerSignal(Inbound):
     """The signal `steer`: words for the model, before its next turn."""
 
     text: Text
+    by: Name | None = None
 
 
-class EmptySignal(Inbound):
-    """The signals `suspend` and `resume`: an empty object."""
+class SuspensionSignal(Inbound):
+    """The signals `suspend` and `resume`; `by` is who sends them, as they say."""
+
+    by: Name | None = None
 
 
 class HeldSignal(Inbound):

@@ -104,12 +104,16 @@ def message_line(message: Message) -> str:
     """Write what a person says about a request, as they say it: nothing of it is proven yet."""
     match message:
         case ApprovalSignal():
-            said = f"{message.decision} {message.request_id}, says {message.approver}"
+            said = f"{message.decision} {message.request_id}{_says(message.approver)}"
         case AnswerSignal():
-            said = f"answer {message.request_id}: {message.text}"
+            said = f"answer {message.request_id}{_says(message.by)}: {message.text}"
         case ResolutionSignal():
-            said = f"{message.action} {message.request_id}"
+            said = f"{message.action} {message.request_id}{_says(message.by)}"
     return shorten(f"judge {said}")
+
+
+def _says(name: str | None) -> str:
+    return f", says {name}" if name else ""
 
 
 def messages_line(said: tuple[Message, ...]) -> str:

@@ -42,8 +42,8 @@ def after_verdict(
         why = f"the request has just {late}"
         verdict = Verdict(accepted=False, request_id=message.request_id, reason=why, code=late)
     if request is None or not verdict.accepted:
-        sender = message.approver if isinstance(message, ApprovalSignal) else ""
-        state = record_refusal(state, _SIGNALS[type(message)], verdict, now, sender=sender)
+        sender = message.approver if isinstance(message, ApprovalSignal) else message.by
+        state = record_refusal(state, _SIGNALS[type(message)], verdict, now, sender=sender or "")
         return state, _build_outcome(verdict)
     match message, request:
         case ApprovalSignal(), ApprovalRequest():

@@ -118,7 +118,7 @@ async def answer(
     digest: options.Digest = None,
 ) -> None:
     """Answer a question of an agent once you have seen it."""
-    message = _message(AnswerSignal, request_id=request, text=text)
+    message = _message(AnswerSignal, request_id=request, text=text, by=options.login())
     client = await connect()
     kinds = (Question,)
     found = await seeing.confirm_request(
@@ -150,7 +150,12 @@ async def resolve(
     if action != "extend" and budget is not None:
         raise typer.BadParameter("only extend takes limits")
     message = _message(
-        ResolutionSignal, request_id=request, action=action, guidance=guidance, budget=budget
+        ResolutionSignal,
+        request_id=request,
+        action=action,
+        guidance=guidance,
+        budget=budget,
+        by=options.login(),
     )
     client = await connect()
     kinds = (Escalation,)

@@ -24,6 +24,7 @@ from holdfast.contracts.signals import (
     Message,
     ResolutionSignal,
 )
+from holdfast.policy.people import normalize_name
 from holdfast.settings import Settings
 
 RETRY_SECONDS = 1.0
@@ -46,13 +47,16 @@ class ApprovalPrompt:
         self._asks = asks
         self._shown: set[str] = set()
         self._open: Collection[str] = ()
+        self._requester = ""
         self._changed = asyncio.Event()
         self._serving: asyncio.Task[None] | None = None
         self._reading: asyncio.Task[Message] | None = None
+        self._user = Settings.load().user
 
-    def set_open_requests(self, open_ids: Collection[str]) -> None:
-        """Take note of which requests are open now."""
+    def set_open_requests(self, open_ids: Collection[str], requester: str) -> None:
+        """Take note of which requests are open now, and of whom the run works for."""
         self._open = open_ids
+        self._requester = requester
         self._changed.set()
         if self._reading is not None and self._reading.get_name() not in open_ids:
             self._reading.cancel()
@@ -110,30 +114,35 @@ class ApprovalPrompt:
                 words = {"y": "approve", "yes": "approve", "": "reject", "n": "reject"}
                 if await self._choice("approve? [y/N] ", {**words, "no": "reject"}) == "approve":
                     return await self._approval(request)
-                user = Settings.load().user
                 return ApprovalSignal(
                     request_id=request.request_id,
                     digest=request.digest,
                     decision="reject",
-                    approver=user,
+                    approver=self._user,
                 )
             case Question():
                 text = ""
                 while not text:
                     text = await self._line("answer: ")
                 return AnswerSignal(
-                    request_id=request.request_id, digest=request.digest, text=text
+                    request_id=request.request_id, digest=request.digest, text=text, by=self._user
                 )
             case Escalation():
                 words = {"r": "resume", "resume": "resume", "a": "abort", "abort": "abort"}
                 action = await self._choice("[r]esume or [a]bort? ", words)
                 guidance = await self._line("words for the model, if any: ") or None
-                given = {"action": action, "guidance": guidance, "digest": request.digest}
-                return ResolutionSignal.model_validate({"request_id": request.request_id, **given})
+                given = {"action": action, "guidance": guidance, "by": self._user}
+                return ResolutionSignal.model_validate(
+                    {"request_id": request.request_id, "digest": request.digest, **given}
+                )
 
     async def _approval(self, request: Approvable) -> ApprovalSignal:
-        """Approve a request, signed where it takes that."""
-        user, token = Settings.load().user, None
+        """Approve a request, signed where it takes that; nobody approves what is done for them."""
+        user, token = self._user, None
+        if not request.needs_proof and normalize_name(self._requester) == normalize_name(user):
+            user = await self._line(f"the run works for {user!r}; who else approves? ")
+            if not user:
+                raise HoldfastError("whom a run works for doesn't approve it")
         if request.needs_proof:
             key = signatures.own_key()
             question = f"passphrase of key {key.name!r}: "

@@ -7,7 +7,7 @@ import typer
 from pydantic import ValidationError
 from temporalio.client import Client
 
-from holdfast.cli import run_client, screen, seeing, signatures
+from holdfast.cli import options, run_client, screen, seeing, signatures
 from holdfast.contracts.approvals import (
     Approvable,
     ApprovalRequest,
@@ -18,7 +18,6 @@ from holdfast.contracts.signals import (
     ApprovalSignal,
 )
 from holdfast.run.summaries import describe_validation_error
-from holdfast.settings import Settings
 
 _STANDARD_INPUT = "-"
 
@@ -81,7 +80,7 @@ def _signature(run: str, request: Approvable, words: DecisionOptions) -> _Signat
         return _Signature(None, given.strip())
     # A rejection needs no signature.
     if not ((request.needs_proof and words.decision == "approve") or words.key):
-        return _Signature(words.approver or Settings.load().user)
+        return _Signature(words.approver or options.login())
     key = signatures.own_key(words.key or words.approver)
     passphrase = signatures.passphrase_of(key)
     token = signatures.token(key, passphrase, run, request, words.decision)

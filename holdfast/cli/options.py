@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from holdfast.contracts.budget import Budget
 from holdfast.run.summaries import describe_validation_error
+from holdfast.settings import Settings
 
 P = ParamSpec("P")
 
@@ -38,6 +39,11 @@ MaxWallTime: TypeAlias = Annotated[
     float | None,
     typer.Option(metavar="SECONDS", help="Limit on time, without waiting for people."),
 ]
+
+
+def login() -> str:
+    """Return the name of whoever types the command, as far as the machine knows it."""
+    return Settings.load().user
 
 
 def blocking(command: Callable[P, Coroutine[object, object, None]]) -> Callable[P, None]:

@@ -28,8 +28,8 @@ from holdfast.contracts.run import (
     is_run_id,
 )
 from holdfast.contracts.signals import (
-    EmptySignal,
     SteerSignal,
+    SuspensionSignal,
 )
 from holdfast.contracts.texts import shorten
 from holdfast.run.summaries import describe_validation_error
@@ -50,6 +50,10 @@ _STATUS = TypeAdapter(StatusReport)
 InputFile: TypeAlias = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Text that follows the goal, or is the goal.")
 ]
+Actor: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="Whom the run acts for, who can't approve it; you unless given."),
+]
 Wait: TypeAlias = Annotated[
     bool, typer.Option("--wait/--detach", help="Show progress until the end, or just start.")
 ]
@@ -64,7 +68,7 @@ async def run(
     wait: Wait = True,
     id: Annotated[str | None, typer.Option(metavar="ID", help="The id of the run.")] = None,
     tenant: Annotated[str | None, typer.Option(help="The tenant that the run acts for.")] = None,
-    actor: Annotated[str | None, typer.Option(help="The person that the run acts for.")] = None,
+    actor: Actor = None,
     session: Annotated[str | None, typer.Option(help="The session that it belongs to.")] = None,
     domain: Annotated[str | None, typer.Option(help="What it is about, as in payments.")] = None,
     task_kind: Annotated[str | None, typer.Option(help="What kind of task it is.")] = None,
@@ -81,7 +85,7 @@ async def run(
         agent=agent,
         input=_goal(goal, input_file),
         tenant=tenant,
-        actor=actor,
+        actor=actor or options.login(),
         session_id=session,
         domain=domain,
         task_kind=task_kind,
@@ -188,7 +192,7 @@ async def steer(
 ) -> None:
     """Say something to the model, before its next turn."""
     try:
-        message = SteerSignal(text=text)
+        message = SteerSignal(text=text, by=options.login())
     except ValidationError as error:
         raise HoldfastError(describe_validation_error(error)) from None
     await run_client.signal(await connect(), run, "steer", message)
@@ -198,7 +202,8 @@ async def steer(
 @blocking
 async def suspend(run: options.RunId) -> None:
     """Hold a run before its next step."""
-    await run_client.signal(await connect(), run, "suspend", EmptySignal())
+    message = SuspensionSignal(by=options.login())
+    await run_client.signal(await connect(), run, "suspend", message)
     screen.tell(
         f"{run} stops before its next step, when what is in flight has ended: "
         f"'{screen.command('show', run)}' tells, '{screen.command('resume', run)}' lets it go on"
@@ -216,7 +221,7 @@ async def resume(run: options.RunId) -> None:
         commands = ", ".join(request_details.command(run, request) for request in waiting)
         answer = f"; answer what waits: {commands}" if commands else ""
         raise HoldfastError(f"run {run!r} is not suspended{answer}")
-    await run_client.signal(client, run, "resume", EmptySignal())
+    await run_client.signal(client, run, "resume", SuspensionSignal(by=options.login()))
     screen.tell(f"{run} goes on" if status else f"sent to {run}; no worker has taken it yet")
 
 
@@ -225,7 +230,7 @@ async def cancel(run: options.RunId) -> None:
     """Cancel a run: tools that run are told to end, nothing new begins."""
     client = await connect()
     await run_client.describe_open(client, run)
-    await client.get_workflow_handle(run).cancel()
+    await client.get_workflow_handle(run).cancel(reason=f"asked for by {options.login()}")
     screen.tell(f"{run} is being cancelled")
 
 

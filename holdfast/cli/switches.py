@@ -16,7 +16,7 @@ from holdfast.connection import connect
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.switches import EVERYTHING, SwitchKind, SwitchSignal, SwitchState
 from holdfast.run.summaries import describe_validation_error
-from holdfast.settings import Settings, find_task_queue
+from holdfast.settings import find_task_queue
 from holdfast.trace.words import moment
 
 app = typer.Typer(
@@ -70,9 +70,8 @@ async def list_(as_json: options.Json = False) -> None:
 
 
 def _signal(kind: SwitchKind, name: str, reason: str) -> SwitchSignal:
-    user = Settings.load().user
     try:
-        return SwitchSignal(kind=kind, name=name, by=user, reason=reason)
+        return SwitchSignal(kind=kind, name=name, by=options.login(), reason=reason)
     except ValidationError as error:
         raise HoldfastError(describe_validation_error(error)) from None
 

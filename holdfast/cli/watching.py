@@ -67,7 +67,8 @@ class Watch:
     def _show(self, trace: Trace) -> None:
         lines = list(self._progress.fresh(trace))
         interrupted = self._prompt.question
-        self._prompt.set_open_requests([asked.request_id for asked in trace.waiting])
+        open_ids = [asked.request_id for asked in trace.waiting]
+        self._prompt.set_open_requests(open_ids, trace.brief.actor if trace.brief else "")
         if not lines or self._quiet:
             return
         # The line in which somebody types is left, and begun again below the news.

@@ -78,7 +78,7 @@ def escalation_lines(asked: RequestTrace) -> Iterator[Line]:
 
 
 def _resolution(said: MessageTrace) -> str:
-    """Say how a run goes on, under which limits, and which client said so: it gives no name."""
+    """Say how a run goes on, under which limits, and which client said so."""
     changed = said.budget.model_dump(exclude_unset=True) if said.budget else {}
     limits = "".join(f" {name}={limit}" for name, limit in changed.items())
     sender = f", sent by {said.identity}" if said.identity else ""
@@ -92,7 +92,8 @@ def message_line(said: MessageTrace) -> Line:
     if said.accepted is False:
         text = f"{said.signal}{about}{by}: {said.refusal}"
         return Line("refused", short(text), "bad")
-    return Line(said.signal, short(said.text) or f"from {said.identity}")
+    who = by.strip() or f"from {said.identity}"
+    return Line(said.signal, short(f"{said.text} ({who})" if said.text else who))
 
 
 def _decision_lines(

@@ -20,10 +20,10 @@ from holdfast.contracts.patterns import Match, Pattern
 from holdfast.contracts.signals import (
     AnswerSignal,
     ApprovalSignal,
-    EmptySignal,
     HeldSignal,
     ResolutionSignal,
     SteerSignal,
+    SuspensionSignal,
 )
 from holdfast.run import tool_results
 from holdfast.trace import transcript
@@ -80,20 +80,22 @@ class SignalReader:
                 said = replace(said, text=message.decision, sender=message.approver)
                 self._queue_message(said, message.request_id, message.reason)
             case AnswerSignal() as message:
-                self._queue_message(replace(said, text=message.text), message.request_id)
+                said = replace(said, text=message.text, sender=message.by or "")
+                self._queue_message(said, message.request_id)
             case ResolutionSignal() as message:
                 budget = message.budget if message.action == "extend" else None
-                said = replace(said, text=message.action, budget=budget)
+                said = replace(said, text=message.action, budget=budget, sender=message.by or "")
                 self._queue_message(said, message.request_id, message.guidance)
-            case SteerSignal(text=text):
-                self._chronicle.add_message(replace(said, text=text, accepted=True))
+            case SteerSignal(text=text, by=by):
+                said = replace(said, text=text, sender=by or "", accepted=True)
+                self._chronicle.add_message(said)
             case HeldSignal(run_id=run_id):
                 self._chronicle.held.add(run_id)
                 self._chronicle.add_message(replace(said, accepted=True))
-            case EmptySignal():
+            case SuspensionSignal(by=by):
                 self._chronicle.suspended = name == "suspend"
                 self._chronicle.held.clear()
-                self._chronicle.add_message(replace(said, accepted=True))
+                self._chronicle.add_message(replace(said, sender=by or "", accepted=True))
 
     def _queue_message(
         self, said: MessageTrace, request_id: str, reason: str | None = None

@@ -13,9 +13,9 @@ from holdfast.contracts.run import AgentSnapshot, RunInput
 from holdfast.contracts.signals import (
     AnswerSignal,
     ApprovalSignal,
-    EmptySignal,
     ResolutionSignal,
     SteerSignal,
+    SuspensionSignal,
 )
 from holdfast.contracts.tools import HostedTool
 from holdfast.workflows import views
@@ -30,7 +30,7 @@ INBOUND: list[tuple[type[BaseModel], JsonObject]] = [
     (AnswerSignal, {"request_id": "req-1", "text": "yes"}),
     (ResolutionSignal, {"request_id": "req-1", "action": "resume"}),
     (SteerSignal, {"text": "be brief"}),
-    (EmptySignal, {}),
+    (SuspensionSignal, {}),
     (PageQuery, {"offset": 0, "limit": 10}),
     (ModelSettings, {"reasoning": "high"}),
     (HostedTool, {"name": "web_search"}),

@@ -56,10 +56,10 @@ from holdfast.contracts.run import (
     Waiting,
 )
 from holdfast.contracts.signals import (
-    EmptySignal,
     HeldSignal,
     MessageOutcome,
     SteerSignal,
+    SuspensionSignal,
 )
 from holdfast.contracts.state import CallState
 from holdfast.contracts.stops import Stop
@@ -179,7 +179,7 @@ EXAMPLES: list[Contract] = [
     an_answer(),
     a_resolution("extend", guidance="go on", budget={"max_steps": 30}),
     SteerSignal(text="be brief"),
-    EmptySignal(),
+    SuspensionSignal(),
     HeldSignal(run_id="run-1.1-full"),
     a_request(),
     PendingPage(items=(a_request(),), total=2, next_offset=1),

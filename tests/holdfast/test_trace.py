@@ -139,20 +139,20 @@ async def test_every_word_of_people_is_in_the_trace(runs: Runs) -> None:
         run = await runs.start("it")
         request = await run.asked_for_approval()
         about: JsonObject = {"request_id": request.request_id}
-        await run.signal("steer", {"text": "be kind"})
+        await run.signal("steer", {"text": "be kind", "by": "olga"})
         await run.signal("approval", about)
-        await run.signal("answer", {**about, "text": "yes"})
-        await run.signal("suspend", {})
+        await run.signal("answer", {**about, "text": "yes", "by": "ines"})
+        await run.signal("suspend", {"by": "olga"})
         await run.signal("resume", {})
         await run.decide({**about, "decision": "reject", "approver": "bob"})
         trace = read_trace(await finished(run))
 
     said = [(one.signal, one.text, one.sender, one.accepted) for one in trace.messages]
     assert said == [
-        ("steer", "be kind", "", True),
+        ("steer", "be kind", "olga", True),
         ("approval", "", "", False),
-        ("answer", "yes", "", False),
-        ("suspend", "", "", True),
+        ("answer", "yes", "ines", False),
+        ("suspend", "", "olga", True),
         ("resume", "", "", True),
         ("approval", "reject", "bob", True),
     ]

@@ -15,10 +15,10 @@ from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.signals import (
     AnswerSignal,
     ApprovalSignal,
-    EmptySignal,
     HeldSignal,
     ResolutionSignal,
     SteerSignal,
+    SuspensionSignal,
 )
 from holdfast.workflows.inbound.messages import SIGNALS, UnreadableMessage, read, read_run_input
 
@@ -64,8 +64,8 @@ def refusal(name: str, *payloads: RawValue) -> str:
             id="resolution",
         ),
         pytest.param("steer", {"text": "be brief"}, SteerSignal(text="be brief"), id="steer"),
-        pytest.param("suspend", {}, EmptySignal(), id="suspend"),
-        pytest.param("resume", {}, EmptySignal(), id="resume"),
+        pytest.param("suspend", {}, SuspensionSignal(), id="suspend"),
+        pytest.param("resume", {}, SuspensionSignal(), id="resume"),
         pytest.param("held", {"run_id": "r.1"}, HeldSignal(run_id="r.1"), id="held"),
     ],
 )
@@ -86,7 +86,7 @@ def test_a_signal_that_says_all_by_its_name_needs_no_argument(
     name: str, payloads: list[RawValue]
 ) -> None:
     """`suspend` and `resume` come without an argument, with null or with an empty object."""
-    assert read(name, payloads) == EmptySignal()
+    assert read(name, payloads) == SuspensionSignal()
 
 
 @pytest.mark.parametrize("name", ["approval", "answer", "resolution", "steer"])

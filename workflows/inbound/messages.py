@@ -12,17 +12,17 @@ from holdfast.contracts.run import RunInput
 from holdfast.contracts.signals import (
     AnswerSignal,
     ApprovalSignal,
-    EmptySignal,
     HeldSignal,
     ResolutionSignal,
     SteerSignal,
+    SuspensionSignal,
 )
 from holdfast.contracts.state import RunState
 from holdfast.contracts.texts import shorten
 from holdfast.run.summaries import describe_validation_error
 
 AnySignal: TypeAlias = (
-    ApprovalSignal | AnswerSignal | ResolutionSignal | SteerSignal | EmptySignal | HeldSignal
+    ApprovalSignal | AnswerSignal | ResolutionSignal | SteerSignal | SuspensionSignal | HeldSignal
 )
 
 SIGNALS: Mapping[str, type[AnySignal]] = {
@@ -30,8 +30,8 @@ SIGNALS: Mapping[str, type[AnySignal]] = {
     "answer": AnswerSignal,
     "resolution": ResolutionSignal,
     "steer": SteerSignal,
-    "suspend": EmptySignal,
-    "resume": EmptySignal,
+    "suspend": SuspensionSignal,
+    "resume": SuspensionSignal,
     "held": HeldSignal,
 }
 
@@ -50,7 +50,7 @@ def read(name: str, payloads: Sequence[RawValue]) -> AnySignal | UnreadableMessa
         return UnreadableMessage(
             shorten(f"no signal {name!r} (known: {known})", MAX_VALIDATION_ERROR_CHARS)
         )
-    if len(payloads) > 1 or (not payloads and model is not EmptySignal):
+    if len(payloads) > 1 or (not payloads and model is not SuspensionSignal):
         return UnreadableMessage(f"{name!r} takes one JSON object, not {len(payloads)} arguments")
     content = (payloads[0].payload.data if payloads else b"") or b"{}"
     if len(content) > MAX_MESSAGE_BYTES:

@@ -12,12 +12,12 @@ from holdfast.contracts.approvals import (
 )
 from holdfast.contracts.budget import BudgetStatus
 from holdfast.contracts.signals import (
-    EmptySignal,
     HeldSignal,
     MessageOutcome,
     OutcomeCode,
     ResolutionSignal,
     SteerSignal,
+    SuspensionSignal,
 )
 from holdfast.contracts.state import RunState
 from holdfast.contracts.transcript import UserTurn
@@ -72,18 +72,18 @@ class SignalHandler:
         match messages.read(inbound.signal, inbound.payloads):
             case messages.UnreadableMessage(reason):
                 return self._refuse(inbound, reason)
-            case SteerSignal(text=text) if (
+            case SteerSignal(text=text, by=by) if (
                 deaf := _find_steering_refusal(state, text)
             ) is not None:
-                return self._refuse(inbound, *deaf)
-            case ResolutionSignal() as message if _has_guidance(message) and (
+                return self._refuse(inbound, *deaf, sender=by or "")
+            case ResolutionSignal(by=by) as message if _has_guidance(message) and (
                 deaf := _find_part_refusal()
             ):
-                return self._refuse(inbound, *deaf)
+                return self._refuse(inbound, *deaf, sender=by or "")
             case SteerSignal(text=text):
                 words = UserTurn(text=text, origin="steer")
                 return self._accept(inbound, requests.queue_steering(state, words, workflow.now()))
-            case EmptySignal():
+            case SuspensionSignal():
                 self._run.parts = dict.fromkeys(self._run.parts, False)
                 return self._accept(
                     inbound, turns.set_suspension(state, on=inbound.signal == "suspend")
@@ -128,12 +128,16 @@ class SignalHandler:
         self._run.state = state
 
     def _refuse(
-        self, inbound: InboundMessage, reason: str, code: OutcomeCode = "unreadable"
+        self,
+        inbound: InboundMessage,
+        reason: str,
+        code: OutcomeCode = "unreadable",
+        sender: str = "",
     ) -> str:
         refusal = MessageOutcome(accepted=False, request_id="", reason=reason, code=code)
         inbound.disposition = refusal
         self._run.state = verdicts.record_refusal(
-            self._run.state, inbound.signal, refusal, workflow.now()
+            self._run.state, inbound.signal, refusal, workflow.now(), sender=sender
         )
         return reason
 
