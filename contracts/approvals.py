@@ -221,6 +221,12 @@ Approvable: TypeAlias = ApprovalRequest | Review
 """What the signal `approval` and the update `decide` are about."""
 
 
+def find_eligible_groups(request: Approvable) -> tuple[str, ...]:
+    """Return the groups whose members may decide now; none where nobody need be in one."""
+    later = request.escalate_to if request.escalated_at is not None else ()
+    return tuple(dict.fromkeys((*request.groups, *later))) if request.groups else ()
+
+
 class Question(_Request):
     """A call waits for an answer in words."""
 

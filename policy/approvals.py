@@ -14,6 +14,7 @@ from holdfast.contracts.approvals import (
     Request,
     Review,
     Verdict,
+    find_eligible_groups,
 )
 from holdfast.contracts.signals import (
     AnswerSignal,
@@ -152,7 +153,7 @@ def _identify(
         )
         if isinstance(verified, Objection):
             return verified
-        named = tuple(one for one in _list_eligible_groups(request) if one in verified.groups)
+        named = tuple(one for one in find_eligible_groups(request) if one in verified.groups)
         proof = verified.proof.with_(groups=named)
         return _Identity(proof.subject, frozenset(named), proof)
     if message.decision == "approve" and request.needs_proof:
@@ -178,7 +179,7 @@ def _check_approver(
             "self_approval", f"the run works for {voice.name!r}: somebody else must approve this"
         )
     if request.groups and not groups:
-        wanted = ", ".join(_list_eligible_groups(request))
+        wanted = ", ".join(find_eligible_groups(request))
         return Objection(
             "wrong_group", f"{voice.name!r} is in none of the groups that may approve: {wanted}"
         )
@@ -205,16 +206,11 @@ def _check_repetition(
     return None
 
 
-def _list_eligible_groups(request: Approvable) -> tuple[str, ...]:
-    later = request.escalate_to if request.escalated_at is not None else ()
-    return tuple(dict.fromkeys((*request.groups, *later)))
-
-
 def _select_groups(voice: _Identity, request: Approvable, trust: Trust) -> tuple[str, ...]:
     """Return the groups of a person that make them eligible."""
     return tuple(
         group
-        for group in _list_eligible_groups(request)
+        for group in find_eligible_groups(request)
         if voice.name in trust.groups.get(group, ()) or group in voice.groups
     )
 

@@ -1,20 +1,25 @@
 """The requests that are open in a run, and the calls that they are about. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from holdfast.contracts.approvals import (
     ApprovalRequest,
     ClosedRequest,
+    Escalation,
+    Question,
     Request,
     RequestOutcome,
     Review,
+    find_eligible_groups,
     outline,
 )
 from holdfast.contracts.bounds import (
     MAX_JUDGED_OUTLINES_BYTES,
     MAX_PENDING_STEERS,
     MAX_REQUEST_BYTES,
+    MAX_SEARCH_ATTRIBUTE_BYTES,
+    MAX_SEARCHABLE_REQUESTS,
     MAX_UNREAD_BYTES,
     size,
 )
@@ -23,6 +28,7 @@ from holdfast.contracts.signals import (
 )
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.transcript import UserTurn
+from holdfast.run.summaries import subject_line
 
 KEEP_LAST_CLOSED = 100
 """How many closed requests the state keeps, to tell a late message what it missed."""
@@ -41,6 +47,36 @@ def is_too_large_to_show(request: Request) -> bool:
 def open_request(state: RunState, request: Request) -> RunState:
     """Open a request."""
     return state.with_(requests=(*state.requests, request), requests_made=state.requests_made + 1)
+
+
+def pending_keywords(state: RunState) -> tuple[str, ...]:
+    """
+    Return what a run that waits is searched by: `kind:group:tool`, one for each eligible group.
+
+    The group is empty where nobody need be in one. A review has its subject in place of a tool, an
+    escalation its trigger. There are no more than the server takes.
+    """
+    found: dict[str, None] = {}
+    left = MAX_SEARCH_ATTRIBUTE_BYTES
+    for request in state.requests:
+        for keyword in _build_keywords(state, request):
+            left -= size(keyword) + 1
+            if left < 0 or len(found) == MAX_SEARCHABLE_REQUESTS:
+                return tuple(found)
+            found[keyword] = None
+    return tuple(found)
+
+
+def _build_keywords(state: RunState, request: Request) -> Iterator[str]:
+    match request:
+        case ApprovalRequest() | Review():
+            about = subject_line(request) if isinstance(request, Review) else request.tool
+            for group in find_eligible_groups(request) or ("",):
+                yield f"{request.kind}:{group}:{about}"
+        case Question(call_id=call_id):
+            yield f"question::{find_call(state, call_id).call.name}"
+        case Escalation(trigger=trigger):
+            yield f"escalation::{trigger}"
 
 
 def replace_request(state: RunState, fresh: ApprovalRequest | Review) -> RunState:

@@ -31,6 +31,15 @@ _DIGEST_PREFIX_CHARS = 16
 _DIGEST = Pattern(":[0-9a-f]{64}$")
 
 
+MAX_SUMMARY_CHARS = 160
+"""Characters; the server takes 400 bytes."""
+
+
+def summarise_run(agent: str, goal: str) -> str:
+    """Write on one line what a run is: its agent and its goal, as lists of runs show it."""
+    return shorten(f"{agent}: {goal}", MAX_SUMMARY_CHARS)
+
+
 def call_line(call: AnyCall, limit: int = MAX_LINE_CHARS) -> str:
     """Write a call on one short line."""
     return shorten(render_call(call), limit)
@@ -142,12 +151,13 @@ def wait_line(wait: ProviderWait) -> str:
     return shorten(f"{wait.model}: {wait.kind}: {wait.error}")
 
 
-def waiting_details(requests: tuple[Request, ...]) -> str:
-    """Write what the run waits for, as the Markdown that the UI shows as current details."""
+def run_details(summary: str, requests: tuple[Request, ...]) -> str:
+    """Write what a run is and waits for, as the Markdown that the UI shows as current details."""
+    shown = escape_markdown(summary)
     if not requests:
-        return ""
+        return shown
     lines = [escape_invisible(_describe_request(request)) for request in requests]
-    return "**Waits for a person**\n\n" + "\n".join(lines)
+    return f"{shown}\n\n**Waits for a person**\n\n" + "\n".join(lines)
 
 
 def render_code(text: str) -> str:

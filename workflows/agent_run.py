@@ -98,6 +98,7 @@ class AgentRun:
         await open_run(self._run, arguments)
         log_start(self._run.state)
         self._inbox.open()
+        run_context.publish_summary(self._run.state)
         run_context.publish_status(self._run)
         self._start_background_tasks()
         try:
@@ -248,6 +249,8 @@ class AgentRun:
             await workflow.wait_condition(lambda: not isinstance(self._next_step(), AwaitResume))
 
     async def _run_tools(self, batch: tuple[CallState, ...]) -> None:
+        if self._run.state.requests:
+            run_context.publish_status(self._run)  # who is asked hears of it before these end
         fresh = tool_calls.drop_lapsed_approvals(self._run.state, batch, workflow.now())
         if fresh is not self._run.state:
             self._run.state = fresh

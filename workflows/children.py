@@ -21,13 +21,18 @@ from holdfast.contracts.bounds import MAX_ANCESTORS, MAX_GOAL_BYTES, MAX_GOAL_CH
 from holdfast.contracts.budget import Budget, Ledger
 from holdfast.contracts.run import WORKFLOW_TYPE, RunInput, RunResult, is_run_id
 from holdfast.contracts.stops import Stop
-from holdfast.contracts.texts import shorten
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import parts, turns, verdicts
 from holdfast.run.limits import budgets, triggers
 from holdfast.run.parts import MAX_PARALLEL_CHILDREN
+from holdfast.run.summaries import summarise_run
 from holdfast.workflows import failures
-from holdfast.workflows.run_context import RunContext, is_cancellation, wait_for_people
+from holdfast.workflows.run_context import (
+    SUMMARY,
+    RunContext,
+    is_cancellation,
+    wait_for_people,
+)
 
 
 class ChildTask(NamedTuple):
@@ -190,7 +195,8 @@ async def _execute_child(run: RunContext, task: ChildTask) -> RunResult:
         task_timeout=workflow.info().task_timeout,
         parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
         cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
-        static_summary=shorten(_describe_child(run, task)),
+        static_summary=_describe_child(run, task),
+        memo={SUMMARY: _describe_child(run, task)},
     )
     run.parts[child.id] = False
     alike = asyncio.create_task(_mirror_suspension(run, child))
@@ -209,7 +215,7 @@ def _child_id(run: RunContext, task: ChildTask) -> str:
 
 def _describe_child(run: RunContext, task: ChildTask) -> str:
     """Say what a child is for; its goal may be an answer that nobody else may read yet."""
-    return f"{task.agent}: {task.part if run.state.withholds else task.goal}"
+    return summarise_run(task.agent, _child_id(run, task) if run.state.withholds else task.goal)
 
 
 def _build_input(run: RunContext, task: ChildTask) -> JsonObject:

@@ -10,17 +10,22 @@ from temporalio.common import SearchAttributeKey
 from temporalio.exceptions import is_cancelled_exception
 
 from holdfast.activities.policy import PolicyActivities
-from holdfast.contracts.bounds import MAX_SEARCHABLE_REQUESTS
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.run import AuditEvent
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
+from holdfast.contracts.transcript import UserTurn
 from holdfast.guardrails.detectors import resource_claims
-from holdfast.run import gates, tool_calls, turns, verdicts
+from holdfast.run import gates, requests, tool_calls, turns, verdicts
 from holdfast.run.limits import budgets
-from holdfast.run.summaries import escalation_line, requests_line, waiting_details
+from holdfast.run.summaries import (
+    escalation_line,
+    requests_line,
+    run_details,
+    summarise_run,
+)
 from holdfast.workflows import options
 from holdfast.workflows.log import describe_wait, log_event
 from holdfast.workflows.views import find_status
@@ -146,6 +151,10 @@ TENANT = SearchAttributeKey.for_keyword("AgentTenant")
 STATUS = SearchAttributeKey.for_keyword("AgentStatus")
 
 
+SUMMARY = "summary"
+"""The memo that says on one line what a run is."""
+
+
 PENDING = SearchAttributeKey.for_keyword_list("AgentPending")
 
 
@@ -155,11 +164,11 @@ RESOURCES = SearchAttributeKey.for_keyword_list(resource_claims.ATTRIBUTE)
 def publish_status(run: RunContext) -> None:
     """Show where the run stands, if that has changed; each change is one event."""
     state = run.state
-    workflow.set_current_details(waiting_details(state.requests))
+    workflow.set_current_details(run_details(_summarise(state), state.requests))
     if not state.agent.search_attributes:
         return
     shown = workflow.info().typed_search_attributes
-    waiting = [request.request_id for request in state.requests[:MAX_SEARCHABLE_REQUESTS]]
+    waiting = list(requests.pending_keywords(state))
     wanted = (
         *(
             key.value_set(value)
@@ -174,6 +183,23 @@ def publish_status(run: RunContext) -> None:
     )
     if wanted:
         workflow.upsert_search_attributes(wanted)  # pyright: ignore[reportUnknownMemberType] -- the SDK leaves a type argument out
+
+
+def publish_summary(state: RunState) -> None:
+    """Say what the run is where runs are listed, unless its starter has."""
+    summary = workflow.payload_converter().to_payload(_summarise(state))
+    said = workflow.info().raw_memo.get(SUMMARY)
+    if said is None or said.data != summary.data:
+        workflow.upsert_memo({SUMMARY: _summarise(state)})
+
+
+def _summarise(state: RunState) -> str:
+    """Say what the run is; the goal of a part may be an answer that nobody may read yet."""
+    match state.items[0]:
+        case UserTurn(text=goal) if not state.brief.withheld:
+            return summarise_run(state.agent.name, goal)
+        case _:
+            return summarise_run(state.agent.name, state.run_id)
 
 
 def publish_claims(state: RunState) -> None:

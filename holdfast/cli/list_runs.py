@@ -1,7 +1,7 @@
 """Which runs there are."""
 
 from datetime import UTC, datetime
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from temporalio.client import (
     Client,
@@ -9,14 +9,18 @@ from temporalio.client import (
     WorkflowExecutionStatus,
     WorkflowFailureError,
 )
+from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.cli import render
-from holdfast.cli.screen import Screen
+from holdfast.cli.screen import Screen, command
 from holdfast.contracts.base import Contract
+from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.run import WORKFLOW_TYPE, RunResult
 from holdfast.trace.values import TraceStatus
 from holdfast.trace.words import duration, moment
 from holdfast.workflows import run_context
+
+_ALL = f"WorkflowType = '{WORKFLOW_TYPE}'"
 
 STATUSES: tuple[TraceStatus, ...] = get_args(TraceStatus)
 
@@ -44,18 +48,69 @@ class RunEntry(Contract):
     ended_at: datetime | None
 
 
-async def runs(client: Client, status: TraceStatus | None, limit: int) -> list[RunEntry]:
-    """Return the latest runs, or the latest that stand so. Search attributes may be missing."""
+class Wanted(NamedTuple):
+    """Which runs are listed; null is any. `waiting_for` is a group, or a kind or tool or group."""
+
+    status: TraceStatus | None = None
+    agent: str | None = None
+    tenant: str | None = None
+    waiting_for: str | None = None
+
+    def fits(self, entry: RunEntry) -> bool:
+        """Whether a run is one of them."""
+        return (
+            self.status in {None, entry.status}
+            and self.agent in {None, entry.agent}
+            and self.tenant in {None, entry.tenant}
+            and (self.waiting_for is None or any(map(self._names, entry.pending)))
+        )
+
+    @property
+    def query(self) -> str:
+        """What the server is asked for; whatever it answers is looked at once more."""
+        named = {"AgentName": self.agent, "AgentTenant": self.tenant}
+        return " AND ".join(
+            (
+                _ALL,
+                *(f"{name} = {_quote(value)}" for name, value in named.items() if value),
+                *(("AgentPending IS NOT NULL",) if self.waiting_for else ()),
+            )
+        )
+
+    def _names(self, keyword: str) -> bool:
+        return self.waiting_for in {keyword, *keyword.split(":", 2)}
+
+
+async def runs(client: Client, wanted: Wanted, limit: int) -> list[RunEntry]:
+    """
+    Return the latest runs that are wanted.
+
+    Raises HoldfastError where the server lacks the search attributes by which they are found.
+    """
     found: list[RunEntry] = []
-    async for execution in client.list_workflows(f"WorkflowType = '{WORKFLOW_TYPE}'"):
-        if execution.status is WorkflowExecutionStatus.CONTINUED_AS_NEW:
-            continue
-        entry = await _entry(client, execution)
-        if status is None or entry.status == status:
-            found.append(entry)
-        if len(found) == limit:
-            break
+    try:
+        async for execution in client.list_workflows(wanted.query):
+            if execution.status is WorkflowExecutionStatus.CONTINUED_AS_NEW:
+                continue
+            entry = await _entry(client, execution)
+            if wanted.fits(entry):
+                found.append(entry)
+            if len(found) == limit:
+                break
+    except RPCError as error:
+        if error.status is not RPCStatusCode.INVALID_ARGUMENT or wanted.query == _ALL:
+            raise
+        raise HoldfastError(
+            "this namespace has no search attributes of Holdfast, by which --agent, --tenant and "
+            f"--waiting-for find runs: create them (deploy/README.md), or '{command('list')}' all"
+        ) from None
     return found
+
+
+def _quote(value: str) -> str:
+    """Write a text in a query, out of which it doesn't come (Temporal's list filters)."""
+    doubled = value.replace("\\", "\\\\").replace("'", "''")
+    return f"'{doubled}'"
 
 
 def show(out: Screen, entries: list[RunEntry]) -> None:
@@ -65,7 +120,7 @@ def show(out: Screen, entries: list[RunEntry]) -> None:
             entry.run_id,
             entry.agent or "-",
             entry.status,
-            ",".join(entry.pending) or "-",
+            ", ".join(entry.pending) or "-",
             moment(entry.started_at),
             duration((entry.ended_at or datetime.now(UTC)) - entry.started_at),
         )

@@ -176,7 +176,9 @@ def _arguments(text: str) -> JsonObject:
 
 
 async def _find_latest_runs(limit: int) -> list[str]:
-    return [entry.run_id for entry in await list_runs.runs(await connect(), None, limit)]
+    return [
+        entry.run_id for entry in await list_runs.runs(await connect(), list_runs.Wanted(), limit)
+    ]
 
 
 def _report_cases(outcomes: list[CaseResult], *, as_json: bool) -> None:

@@ -31,10 +31,10 @@ from holdfast.contracts.signals import (
     SteerSignal,
     SuspensionSignal,
 )
-from holdfast.contracts.texts import shorten
-from holdfast.run.summaries import describe_validation_error
+from holdfast.run.summaries import describe_validation_error, summarise_run
 from holdfast.settings import find_task_queue
 from holdfast.trace.values import Trace
+from holdfast.workflows.run_context import SUMMARY
 
 # How long Temporal waits for a worker to answer a workflow task before it asks another one. It is
 # how long a run stands still when its worker is killed; the usual 10 seconds would be felt.
@@ -136,6 +136,7 @@ async def _watch(client: Client, handle: WorkflowHandle[object, object], *, quie
 
 
 async def _start(client: Client, brief: RunInput, run_id: str) -> WorkflowHandle[object, object]:
+    summary = summarise_run(brief.agent, brief.input)
     try:
         return await client.start_workflow(
             WORKFLOW_TYPE,
@@ -146,7 +147,8 @@ async def _start(client: Client, brief: RunInput, run_id: str) -> WorkflowHandle
             task_timeout=TASK_TIMEOUT,
             # People look at a run, and decide about it, by its id: no second one may have it.
             id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-            static_summary=shorten(f"{brief.agent}: {brief.input}", 160),
+            static_summary=summary,
+            memo={SUMMARY: summary},
         )
     except WorkflowAlreadyStartedError:
         raise HoldfastError(
@@ -160,13 +162,20 @@ async def list_(
     status: Annotated[
         str | None, typer.Option(metavar="STATUS", help=f"One of {', '.join(list_runs.STATUSES)}.")
     ] = None,
+    agent: Annotated[str | None, typer.Option(help="Only runs of this agent.")] = None,
+    tenant: Annotated[str | None, typer.Option(help="Only runs for this tenant.")] = None,
+    waiting_for: Annotated[
+        str | None,
+        typer.Option(metavar="WHAT", help="Only what waits for this group, kind or tool."),
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many at most, the latest first.")] = 20,
     as_json: options.Json = False,
 ) -> None:
     """List runs, the latest first."""
     if status is not None and status not in list_runs.STATUSES:
         raise typer.BadParameter(f"{status!r} is none of {', '.join(list_runs.STATUSES)}")
-    found = await list_runs.runs(await connect(), status, limit)
+    wanted = list_runs.Wanted(status, agent, tenant, waiting_for)
+    found = await list_runs.runs(await connect(), wanted, limit)
     if as_json:
         render.show_json([entry.model_dump(mode="json") for entry in found])
     elif not found:

@@ -394,3 +394,30 @@ async def test_history_says_who_said_what(client: Client, name: str) -> None:
     assert f"resume  by {me}" in first.out
     assert f"answered by {me}" in first.out
     assert f"asked for by {me}" in second.out
+
+
+async def test_runs_are_listed_by_whose_they_are_and_what_they_wait_for(
+    client: Client, name: str
+) -> None:
+    """`list` finds runs by agent, tenant, and the group, kind or tool that they wait for."""
+    tenant = f"o'{name}"
+    begin = ("--tenant", tenant, "--detach", "--id")
+    async with working(client):
+        await holdfast("run", "sender", "go", *begin, f"{name}-1")
+        await holdfast("run", "asker", "go", *begin, f"{name}-2")
+        await waiting(f"{name}-1")
+        await waiting(f"{name}-2")
+        found = [
+            await holdfast("list", "--tenant", tenant, *words, "--json")
+            for words in (
+                (),
+                ("--agent", "asker"),
+                ("--waiting-for", "send"),
+                ("--waiting-for", "question"),
+                ("--waiting-for", "finance"),
+            )
+        ]
+
+    ids = [sorted(str(run["run_id"]) for run in json.loads(one.out)) for one in found]
+    assert ids == [[f"{name}-1", f"{name}-2"], [f"{name}-2"], [f"{name}-1"], [f"{name}-2"], []]
+    assert json.loads(found[2].out)[0]["pending"] == ["approval::send"]

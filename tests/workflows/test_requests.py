@@ -11,6 +11,7 @@ from holdfast.contracts.approvals import (
     RefusedMessage,
 )
 from holdfast.contracts.base import digest
+from holdfast.contracts.bounds import MAX_SEARCH_ATTRIBUTE_BYTES
 from holdfast.contracts.calls import ToolCall, ToolFailure, ToolSuccess
 from holdfast.contracts.decisions import Ruling
 from holdfast.contracts.signals import (
@@ -298,3 +299,33 @@ def test_an_earlier_release_lowered_limits_too() -> None:
     after = told(state, a_resolution("extend", budget={"max_tokens": 500}))
 
     assert (after.requests, after.agent.budget.max_tokens) == ((), 500)
+
+
+def test_what_waits_is_searched_for_by_kind_group_and_tool() -> None:
+    """A run is found by whoever may decide: once for each of their groups, and by the tool."""
+    pick = a_call("ask_user", "c2", question="Which one?")
+    groups = ("finance", "leads", "finance")
+    state = ruled(
+        (SEND, to_approve(SEND, groups=groups, escalate_after=60, escalate_to=("board",))),
+        (pick, to_answer(pick)),
+    )
+    later = verdicts.after_timeout(state, NOW + timedelta(seconds=61))
+    stuck = state.with_(requests=(an_escalation(trigger="models"),))
+
+    assert requests.pending_keywords(state) == (
+        "approval:finance:send",
+        "approval:leads:send",
+        "question::ask_user",
+    )
+    assert "approval:board:send" in requests.pending_keywords(later)
+    assert requests.pending_keywords(waiting()) == ("approval::send",)
+    assert requests.pending_keywords(stuck) == ("escalation::models",)
+
+
+def test_what_waits_is_searched_for_as_far_as_the_server_takes_it() -> None:
+    """However many groups may decide, the attribute has no more bytes than the server takes."""
+    groups = [f"{number}-{'g' * 190}" for number in range(50)]
+    found = requests.pending_keywords(ruled((SEND, to_approve(SEND, groups=tuple(groups)))))
+
+    assert 0 < len(found) < len(groups)
+    assert sum(map(len, found)) < MAX_SEARCH_ATTRIBUTE_BYTES

@@ -10,6 +10,7 @@ from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.decisions import Ruling
 from holdfast.contracts.texts import MAX_LINE_CHARS, shorten
 from holdfast.run.summaries import (
+    MAX_SUMMARY_CHARS,
     call_line,
     calls_line,
     command_line,
@@ -18,7 +19,8 @@ from holdfast.run.summaries import (
     request_line,
     requests_line,
     ruling_line,
-    waiting_details,
+    run_details,
+    summarise_run,
 )
 from tests.builders import (
     a_call,
@@ -35,6 +37,8 @@ from tests.builders import (
     unknown,
 )
 from tests.policy.reviews import a_review
+
+WHAT = "it: mend it"
 
 
 @pytest.mark.parametrize(
@@ -113,8 +117,8 @@ def test_a_message_is_quoted_not_believed() -> None:
 
 def test_what_a_run_waits_for_is_shown_with_what_a_person_needs() -> None:
     """Current details name the request, the action, the reason, the risk and the time left."""
-    assert waiting_details((a_request(), a_question("req-2"), an_escalation("req-3"))) == (
-        "**Waits for a person**\n\n"
+    assert run_details(WHAT, (a_request(), a_question("req-2"), an_escalation("req-3"))) == (
+        "it: mend it\n\n**Waits for a person**\n\n"
         '- `req-1`: approve `send(text="hi")`? it reaches other people (communication). '
         "Until 2026-03-01 13:00 UTC.\n"
         "- `req-2`: Which one? Until 2026-03-01 13:00 UTC.\n"
@@ -136,8 +140,9 @@ def test_a_review_says_what_is_reviewed_and_why() -> None:
     assert request_line(guarded) == (
         "req-1 · review of guardrail:house_style:abababababababab: first of all"
     )
-    assert waiting_details((guarded,)) == (
-        "**Waits for a person**\n\n- `req-1`: approve guardrail:house_style:abababababababab? "
+    assert run_details(WHAT, (guarded,)) == (
+        "it: mend it\n\n**Waits for a person**\n\n"
+        "- `req-1`: approve guardrail:house_style:abababababababab? "
         "first of all: Dear Sir. Until 2026-03-01 13:00 UTC."
     )
     assert escalation_line(a_review(escalate_to=("leads",))) == (
@@ -154,9 +159,11 @@ def test_no_words_look_like_another_request() -> None:
     )
 
 
-def test_a_run_that_waits_for_nobody_shows_nothing() -> None:
-    """Without a request there are no details."""
-    assert waiting_details(()) == ""
+def test_a_run_that_waits_for_nobody_shows_what_it_is() -> None:
+    """Without a request the details are its agent and its goal, in which nothing is markup."""
+    assert run_details(WHAT, ()) == WHAT
+    assert run_details(summarise_run("it", "a\n*b*"), ()) == r"it: a \*b\*"
+    assert len(summarise_run("it", "x" * 9_000)) == MAX_SUMMARY_CHARS
 
 
 def test_a_model_cant_forge_what_people_see() -> None:
@@ -164,15 +171,15 @@ def test_a_model_cant_forge_what_people_see() -> None:
     # PF-17
     forged = "Fine?\n- `req-2`: approve `look()`? harmless (read_only)."
 
-    details = waiting_details((a_question(question=forged),))
+    details = run_details(WHAT, (a_question(question=forged),))
 
-    assert len(details.splitlines()) == 3
+    assert len(details.splitlines()) == 5
 
 
 def test_no_details_are_markup() -> None:
     """No link, no code and no emphasis of a model stands in what the UI shows."""
     link = "[approved](http://evil.example) <b>`x` **y**"
-    details = waiting_details((a_question(question=link), a_request(action="a` [b](c)")))
+    details = run_details(WHAT, (a_question(question=link), a_request(action="a` [b](c)")))
 
     assert r"\[approved\](http://evil.example) \<b\>\`x\` \*\*y\*\*" in details
     assert "approve `a' [b](c)`?" in details

@@ -1,12 +1,15 @@
 """What the server's search and the UI know of a run beside its history."""
 
+import asyncio
+from pathlib import Path
+
 import pytest
 from structlog.testing import capture_logs
 from temporalio.client import Client, WorkflowFailureError
 
-from holdfast.testing import call, say
+from holdfast.testing import call, calls, say
 from holdfast.workflows.run_context import NAME, PENDING, STATUS, TENANT
-from tests.running import Runs
+from tests.running import Run, Runs
 from tests.sample import scripted
 
 
@@ -21,7 +24,7 @@ async def test_a_run_is_found_by_agent_tenant_status_and_request(runs: Runs) -> 
         done = (await run.handle.describe()).typed_search_attributes
 
     assert (waiting[NAME], waiting[TENANT], waiting[STATUS]) == ("it", "acme", "waiting")
-    assert list(waiting[PENDING]) == ["req-1"]
+    assert list(waiting[PENDING]) == ["approval::send"]
     assert done[STATUS] == "completed"
     assert not done.get(PENDING)
 
@@ -61,6 +64,37 @@ async def test_details_say_what_a_run_waits_for(runs: Runs, client: Client) -> N
         await run.result()
 
     assert "`req-1`: approve `send(" in str(metadata)
+
+
+async def test_lists_of_runs_say_what_a_stranger_s_run_is(runs: Runs) -> None:
+    """A run that was started without a word about it gets its agent and its goal as a memo."""
+    async with runs.working(scripted([say("done")])):
+        run = await runs.start("it", "mend the\nroof")
+        await run.result()
+
+    assert await (await run.handle.describe()).memo() == {"summary": "it: mend the roof"}
+
+
+async def test_who_is_asked_hears_of_it_while_other_calls_run(
+    runs: Runs, client: Client, tmp_path: Path
+) -> None:
+    """A call that waits for people is found by search before the calls beside it have ended."""
+    both = calls(call("send", log="/dev/null", text="x"), call("hold", log=str(tmp_path / "log")))
+    async with runs.working(scripted([both, say("sent")])):
+        run = await runs.start("it")
+        while not (found := await _find_waiting(client, run)):  # noqa: ASYNC110 -- it is elsewhere
+            await asyncio.sleep(0.05)
+        (tmp_path / "log.go").touch()
+        request = await run.asked_for_approval()
+        await run.approve(request.request_id)
+        await run.result()
+
+    assert found == ["approval::send"]
+
+
+async def _find_waiting(client: Client, run: Run) -> list[str]:
+    found = (await client.get_workflow_handle(run.handle.id).describe()).typed_search_attributes
+    return list(found.get(PENDING) or ())
 
 
 @pytest.mark.parametrize("letter", ["\U0001f600", "\u20ac", "x"], ids=ascii)
