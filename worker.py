@@ -8,11 +8,11 @@ import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
-from typing import TypeAlias
+from typing import NamedTuple, Protocol
 
 import structlog
 from temporalio.client import Client
-from temporalio.worker import Worker
+from temporalio.worker import Interceptor, Worker
 
 from holdfast import logs, settings
 from holdfast.activities.capabilities import Capabilities, CapabilityActivities
@@ -20,16 +20,16 @@ from holdfast.activities.dispatch import NamedActivities
 from holdfast.activities.guardrails import GuardrailActivities
 from holdfast.activities.holders import TemporalHolders
 from holdfast.activities.keys import Keys
-from holdfast.activities.kill_switch.switches import TemporalKillSwitch
+from holdfast.activities.kill_switch.switches import KillSwitch, TemporalKillSwitch
 from holdfast.activities.model import ModelActivities
-from holdfast.activities.notifications import NotificationActivities
-from holdfast.activities.opening import OpeningActivities
+from holdfast.activities.notifications import NotificationActivities, OpenRequests
+from holdfast.activities.opening import OpeningActivities, Searchability
 from holdfast.activities.policy import Basis, PolicyActivities, PolicyEnvironment
 from holdfast.activities.project import ProjectActivities
 from holdfast.activities.redaction import RedactionInterceptor
 from holdfast.activities.runs import TemporalRuns
 from holdfast.activities.tools import ToolActivities
-from holdfast.activities.transcripts import Transcripts
+from holdfast.activities.transcripts import RunReader, Transcripts
 from holdfast.activities.webhooks import WebhookMessenger
 from holdfast.adapters.base import ModelAdapter
 from holdfast.adapters.catalogue import PriceList
@@ -40,6 +40,7 @@ from holdfast.contracts.errors import AppError, HoldfastError
 from holdfast.contracts.run import sandbox_queue
 from holdfast.contracts.texts import escape_invisible
 from holdfast.event_order import LocalSecondsInterceptor
+from holdfast.guardrails.definition import ResourceClaims
 from holdfast.runner import RUNNER, disable_deadlock_detection
 from holdfast.tools.artifacts import FileArtifacts
 from holdfast.tools.egress.client import Egress
@@ -65,13 +66,25 @@ GC_THRESHOLDS = (20_000, 10, 10)
 # A run whose worker was killed waits this long before any worker may take it over.
 STICKY_TIMEOUT = timedelta(seconds=2)
 
-ToolActivitiesFactory: TypeAlias = Callable[[Executor], ToolActivities]
-
 # Sandboxed calls beside each other: each may take half a gigabyte and all of a processor.
 MAX_CONCURRENT_SANDBOX_ACTIVITIES = 2 * (os.cpu_count() or 1) + 2
 
 # What an activity may still finish when the worker is told to stop.
 GRACEFUL_SHUTDOWN_TIMEOUT = timedelta(seconds=10)
+
+
+class RunDirectory(RunReader, Searchability, OpenRequests, Protocol):
+    """Knows all that activities ask of runs, and of the server that has them."""
+
+
+class Surroundings(NamedTuple):
+    """What activities have beside their app: they ask nobody else for anything of a run."""
+
+    runs: RunDirectory
+    switches: KillSwitch
+    holders: ResourceClaims
+    secrets: settings.KnownSecrets
+    redactor: Redactor
 
 
 def adapters(app: App) -> dict[str, ModelAdapter]:
@@ -106,44 +119,69 @@ async def run_worker(
     task_queue = task_queue or found.task_queue or app.queue
     async with AsyncExitStack() as stack:
         switches = await stack.enter_async_context(TemporalKillSwitch(client, task_queue))
-        redactor = Redactor(secrets := build_known_secrets(app, client))
-        tools_in = _build_tools_factory(app, found, switches, redactor)
+        secrets = build_known_secrets(app, client.api_key)
+        around = Surroundings(
+            TemporalRuns(client), switches, TemporalHolders(client), secrets, Redactor(secrets)
+        )
         flaw = await stack.enter_async_context(
-            _run_sandbox_worker(client, app, task_queue, found, tools_in, redactor)
+            _run_sandbox_worker(client, app, task_queue, found, around)
         )
         if found.sandbox == "only":
             yield
             return
-        policy = _build_policy_activities(app, found, switches, has_sandbox=flaw is None)
-        runs = TemporalRuns(client)
-        model = _build_model_activities(app, Transcripts(runs, cached_transcripts))
-        opening = OpeningActivities(app.snapshots(), runs, PriceList(adapters(app)))
-        holders = TemporalHolders(client)
-        guarding = GuardrailActivities(app.guardrails(), holders, redactor, app.name)
-        named = NamedActivities(tools_in(WorkerExecutor(secrets.give)), guarding)
         warm_up(app.synchronous_modules())
         worker = Worker(
             client,
             task_queue=task_queue,
             workflows=[AgentRun, HoldfastSwitches],
-            activities=[
-                opening.open_run,
-                CapabilityActivities(_find_capabilities(app)).find_worker,
-                model.call_model,
-                policy.authorize,
-                policy.judge,
-                policy.record,
-                policy.mark_judged,
-                named.run,
-                *_build_notify_activities(app, runs),
-            ],
+            activities=build_activities(
+                app,
+                found,
+                around,
+                has_sandbox=flaw is None,
+                cached_transcripts=cached_transcripts,
+            ),
             workflow_runner=RUNNER,
-            interceptors=[LocalSecondsInterceptor(), RedactionInterceptor(redactor)],
+            interceptors=build_interceptors(around.redactor),
             sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
             graceful_shutdown_timeout=GRACEFUL_SHUTDOWN_TIMEOUT,
         )
         await stack.enter_async_context(disable_deadlock_detection(worker))
         yield
+
+
+def build_activities(
+    app: App,
+    found: settings.Settings,
+    around: Surroundings,
+    *,
+    has_sandbox: bool,
+    cached_transcripts: int,
+) -> list[Callable[..., object]]:
+    """Build all that a worker does for runs, but in a sandbox."""
+    here = PolicyEnvironment(app.policy, found.environment, has_sandbox, app.name)
+    keys = Keys(app.policy.issuers, app.policy.folder, found.approvers)
+    policy = PolicyActivities(app.registry, here, keys, around.switches)
+    model = _build_model_activities(app, Transcripts(around.runs, cached_transcripts))
+    opening = OpeningActivities(app.snapshots(), around.runs, PriceList(adapters(app)))
+    tools = _build_tools(app, found, around, WorkerExecutor(around.secrets.give))
+    guarding = GuardrailActivities(app.guardrails(), around.holders, around.redactor, app.name)
+    return [
+        opening.open_run,
+        CapabilityActivities(_find_capabilities(app)).find_worker,
+        model.call_model,
+        policy.authorize,
+        policy.judge,
+        policy.record,
+        policy.mark_judged,
+        NamedActivities(tools, guarding).run,
+        *_build_notify_activities(app, around.runs),
+    ]
+
+
+def build_interceptors(redactor: Redactor) -> list[Interceptor]:
+    """Build what stands between these activities and history, from the outside inwards."""
+    return [LocalSecondsInterceptor(), RedactionInterceptor(redactor)]
 
 
 @asynccontextmanager
@@ -152,8 +190,7 @@ async def _run_sandbox_worker(
     app: App,
     task_queue: str,
     found: settings.Settings,
-    tools_in: ToolActivitiesFactory,
-    redactor: Redactor,
+    around: Surroundings,
 ) -> AsyncGenerator[str | None]:
     """Serve sandboxed calls, if this process does; yield why nobody does, if so."""
     match found.sandbox:
@@ -170,8 +207,8 @@ async def _run_sandbox_worker(
             pass
     sandbox = Sandbox(found.home)
     flaw = await _prepare_sandbox(sandbox, app, found)
-    tools = tools_in(SandboxExecutor(sandbox, Egress(), flaw))
-    projects = ProjectActivities(Workspaces(found.home), redactor)
+    tools = _build_tools(app, found, around, SandboxExecutor(sandbox, Egress(), flaw))
+    projects = ProjectActivities(Workspaces(found.home), around.redactor)
     async with Worker(
         client,
         task_queue=sandbox_queue(task_queue),
@@ -181,7 +218,7 @@ async def _run_sandbox_worker(
             projects.snapshot_workspace,
             projects.restore_workspace,
         ],
-        interceptors=[RedactionInterceptor(redactor)],
+        interceptors=[RedactionInterceptor(around.redactor)],
         max_concurrent_activities=MAX_CONCURRENT_SANDBOX_ACTIVITIES,
         graceful_shutdown_timeout=GRACEFUL_SHUTDOWN_TIMEOUT,
     ):
@@ -208,26 +245,18 @@ def _find_sandbox_tools(app: App) -> list[Tool]:
     return [tool for tool in known if tool and (by_rule or needs_sandbox(tool.contract))]
 
 
-def _build_tools_factory(
-    app: App, found: settings.Settings, switches: TemporalKillSwitch, redactor: Redactor
-) -> ToolActivitiesFactory:
-    """Return what makes the activities of an app's tools, given the place where they run."""
+def _build_tools(
+    app: App, found: settings.Settings, around: Surroundings, place: Executor
+) -> ToolActivities:
+    """Build the activities of an app's tools, which run in one place."""
     artifacts = FileArtifacts(found.home / "artifacts")
     by = Basis(app.name, app.policy, found.environment)
-    return lambda place: ToolActivities(app.registry, place, artifacts, switches, redactor, by)
+    return ToolActivities(app.registry, place, artifacts, around.switches, around.redactor, by)
 
 
 def _build_model_activities(app: App, transcripts: Transcripts) -> ModelActivities:
     shapes = app.build_output_adapters()
     return ModelActivities(_require_adapters(app), transcripts, shapes, app.name)
-
-
-def _build_policy_activities(
-    app: App, found: settings.Settings, switches: TemporalKillSwitch, *, has_sandbox: bool
-) -> PolicyActivities:
-    here = PolicyEnvironment(app.policy, found.environment, has_sandbox, app.name)
-    keys = Keys(app.policy.issuers, app.policy.folder, found.approvers)
-    return PolicyActivities(app.registry, here, keys, switches)
 
 
 def _find_capabilities(app: App) -> Capabilities:
@@ -240,15 +269,14 @@ def _find_capabilities(app: App) -> Capabilities:
     )
 
 
-def build_known_secrets(app: App, client: Client) -> settings.KnownSecrets:
-    """Return what this process keeps out of history and logs."""
+def build_known_secrets(app: App, own: str | None = None) -> settings.KnownSecrets:
+    """Return what this process keeps out of history and logs; *own* is its key for the server."""
     providers = (adapter.credentials for adapter in adapters(app).values())
-    # Its key may come from Temporal's configuration file instead of a variable.
-    own = frozenset(filter(None, [client.api_key]))
-    return settings.KnownSecrets(CREDENTIALS.union(*providers), own)
+    # That key may come from Temporal's configuration file instead of a variable.
+    return settings.KnownSecrets(CREDENTIALS.union(*providers), frozenset(filter(None, [own])))
 
 
-def _build_notify_activities(app: App, runs: TemporalRuns) -> list[Callable[..., object]]:
+def _build_notify_activities(app: App, runs: OpenRequests) -> list[Callable[..., object]]:
     """Return the activity that tells somebody outside, if the app names one."""
     if app.notify is None:
         return []
@@ -276,7 +304,7 @@ async def serve(name: str) -> None:
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
     client = await connect()
-    logs.configure(Redactor(build_known_secrets(app, client)).text)
+    logs.configure(Redactor(build_known_secrets(app, client.api_key)).text)
     stopped = heed_signals()
     async with run_worker(client, app):
         log.info("worker.started", app=name, temporal=client.service_client.config.target_host)

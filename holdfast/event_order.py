@@ -20,7 +20,6 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from itertools import chain
 from math import inf
 from typing import cast
@@ -183,9 +182,11 @@ class LocalSecondsInterceptor(Interceptor):
 
 class _LocalSeconds(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> object:
+        clock, info = asyncio.get_running_loop().time, activity.info()
+        began = clock()
         result: object = await super().execute_activity(input)
-        info = activity.info()
-        took = (datetime.now(UTC) - info.scheduled_time).total_seconds()
+        waited = (info.started_time - info.scheduled_time).total_seconds()
+        took = waited + clock() - began
         if not info.is_local or took < TOLD_SECONDS:
             return result
         [payload] = activity.payload_converter().to_payloads([result])

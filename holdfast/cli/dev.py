@@ -54,7 +54,7 @@ async def dev(
             dev_server(port=port, ui_port=ui_port, database=database)
         )
         if served is not None:
-            secrets = build_known_secrets(served, environment.client)
+            secrets = build_known_secrets(served, environment.client.api_key)
             logs.configure(Redactor(secrets).text, quiet=True)
             await stack.enter_async_context(run_worker(environment.client, served))
         out = Screen()
