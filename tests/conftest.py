@@ -19,6 +19,7 @@ from holdfast.tools.sandbox.sandbox import Sandbox
 from tests.adapters.conversations import KEY
 from tests.adapters.dialects import DIALECTS, PATIENCE, Dialect
 from tests.adapters.provider_server import ProviderServer, point_adapters_at, serving
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 
 # How long an example takes depends on who else uses the machine, and says nothing about the code.
@@ -92,6 +93,17 @@ async def sandboxed(tmp_path: Path) -> None:
         if settings.variable("HOLDFAST_TEST_SANDBOX") == "required":
             pytest.fail(f"no sandbox to test: {flaw}")
         pytest.skip(flaw)
+
+
+@pytest.fixture
+async def memory_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncGenerator[MemoryRuns]:
+    """Runs without a server: what happens in them is the same (tests/memory)."""
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
+    runs = MemoryRuns()
+    yield runs
+    await runs.close()
 
 
 @pytest.fixture(params=DIALECTS.values(), ids=list(DIALECTS))

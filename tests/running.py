@@ -1,9 +1,11 @@
 """Runs on a real server, driven as a stranger would drive them: plain JSON in, plain JSON out."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from typing import TypeVar
 from uuid import uuid4
 
 from pydantic import JsonValue
@@ -26,32 +28,43 @@ from holdfast.contracts.signals import (
 )
 from holdfast.contracts.transcript import ToolTurn, TranscriptPage
 
+Answer = TypeVar("Answer")
+
 # In seconds.
 DAY = 24 * 3600.0
 # What an RPC ends with for which the client, or the server on its behalf, waited too long.
 GIVEN_UP = (RPCStatusCode.CANCELLED, RPCStatusCode.DEADLINE_EXCEEDED)
 
 
-class Run:
+class AnyRun(ABC):
     """One run, seen from outside."""
 
-    def __init__(self, handle: WorkflowHandle[object, RunResult]) -> None:
-        self.handle = handle
-
-    @property
-    def first_execution(self) -> str:
-        """What the server calls it, whatever its id is."""
-        assert self.handle.first_execution_run_id is not None
-        return self.handle.first_execution_run_id
-
+    @abstractmethod
     async def result(self) -> RunResult:
-        return await self.handle.result()
+        """Wait for the end of the run."""
+
+    @abstractmethod
+    async def query(self, name: str, answer: type[Answer], *arguments: JsonValue) -> Answer:
+        """Ask the run something. It answers when it has come to rest."""
+
+    @abstractmethod
+    async def signal(self, name: str, argument: JsonValue) -> None: ...
+
+    @abstractmethod
+    async def decide(self, *arguments: JsonValue) -> MessageOutcome: ...
+
+    @abstractmethod
+    async def cancel(self) -> None: ...
+
+    @abstractmethod
+    async def pause(self) -> None:
+        """Let a moment pass between two looks."""
 
     async def status(self) -> StatusReport:
-        return await self.handle.query("status", result_type=StatusReport)
+        return await self.query("status", StatusReport)
 
     async def transcript(self) -> TranscriptPage:
-        return await self.handle.query("transcript", result_type=TranscriptPage)
+        return await self.query("transcript", TranscriptPage)
 
     async def results(self) -> list[ToolResult]:
         """All results of tools, in order."""
@@ -71,17 +84,13 @@ class Run:
         assert isinstance(first, ToolSuccess)
         return first
 
-    async def execution(self) -> str | None:
-        """What the server calls the newest execution; each continue-as-new begins another."""
-        return (await self.handle.describe()).run_id
-
     async def pending(self) -> tuple[Request, ...]:
-        return await self.handle.query("pending", result_type=tuple[Request, ...])
+        return await self.query("pending", tuple[Request, ...])
 
     async def asked(self, count: int = 1) -> tuple[Request, ...]:
         """Wait until so many requests are open. A query answers when the run has come to rest."""
-        while len(found := await self.pending()) < count:  # noqa: ASYNC110 -- it is elsewhere
-            await asyncio.sleep(0.02)
+        while len(found := await self.pending()) < count:
+            await self.pause()
         return found
 
     async def asked_for_approval(self) -> ApprovalRequest:
@@ -91,12 +100,9 @@ class Run:
 
     async def refusals(self, count: int) -> list[str]:
         """Wait until so many messages were refused and return why each was."""
-        while (status := await self.status()).refused_total < count:  # noqa: ASYNC110 -- as above
-            await asyncio.sleep(0.02)
+        while (status := await self.status()).refused_total < count:
+            await self.pause()
         return [entry.reason for entry in status.refused]
-
-    async def signal(self, name: str, argument: JsonValue) -> None:
-        await self.handle.signal(name, argument)
 
     async def approve(self, request_id: str, approver: str = "alice", **more: str) -> None:
         await self.signal(
@@ -104,10 +110,42 @@ class Run:
             {"request_id": request_id, "decision": "approve", "approver": approver, **more},
         )
 
+
+class Run(AnyRun):
+    """One run on a server."""
+
+    def __init__(self, handle: WorkflowHandle[object, RunResult]) -> None:
+        self.handle = handle
+
+    @property
+    def first_execution(self) -> str:
+        """What the server calls it, whatever its id is."""
+        assert self.handle.first_execution_run_id is not None
+        return self.handle.first_execution_run_id
+
+    async def result(self) -> RunResult:
+        return await self.handle.result()
+
+    async def query(self, name: str, answer: type[Answer], *arguments: JsonValue) -> Answer:
+        return await self.handle.query(name, args=arguments, result_type=answer)
+
+    async def execution(self) -> str | None:
+        """What the server calls the newest execution; each continue-as-new begins another."""
+        return (await self.handle.describe()).run_id
+
+    async def pause(self) -> None:
+        await asyncio.sleep(0.02)
+
+    async def signal(self, name: str, argument: JsonValue) -> None:
+        await self.handle.signal(name, argument)
+
     async def decide(self, *arguments: JsonValue) -> MessageOutcome:
         return await self.handle.execute_update(  # pyright: ignore[reportUnknownMemberType] -- an overload of the SDK
             "decide", args=arguments, result_type=MessageOutcome
         )
+
+    async def cancel(self) -> None:
+        await self.handle.cancel()
 
 
 class Runs:

@@ -1,0 +1,235 @@
+"""Runs without a server, driven as those on one are: plain JSON in, plain JSON out."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import TypeVar
+
+from pydantic import JsonValue, TypeAdapter
+from temporalio.api.common.v1 import Payload
+from temporalio.client import (
+    WorkflowFailureError,
+    WorkflowQueryFailedError,
+    WorkflowUpdateFailedError,
+)
+from temporalio.exceptions import CancelledError
+
+from holdfast import App, worker
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.run import RunResult
+from holdfast.contracts.signals import MessageOutcome
+from holdfast.settings import Settings
+from holdfast.tools.process import warm_up
+from holdfast.tools.redaction import Redactor
+from holdfast.workflows.payloads import data_converter
+from tests.memory.clock import LoopThread
+from tests.memory.execution import Closed, Scheduled
+from tests.memory.server import TASK_TIMEOUT, MemoryServer
+from tests.memory.surroundings import MemoryDirectory, MemoryHolders, MemorySwitches
+from tests.memory.tasks import Habits
+from tests.memory.working import MemoryWorker
+from tests.running import AnyRun
+
+Answer = TypeVar("Answer")
+
+QUEUE = "memory"
+
+LOOK = 0.05
+"""Seconds between two looks at a run that is to ask people something."""
+
+PATIENCE = 60.0
+"""Seconds that are skipped between looks; from then on time goes as it goes."""
+
+
+class MemoryRun(AnyRun):
+    """One run, seen from outside."""
+
+    def __init__(self, thread: LoopThread, server: MemoryServer, run_id: str) -> None:
+        self.id = run_id
+        self._thread = thread
+        self._server = server
+        self._paused = 0.0
+
+    @property
+    def scheduled(self) -> list[Scheduled]:
+        """All activities of all executions, in the order in which a history would have them."""
+        return [one for each in self._server.executions[self.id] for one in each.scheduled]
+
+    @property
+    def executions(self) -> int:
+        """How many executions it has had; each continue-as-new begins another."""
+        return len(self._server.executions[self.id])
+
+    async def result(self) -> RunResult:
+        return await self._thread.call(self._wait_result())
+
+    async def query(self, name: str, answer: type[Answer], *arguments: JsonValue) -> Answer:
+        return await self._thread.call(self._ask(name, answer, *arguments))
+
+    async def pause(self) -> None:
+        await self._thread.call(self._pause())
+
+    async def signal(self, name: str, argument: JsonValue) -> None:
+        await self.signal_with(name, argument)
+
+    async def signal_with(self, name: str, *arguments: JsonValue) -> None:
+        """Send a signal with any number of arguments."""
+        await self._thread.call(self._tell(name, arguments))
+
+    async def decide(self, *arguments: JsonValue) -> MessageOutcome:
+        return await self._thread.call(self._update("decide", arguments))
+
+    async def cancel(self) -> None:
+        await self._thread.call(self._cancel())
+
+    async def _wait_result(self) -> RunResult:
+        with self._thread.loop.skipping():
+            closed = await self._server.wait_closed(self.id)
+        if closed.result is None:
+            raise WorkflowFailureError(cause=await _decode_failure(closed))
+        [result] = await data_converter.decode([closed.result], [RunResult])
+        assert isinstance(result, RunResult)
+        return result
+
+    async def _ask(self, name: str, answer: type[Answer], *arguments: JsonValue) -> Answer:
+        self._server.raise_fault()
+        said = await self._server.query(self.id, name, await _encode(arguments))
+        if said.HasField("failed"):
+            raise WorkflowQueryFailedError(said.failed.message)
+        return TypeAdapter(answer).validate_json(said.succeeded.response.data)
+
+    async def _pause(self) -> None:
+        """Skip a moment, as long as nobody could believe that people took so long."""
+        self._paused += LOOK
+        if self._paused > PATIENCE:
+            await asyncio.sleep(LOOK)
+            return
+        with self._thread.loop.skipping():
+            await asyncio.sleep(LOOK)
+
+    async def _tell(self, name: str, arguments: Sequence[JsonValue]) -> None:
+        self._server.signal(self.id, name, await _encode(arguments))
+
+    async def _cancel(self) -> None:
+        self._server.cancel(self.id)
+
+    async def _update(self, name: str, arguments: Sequence[JsonValue]) -> MessageOutcome:
+        response = await self._server.update(self.id, name, await _encode(arguments))
+        if response.HasField("rejected"):
+            cause = await data_converter.decode_failure(response.rejected)
+            raise WorkflowUpdateFailedError(cause)
+        [outcome] = await data_converter.decode([response.completed], [MessageOutcome])
+        assert isinstance(outcome, MessageOutcome)
+        return outcome
+
+
+class MemoryRuns:
+    """Starts runs in memory, and has workers for them."""
+
+    def __init__(self, habits: Habits | None = None) -> None:
+        self.switches = MemorySwitches()
+        self.thread = LoopThread()
+        self.server = MemoryServer(self.thread.loop, habits or Habits())
+        self._started = 0
+
+    async def close(self) -> None:
+        """End everything. Raises what went wrong in the loop, and nobody was told."""
+        await self.thread.call(self._end())
+        await self.thread.close()
+        self.server.raise_fault()
+
+    async def pass_time(self, seconds: float) -> None:
+        """Let time pass, with all that happens in it."""
+        await self.thread.call(self._sleep(seconds))
+
+    @asynccontextmanager
+    async def working(self, app: App, *, cached_transcripts: int = 256) -> AsyncGenerator[None]:
+        """Have a worker for *app* while the block lasts: the product's activities."""
+        await self.thread.call(self._open(app, cached_transcripts))
+        try:
+            yield
+        finally:
+            await self.thread.call(self._leave())
+
+    async def start(self, agent: str, goal: str = "go", **more: JsonValue) -> MemoryRun:
+        brief: JsonObject = {"agent": agent, "input": goal, **more}
+        return await self.start_with(brief)
+
+    async def start_with(
+        self, *arguments: JsonValue, task_timeout: timedelta = TASK_TIMEOUT
+    ) -> MemoryRun:
+        return await self.thread.call(self._start(arguments, task_timeout))
+
+    async def kill(self) -> None:
+        """Have the worker gone in the middle of all that it does, and another one in its place."""
+        await self.thread.call(self._kill())
+
+    async def _open(self, app: App, cached_transcripts: int) -> None:
+        secrets = worker.build_known_secrets(app)
+        around = worker.Surroundings(
+            MemoryDirectory(self.server),
+            self.switches,
+            MemoryHolders(self.server),
+            secrets,
+            Redactor(secrets),
+        )
+        warm_up(app.synchronous_modules())
+        activities = worker.build_activities(
+            app,
+            Settings.load(),
+            around,
+            has_sandbox=False,
+            cached_transcripts=cached_transcripts,
+        )
+        interceptors = worker.build_interceptors(around.redactor)
+        self.server.workers.enter(MemoryWorker(activities, interceptors, data_converter, QUEUE))
+
+    async def _leave(self) -> None:
+        """Let a worker finish what it has in hand, for as long as the product's may."""
+        open_ = self.server.open_executions(QUEUE)
+        self.server.workers.leave(QUEUE)
+        under_way = [task for each in open_ for task in each.activities]
+        rest = [asyncio.ensure_future(task.rest()) for task in under_way]
+        if rest:
+            with self.thread.loop.skipping():
+                limit = worker.GRACEFUL_SHUTDOWN_TIMEOUT.total_seconds()
+                await asyncio.wait(rest, timeout=limit)
+                for task in under_way:
+                    task.shut_down()
+                await asyncio.gather(*rest)
+        for each in open_:
+            each.tasks.forget()
+
+    async def _kill(self) -> None:
+        for each in self.server.open_executions(QUEUE):
+            for task in each.activities:
+                task.lose()
+            each.tasks.forget()
+
+    async def _start(self, arguments: Sequence[JsonValue], task_timeout: timedelta) -> MemoryRun:
+        self._started += 1
+        run_id = f"run-{self._started}"
+        self.server.start(run_id, QUEUE, await _encode(arguments), task_timeout)
+        return MemoryRun(self.thread, self.server, run_id)
+
+    async def _sleep(self, seconds: float) -> None:
+        with self.thread.loop.skipping():
+            await asyncio.sleep(seconds)
+        self.server.raise_fault()
+
+    async def _end(self) -> None:
+        for known in self.server.executions.values():
+            for execution in known:
+                execution.tasks.close()
+                execution.tasks.forget()
+
+
+async def _encode(arguments: Sequence[JsonValue]) -> list[Payload]:
+    return await data_converter.encode(arguments) if arguments else []
+
+
+async def _decode_failure(closed: Closed) -> BaseException:
+    if closed.failure is None:
+        return CancelledError("Workflow cancelled")
+    return await data_converter.decode_failure(closed.failure)
