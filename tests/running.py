@@ -3,15 +3,15 @@
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
-from typing import TypeVar
+from typing import Protocol, TypeVar
 from uuid import uuid4
 
 from pydantic import JsonValue
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
-from temporalio.client import Client, WorkflowHandle
+from temporalio.client import Client, WorkflowHandle, WorkflowHistory
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import WorkflowEnvironment
 
@@ -27,6 +27,10 @@ from holdfast.contracts.signals import (
     MessageOutcome,
 )
 from holdfast.contracts.transcript import ToolTurn, TranscriptPage
+from holdfast.histories import fetch
+from holdfast.runner import build_replayer
+from holdfast.workflows.agent_run import AgentRun
+from tests.histories import Story
 
 Answer = TypeVar("Answer")
 
@@ -111,6 +115,26 @@ class AnyRun(ABC):
         )
 
 
+class AnyRuns(Protocol):
+    """Starts runs, and has workers for them."""
+
+    def working(
+        self, app: App, *, cached_transcripts: int = 256
+    ) -> AbstractAsyncContextManager[None]:
+        """Have a worker for *app* while the block lasts."""
+        ...
+
+    async def start(self, agent: str, goal: str = "go", **more: JsonValue) -> AnyRun: ...
+
+    async def start_with(self, *arguments: JsonValue) -> AnyRun: ...
+
+    async def pass_time(self, seconds: float) -> None: ...
+
+    async def stories(self, run: AnyRun) -> tuple[Story, ...]:
+        """Return what each execution of a run did; doing it again comes to the same."""
+        ...
+
+
 class Run(AnyRun):
     """One run on a server."""
 
@@ -192,6 +216,17 @@ class Runs:
             cached_transcripts=cached_transcripts,
         ):
             yield
+
+    async def histories(self, run: AnyRun) -> tuple[WorkflowHistory, ...]:
+        """Return the histories of all executions of a run; each must replay."""
+        assert isinstance(run, Run)
+        found = await fetch(self.client, run.handle.id)
+        for history in found:
+            await build_replayer(AgentRun).replay_workflow(history)
+        return found
+
+    async def stories(self, run: AnyRun) -> tuple[Story, ...]:
+        return await self.histories(run)
 
     async def reset(self, run: Run, event: int) -> Run:
         """Have the server begin the workflow again behind an event, with the signals that came."""

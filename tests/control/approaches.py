@@ -1,7 +1,5 @@
 """Agents that plan, try, and go back: what the tests of backtracking have in common."""
 
-from temporalio.client import WorkflowHistory
-
 from holdfast import App, Backtracking
 from holdfast.guardrails import (
     GuardrailContext,
@@ -14,6 +12,7 @@ from holdfast.guardrails import (
 from holdfast.testing import Reply, Script, ScriptTurn, call, say
 from tests.chaos.cast import place, remove
 from tests.control.controlled import asked_models, chained
+from tests.histories import Story
 from tests.sample import TOOLS
 
 EXCEEDED = "Max backtracks exceeded"
@@ -61,6 +60,6 @@ def backtracking(*scripts: Script, **agent: object) -> App:
     return chained(*(scripts or (trying,)), **settings)
 
 
-def purposes(*histories: WorkflowHistory) -> list[str]:
+def purposes(*stories: Story) -> list[str]:
     """What the model was asked for, turn by turn."""
-    return ["plan" if line.endswith("· plan") else "execute" for line in asked_models(*histories)]
+    return ["plan" if line.endswith("· plan") else "execute" for line in asked_models(*stories)]

@@ -1,6 +1,5 @@
 """Runs whose control the tests look at: chains of models, failures, and what history tells."""
 
-import asyncio
 from decimal import Decimal
 
 from pydantic import JsonValue
@@ -12,12 +11,9 @@ from holdfast.contracts.errors import FailureKind, ModelError, ModelRejected, Mo
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.usage import CallUsage
-from holdfast.histories import fetch
-from holdfast.runner import build_replayer
 from holdfast.testing import Reply, Script, fail, using
-from holdfast.workflows.agent_run import AgentRun
-from tests.histories import activities
-from tests.running import Run, Runs
+from tests.histories import Story, noted
+from tests.running import AnyRun, Run, Runs
 from tests.sample import TOOLS
 
 PASSING: frozenset[FailureKind] = frozenset(
@@ -59,37 +55,37 @@ def used(reply: Reply, input_tokens: int = 0, output_tokens: int = 0, cost: str 
     return using(reply, usage)
 
 
-async def asked(run: Run, before: Request | None = None) -> Request:
+async def asked(run: AnyRun, before: Request | None = None) -> Request:
     """Wait until the run asks people for one thing, which isn't *before*."""
     while not (found := await run.pending()) or before in found:
         status = await run.status()
         assert status.status in {"running", "waiting", "suspending", "suspended"}, status.stop
-        await asyncio.sleep(0.02)
+        await run.pause()
     (request,) = found
     return request
 
 
-async def asked_to_resolve(run: Run) -> Escalation:
+async def asked_to_resolve(run: AnyRun) -> Escalation:
     """Wait until the run asks a person how it goes on."""
     request = await asked(run)
     assert isinstance(request, Escalation), request
     return request
 
 
-async def asked_to_review(run: Run) -> Review:
+async def asked_to_review(run: AnyRun) -> Review:
     """Wait until the run asks people to approve it."""
     request = await asked(run)
     assert isinstance(request, Review), request
     return request
 
 
-async def resolve(run: Run, action: str = "resume", **more: JsonValue) -> None:
+async def resolve(run: AnyRun, action: str = "resume", **more: JsonValue) -> None:
     """Say how the run goes on, to the one request that is open."""
     (request,) = await run.pending()
     await run.signal("resolution", {"request_id": request.request_id, "action": action, **more})
 
 
-async def stopped(run: Run) -> Stop:
+async def stopped(run: AnyRun) -> Stop:
     """Wait for the end of a run without an answer, and return why."""
     result = await run.result()
     assert result.answer is None
@@ -102,26 +98,16 @@ def why(result: RunResult) -> Stop:
     return result.stop
 
 
-def recorded(*histories: WorkflowHistory) -> list[str]:
+def recorded(*stories: Story) -> list[str]:
     """The lines that a run left for people."""
-    return [
-        one.summary for history in histories for one in activities(history) if one.name == "record"
-    ]
+    return [one.summary for story in stories for one in noted(story) if one.name == "record"]
 
 
-def asked_models(*histories: WorkflowHistory) -> list[str]:
+def asked_models(*stories: Story) -> list[str]:
     """What each call of a model was for: its turn, the model, and the purpose."""
-    return [
-        one.summary
-        for history in histories
-        for one in activities(history)
-        if one.name == "call_model"
-    ]
+    return [one.summary for story in stories for one in noted(story) if one.name == "call_model"]
 
 
 async def replayed(runs: Runs, run: Run) -> tuple[WorkflowHistory, ...]:
     """Return the histories of all executions of a run; each must replay."""
-    histories = await fetch(runs.client, run.handle.id)
-    for history in histories:
-        await build_replayer(AgentRun).replay_workflow(history)
-    return histories
+    return await runs.histories(run)

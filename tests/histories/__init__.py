@@ -1,12 +1,25 @@
 """What a history says, event by event: for tests that look at what an auditor sees."""
 
 import json
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowHistory
+
+
+class Noted(NamedTuple):
+    """An activity, local or not, as it stands in the order of a history."""
+
+    name: str
+    summary: str
+    local: bool
+
+
+Story: TypeAlias = WorkflowHistory | Sequence[Noted]
+"""What an execution did: its history, or what a run in memory has noted."""
 
 
 class Scheduled(NamedTuple):
@@ -32,9 +45,16 @@ def activities(history: WorkflowHistory) -> list[Scheduled]:
     return found
 
 
-def names(history: WorkflowHistory) -> list[str]:
+def noted(story: Story) -> list[Noted]:
+    """All activities in order, as far as every story tells of them."""
+    if isinstance(story, WorkflowHistory):
+        return [Noted(one.name, one.summary, one.local) for one in activities(story)]
+    return list(story)
+
+
+def names(story: Story) -> list[str]:
     """The names of all activities in order."""
-    return [activity.name for activity in activities(history)]
+    return [activity.name for activity in noted(story)]
 
 
 def summary(event: HistoryEvent) -> str:

@@ -1,6 +1,7 @@
 """One execution of a run: what it wants done, done, as a server does it."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +25,7 @@ from temporalio.bridge.proto.workflow_commands import (
     WorkflowCommand,
 )
 
+from tests.histories import Noted
 from tests.memory.activities import ActivityTask, Order, Workers
 from tests.memory.clock import SkippingLoop
 from tests.memory.instances import Beginning
@@ -33,15 +35,6 @@ UNCOUNTED = {"request_cancel_local_activity", "set_patch_marker", "cancel_signal
 """Commands that leave no event of their own."""
 
 TAKEN = FailedCause.START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_WORKFLOW_ALREADY_EXISTS
-
-
-@dataclass(frozen=True)
-class Scheduled:
-    """An activity in the order in which history has them."""
-
-    name: str
-    summary: str
-    local: bool
 
 
 @dataclass(frozen=True)
@@ -96,7 +89,7 @@ class Execution:
         self.parent = parent
         self.closed: Closed | None = None
         self.end = asyncio.Event()
-        self.scheduled: list[Scheduled] = []
+        self.scheduled: list[Noted] = []
         self.search_attributes = SearchAttributes()
         self.search_attributes.CopyFrom(beginning.init.search_attributes)
         self.responses: dict[str, asyncio.Future[UpdateResponse]] = {}
@@ -217,8 +210,8 @@ class Execution:
                 raise NotImplementedError(other)
 
     def _note(self, command: WorkflowCommand, name: str, *, local: bool) -> None:
-        summary = command.user_metadata.summary.data.decode()
-        self.scheduled.append(Scheduled(name, summary, local))
+        summary = command.user_metadata.summary.data
+        self.scheduled.append(Noted(name, json.loads(summary) if summary else "", local))
 
     def _apply_timer(self, command: WorkflowCommand) -> None:
         if command.HasField("cancel_timer"):

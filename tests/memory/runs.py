@@ -23,8 +23,9 @@ from holdfast.settings import Settings
 from holdfast.tools.process import warm_up
 from holdfast.tools.redaction import Redactor
 from holdfast.workflows.payloads import data_converter
+from tests.histories import Story
 from tests.memory.clock import LoopThread
-from tests.memory.execution import Closed, Scheduled
+from tests.memory.execution import Closed
 from tests.memory.server import TASK_TIMEOUT, MemoryServer
 from tests.memory.surroundings import MemoryDirectory, MemoryHolders, MemorySwitches
 from tests.memory.tasks import Habits
@@ -50,11 +51,6 @@ class MemoryRun(AnyRun):
         self._thread = thread
         self._server = server
         self._paused = 0.0
-
-    @property
-    def scheduled(self) -> list[Scheduled]:
-        """All activities of all executions, in the order in which a history would have them."""
-        return [one for each in self._server.executions[self.id] for one in each.scheduled]
 
     @property
     def executions(self) -> int:
@@ -161,6 +157,10 @@ class MemoryRuns:
     ) -> MemoryRun:
         return await self.thread.call(self._start(arguments, task_timeout))
 
+    async def stories(self, run: AnyRun) -> tuple[Story, ...]:
+        assert isinstance(run, MemoryRun)
+        return await self.thread.call(self._tell_stories(run.id))
+
     async def kill(self) -> None:
         """Have the worker gone in the middle of all that it does, and another one in its place."""
         await self.thread.call(self._kill())
@@ -212,6 +212,12 @@ class MemoryRuns:
         run_id = f"run-{self._started}"
         self.server.start(run_id, QUEUE, await _encode(arguments), task_timeout)
         return MemoryRun(self.thread, self.server, run_id)
+
+    async def _tell_stories(self, run_id: str) -> tuple[Story, ...]:
+        known = self.server.executions[run_id]
+        for each in known:
+            each.tasks.check_replay()
+        return tuple(each.scheduled for each in known)
 
     async def _sleep(self, seconds: float) -> None:
         with self.thread.loop.skipping():
