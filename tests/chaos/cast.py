@@ -11,7 +11,7 @@ from holdfast.guardrails import (
     passed,
     tripped,
 )
-from tests.chaos.playing import Stage
+from tests.chaos.playing import Cast
 from tests.chaos.scripts import MARKS
 from tests.sample import TOOLS, note
 
@@ -84,7 +84,7 @@ GUARDRAILS = (no_bad_input, no_bad_results, no_bad_calls, no_bad_answer, no_bad_
 EVERY_TOOL: tuple[Tool, ...] = (*TOOLS, place, spill)
 
 
-def cast(stage: Stage) -> App:
+def cast(stage: Cast) -> App:
     """Have agents whose models speak the scripts of a stage."""
     described = partial(
         Agent,

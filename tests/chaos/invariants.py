@@ -19,7 +19,7 @@ from holdfast.contracts.transcript import AssistantTurn, ToolTurn
 from holdfast.workflows.inbound import messages
 from tests.chaos.playing import Played
 from tests.chaos.scripts import MARKS
-from tests.histories import activities
+from tests.histories import Story, names, noted
 
 Complaints: TypeAlias = Generator[str]
 
@@ -92,7 +92,7 @@ def effects_happen_once(played: Played) -> Complaints:
     ]
     tokens = Counter(line for line in begun if line != "written")
     yield from (f"{line!r} happened {count} times" for line, count in tokens.items() if count > 1)
-    asked = [name for name in _tools_run(played.histories) if name in EFFECTS]
+    asked = [name for name in _tools_run(played.stories) if name in EFFECTS]
     if len(begun) > len(asked):
         yield f"{len(begun)} effects of {len(asked)} calls"
 
@@ -111,9 +111,9 @@ def nothing_runs_unapproved(played: Played) -> Complaints:
 
 def nothing_runs_after_the_end(played: Played) -> Complaints:
     """When a run has been stopped or blocked, no tool begins any more."""
-    for history in played.histories:
+    for story in played.stories:
         over = False
-        for activity in activities(history):
+        for activity in noted(story):
             if over and activity.name in (*EFFECTS, *READS):
                 yield f"{activity.summary} ran after the end"
             ended = activity.summary.startswith(("stopped: ", "blocked: "))
@@ -173,8 +173,8 @@ def complaints(played: Played) -> list[str]:
     return [f"{rule.__name__}: {complaint}" for rule in INVARIANTS for complaint in rule(played)]
 
 
-def _tools_run(histories: Iterable[WorkflowHistory]) -> list[str]:
-    return [activity.name for history in histories for activity in activities(history)]
+def _tools_run(stories: Iterable[Story]) -> list[str]:
+    return [name for story in stories for name in names(story)]
 
 
 def _approvals_and_tools(history: WorkflowHistory) -> Generator[tuple[str, int]]:

@@ -25,7 +25,8 @@ from holdfast.contracts.usage import UsageMetrics
 from holdfast.histories import fetch
 from holdfast.testing import Reply, ScriptTurn, fail, say
 from tests.chaos.scripts import LOG, MARKS, Asked, Message, Script
-from tests.running import Run, Runs
+from tests.histories import Story
+from tests.running import AnyRun, Run, Runs
 from tests.sample import lines
 
 PATIENCE = 60.0
@@ -43,7 +44,11 @@ PAUSE = timedelta(seconds=1)
 
 @dataclass(frozen=True)
 class Played:
-    """What is left of a run whose script is over: it ended, or rested and was then cancelled."""
+    """
+    What is left of a run whose script is over: it ended, or rested and was then cancelled.
+
+    In memory it has no histories.
+    """
 
     script: Script
     result: RunResult | None
@@ -53,22 +58,65 @@ class Played:
     items: tuple[TranscriptItem, ...]
     effects: tuple[str, ...]
     histories: tuple[WorkflowHistory, ...]
+    stories: tuple[Story, ...]
 
 
-class Stage:
+class Cast:
+    """Speaks for the models of scripts, by the runs that play them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._scripts: dict[str, Script] = {}
+        self._left: set[tuple[str, int]] = set()
+
+    def leave(self) -> None:
+        """Have the worker replaced; whoever has none to replace does nothing."""
+
+    def spoken(self, turn: ScriptTurn, *, first: bool) -> Reply:
+        """Speak for the first or the second model of a run."""
+        script = self._scripts[turn.run_id]
+        if turn.number > len(script.turns):
+            return say("done")
+        reply = script.turns[turn.number - 1]
+        if reply.restart and (turn.run_id, turn.number) not in self._left:
+            self._left.add((turn.run_id, turn.number))
+            self.leave()
+        if first and reply.fails == "always":
+            return fail(ModelRejected("not for me"))
+        if first and reply.fails == "once" and turn.attempt == 1:
+            return fail(ModelUnavailable("busy", retry_after=0.01))
+        return Reply(
+            text=reply.text,
+            calls=tuple(self._call(turn.run_id, asked) for asked in reply.calls),
+            usage=UsageMetrics(input_tokens=reply.tokens),
+        )
+
+    def _call(self, run_id: str, asked: Asked) -> tuple[str, JsonObject | str]:
+        if isinstance(asked.arguments, str):
+            return asked.tool, asked.arguments
+        log = str(self._log(run_id))
+        given = {
+            name: value.replace(LOG, log) if isinstance(value, str) else value
+            for name, value in asked.arguments.items()
+        }
+        return asked.tool, given
+
+    def _log(self, run_id: str) -> Path:
+        return self._folder / run_id
+
+
+class Stage(Cast):
     """Where scripts are played, one after the other."""
 
     def __init__(
         self, runs: Runs, folder: Path, *, cached_transcripts: int, onlookers: int
     ) -> None:
+        super().__init__(folder)
         self._runs = runs
-        self._folder = folder
         self._cached_transcripts = cached_transcripts
         self._onlookers = onlookers
         # Who forgets builds a run anew in each task, which takes the time that it takes.
         self._task_timeout = LOST if cached_transcripts else None
-        self._scripts: dict[str, Script] = {}
-        self._left: set[tuple[str, int]] = set()
         self._leaving = asyncio.Event()
         self._worker = AsyncExitStack()
         self._app: App | None = None
@@ -111,37 +159,8 @@ class Stage:
                         await self._say(run, (what,), pending)
         return await self._seen(run, script)
 
-    def spoken(self, turn: ScriptTurn, *, first: bool) -> Reply:
-        """Speak for the first or the second model of a run."""
-        script = self._scripts[turn.run_id]
-        if turn.number > len(script.turns):
-            return say("done")
-        reply = script.turns[turn.number - 1]
-        if reply.restart and (turn.run_id, turn.number) not in self._left:
-            self._left.add((turn.run_id, turn.number))
-            self._leaving.set()
-        if first and reply.fails == "always":
-            return fail(ModelRejected("not for me"))
-        if first and reply.fails == "once" and turn.attempt == 1:
-            return fail(ModelUnavailable("busy", retry_after=0.01))
-        return Reply(
-            text=reply.text,
-            calls=tuple(self._call(turn.run_id, asked) for asked in reply.calls),
-            usage=UsageMetrics(input_tokens=reply.tokens),
-        )
-
-    def _call(self, run_id: str, asked: Asked) -> tuple[str, JsonObject | str]:
-        if isinstance(asked.arguments, str):
-            return asked.tool, asked.arguments
-        log = str(self._log(run_id))
-        given = {
-            name: value.replace(LOG, log) if isinstance(value, str) else value
-            for name, value in asked.arguments.items()
-        }
-        return asked.tool, given
-
-    def _log(self, run_id: str) -> Path:
-        return self._folder / run_id
+    def leave(self) -> None:
+        self._leaving.set()
 
     async def _restart(self) -> None:
         assert self._app is not None
@@ -162,7 +181,7 @@ class Stage:
         self, run: Run, messages: tuple[Message, ...], pending: tuple[Request, ...]
     ) -> None:
         for message in messages:
-            for name, arguments in _signals(message, pending):
+            for name, arguments in build_signals(message, pending):
                 try:
                     await run.handle.signal(name, args=arguments)
                 except RPCError as error:
@@ -174,7 +193,7 @@ class Stage:
         over = await _ended(run.handle)
         status, pending = await run.status(), await run.pending()
         usage = await run.handle.query("usage", result_type=UsageReport)
-        items = await _items(run)
+        items = await read_items(run)
         effects = tuple(lines(self._log(run.handle.id)))
         if over:
             result = await run.result()
@@ -182,6 +201,7 @@ class Stage:
             result = None
             await run.handle.cancel()
             await self._rest(run.handle)
+        histories = await fetch(self._runs.client, run.handle.id)
         return Played(
             script=script,
             result=result,
@@ -190,11 +210,12 @@ class Stage:
             usage=usage,
             items=items,
             effects=effects,
-            histories=await fetch(self._runs.client, run.handle.id),
+            histories=histories,
+            stories=histories,
         )
 
 
-Casting: TypeAlias = Callable[[Stage], App]
+Casting: TypeAlias = Callable[[Cast], App]
 """Builds the app whose models speak the scripts of a stage."""
 
 
@@ -273,16 +294,16 @@ def _pauses(events: Iterable[HistoryEvent]) -> bool:
     return bool(soon)
 
 
-async def _items(run: Run) -> tuple[TranscriptItem, ...]:
+async def read_items(run: AnyRun) -> tuple[TranscriptItem, ...]:
     items: tuple[TranscriptItem, ...] = ()
     offset: int | None = 0
     while offset is not None:
-        page = await run.handle.query("transcript", {"offset": offset}, result_type=TranscriptPage)
+        page = await run.query("transcript", TranscriptPage, {"offset": offset})
         items, offset = (*items, *page.items), page.next_offset
     return items
 
 
-def _signals(
+def build_signals(
     message: Message, pending: tuple[Request, ...]
 ) -> tuple[tuple[str, list[JsonValue]], ...]:
     """Return the signals, with their arguments, by which a person says this."""

@@ -34,6 +34,9 @@ from tests.memory.tasks import Habits, Tasks
 UNCOUNTED = {"request_cancel_local_activity", "set_patch_marker", "cancel_signal_workflow"}
 """Commands that leave no event of their own."""
 
+LONGEST_PAUSE = 1.0
+"""Seconds; the longest pause that a run makes without waiting for anything."""
+
 TAKEN = FailedCause.START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_WORKFLOW_ALREADY_EXISTS
 
 
@@ -95,6 +98,7 @@ class Execution:
         self.responses: dict[str, asyncio.Future[UpdateResponse]] = {}
         self._server = server
         self._timers: dict[int, asyncio.TimerHandle] = {}
+        self._pauses: set[int] = set()
         self._activities: dict[int, ActivityTask] = {}
         self._children: dict[int, Execution] = {}
         self._is_cancelled = False
@@ -110,6 +114,12 @@ class Execution:
         return self.beginning.run_id
 
     @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing moves in it before somebody says something, or much time has passed."""
+        moves = self._activities or self._pauses or not self.tasks.is_at_rest
+        return self.closed is not None or not moves
+
+    @property
     def activities(self) -> Sequence[ActivityTask]:
         """What is under way for it at workers, or waits for one."""
         return tuple(self._activities.values())
@@ -119,6 +129,7 @@ class Execution:
         job = WorkflowActivationJob()
         job.signal_workflow.signal_name = name
         job.signal_workflow.input.extend(payloads)
+        job.signal_workflow.originating_event_id = self.tasks.length + 1
         self.tasks.tell(job)
 
     def update(self, name: str, payloads: Sequence[Payload]) -> asyncio.Future[UpdateResponse]:
@@ -215,15 +226,19 @@ class Execution:
 
     def _apply_timer(self, command: WorkflowCommand) -> None:
         if command.HasField("cancel_timer"):
+            self._pauses.discard(command.cancel_timer.seq)
             if timer := self._timers.pop(command.cancel_timer.seq, None):
                 timer.cancel()
             return
         asked = command.start_timer
         seconds = asked.start_to_fire_timeout.ToTimedelta().total_seconds()
+        if seconds <= LONGEST_PAUSE:
+            self._pauses.add(asked.seq)
         self._timers[asked.seq] = self._server.loop.call_later(seconds, self._fire, asked.seq)
 
     def _fire(self, seq: int) -> None:
         del self._timers[seq]
+        self._pauses.discard(seq)
         job = WorkflowActivationJob()
         job.fire_timer.seq = seq
         self.tasks.tell(job)

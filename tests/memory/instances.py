@@ -156,20 +156,26 @@ def replay(instance: WorkflowInstance, tasks: Sequence[TaskRecord]) -> Iterator[
         for job in act.jobs
         if job.resolve_activity.is_local
     }
+    latest = Timestamp()
     for task in tasks:
         for act, _ in task.heard:
             jobs = [job for job in act.jobs if not job.resolve_activity.is_local]
             while jobs:
-                commands = activate(instance, _again(act, jobs))
+                latest = max(latest, act.timestamp, key=Timestamp.ToNanoseconds)
+                commands = activate(instance, _again(act, jobs, latest))
                 yield from commands
                 found = [known[seq] for seq in _local_seqs(commands) if seq in known]
                 jobs = [job for _, job in found]
                 act = max((each for each, _ in found), key=_time, default=act)  # noqa: PLW2901 -- it is heard after the first
 
 
-def _again(act: WorkflowActivation, jobs: Sequence[WorkflowActivationJob]) -> WorkflowActivation:
+def _again(
+    act: WorkflowActivation, jobs: Sequence[WorkflowActivationJob], at: Timestamp
+) -> WorkflowActivation:
+    """Return what is heard again: never at an earlier time than what was heard before."""
     again = WorkflowActivation()
     again.CopyFrom(act)
+    again.timestamp.CopyFrom(at)
     again.is_replaying = True
     again.ClearField("jobs")
     again.jobs.extend(jobs)

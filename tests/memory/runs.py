@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from datetime import timedelta
 from typing import TypeVar
 
 from pydantic import JsonValue, TypeAdapter
@@ -26,7 +25,7 @@ from holdfast.workflows.payloads import data_converter
 from tests.histories import Story
 from tests.memory.clock import LoopThread
 from tests.memory.execution import Closed
-from tests.memory.server import TASK_TIMEOUT, MemoryServer
+from tests.memory.server import MemoryServer
 from tests.memory.surroundings import MemoryDirectory, MemoryHolders, MemorySwitches
 from tests.memory.tasks import Habits
 from tests.memory.working import MemoryWorker
@@ -56,6 +55,14 @@ class MemoryRun(AnyRun):
     def executions(self) -> int:
         """How many executions it has had; each continue-as-new begins another."""
         return len(self._server.executions[self.id])
+
+    async def rest(self) -> bool:
+        """Wait until the run is over, or nothing moves in it; say whether it is over."""
+        return await self._thread.call(self._rest())
+
+    async def forget(self) -> None:
+        """Free all that is kept of the run."""
+        await self._thread.call(self._forget())
 
     async def result(self) -> RunResult:
         return await self._thread.call(self._wait_result())
@@ -87,6 +94,17 @@ class MemoryRun(AnyRun):
         [result] = await data_converter.decode([closed.result], [RunResult])
         assert isinstance(result, RunResult)
         return result
+
+    async def _rest(self) -> bool:
+        with self._thread.loop.skipping():
+            while not (newest := self._server.newest(self.id)).is_at_rest:
+                self._server.raise_fault()
+                await asyncio.sleep(LOOK)
+        self._server.raise_fault()
+        return newest.closed is not None
+
+    async def _forget(self) -> None:
+        self._server.forget(self.id)
 
     async def _ask(self, name: str, answer: type[Answer], *arguments: JsonValue) -> Answer:
         self._server.raise_fault()
@@ -152,18 +170,17 @@ class MemoryRuns:
         brief: JsonObject = {"agent": agent, "input": goal, **more}
         return await self.start_with(brief)
 
-    async def start_with(
-        self, *arguments: JsonValue, task_timeout: timedelta = TASK_TIMEOUT
-    ) -> MemoryRun:
-        return await self.thread.call(self._start(arguments, task_timeout))
+    async def start_with(self, *arguments: JsonValue, run_id: str | None = None) -> MemoryRun:
+        self._started += 1
+        return await self.thread.call(self._start(run_id or f"run-{self._started}", arguments))
 
     async def stories(self, run: AnyRun) -> tuple[Story, ...]:
         assert isinstance(run, MemoryRun)
         return await self.thread.call(self._tell_stories(run.id))
 
-    async def kill(self) -> None:
-        """Have the worker gone in the middle of all that it does, and another one in its place."""
-        await self.thread.call(self._kill())
+    def kill_soon(self) -> None:
+        """Have the worker gone in the middle of all that it does, and another in its place."""
+        self.thread.loop.call_soon_threadsafe(self._kill)
 
     async def _open(self, app: App, cached_transcripts: int) -> None:
         secrets = worker.build_known_secrets(app)
@@ -201,16 +218,14 @@ class MemoryRuns:
         for each in open_:
             each.tasks.forget()
 
-    async def _kill(self) -> None:
+    def _kill(self) -> None:
         for each in self.server.open_executions(QUEUE):
             for task in each.activities:
                 task.lose()
             each.tasks.forget()
 
-    async def _start(self, arguments: Sequence[JsonValue], task_timeout: timedelta) -> MemoryRun:
-        self._started += 1
-        run_id = f"run-{self._started}"
-        self.server.start(run_id, QUEUE, await _encode(arguments), task_timeout)
+    async def _start(self, run_id: str, arguments: Sequence[JsonValue]) -> MemoryRun:
+        self.server.start(run_id, QUEUE, await _encode(arguments))
         return MemoryRun(self.thread, self.server, run_id)
 
     async def _tell_stories(self, run_id: str) -> tuple[Story, ...]:
@@ -225,10 +240,8 @@ class MemoryRuns:
         self.server.raise_fault()
 
     async def _end(self) -> None:
-        for known in self.server.executions.values():
-            for execution in known:
-                execution.tasks.close()
-                execution.tasks.forget()
+        for run_id in tuple(self.server.executions):
+            self.server.forget(run_id)
 
 
 async def _encode(arguments: Sequence[JsonValue]) -> list[Payload]:

@@ -76,12 +76,17 @@ class MemoryServer:
         workflow_id: str,
         queue: str,
         arguments: Sequence[Payload],
-        task_timeout: timedelta = TASK_TIMEOUT,
     ) -> Execution:
         """Start a run."""
         init = InitializeWorkflow(workflow_id=workflow_id, arguments=arguments)
-        init.workflow_task_timeout.FromTimedelta(task_timeout)
+        init.workflow_task_timeout.FromTimedelta(TASK_TIMEOUT)
         return self._begin(init, queue, None)
+
+    def forget(self, workflow_id: str) -> None:
+        """Free all that is kept of a run."""
+        for execution in self.executions.pop(workflow_id):
+            execution.tasks.close()
+            execution.tasks.forget()
 
     async def wait_closed(self, workflow_id: str) -> Closed:
         """Return how a run ended in the end; whatever goes wrong here is raised."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from itertools import zip_longest
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from temporalio.bridge.proto.activity_result import ActivityResolution
@@ -31,6 +32,15 @@ from tests.memory.instances import (
 
 HEARTBEAT_SHARE = 0.8
 """Of the time of a workflow task: when so much is over, local activities go on in the next one."""
+
+
+class ReplayDiffers(AssertionError):
+    """A replay of a run wants something else done than the run did."""
+
+    def __init__(self, before: list[str], again: list[str]) -> None:
+        both = zip_longest(before, again, fillvalue="nothing")
+        place, (was, is_) = next((at, two) for at, two in enumerate(both) if two[0] != two[1])
+        super().__init__(f"command {place} was {was}, and in a replay it is {is_}")
 
 
 @dataclass(frozen=True)
@@ -132,12 +142,7 @@ class Tasks:
 
     def check_replay(self) -> None:
         """Build the run anew from all that it heard: it must want the same done."""
-        instance = build_instance(self._beginning)
-        try:
-            again = list(replay(instance, self.records))
-        finally:
-            evict(instance, self._beginning.run_id)
-        assert again == list(said(self.records)), "a replay of the run wants something else done"
+        evict(self._replay(), self._beginning.run_id)
 
     def _can_answer(self) -> bool:
         if self._workers.find(self._beginning.queue) is None or not self.records:
@@ -182,9 +187,15 @@ class Tasks:
 
     def _take_over(self) -> None:
         """Build the run anew from what it heard, as a worker does that doesn't know it."""
-        self._instance = build_instance(self._beginning)
-        again = list(replay(self._instance, self.records))
-        assert again == list(said(self.records)), "a replay of the run wants something else done"
+        self._instance = self._replay()
+
+    def _replay(self) -> WorkflowInstance:
+        instance = build_instance(self._beginning)
+        again, before = list(replay(instance, self.records)), list(said(self.records))
+        if again != before:
+            evict(instance, self._beginning.run_id)
+            raise ReplayDiffers(*(list(map(_name, each)) for each in (before, again)))
+        return instance
 
     def _hear(self, jobs: Sequence[WorkflowActivationJob]) -> None:
         assert self._instance is not None
@@ -311,6 +322,11 @@ class Tasks:
         if self._instance is not None:
             evict(self._instance, self._beginning.run_id)
             self._instance = None
+
+
+def _name(command: WorkflowCommand) -> str:
+    """Say on one line what is wanted."""
+    return " ".join(str(command).split())
 
 
 def _find_unanswered(records: Sequence[TaskRecord]) -> dict[int, WorkflowCommand]:
