@@ -61,6 +61,10 @@ class AnyRun(ABC):
     async def cancel(self) -> None: ...
 
     @abstractmethod
+    async def story(self) -> Story:
+        """Return what its latest execution did; doing it again comes to the same."""
+
+    @abstractmethod
     async def pause(self) -> None:
         """Let a moment pass between two looks."""
 
@@ -156,6 +160,11 @@ class Run(AnyRun):
     async def execution(self) -> str | None:
         """What the server calls the newest execution; each continue-as-new begins another."""
         return (await self.handle.describe()).run_id
+
+    async def story(self) -> Story:
+        history = await self.handle.fetch_history()
+        await build_replayer(AgentRun).replay_workflow(history)
+        return history
 
     async def pause(self) -> None:
         await asyncio.sleep(0.02)

@@ -22,7 +22,8 @@ from tests.builders import (
 )
 from tests.durability import processes
 from tests.histories import names
-from tests.running import Run, Runs
+from tests.memory.runs import MemoryRuns
+from tests.running import AnyRun, Runs
 from tests.sample import lines, scripted, told
 
 TWO_PEOPLE = """\
@@ -43,7 +44,7 @@ def policy(folder: Path, text: str) -> Path:
     return path
 
 
-async def reject(run: Run) -> None:
+async def reject(run: AnyRun) -> None:
     await run.signal(
         "approval", {"request_id": "req-1", "decision": "reject", "approver": "alice"}
     )
@@ -90,15 +91,17 @@ def test_an_approval_is_no_good_for_other_arguments() -> None:
     assert isinstance(another, ApprovalRequired)
 
 
-async def test_the_requester_is_none_of_two_approvers(runs: Runs, tmp_path: Path) -> None:
+async def test_the_requester_is_none_of_two_approvers(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """The person on whose behalf a run works can't be one of the people that must approve."""
     # BY-16 RK-19
     log = tmp_path / "sent"
     app = scripted(
         [call("send", log=str(log), text="hi"), told], policy=policy(tmp_path, TWO_PEOPLE)
     )
-    async with runs.working(app):
-        run = await runs.start("it", actor="alice")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it", actor="alice")
         request = await run.asked_for_approval()
         await run.approve(request.request_id, "bob")
         own = await run.decide(
@@ -124,7 +127,7 @@ async def test_the_requester_is_none_of_two_approvers(runs: Runs, tmp_path: Path
     assert len(lines(log)) == 1
 
 
-async def test_a_tool_cant_approve_its_own_run(runs: Runs, tmp_path: Path) -> None:
+async def test_a_tool_cant_approve_its_own_run(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """An approval that a tool sends while it runs finds no request, and is kept for the audit."""
     # BY-16
     log = tmp_path / "sent"
@@ -133,8 +136,8 @@ async def test_a_tool_cant_approve_its_own_run(runs: Runs, tmp_path: Path) -> No
         call("send", log=str(log), text="hi"),
         told,
     ]
-    async with runs.working(scripted(script)):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted(script)):
+        run = await memory_runs.start("it")
         while not lines(tmp_path / "held"):  # noqa: ASYNC110 -- it is elsewhere
             await asyncio.sleep(0.01)
         await run.approve("req-1", "agent it")
@@ -209,7 +212,7 @@ async def test_a_flood_of_bad_approvals_harms_nobody(runs: Runs, tmp_path: Path)
     assert len(history.events) < FLOOD
 
 
-async def approved_at_last(run: Run, request_id: str) -> None:
+async def approved_at_last(run: AnyRun, request_id: str) -> None:
     """Approve; the server takes no more signals until the run goes on in a new execution."""
     while True:
         try:
@@ -219,7 +222,7 @@ async def approved_at_last(run: Run, request_id: str) -> None:
             await asyncio.sleep(0.2)
 
 
-async def flooded(run: Run, request_id: str) -> None:
+async def flooded(run: AnyRun, request_id: str) -> None:
     """Send approvals that don't count: of no request, without a name, with forged tokens."""
 
     async def some(part: int) -> None:

@@ -17,6 +17,7 @@ from holdfast.testing import Reply, call, calls
 from holdfast.tools.redaction import Redactor
 from tests.attacks import hostile
 from tests.leaving import leaving
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import scripted, told
 
@@ -112,11 +113,11 @@ async def test_no_depth_of_what_a_sandbox_sends_holds_a_run_up(runs: Runs) -> No
     assert [one.cut for one in results if isinstance(one, ToolSuccess)] == [False] + [True] * 3
 
 
-async def test_no_depth_hides_what_was_written(runs: Runs, tmp_path: Path) -> None:
+async def test_no_depth_hides_what_was_written(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """A write whose answer can't be read has happened: once, and the run knows it."""
     log = tmp_path / "written"
-    async with runs.working(app(each("write", log=str(log)))):
-        run = await runs.start("it")
+    async with memory_runs.working(app(each("write", log=str(log)))):
+        run = await memory_runs.start("it")
         for request in await run.asked(len(DEPTHS)):
             await run.approve(request.request_id)
         ended = await run.result()
@@ -128,10 +129,12 @@ async def test_no_depth_hides_what_was_written(runs: Runs, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", ["report", "report_apart"])
-async def test_no_depth_of_a_report_saves_a_call_from_its_limit(runs: Runs, name: str) -> None:
+async def test_no_depth_of_a_report_saves_a_call_from_its_limit(
+    memory_runs: MemoryRuns, name: str
+) -> None:
     """Attempts are counted whatever a tool reports."""
-    async with runs.working(app(each(name, (150, 200, 1_000)))):
-        run = await runs.start("it", budget={"max_consecutive_failures": 50})
+    async with memory_runs.working(app(each(name, (150, 200, 1_000)))):
+        run = await memory_runs.start("it", budget={"max_consecutive_failures": 50})
         ended = await run.result()
 
     assert ended.answer == "; ".join([f"{name} error"] * 3)

@@ -21,7 +21,8 @@ from tests.control.guarded import Seen, on_word, replayed
 from tests.control.test_call_guardrails import held, visible
 from tests.holdfast.own_work import spans
 from tests.holdfast.traces import finished
-from tests.running import Run, Runs
+from tests.memory.runs import MemoryRuns
+from tests.running import AnyRun, Runs
 from tests.sample import hold, lines, note, scripted
 
 SHOWN: JsonObject = {"to": "ada", "amount": 10}
@@ -54,7 +55,7 @@ def paying(log: Path, amount: int, risk: Risk = Risk.WRITE_INTERNAL, **agent: ob
     return scripted(script, tools=(pay(amount, risk),), **agent)  # pyright: ignore[reportArgumentType] -- whatever a test overrides
 
 
-async def written(run: Run) -> JsonObject:
+async def written(run: AnyRun) -> JsonObject:
     """What the model wrote, as the transcript has it."""
     turns = (item for item in (await run.transcript()).items if isinstance(item, AssistantTurn))
     (asked,) = next(turns).calls
@@ -151,7 +152,7 @@ async def test_guardrails_see_what_runs(runs: Runs, tmp_path: Path) -> None:
     assert span.attributes["arguments_digest"] == digest(shown)
 
 
-async def test_what_is_left_out_has_a_bound(runs: Runs) -> None:
+async def test_what_is_left_out_has_a_bound(memory_runs: MemoryRuns) -> None:
     """Defaults of many calls fit into no payload together; what names all has no part in it."""
 
     @tool(risk=Risk.DRAFT_ONLY)
@@ -161,8 +162,8 @@ async def test_what_is_left_out_has_a_bound(runs: Runs) -> None:
 
     several = (call("tell", to=name) for name in ("ada", "bob", "cyd"))
     script = [calls(*several, call("tell", to="dan", text="x")), say("done")]
-    async with runs.working(scripted(script, tools=(tell,))):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted(script, tools=(tell,))):
+        run = await memory_runs.start("it")
         await run.result()
         told = await run.results()
 

@@ -11,6 +11,7 @@ from holdfast.testing import call, calls, say
 from holdfast.workflows.inbound import inbox
 from holdfast.workflows.inbound.inbox import MAX_MESSAGES_PER_EXECUTION
 from tests.control.controlled import replayed
+from tests.memory.runs import MemoryRuns
 from tests.running import Run, Runs
 from tests.sample import lines, scripted, told
 from tests.workflows.test_permissions import policy
@@ -105,15 +106,17 @@ async def test_what_is_heard_before_a_new_execution_wedges_no_run(
 
 
 @pytest.mark.parametrize("people", [1, 2])
-async def test_no_reason_is_too_long_to_be_kept(runs: Runs, tmp_path: Path, people: int) -> None:
+async def test_no_reason_is_too_long_to_be_kept(
+    memory_runs: MemoryRuns, tmp_path: Path, people: int
+) -> None:
     """Everybody who approves says a lot about each of many calls: all of them run."""
     log, count = tmp_path / "sent", 15
     sent = calls(*(call("send", log=str(log), text=f"hi {n}") for n in range(count)))
     rule = (
         f"{{id: some, effect: approve, match: {{tools: [send]}}, approval: {{count: {people}}}}}"
     )
-    async with runs.working(scripted([sent, say("done")], policy=policy(tmp_path, rule))):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([sent, say("done")], policy=policy(tmp_path, rule))):
+        run = await memory_runs.start("it")
         for approver in ("mallory", "alice")[:people]:
             for request in await run.asked(count):
                 await run.approve(request.request_id, approver, reason="\N{FIRE}" * 20_000)
@@ -123,12 +126,12 @@ async def test_no_reason_is_too_long_to_be_kept(runs: Runs, tmp_path: Path, peop
     assert len(lines(log)) == count
 
 
-async def test_words_are_bounded_in_bytes(runs: Runs, tmp_path: Path) -> None:
+async def test_words_are_bounded_in_bytes(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """What waits for the model fits into its next call; the rest is refused and may come later."""
     words = "\u20ac" * 8_000
     app = scripted([call("send", log=str(tmp_path / "sent"), text="hi"), say("done")])
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         request = await run.asked_for_approval()
         for _ in range(6):
             await run.signal("steer", {"text": words})
@@ -143,11 +146,11 @@ async def test_words_are_bounded_in_bytes(runs: Runs, tmp_path: Path) -> None:
     assert all("4 messages with 96,008 bytes wait for the model" in one for one in refusals)
 
 
-async def test_a_large_message_is_not_even_read(runs: Runs, tmp_path: Path) -> None:
+async def test_a_large_message_is_not_even_read(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """However it is filled up, it is refused by its length."""
     app = scripted([call("send", log=str(tmp_path / "sent"), text="hi"), say("done")])
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         request = await run.asked_for_approval()
         for name in ("suspend", "steer", "approval"):
             await run.signal(name, {"x" * 200_000: 1})

@@ -22,6 +22,7 @@ from holdfast.tools.tool import Tool
 from tests.attacks import hostile
 from tests.attacks.outside import Attack, nobody
 from tests.attacks.test_channel import says
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import scripted, told
 
@@ -215,12 +216,12 @@ async def test_no_mass_of_a_result_holds_a_run_up(runs: Runs) -> None:
         assert result.summary.endswith("ask for less")
 
 
-async def test_no_mass_hides_what_was_written(runs: Runs, tmp_path: Path) -> None:
+async def test_no_mass_hides_what_was_written(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """A write whose answer is left out has happened: once, and the run knows it."""
     log = tmp_path / "written"
     first = call("write", values=MANY, log=str(log))
-    async with runs.working(scripted([first, told], tools=(draft, write))):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([first, told], tools=(draft, write))):
+        run = await memory_runs.start("it")
         for request in await run.asked():
             await run.approve(request.request_id)
         ended = await run.result()

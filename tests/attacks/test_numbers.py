@@ -12,6 +12,7 @@ from temporalio.exceptions import ApplicationError
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.run import RunResult
 from holdfast.testing import call, say
+from tests.memory.runs import MemoryRuns
 from tests.running import Run, Runs
 from tests.sample import scripted
 
@@ -93,11 +94,13 @@ async def test_no_encoding_keeps_a_run_from_ending(runs: Runs, metadata: dict[st
     assert "\n" not in cause.message
 
 
-async def test_no_extension_freezes_a_worker(runs: Runs) -> None:
+async def test_no_extension_freezes_a_worker(memory_runs: MemoryRuns) -> None:
     """What `extend` may raise a limit to has bounds of its own; a good extension still counts."""
     numbers: list[JsonValue] = ["1e20000000", "1e5000", "1e-20000000", DIGITS, 1e308, 10**4_000]
-    async with runs.working(scripted([call("send", log="/dev/null", text="x"), say("done")])):
-        run = await runs.start("it")
+    async with memory_runs.working(
+        scripted([call("send", log="/dev/null", text="x"), say("done")])
+    ):
+        run = await memory_runs.start("it")
         await run.asked_for_approval()
         for number in numbers:
             extension: JsonObject = {"max_cost": number}

@@ -36,9 +36,10 @@ from tests.asking import in_run
 from tests.attacks.test_tokens import ALICE, BOB, claims, lines, refund, refunding, send, trusting
 from tests.builders import EXECUTION, NOW, a_call, a_record
 from tests.control.controlled import replayed
+from tests.memory.runs import MemoryRuns
 from tests.policy.hearings import STRONG, TRUST, a_hearing, signed
 from tests.policy.test_rulings import NO_KEYS, Switches, Trusting
-from tests.running import Run, Runs
+from tests.running import AnyRun, Runs
 from tests.sample import note, told
 from tests.tokens import PROVIDER, Signer, a_signer
 from tests.workflows.tiered import asked, child
@@ -121,7 +122,7 @@ def looked_at(log: Path, look: Guardrail) -> App:
     return App(agents=[front, critic], scripts=scripts)
 
 
-async def approve(run: Run, signer: Signer, **more: str) -> str:
+async def approve(run: AnyRun, signer: Signer, **more: str) -> str:
     """Have somebody sign what waits; return what they were told."""
     (request,) = await run.asked()
     said = claims(run, request, sub=signer.subject, jti=signer.kid, **more)  # pyright: ignore[reportArgumentType] -- a review has all that is signed
@@ -226,17 +227,17 @@ async def test_a_review_counts_no_key_that_was_revoked(runs: Runs, tmp_path: Pat
 
 
 async def test_a_review_counts_no_approval_that_lapsed(
-    skipping_runs: Runs, tmp_path: Path
+    memory_runs: MemoryRuns, tmp_path: Path
 ) -> None:
     """Of two who approve a review, the second comes after the first one's approval has lapsed."""
     log = tmp_path / "log"
     two = Requirement(count=2, valid_for=60)
-    async with skipping_runs.working(booking(log, "effect: allow", review=two)):
-        run = await skipping_runs.start("it", domain="payments")
+    async with memory_runs.working(booking(log, "effect: allow", review=two)):
+        run = await memory_runs.start("it", domain="payments")
         await run.asked()
         decision: JsonObject = {"request_id": "req-1", "decision": "approve"}
         first = await run.decide({**decision, "approver": "alice"})
-        await skipping_runs.pass_time(90)
+        await memory_runs.pass_time(90)
         second = await run.decide({**decision, "approver": "bob"})
         before = lines(log)
         again = await run.decide({**decision, "approver": "alice"})

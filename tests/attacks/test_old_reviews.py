@@ -12,6 +12,7 @@ from tests.attacks.test_old_approvals import approve, booking
 from tests.attacks.test_tokens import ALICE, BOB, lines, trusting
 from tests.control.controlled import replayed
 from tests.control.guarded import on_word
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import scripted, told
 from tests.workflows.test_permissions import policy
@@ -85,18 +86,18 @@ async def test_a_review_releases_nothing_by_a_key_that_is_gone(
 
 
 async def test_a_review_releases_nothing_when_it_has_lapsed(
-    skipping_runs: Runs, tmp_path: Path
+    memory_runs: MemoryRuns, tmp_path: Path
 ) -> None:
     """Approved for a minute, of which nothing is left when the run goes on."""
     log = tmp_path / "log"
     decision: JsonObject = {"decision": "approve", "approver": "alice"}
     app = booking(log, "effect: allow", review=Requirement(valid_for=60))
-    async with skipping_runs.working(app):
-        run = await skipping_runs.start("it", domain="payments")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it", domain="payments")
         await run.asked()
         await run.signal("suspend", {})
         await run.decide({**decision, "request_id": "req-1"})
-        await skipping_runs.pass_time(90)
+        await memory_runs.pass_time(90)
         await run.signal("resume", {})
         (again,) = await run.asked()
         before = lines(log)

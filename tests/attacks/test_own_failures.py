@@ -12,6 +12,7 @@ from holdfast.testing import call
 from holdfast.tools.artifacts import as_file_name
 from tests.activities.test_secrets import raising, told
 from tests.attacks import hostile
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import lines, note, scripted
 from tests.sample import told as answered
@@ -53,11 +54,15 @@ async def test_no_error_of_a_tool_leaves_as_the_workers(tmp_path: Path, error: E
     assert raised.value.message == "no"
 
 
-async def test_what_was_done_and_raised_is_done_once(runs: Runs, tmp_path: Path) -> None:
+async def test_what_was_done_and_raised_is_done_once(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """One approval is one call, however the app calls what it raises; it may have happened."""
     log = tmp_path / "log"
-    async with runs.working(scripted([call("order", log=str(log)), answered], tools=[order])):
-        run = await runs.start("it")
+    async with memory_runs.working(
+        scripted([call("order", log=str(log)), answered], tools=[order])
+    ):
+        run = await memory_runs.start("it")
         await run.approve((await run.asked_for_approval()).request_id)
         result = await run.result()
 

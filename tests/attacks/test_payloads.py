@@ -17,7 +17,8 @@ from holdfast.contracts.run import RunResult
 from holdfast.contracts.transcript import ToolTurn
 from holdfast.testing import Reply, call, calls
 from holdfast.workflows import payloads
-from tests.running import Run, Runs
+from tests.memory.runs import MemoryRuns
+from tests.running import AnyRun, Run, Runs
 from tests.sample import TOOLS, look, scripted, send, told
 from tests.workflows.test_permissions import policy
 
@@ -69,17 +70,17 @@ def many(name: str, count: int, **arguments: JsonValue) -> Reply:
     return calls(*(call(name, number=number, **arguments) for number in range(count)))
 
 
-async def outcome(run: Run) -> list[str]:
+async def outcome(run: AnyRun) -> list[str]:
     """How each of the results was."""
     result = await run.result()
     assert result.answer is not None
     return [one.split()[-1] for one in result.answer.split("; ")]
 
 
-async def test_two_hundred_local_reads_of_a_turn(runs: Runs) -> None:
+async def test_two_hundred_local_reads_of_a_turn(memory_runs: MemoryRuns) -> None:
     """They don't fit into the end of one workflow task together, so they run in batches."""
-    async with runs.working(app(many("page", 200))):
-        run = await runs.start("it")
+    async with memory_runs.working(app(many("page", 200))):
+        run = await memory_runs.start("it")
         found = await outcome(run)
         results = await run.results()
 
@@ -91,10 +92,10 @@ async def test_two_hundred_local_reads_of_a_turn(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize("name", ["refuse", "crash"])
-async def test_two_hundred_long_failures_of_a_turn(runs: Runs, name: str) -> None:
+async def test_two_hundred_long_failures_of_a_turn(memory_runs: MemoryRuns, name: str) -> None:
     """What failures say is bounded as results are, each and together, with a note."""
-    async with runs.working(app(many(name, 200))):
-        run = await runs.start(
+    async with memory_runs.working(app(many(name, 200))):
+        run = await memory_runs.start(
             "it", budget={"max_consecutive_failures": 500, "max_tool_retries": 0}
         )
         found = await outcome(run)
@@ -197,10 +198,12 @@ def transfers(count: int, fill: str) -> App:
 
 
 @pytest.mark.parametrize(("count", "fill"), [(200, WIDE * 640), (150, WIDE * 900)])
-async def test_many_rulings_that_quote_their_calls_fit(runs: Runs, count: int, fill: str) -> None:
+async def test_many_rulings_that_quote_their_calls_fit(
+    memory_runs: MemoryRuns, count: int, fill: str
+) -> None:
     """Each says of which tenant a call is; together that is more than a payload has."""
-    async with runs.working(transfers(count, fill)):
-        run = await runs.start("it")
+    async with memory_runs.working(transfers(count, fill)):
+        run = await memory_runs.start("it")
         result = await run.result()
         found = await run.results()
 

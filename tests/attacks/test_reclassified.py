@@ -14,6 +14,7 @@ from tests.attacks.test_releases import release
 from tests.attacks.test_tokens import ALICE, trusting
 from tests.control.controlled import replayed
 from tests.control.guarded import on_word
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import TOOLS, lines, note
 
@@ -149,16 +150,16 @@ async def test_a_call_that_became_a_payment_is_shown_anew(runs: Runs, tmp_path: 
 
 
 async def test_an_approval_outlives_a_release_that_shows_the_same(
-    runs: Runs, tmp_path: Path
+    memory_runs: MemoryRuns, tmp_path: Path
 ) -> None:
     """Another policy that says the same of the undo is no reason to ask again."""
     log = tmp_path / "log"
     script: list[object] = [call("begin", log=str(log))]
     tools = undone_by(Risk.WRITE_INTERNAL)
-    async with runs.working(blocked(tmp_path, "old", script, tools=tools)):
-        run = await runs.start("it")
+    async with memory_runs.working(blocked(tmp_path, "old", script, tools=tools)):
+        run = await memory_runs.start("it")
         request = await run.asked_for_approval()
-    async with runs.working(blocked(tmp_path, "new", script, DRAFTED, tools=tools)):
+    async with memory_runs.working(blocked(tmp_path, "new", script, DRAFTED, tools=tools)):
         await run.approve(request.request_id)
         await run.result()
 
@@ -167,7 +168,7 @@ async def test_an_approval_outlives_a_release_that_shows_the_same(
 
 @pytest.mark.parametrize("before", READS)
 async def test_an_undo_that_became_a_write_runs_once(
-    runs: Runs, tmp_path: Path, before: Risk
+    memory_runs: MemoryRuns, tmp_path: Path, before: Risk
 ) -> None:
     """The run began with a read; what the ruling calls a write isn't tried again."""
     # RK-06
@@ -177,10 +178,10 @@ async def test_an_undo_that_became_a_write_runs_once(
         blocked(tmp_path, risk, script, FREE, WAITING, tools=[*TOOLS, *undone_by(risk)])
         for risk in (before, Risk.WRITE_INTERNAL)
     )
-    async with runs.working(old):
-        run = await runs.start("it")
+    async with memory_runs.working(old):
+        run = await memory_runs.start("it")
         request = await run.asked_for_approval()
-    async with runs.working(new):
+    async with memory_runs.working(new):
         await run.approve(request.request_id)
         await run.result()
 
@@ -189,7 +190,7 @@ async def test_an_undo_that_became_a_write_runs_once(
 
 @pytest.mark.parametrize("before", READS)
 async def test_a_draft_that_became_a_write_runs_once(
-    runs: Runs, tmp_path: Path, before: Risk
+    memory_runs: MemoryRuns, tmp_path: Path, before: Risk
 ) -> None:
     """A draft that leaves something behind isn't made again, whatever the run began with."""
     # RK-06
@@ -206,10 +207,10 @@ async def test_a_draft_that_became_a_write_runs_once(
         )
         for risk in (before, Risk.DRAFT_ONLY)
     )
-    async with runs.working(old):
-        run = await runs.start("it")
+    async with memory_runs.working(old):
+        run = await memory_runs.start("it")
         request = await run.asked_for_approval()
-    async with runs.working(new):
+    async with memory_runs.working(new):
         await run.approve(request.request_id)
         await run.result()
 
@@ -218,7 +219,7 @@ async def test_a_draft_that_became_a_write_runs_once(
 
 @pytest.mark.parametrize("how", ["raises", "hangs"])
 async def test_a_write_that_left_the_workspace_is_done_once(
-    runs: Runs, tmp_path: Path, how: str
+    memory_runs: MemoryRuns, tmp_path: Path, how: str
 ) -> None:
     """The run began with one that could be repeated; by its ruling nobody knows what it did."""
     # RK-06
@@ -229,10 +230,10 @@ async def test_a_write_that_left_the_workspace_is_done_once(
         release(tmp_path, risk, script, KNOWN, WAITING, tools=[*TOOLS, booked_by(risk, how)])
         for risk in (Risk.WRITE_LOCAL, Risk.WRITE_INTERNAL)
     )
-    async with runs.working(old):
-        run = await runs.start("it")
+    async with memory_runs.working(old):
+        run = await memory_runs.start("it")
         request = await run.asked_for_approval()
-    async with runs.working(new):
+    async with memory_runs.working(new):
         await run.approve(request.request_id)
         result = await run.result()
         results = await run.results()
@@ -268,7 +269,9 @@ def shutting(*, wipes: bool) -> tuple[Tool, Tool]:
     return (write(begin_clean), undo(shut_clean)) if wipes else (write(begin), undo(shut))
 
 
-async def test_an_undo_takes_nothing_that_was_never_ruled_on(runs: Runs, tmp_path: Path) -> None:
+async def test_an_undo_takes_nothing_that_was_never_ruled_on(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """A default of a newer release is no argument of a call that an older one decided about."""
     # RK-10
     log = tmp_path / "log"
@@ -279,13 +282,13 @@ async def test_an_undo_takes_nothing_that_was_never_ruled_on(runs: Runs, tmp_pat
         )
         for wipes in (False, True)
     )
-    async with runs.working(old):
-        run = await runs.start("it")
+    async with memory_runs.working(old):
+        run = await memory_runs.start("it")
         request = await run.asked_for_approval()
-    async with runs.working(new):
+    async with memory_runs.working(new):
         await run.approve(request.request_id)
         result = await run.result()
-        control = await runs.start("it")
+        control = await memory_runs.start("it")
         await control.approve((await control.asked_for_approval()).request_id)
         await control.result()
 

@@ -14,7 +14,8 @@ from holdfast.guardrails import judged_by
 from holdfast.run import turns
 from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say
 from tests.control.controlled import replayed
-from tests.running import Run, Runs
+from tests.memory.runs import MemoryRuns
+from tests.running import AnyRun, Runs
 from tests.sample import TOOLS, lines, note, scripted, told
 from tests.workflows.test_permissions import policy
 from tests.workflows.tiered import child, staffed, written
@@ -137,18 +138,20 @@ class Critic:
 
 
 @pytest.mark.parametrize("tool", ["send", "fail_outside"])
-async def test_nobody_repeats_what_a_judge_did(runs: Runs, tmp_path: Path, tool: str) -> None:
+async def test_nobody_repeats_what_a_judge_did(
+    memory_runs: MemoryRuns, tmp_path: Path, tool: str
+) -> None:
     """Neither the run that it judges, nor the judge of the next answer."""
     # NR-06 BY-11
     log = tmp_path / "log"
     said = "text" if tool == "send" else "why"
     write = call(tool, **{"log": str(log), said: "pay 100"})
     critic = Critic(write)
-    async with runs.working(judged(tmp_path, held_back(write), critic)):
-        run = await runs.start("it")
+    async with memory_runs.working(judged(tmp_path, held_back(write), critic)):
+        run = await memory_runs.start("it")
         await run.result()
         (refused,) = await run.results()
-        await replayed(runs, run)
+        await memory_runs.stories(run)
 
     assert isinstance(refused, ToolFailure)
     assert (refused.status, refused.type) == ("denied", "non_idempotent_retry_blocked")
@@ -158,7 +161,7 @@ async def test_nobody_repeats_what_a_judge_did(runs: Runs, tmp_path: Path, tool:
 
 @pytest.mark.parametrize("tool", ["send", "fail_outside"])
 async def test_what_the_judge_of_a_call_did_is_not_done_by_the_call(
-    runs: Runs, tmp_path: Path, tool: str
+    memory_runs: MemoryRuns, tmp_path: Path, tool: str
 ) -> None:
     """The call was allowed before its judge made the same one, and let it pass."""
     # NR-06 BY-11
@@ -166,11 +169,11 @@ async def test_what_the_judge_of_a_call_did_is_not_done_by_the_call(
     said = "text" if tool == "send" else "why"
     write = call(tool, **{"log": str(log), said: "pay 100"})
     app = judged(tmp_path, [write, say("done")], [write, PASSED], layer="pre_execution")
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         await run.result()
         refused = await run.failure()
-        await replayed(runs, run)
+        await memory_runs.stories(run)
 
     assert (refused.status, refused.type) == ("denied", "non_idempotent_retry_blocked")
     assert len(lines(log)) == 1
@@ -200,7 +203,7 @@ async def test_after_a_lost_judge_a_person_is_asked(runs: Runs, tmp_path: Path) 
     assert len(lines(log)) == 1
 
 
-async def extended(run: Run) -> None:
+async def extended(run: AnyRun) -> None:
     """Let a run go on that lost its budget with its judge; it has decided when this returns."""
     (escalation,) = await run.asked()
     more: dict[str, JsonValue] = {"max_steps": 100, "max_tokens": 1_000_000}

@@ -8,6 +8,7 @@ from holdfast import App, Risk, tool
 from holdfast.guardrails import Guardrail
 from holdfast.testing import call, calls, say
 from tests.control.guarded import Seen, ended, on_word
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import note, scripted
 from tests.workflows.test_permissions import policy
@@ -45,11 +46,13 @@ async def test_no_result_crowds_out_another(runs: Runs, tmp_path: Path, *, local
     assert [len(text) > LARGE for text in seen.texts] == [True, True, True]
 
 
-async def test_each_result_is_seen_where_there_is_room(runs: Runs, tmp_path: Path) -> None:
+async def test_each_result_is_seen_where_there_is_room(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """The results that fit are looked at, and pass."""
     seen = Seen()
     guard = on_word("guard", "BAD", "post_action", seen, tools=("publish",), on_trip="block")
 
-    found = await ended(runs, publishing(tmp_path, guard, "1", "2", "3"))
+    found = await ended(memory_runs, publishing(tmp_path, guard, "1", "2", "3"))
 
     assert (found.result.status, len(seen.texts)) == ("completed", 3)

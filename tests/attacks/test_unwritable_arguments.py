@@ -33,6 +33,7 @@ from holdfast.tools.registry import ToolRegistry
 from tests.asking import in_run
 from tests.attacks.argument_types import PICTURE, TYPES, Money, raising, taking
 from tests.builders import EXECUTION, NOW, a_call
+from tests.memory.runs import MemoryRuns
 from tests.policy.test_rulings import NO_KEYS, Switches
 from tests.running import Runs
 from tests.sample import add, scripted, told
@@ -232,7 +233,7 @@ async def pay(
     return str(amount)
 
 
-async def test_no_value_wedges_a_run(runs: Runs) -> None:
+async def test_no_value_wedges_a_run(memory_runs: MemoryRuns) -> None:
     """Pictures are taken, call after call; of the others the model reads that they can't be."""
     first = calls(
         call("attach", data=PICTURE),
@@ -240,8 +241,8 @@ async def test_no_value_wedges_a_run(runs: Runs) -> None:
         call("raise_it", data="x"),
         call("pay", amount="1"),
     )
-    async with runs.working(scripted([first, told], tools=(attach, raise_it, pay))):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([first, told], tools=(attach, raise_it, pay))):
+        run = await memory_runs.start("it")
         ended = await run.result()
 
     assert ended.answer == "attach ok; attach ok; raise_it error; pay error"

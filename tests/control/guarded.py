@@ -29,11 +29,9 @@ from holdfast.guardrails import (
     tripped,
 )
 from holdfast.guardrails.definition import GuardrailOptions
-from holdfast.runner import build_replayer
 from holdfast.testing import Script
-from holdfast.workflows.agent_run import AgentRun
-from tests.histories import activities, names
-from tests.running import Run, Runs
+from tests.histories import Story, names, noted
+from tests.running import AnyRun, AnyRuns, Run
 from tests.sample import TOOLS, note, scripted
 
 AUDIT = {"record", "open_run", "judge", "mark_judged"}
@@ -121,7 +119,7 @@ class Ended(NamedTuple):
     """A run that is over: what came of it, what history has, what the model was told."""
 
     result: RunResult
-    history: WorkflowHistory
+    story: Story
     results: list[ToolResult]
     told: list[tuple[str, str]]
 
@@ -132,19 +130,25 @@ class Ended(NamedTuple):
 
     @property
     def order(self) -> list[str]:
-        return order(self.history)
+        return order(self.story)
+
+    @property
+    def history(self) -> WorkflowHistory:
+        """What a server has of it."""
+        assert isinstance(self.story, WorkflowHistory)
+        return self.story
 
 
-async def ended(runs: Runs, app: App, goal: str = "go", **more: JsonValue) -> Ended:
+async def ended(runs: AnyRuns, app: App, goal: str = "go", **more: JsonValue) -> Ended:
     """Run an agent `it` to its end; its history replays."""
     async with runs.working(app):
         return await over(await runs.start("it", goal, **more))
 
 
-async def over(run: Run) -> Ended:
+async def over(run: AnyRun) -> Ended:
     """Wait for the end of a run, while its worker is there; its history replays."""
     result = await run.result()
-    return Ended(result, await replayed(run), await run.results(), await told(run))
+    return Ended(result, await run.story(), await run.results(), await told(run))
 
 
 async def scheduled(run: Run, name: str) -> None:
@@ -153,14 +157,16 @@ async def scheduled(run: Run, name: str) -> None:
         await asyncio.sleep(0.02)
 
 
-async def asked_next(run: Run, before: Request) -> Request:
+async def asked_next(run: AnyRun, before: Request) -> Request:
     """Wait until a run asks for something else."""
-    while (found := (await run.asked())[0]).request_id == before.request_id:  # noqa: ASYNC110
-        await asyncio.sleep(0.02)
+    while (found := (await run.asked())[0]).request_id == before.request_id:
+        await run.pause()
     return found
 
 
-async def decided(run: Run, request: Request, decision: str, reason: str = "so") -> MessageOutcome:
+async def decided(
+    run: AnyRun, request: Request, decision: str, reason: str = "so"
+) -> MessageOutcome:
     """Have dana approve or reject, and return what became of it."""
     return await run.decide(
         {
@@ -174,8 +180,8 @@ async def decided(run: Run, request: Request, decision: str, reason: str = "so")
 
 async def replayed(run: Run) -> WorkflowHistory:
     """Return the history of a run, which replays."""
-    history = await run.handle.fetch_history()
-    await build_replayer(AgentRun).replay_workflow(history)
+    history = await run.story()
+    assert isinstance(history, WorkflowHistory)
     return history
 
 
@@ -184,25 +190,25 @@ def guarded(script: Script, *guardrails: Guardrail, **agent: object) -> App:
     return scripted(script, tools=EFFECTS, guardrails=guardrails, **agent)  # pyright: ignore[reportArgumentType] -- whatever a test overrides
 
 
-def order(history: WorkflowHistory) -> list[str]:
+def order(story: Story) -> list[str]:
     """The activities that did anything, in their order."""
-    return [name for name in names(history) if name not in AUDIT]
+    return [name for name in names(story) if name not in AUDIT]
 
 
-def tripwires(history: WorkflowHistory) -> list[str]:
+def tripwires(story: Story) -> list[str]:
     """The audit lines about tripwires."""
-    lines = [one.summary for one in activities(history) if one.name == "record"]
+    lines = [one.summary for one in noted(story) if one.name == "record"]
     return [line for line in lines if line.startswith("tripwire: ")]
 
 
-def after_trip(history: WorkflowHistory) -> list[str]:
+def after_trip(story: Story) -> list[str]:
     """What was scheduled after the first line about a tripwire, beside other lines."""
-    found = activities(history)
+    found = noted(story)
     place = next(n for n, one in enumerate(found) if one.summary.startswith("tripwire: "))
     return [one.name for one in found[place:] if one.name not in AUDIT]
 
 
-async def told(run: Run) -> list[tuple[str, str]]:
+async def told(run: AnyRun) -> list[tuple[str, str]]:
     """What the run put into the transcript for the model, with its origin."""
     page = await run.transcript()
     return [(one.origin, one.text) for one in page.items if isinstance(one, UserTurn)]

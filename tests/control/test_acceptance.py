@@ -7,6 +7,7 @@ import pytest
 from holdfast import Budget
 from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.control.guarded import ended, guarded, on_word
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import lines
 
@@ -38,24 +39,24 @@ async def test_wrong_wrong_right(runs: Runs) -> None:
     ],
     ids=["steps", "failures"],
 )
-async def test_always_wrong(runs: Runs, budget: Budget, why: str, steps: int) -> None:
+async def test_always_wrong(memory_runs: MemoryRuns, budget: Budget, why: str, steps: int) -> None:
     """It stops on its budget; no wrong answer is the result."""  # BY-45 GF-06
     app = guarded(lambda turn: say(f"wrong {turn.number}"), acceptance=[CHECK], budget=budget)
-    found = await ended(runs, app)
+    found = await ended(memory_runs, app)
 
     assert (found.result.status, found.result.answer) == ("stopped", None)
     assert why in found.why
     assert found.result.steps == steps
 
 
-async def test_every_check_is_told(runs: Runs) -> None:
+async def test_every_check_is_told(memory_runs: MemoryRuns) -> None:
     """All that fails is told at once, and nothing is taken back."""  # GF-06
     other = on_word("no_bad", "bad", "post_action")
 
     def script(turn: ScriptTurn) -> Reply:
         return say("bad and wrong" if turn.number == 1 else "right")
 
-    found = await ended(runs, guarded(script, acceptance=[CHECK, other]))
+    found = await ended(memory_runs, guarded(script, acceptance=[CHECK, other]))
 
     back = found.told[1][1]
     assert "no_wrong: it says wrong" in back
@@ -63,14 +64,16 @@ async def test_every_check_is_told(runs: Runs) -> None:
     assert (found.result.status, found.result.compensation) == ("completed", None)
 
 
-async def test_checks_come_before_the_output_layer(runs: Runs, tmp_path: Path) -> None:
+async def test_checks_come_before_the_output_layer(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """Only what is accepted is looked at by guardrails; what was done stays for the next try."""
     # GF-06 GR-16
     log = str(tmp_path / "log")
     script = [call("create_draft", log=log, title="it"), say("wrong"), say("right")]
 
     found = await ended(
-        runs, guarded(script, on_word("no_bad", "bad", "output"), acceptance=[CHECK])
+        memory_runs, guarded(script, on_word("no_bad", "bad", "output"), acceptance=[CHECK])
     )
 
     assert found.order[-4:] == [

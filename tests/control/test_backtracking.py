@@ -18,13 +18,16 @@ from tests.control.approaches import (
 )
 from tests.control.controlled import asked, asked_models, broken, recorded, replayed, why
 from tests.histories import names
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import lines
 from tests.workflows.tiered import written
 
 
 @pytest.mark.parametrize("most", [0, 1, 3])
-async def test_a_run_tries_so_many_times_more_and_no_more(runs: Runs, most: int) -> None:
+async def test_a_run_tries_so_many_times_more_and_no_more(
+    memory_runs: MemoryRuns, most: int
+) -> None:
     """max_backtracks=3 is 4 attempts: 4 plans, 4 executions, and a result that has them all."""
     # BT-01 BT-04 BT-06
 
@@ -32,12 +35,12 @@ async def test_a_run_tries_so_many_times_more_and_no_more(runs: Runs, most: int)
         number = round_of(turn)
         return say(f"approach {number}" if turn.without_tools else f"bad {number}")
 
-    async with runs.working(
+    async with memory_runs.working(
         backtracking(hopeless, backtracking=Backtracking(max_backtracks=most))
     ):
-        run = await runs.start("it")
+        run = await memory_runs.start("it")
         result = await run.result()
-        histories = await replayed(runs, run)
+        histories = await memory_runs.stories(run)
 
     assert purposes(*histories) == ["plan", "execute"] * (most + 1)
     assert (result.status, result.answer, why(result).reason) == ("failed", None, EXCEEDED)
@@ -76,7 +79,7 @@ async def test_the_first_success_is_the_end(runs: Runs, events: int) -> None:
     assert (len(histories) > 2) == (events == 1)
 
 
-async def test_the_next_plan_knows_what_failed_and_why(runs: Runs) -> None:
+async def test_the_next_plan_knows_what_failed_and_why(memory_runs: MemoryRuns) -> None:
     """Plan 2 is asked for with approach 1 and its reason; nothing else of it is shown."""
     # BT-02 BT-05
     shown: dict[int, str] = {}
@@ -85,11 +88,11 @@ async def test_the_next_plan_knows_what_failed_and_why(runs: Runs) -> None:
         shown[turn.number] = seen(turn)
         return trying(turn)
 
-    async with runs.working(backtracking(noting)):
-        run = await runs.start("it", "3")
+    async with memory_runs.working(backtracking(noting)):
+        run = await memory_runs.start("it", "3")
         result = await run.result()
         record = await run.transcript()
-        await replayed(runs, run)
+        await memory_runs.stories(run)
 
     assert result.answer == "good"
     assert "approach 1" in shown[4]
@@ -119,7 +122,7 @@ async def test_going_back_resets_no_budget(runs: Runs) -> None:
     assert (usage["steps"], usage["tool_calls"], len(result.attempts)) == (7, 2, 2)
 
 
-async def test_the_models_begin_anew(runs: Runs) -> None:
+async def test_the_models_begin_anew(memory_runs: MemoryRuns) -> None:
     """The first model of the chain is asked again, without what its provider kept before."""
     # BT-05
     states: list[object] = []
@@ -133,10 +136,10 @@ async def test_the_models_begin_anew(runs: Runs) -> None:
     def second(_: ScriptTurn) -> Reply:
         return say("bad")
 
-    async with runs.working(backtracking(first, second)):
-        run = await runs.start("it")
+    async with memory_runs.working(backtracking(first, second)):
+        run = await memory_runs.start("it")
         result = await run.result()
-        histories = await replayed(runs, run)
+        histories = await memory_runs.stories(run)
 
     assert (result.answer, result.model) == ("good", "scripted:1")
     assert [line.partition(" · ")[2] for line in asked_models(*histories)] == [
@@ -149,7 +152,9 @@ async def test_the_models_begin_anew(runs: Runs) -> None:
     assert states[-2:] == [{}, {"chain": "x"}]
 
 
-async def test_words_said_to_a_dead_approach_are_not_lost(runs: Runs, tmp_path: Path) -> None:
+async def test_words_said_to_a_dead_approach_are_not_lost(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """What people said meanwhile is said again to the next approach, and to the one after."""
     # BT-05
     log = tmp_path / "log"
@@ -161,13 +166,13 @@ async def test_words_said_to_a_dead_approach_are_not_lost(runs: Runs, tmp_path: 
             return trying(turn)
         return call("hold", log=str(log)) if turn.number == 2 else say("bad")
 
-    async with runs.working(backtracking(heard)):
-        run = await runs.start("it", "3")
+    async with memory_runs.working(backtracking(heard)):
+        run = await memory_runs.start("it", "3")
         await written(log)
         await run.signal("steer", {"text": "only blue ones"})
         Path(f"{log}.go").touch()
         result = await run.result()
-        await replayed(runs, run)
+        await memory_runs.stories(run)
 
     assert result.answer == "good"
     assert "only blue ones" not in shown[2]
@@ -203,7 +208,7 @@ async def test_answers_given_to_a_dead_approach_are_not_lost(runs: Runs, events:
 
 
 async def test_effects_outside_are_undone_before_the_next_approach(
-    runs: Runs, tmp_path: Path
+    memory_runs: MemoryRuns, tmp_path: Path
 ) -> None:
     """What an approach changed is taken back, latest first; what can't be is reported."""
     # BT-05
@@ -222,10 +227,10 @@ async def test_effects_outside_are_undone_before_the_next_approach(
             case _:
                 return say("bad" if turn.number == 5 else "good")
 
-    async with runs.working(backtracking(placing)):
-        run = await runs.start("it")
+    async with memory_runs.working(backtracking(placing)):
+        run = await memory_runs.start("it")
         result = await run.result()
-        histories = await replayed(runs, run)
+        histories = await memory_runs.stories(run)
 
     assert result.answer == "good"
     assert lines(log) == ["placed a", "begin b", "end b", "placed c", "removed c", "removed a"]
@@ -236,7 +241,7 @@ async def test_effects_outside_are_undone_before_the_next_approach(
 
 
 async def test_what_stands_of_an_approach_is_told_and_not_done_again(
-    runs: Runs, tmp_path: Path
+    memory_runs: MemoryRuns, tmp_path: Path
 ) -> None:
     """The next plan names what couldn't be taken back, and the same call is refused."""
     # BT-05
@@ -252,10 +257,10 @@ async def test_what_stands_of_an_approach_is_told_and_not_done_again(
         denied.extend(one.reason for one in turn.results if isinstance(one, ToolFailure))
         return say("bad" if round_of(turn) == 1 else "good")
 
-    async with runs.working(backtracking(writing)):
-        run = await runs.start("it")
+    async with memory_runs.working(backtracking(writing)):
+        run = await memory_runs.start("it")
         result = await run.result()
-        await replayed(runs, run)
+        await memory_runs.stories(run)
 
     assert result.answer == "good"
     assert lines(log) == ["begin b", "end b", "placed a", "removed a", "placed a"]

@@ -21,6 +21,7 @@ from tests.control.controlled import (
     why,
 )
 from tests.histories import names
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import lines
 
@@ -125,18 +126,18 @@ async def test_calls_of_one_turn_are_bounded(runs: Runs, count: int, reason: str
 
 
 @pytest.mark.parametrize("room", [0, 1], ids=["at the limit", "below"])
-async def test_what_results_bring_is_bounded(runs: Runs, room: int) -> None:
+async def test_what_results_bring_is_bounded(memory_runs: MemoryRuns, room: int) -> None:
     """Characters of all results together, as the model reads them, stop the run when reached."""
     # BY-09
     script = [call("look", place="x"), say("done")]
-    async with runs.working(chained(script)):
-        measured = await runs.start("it", budget={"max_result_chars": 10**6})
+    async with memory_runs.working(chained(script)):
+        measured = await memory_runs.start("it", budget={"max_result_chars": 10**6})
         await measured.result()
         page = await measured.transcript()
         size = sum(
             len(item.model_dump_json()) for item in page.items if isinstance(item, ToolTurn)
         )
-        run = await runs.start("it", budget={"max_result_chars": size + room})
+        run = await memory_runs.start("it", budget={"max_result_chars": size + room})
         result = await run.result()
 
     if room:
@@ -201,14 +202,14 @@ async def test_retries_of_a_model_are_bounded(
     ("retries", "attempts"), [(0, 1), (1, 2), (3, 4), (9, 4)], ids=["none", "one", "own", "more"]
 )
 async def test_retries_of_a_tool_are_bounded(
-    runs: Runs, tmp_path: Path, retries: int, attempts: int
+    memory_runs: MemoryRuns, tmp_path: Path, retries: int, attempts: int
 ) -> None:
     """A tool that only reads is tried again so often, its own limit included."""
     # BY-09
     log = tmp_path / "log"
     script = [call("flaky", log=str(log), failures=99), say("done")]
-    async with runs.working(chained(script)):
-        run = await runs.start("it", budget={"max_tool_retries": retries})
+    async with memory_runs.working(chained(script)):
+        run = await memory_runs.start("it", budget={"max_tool_retries": retries})
         result = await run.result()
         failure = await run.failure()
 

@@ -20,12 +20,13 @@ from holdfast.guardrails import (
 )
 from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say, using
 from tests.control.guarded import Seen, decided, ended, guarded, on_word, over, scheduled, waiting
+from tests.memory.runs import MemoryRuns
 from tests.running import Run, Runs
 from tests.sample import TOOLS, draft_post, lines, scripted
 
 
 @pytest.mark.parametrize(("spent", "status"), [("0.50", "ok"), ("0.51", "denied")])
-async def test_cost(runs: Runs, tmp_path: Path, spent: str, status: str) -> None:
+async def test_cost(memory_runs: MemoryRuns, tmp_path: Path, spent: str, status: str) -> None:
     """A call that would cost all that is left runs; a cent more than that, and it doesn't."""
     # GR-20
     log = tmp_path / "log"
@@ -37,7 +38,7 @@ async def test_cost(runs: Runs, tmp_path: Path, spent: str, status: str) -> None
         budget=Budget(max_cost=Decimal("1.00")),
     )
 
-    found = await ended(runs, app)
+    found = await ended(memory_runs, app)
 
     assert found.results[0].status == status
     assert ("write" in found.order) == (status == "ok")
@@ -45,7 +46,7 @@ async def test_cost(runs: Runs, tmp_path: Path, spent: str, status: str) -> None
         assert "the call costs about $0.50" in failure.reason
 
 
-async def test_dependencies(runs: Runs, tmp_path: Path) -> None:
+async def test_dependencies(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """What is missing is named before the call, which doesn't run; the loop goes on."""  # GR-21
     log = tmp_path / "log"
     needs = dependency_check(
@@ -53,7 +54,7 @@ async def test_dependencies(runs: Runs, tmp_path: Path) -> None:
     )
     script = [calls(call("write", log=str(log), text="x"), call("look", place="y")), say("done")]
 
-    found = await ended(runs, guarded(script, needs))
+    found = await ended(memory_runs, guarded(script, needs))
 
     written, looked = found.results
     assert (found.result.status, looked.status, lines(log)) == ("completed", "ok", [])
@@ -61,7 +62,9 @@ async def test_dependencies(runs: Runs, tmp_path: Path) -> None:
     assert "missing: command 'no-such-program', module 'no_such_module'" in written.reason
 
 
-async def test_a_call_is_looked_at_as_its_tool_takes_it(runs: Runs, tmp_path: Path) -> None:
+async def test_a_call_is_looked_at_as_its_tool_takes_it(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """However a model writes an argument, a guardrail reads what the tool will."""
     # GR-19
 
@@ -77,7 +80,7 @@ async def test_a_call_is_looked_at_as_its_tool_takes_it(runs: Runs, tmp_path: Pa
     app = scripted(
         script, tools=[mail], guardrails=[on_word("no", "mallory", "pre_execution", seen)]
     )
-    found = await ended(runs, app)
+    found = await ended(memory_runs, app)
 
     assert [one.data for one in seen.subjects] == [{"to": "mallory"}]
     assert found.results[0].status == "denied"
@@ -133,7 +136,9 @@ async def visible(runs: Runs, run: Run, resource: str) -> None:
 
 
 @pytest.mark.parametrize(("well", "deployed"), [(True, 2), (False, 0)])
-async def test_deployments(runs: Runs, tmp_path: Path, *, well: bool, deployed: int) -> None:
+async def test_deployments(
+    memory_runs: MemoryRuns, tmp_path: Path, *, well: bool, deployed: int
+) -> None:
     """A failing health check keeps a deployment from being run."""  # GR-28
     log = tmp_path / "log"
 
@@ -141,14 +146,14 @@ async def test_deployments(runs: Runs, tmp_path: Path, *, well: bool, deployed: 
         return well
 
     script = [call("write", log=str(log), text="release"), say("done")]
-    found = await ended(runs, guarded(script, deployment_safety(probe, ("write",))))
+    found = await ended(memory_runs, guarded(script, deployment_safety(probe, ("write",))))
 
     assert len(lines(log)) == deployed
     assert found.results[0].status == ("ok" if well else "denied")
     assert found.result.status == "completed"
 
 
-async def test_an_ill_deployment_is_taken_back(runs: Runs, tmp_path: Path) -> None:
+async def test_an_ill_deployment_is_taken_back(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """Ill after it was deployed, it is undone, and the run doesn't end well."""  # GR-28 GR-13
     log = tmp_path / "log"
 
@@ -157,13 +162,13 @@ async def test_an_ill_deployment_is_taken_back(runs: Runs, tmp_path: Path) -> No
 
     ill = deployment_safety(probe, ("create_draft",), layer="post_action", on_trip="block")
     script = [call("create_draft", log=str(log), title="release"), say("done")]
-    found = await ended(runs, guarded(script, ill))
+    found = await ended(memory_runs, guarded(script, ill))
 
     assert (found.result.status, found.why) == ("blocked", "the health check fails")
     assert lines(log) == ["created release", "removed release"]
 
 
-async def test_only_the_tools_it_is_for(runs: Runs, tmp_path: Path) -> None:
+async def test_only_the_tools_it_is_for(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """It sees the arguments of calls of its tools, as they will run, and no other calls."""
     seen, log = Seen(), str(tmp_path / "log")
     look = on_word("no_bad", "bad", "pre_execution", seen, tools=("write",))
@@ -176,7 +181,7 @@ async def test_only_the_tools_it_is_for(runs: Runs, tmp_path: Path) -> None:
         say("done"),
     ]
 
-    found = await ended(runs, guarded(script, look))
+    found = await ended(memory_runs, guarded(script, look))
 
     assert [one.status for one in found.results] == ["ok", "denied", "ok"]
     assert [(one.tool, one.data) for one in seen.subjects] == [
@@ -186,25 +191,27 @@ async def test_only_the_tools_it_is_for(runs: Runs, tmp_path: Path) -> None:
     assert lines(log) == ["begin good", "end good"]
 
 
-async def test_a_draft_is_a_call_of_its_tool(runs: Runs, tmp_path: Path) -> None:
+async def test_a_draft_is_a_call_of_its_tool(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """Who looks at calls of a draft tool looks at the calls that it drafts for."""
     seen, log = Seen(), tmp_path / "log"
     look = on_word("no_bad", "bad", "pre_execution", seen, tools=("draft_post",))
     script = [call("post", log=str(log), text="bad"), say("done")]
 
-    found = await ended(runs, scripted(script, tools=(*TOOLS, draft_post), guardrails=[look]))
+    found = await ended(
+        memory_runs, scripted(script, tools=(*TOOLS, draft_post), guardrails=[look])
+    )
 
     assert [one.status for one in found.results] == ["denied"]
     assert [one.tool for one in seen.subjects] == ["post"]
     assert not log.exists()
 
 
-async def test_what_may_not_run_anyway_is_not_looked_at(runs: Runs) -> None:
+async def test_what_may_not_run_anyway_is_not_looked_at(memory_runs: MemoryRuns) -> None:
     """Denied, unknown and invalid calls never come that far."""  # LP-11
     seen = Seen()
     turn = calls(call("delete", record="x"), call("nope"), call("add", a="one", b=2))
     found = await ended(
-        runs, guarded([turn, say("done")], on_word("no_bad", "bad", "pre_execution", seen))
+        memory_runs, guarded([turn, say("done")], on_word("no_bad", "bad", "pre_execution", seen))
     )
 
     assert [one.status for one in found.results] == ["denied", "error", "error"]
@@ -212,14 +219,14 @@ async def test_what_may_not_run_anyway_is_not_looked_at(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize("decision", ["approve", "reject"])
-async def test_one_that_asks(runs: Runs, tmp_path: Path, decision: str) -> None:
+async def test_one_that_asks(memory_runs: MemoryRuns, tmp_path: Path, decision: str) -> None:
     """Approved, it is decided, looked at and decided anew, and runs; rejected, it is denied."""
     # T-07 GR-28
     log = tmp_path / "log"
     look = on_word("no_bad", "bad", "pre_execution", on_trip="ask")
     app = guarded([call("write", log=str(log), text="bad"), say("done")], look)
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         (request,) = await run.asked()
         before = lines(log)
         await decided(run, request, decision)
@@ -239,7 +246,7 @@ async def test_one_that_asks(runs: Runs, tmp_path: Path, decision: str) -> None:
     ("second", "status"), [("deny", "completed"), ("block", "blocked")], ids=["deny", "block"]
 )
 async def test_a_person_lifts_no_other_objection(
-    runs: Runs, tmp_path: Path, second: str, status: str
+    memory_runs: MemoryRuns, tmp_path: Path, second: str, status: str
 ) -> None:
     """Where another guardrail refuses the same call, nobody is asked to approve it."""
     # GR-15 T-07
@@ -250,13 +257,13 @@ async def test_a_person_lifts_no_other_objection(
         on_word("refuses", "bad", "pre_execution", on_trip=second),  # pyright: ignore[reportArgumentType] -- one of the two
     )
 
-    found = await ended(runs, app)
+    found = await ended(memory_runs, app)
 
     assert (found.result.status, lines(log)) == (status, [])
     assert "write" not in found.order
 
 
-async def test_two_that_ask_are_one_question(runs: Runs, tmp_path: Path) -> None:
+async def test_two_that_ask_are_one_question(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """All that was found about a call is in one request; rejected once, it is denied."""
     log = tmp_path / "log"
     app = guarded(
@@ -264,8 +271,8 @@ async def test_two_that_ask_are_one_question(runs: Runs, tmp_path: Path) -> None
         on_word("no_bad", "bad", "pre_execution", on_trip="ask"),
         on_word("no_luck", "luck", "pre_execution", on_trip="ask"),
     )
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         (request,) = await run.asked()
         await decided(run, request, "reject")
         found = await over(run)
@@ -302,11 +309,11 @@ def something_else(turn: ScriptTurn) -> Reply:
     ids=["budget", "looping", "invalid"],
 )
 async def test_the_gate_before_calls(
-    runs: Runs, script: Script, budget: Budget, why: str, ran: int
+    memory_runs: MemoryRuns, script: Script, budget: Budget, why: str, ran: int
 ) -> None:
     """Out of budget, looping, invalid: each ends the run, and each call has its one result."""
     # LP-11
-    found = await ended(runs, guarded(script, budget=budget))
+    found = await ended(memory_runs, guarded(script, budget=budget))
 
     assert found.result.status == "stopped"
     assert why in found.why

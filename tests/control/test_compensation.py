@@ -17,7 +17,8 @@ from tests.control.guarded import (
     on_word,
     replayed,
 )
-from tests.histories import activities
+from tests.histories import noted
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import TOOLS, lines, note, scripted
 
@@ -58,14 +59,12 @@ async def test_effects_are_undone_in_reverse(runs: Runs, tmp_path: Path) -> None
     assert found.result.stop is not None
     assert found.why == "it says bad"
     assert f"could not be undone: {undone.not_undone[0]}" in found.result.stop.detail
-    assert after_trip(found.history) == ["remove_draft", "remove_draft"]
-    audit = [
-        one.summary.partition(": ")[0] for one in activities(found.history) if one.name == "record"
-    ]
+    assert after_trip(found.story) == ["remove_draft", "remove_draft"]
+    audit = [one.summary.partition(": ")[0] for one in noted(found.story) if one.name == "record"]
     assert audit == ["tripwire", "undone", "not undone", "undone", "blocked"]
 
 
-async def test_a_second_try_begins_clean(runs: Runs, tmp_path: Path) -> None:
+async def test_a_second_try_begins_clean(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """What the blocked try did is gone before the model tries again, and is undone once."""
     # GR-13 GR-14
     log = str(tmp_path / "log")
@@ -75,7 +74,7 @@ async def test_a_second_try_begins_clean(runs: Runs, tmp_path: Path) -> None:
             return call("create_draft", log=log, title=f"draft {turn.number}")
         return say("bad" if turn.number == 2 else "good")
 
-    found = await ended(runs, guarded(script, on_word("no_bad", "bad", "output")))
+    found = await ended(memory_runs, guarded(script, on_word("no_bad", "bad", "output")))
 
     assert (found.result.status, found.result.answer) == ("completed", "good")
     assert lines(log) == ["created draft 1", "removed draft 1", "created draft 3"]
@@ -84,7 +83,9 @@ async def test_a_second_try_begins_clean(runs: Runs, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("word", "kept"), [("fine", True), ("awful", False)])
-async def test_after_calls(runs: Runs, tmp_path: Path, word: str, *, kept: bool) -> None:
+async def test_after_calls(
+    memory_runs: MemoryRuns, tmp_path: Path, word: str, *, kept: bool
+) -> None:
     """With tools, a post-action guardrail looks right after their calls, before the model does."""
     # GR-13 GR-16
     log = str(tmp_path / "log")
@@ -94,7 +95,7 @@ async def test_after_calls(runs: Runs, tmp_path: Path, word: str, *, kept: bool)
         return call("create_draft", log=log, title=word) if first else say("done")
 
     look = on_word("no_awful", "awful", "post_action", tools=("create_draft",))
-    found = await ended(runs, guarded(script, look))
+    found = await ended(memory_runs, guarded(script, look))
 
     asked = found.order[:4]
     assert asked == ["call_model", "authorize", "create_draft", "guardrail:no_awful"]
@@ -104,14 +105,16 @@ async def test_after_calls(runs: Runs, tmp_path: Path, word: str, *, kept: bool)
 
 
 @pytest.mark.parametrize("decision", ["approve", "reject"])
-async def test_one_that_asks_after_calls(runs: Runs, tmp_path: Path, decision: str) -> None:
+async def test_one_that_asks_after_calls(
+    memory_runs: MemoryRuns, tmp_path: Path, decision: str
+) -> None:
     """Approved, what was done stays; rejected, it is taken back and the run ends blocked."""
     # T-07 GR-13
     log = str(tmp_path / "log")
     look = on_word("no_awful", "awful", "post_action", tools=("create_draft",), on_trip="ask")
     app = guarded([call("create_draft", log=log, title="awful"), say("done")], look)
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         (request,) = await run.asked()
         before = lines(log)
         await decided(run, request, decision)
@@ -140,7 +143,7 @@ async def place(log: str, title: str) -> str:
     return "placed"
 
 
-async def test_an_undo_that_fails_is_reported(runs: Runs, tmp_path: Path) -> None:
+async def test_an_undo_that_fails_is_reported(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """It is tried, and why it failed is in the result: nothing is hidden."""  # GR-13
     log = str(tmp_path / "log")
     app = scripted(
@@ -149,7 +152,7 @@ async def test_an_undo_that_fails_is_reported(runs: Runs, tmp_path: Path) -> Non
         guardrails=[on_word("no_bad", "bad", "output", on_trip="block")],
     )
 
-    found = await ended(runs, app)
+    found = await ended(memory_runs, app)
 
     undone = found.result.compensation
     assert undone is not None
@@ -159,26 +162,28 @@ async def test_an_undo_that_fails_is_reported(runs: Runs, tmp_path: Path) -> Non
     assert lines(log)[0] == "placed"
 
 
-async def test_what_an_input_blocks_is_not_taken_back(runs: Runs, tmp_path: Path) -> None:
+async def test_what_an_input_blocks_is_not_taken_back(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """Only layers that look at what was done undo it; the result of a call is input."""
     log = str(tmp_path / "log")
     script = [call("create_draft", log=log, title="awful"), say("done")]
     look = on_word("no_awful", "awful", "input", watches=("results",))
 
-    found = await ended(runs, guarded(script, look))
+    found = await ended(memory_runs, guarded(script, look))
 
     assert (found.result.status, lines(log)) == ("blocked", ["created awful"])
-    assert after_trip(found.history) == []
+    assert after_trip(found.story) == []
     assert found.result.compensation is None
 
 
-async def test_both_layers_trip_on_one_call(runs: Runs, tmp_path: Path) -> None:
+async def test_both_layers_trip_on_one_call(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """What was done is taken back, and the run is blocked: no reason hides another's duty."""
     # GR-13 GR-15
     log = str(tmp_path / "log")
     script = [call("create_draft", log=log, title="awful"), say("done")]
     found = await ended(
-        runs,
+        memory_runs,
         guarded(
             script,
             on_word("no_awful", "awful", "input", watches=("results",)),
@@ -226,7 +231,7 @@ async def publish(log: str, text: str) -> str:
     ],
 )
 async def test_a_draft_is_taken_back_unless_it_was_committed(
-    runs: Runs, tmp_path: Path, decision: str, logged: list[str]
+    memory_runs: MemoryRuns, tmp_path: Path, decision: str, logged: list[str]
 ) -> None:
     """What lies about because nobody approved it is removed; of a commit the commit is undone."""
     # GR-13
@@ -234,8 +239,8 @@ async def test_a_draft_is_taken_back_unless_it_was_committed(
     script = [call("publish", log=log, text="x"), say("bad")]
     watch = on_word("no_bad", "bad", "output", on_trip="block")
     app = scripted(script, tools=[*TOOLS, publish, sketch], guardrails=[watch])
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         (request,) = await run.asked()
         await decided(run, request, decision)
         result = await run.result()
@@ -290,7 +295,9 @@ async def test_what_can_be_taken_back_is_so_though_its_answer_was_lost(
     assert undone.endswith(", if it happened")
 
 
-async def test_what_was_taken_back_may_be_done_again(runs: Runs, tmp_path: Path) -> None:
+async def test_what_was_taken_back_may_be_done_again(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """The same call in each try is no loop: the run itself has undone the one before."""
     # GR-14 HG-10
     log = str(tmp_path / "log")
@@ -301,7 +308,7 @@ async def test_what_was_taken_back_may_be_done_again(runs: Runs, tmp_path: Path)
         tries = sum(item.kind == "tool" for item in turn.transcript)
         return say("good" if tries == 3 else f"bad {tries}")
 
-    found = await ended(runs, guarded(third_time, on_word("no_bad", "bad", "output")))
+    found = await ended(memory_runs, guarded(third_time, on_word("no_bad", "bad", "output")))
 
     assert (found.result.status, found.result.answer) == ("completed", "good")
     assert lines(log) == ["created x", "removed x"] * 2 + ["created x"]

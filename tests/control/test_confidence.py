@@ -26,6 +26,7 @@ from tests.control.controlled import (
     stopped,
 )
 from tests.control.guarded import decided
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 
 
@@ -109,13 +110,13 @@ async def test_the_score_is_in_the_result(runs: Runs, goal: str, score: float) -
     ],
 )
 async def test_below_the_threshold_a_person_looks(
-    runs: Runs, goal: str, least: float | None, *, asks: bool
+    memory_runs: MemoryRuns, goal: str, least: float | None, *, asks: bool
 ) -> None:
     """At 0.60 an answer is out; below it waits, with the answer and the score to judge it by."""
     # ES-06 ES-11
     triggers = Triggers(max_retries=None, min_confidence=least)
-    async with runs.working(an_app(triggers=triggers, escalates=True)):
-        run = await runs.start("it", goal)
+    async with memory_runs.working(an_app(triggers=triggers, escalates=True)):
+        run = await memory_runs.start("it", goal)
         if asks:
             request = await asked_to_resolve(run)
             assert (await run.status()).answer is None
@@ -126,22 +127,22 @@ async def test_below_the_threshold_a_person_looks(
             assert request.confidence < (least or 0)
             await resolve(run)
         result = await run.result()
-        histories = await replayed(runs, run)
+        histories = await memory_runs.stories(run)
 
     assert (result.status, result.answer) == ("completed", goal.partition(" ")[2])
     paused = [line for line in recorded(*histories) if line.startswith("paused: Low confidence")]
     assert len(paused) == asks
 
 
-async def test_what_a_person_says_of_an_unsure_answer(runs: Runs) -> None:
+async def test_what_a_person_says_of_an_unsure_answer(memory_runs: MemoryRuns) -> None:
     """With guidance the model answers once more; `abort` ends the run without the answer."""
     # ES-11
-    async with runs.working(an_app(escalates=True)):
-        guided = await runs.start("it", "3 -")
+    async with memory_runs.working(an_app(escalates=True)):
+        guided = await memory_runs.start("it", "3 -")
         await asked_to_resolve(guided)
         await resolve(guided, guidance="think again")
         result = await guided.result()
-        ended = await runs.start("it", "3 -")
+        ended = await memory_runs.start("it", "3 -")
         await asked_to_resolve(ended)
         await resolve(ended, "abort")
         stop = await stopped(ended)
@@ -150,7 +151,7 @@ async def test_what_a_person_says_of_an_unsure_answer(runs: Runs) -> None:
     assert stop.reason == "Low confidence score"
 
 
-async def test_a_worse_answer_is_asked_about_again(runs: Runs) -> None:
+async def test_a_worse_answer_is_asked_about_again(memory_runs: MemoryRuns) -> None:
     """Who lets an answer of 0.40 pass has said nothing about one of 0.20."""
 
     def worse(turn: ScriptTurn) -> Reply:
@@ -164,8 +165,8 @@ async def test_a_worse_answer_is_asked_about_again(runs: Runs) -> None:
         triggers=Triggers(max_retries=None),
         escalates=True,
     )
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         first = await asked_to_resolve(run)
         await resolve(run, guidance="think again")
         await asked(run, first)
@@ -177,7 +178,7 @@ async def test_a_worse_answer_is_asked_about_again(runs: Runs) -> None:
     assert result.confidence == 0.2
 
 
-async def test_an_answer_is_measured_by_itself(runs: Runs) -> None:
+async def test_an_answer_is_measured_by_itself(memory_runs: MemoryRuns) -> None:
     """What a guardrail measured of an answer that is gone says nothing of the next."""
     # ES-02 ES-05
 
@@ -189,22 +190,24 @@ async def test_an_answer_is_measured_by_itself(runs: Runs) -> None:
             tripwire_triggered=True, reason="untested", signals=Signals(coverage=0.1)
         )
 
-    async with runs.working(chained([say("first"), say("second")], guardrails=[covered])):
-        run = await runs.start("it")
+    async with memory_runs.working(chained([say("first"), say("second")], guardrails=[covered])):
+        run = await memory_runs.start("it")
         result = await run.result()
 
     assert (result.answer, result.confidence) == ("second", 0.8)  # one retry, and nothing else
 
 
-async def test_votes_on_an_answer_that_is_gone_are_gone(runs: Runs) -> None:
+async def test_votes_on_an_answer_that_is_gone_are_gone(memory_runs: MemoryRuns) -> None:
     """Who approves the second version is all that counts for it."""
     # ES-03 ES-05
 
     def version(turn: ScriptTurn) -> Reply:
         return say(f"version {turn.number}")
 
-    async with runs.working(chained(version, guardrails=[review_approval()], escalates=True)):
-        run = await runs.start("it")
+    async with memory_runs.working(
+        chained(version, guardrails=[review_approval()], escalates=True)
+    ):
+        run = await memory_runs.start("it")
         first = await asked_to_review(run)
         await decided(run, first, "reject", "too short")
         second = await asked(run, first)

@@ -6,23 +6,24 @@ from holdfast import Backtracking, Budget
 from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.control.approaches import EXCEEDED, backtracking, purposes, round_of, seen
 from tests.control.controlled import asked, asked_to_resolve, replayed, resolve, stopped, why
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 
 
-async def test_a_person_may_grant_another_round(runs: Runs) -> None:
+async def test_a_person_may_grant_another_round(memory_runs: MemoryRuns) -> None:
     """Where somebody is there, they see all attempts, and may have one more tried, not more."""
     # BT-06 FB-14
     app = backtracking(escalates=True, backtracking=Backtracking(max_backtracks=1))
-    async with runs.working(app):
-        run = await runs.start("it", "4")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it", "4")
         first = await asked_to_resolve(run)
-    async with runs.working(app):
+    async with memory_runs.working(app):
         await resolve(run, guidance="look elsewhere")
         await asked(run, first)
         second = await asked_to_resolve(run)
         await resolve(run, "abort")
         stop = await stopped(run)
-        histories = await replayed(runs, run)
+        histories = await memory_runs.stories(run)
 
     assert (first.reason, len(first.approaches)) == (EXCEEDED, 2)
     assert (second.reason, len(second.approaches)) == (EXCEEDED, 3)
@@ -32,7 +33,7 @@ async def test_a_person_may_grant_another_round(runs: Runs) -> None:
 
 @pytest.mark.parametrize(("revisions", "answers"), [(0, 1), (1, 2), (2, 3)])
 async def test_an_approach_may_mend_its_answer_first(
-    runs: Runs, revisions: int, answers: int
+    memory_runs: MemoryRuns, revisions: int, answers: int
 ) -> None:
     """So many answers of an approach go back to the model before it is given up."""
 
@@ -40,10 +41,10 @@ async def test_an_approach_may_mend_its_answer_first(
         return say("an approach" if turn.without_tools else f"bad {turn.number}")
 
     limits = Backtracking(max_backtracks=1, revisions=revisions)
-    async with runs.working(backtracking(stubborn, backtracking=limits)):
-        run = await runs.start("it")
+    async with memory_runs.working(backtracking(stubborn, backtracking=limits)):
+        run = await memory_runs.start("it")
         result = await run.result()
-        histories = await replayed(runs, run)
+        histories = await memory_runs.stories(run)
 
     assert purposes(*histories) == ["plan", *["execute"] * answers] * 2
     assert (len(result.attempts), why(result).reason) == (2, EXCEEDED)
@@ -53,7 +54,7 @@ LOOP, FAILING = "loop detected: same tool, same args", "max_consecutive_failures
 
 
 @pytest.mark.parametrize("reason", [LOOP, FAILING], ids=["loop", "failures"])
-async def test_a_dead_end_leads_back(runs: Runs, reason: str) -> None:
+async def test_a_dead_end_leads_back(memory_runs: MemoryRuns, reason: str) -> None:
     """Going round in circles ends an approach, not the run; streaks begin anew."""
 
     def lost(turn: ScriptTurn) -> Reply:
@@ -64,10 +65,10 @@ async def test_a_dead_end_leads_back(runs: Runs, reason: str) -> None:
         place = "here" if reason == LOOP else str(turn.number)
         return call("look" if reason == LOOP else "find", **{WORDS[reason]: place})
 
-    async with runs.working(backtracking(lost, budget=Budget(max_consecutive_failures=3))):
-        run = await runs.start("it")
+    async with memory_runs.working(backtracking(lost, budget=Budget(max_consecutive_failures=3))):
+        run = await memory_runs.start("it")
         result = await run.result()
-        await replayed(runs, run)
+        await memory_runs.stories(run)
 
     (attempt,) = result.attempts
     assert result.answer == "good"
@@ -77,11 +78,11 @@ async def test_a_dead_end_leads_back(runs: Runs, reason: str) -> None:
 WORDS = {LOOP: "place", FAILING: "name"}
 
 
-async def test_one_approach_given_up_is_one_retry(runs: Runs) -> None:
+async def test_one_approach_given_up_is_one_retry(memory_runs: MemoryRuns) -> None:
     """How sure one may be of an answer falls by 0.2 with each approach that failed."""
     # ES-04
-    async with runs.working(backtracking()):
-        run = await runs.start("it", "2")
+    async with memory_runs.working(backtracking()):
+        run = await memory_runs.start("it", "2")
         result = await run.result()
 
     assert result.confidence == 0.8

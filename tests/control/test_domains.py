@@ -17,6 +17,7 @@ from tests.control.controlled import (
     stopped,
     used,
 )
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import lines, told
 from tests.workflows.tiered import asked as waiting_for
@@ -53,29 +54,31 @@ async def test_a_sensitive_run_waits_before_its_first_effect(
     assert recorded(*histories) == [f"review: domain:{domain}: {REASON}"]
 
 
-async def test_a_rejected_run_stops_without_an_effect(runs: Runs, tmp_path: Path) -> None:
+async def test_a_rejected_run_stops_without_an_effect(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """A person who says no ends the run before anything was done."""
     # ES-08
     log = str(tmp_path / "log")
-    async with runs.working(chained([call("write", log=log, text="a"), told])):
-        run = await runs.start("it", domain="payments")
+    async with memory_runs.working(chained([call("write", log=log, text="a"), told])):
+        run = await memory_runs.start("it", domain="payments")
         review = await asked_to_review(run)
         no = {"request_id": review.request_id, "decision": "reject", "approver": "alice"}
         await run.signal("approval", {**no, "reason": "not today"})
         stop = await stopped(run)
         results = await run.results()
-        await replayed(runs, run)
+        await memory_runs.stories(run)
 
     assert (stop.reason, stop.detail) == (REASON, "rejected by alice: not today")
     assert [one.status for one in results] == ["aborted"]
     assert lines(log) == []
 
 
-async def test_silence_approves_nothing(skipping_runs: Runs, tmp_path: Path) -> None:
+async def test_silence_approves_nothing(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """A review that nobody decides in time ends the run."""
     log = str(tmp_path / "log")
-    async with skipping_runs.working(chained([call("write", log=log, text="a"), told])):
-        run = await skipping_runs.start("it", domain="pii")
+    async with memory_runs.working(chained([call("write", log=log, text="a"), told])):
+        run = await memory_runs.start("it", domain="pii")
         await asked_to_review(run)
         stop = await stopped(run)
 
@@ -94,12 +97,12 @@ async def test_silence_approves_nothing(skipping_runs: Runs, tmp_path: Path) -> 
     ],
 )
 async def test_a_domain_is_known_however_it_is_written(
-    runs: Runs, tmp_path: Path, domain: str | None, *, asks: bool
+    memory_runs: MemoryRuns, tmp_path: Path, domain: str | None, *, asks: bool
 ) -> None:
     """Capitals and spaces don't matter, and one approval is enough; other domains ask nobody."""
     log = str(tmp_path / "log")
-    async with runs.working(chained([call("write", log=log, text="a"), told])):
-        run = await runs.start("it", domain=domain)
+    async with memory_runs.working(chained([call("write", log=log, text="a"), told])):
+        run = await memory_runs.start("it", domain=domain)
         if asks:
             review = await asked_to_review(run)
             await run.approve(review.request_id)
@@ -108,12 +111,12 @@ async def test_a_domain_is_known_however_it_is_written(
     assert result.answer == "write ok"
 
 
-async def test_a_run_that_only_reads_asks_nobody(runs: Runs, tmp_path: Path) -> None:
+async def test_a_run_that_only_reads_asks_nobody(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """Without a side effect there is nothing to approve."""
     # ES-08
     log = str(tmp_path / "log")
-    async with runs.working(chained([call("read", log=log, text="r"), told])):
-        run = await runs.start("it", domain="payments")
+    async with memory_runs.working(chained([call("read", log=log, text="r"), told])):
+        run = await memory_runs.start("it", domain="payments")
         result = await run.result()
 
     assert (result.answer, len(lines(log))) == ("read ok", 2)
@@ -151,13 +154,13 @@ async def test_who_works_for_an_agent_holds_to_its_domains(runs: Runs, tmp_path:
     assert (review.kind, before, result.answer) == ("review", [], "write ok")
 
 
-async def test_both_ways_to_wait_are_told_apart(runs: Runs, tmp_path: Path) -> None:
+async def test_both_ways_to_wait_are_told_apart(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """One run approves and resolves: the query says which is which, and why exactly."""
     # ES-14
     log = str(tmp_path / "log")
     script = [used(call("write", log=log, text="a"), 81), say("done")]
-    async with runs.working(chained(script, escalates=True)):
-        run = await runs.start("it", domain="payments", budget={"max_tokens": 100})
+    async with memory_runs.working(chained(script, escalates=True)):
+        run = await memory_runs.start("it", domain="payments", budget={"max_tokens": 100})
         review = await asked_to_review(run)
         await resolve(run)  # what waits for approval is no escalation
         await run.refusals(1)

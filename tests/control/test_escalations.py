@@ -30,6 +30,7 @@ from tests.control.controlled import (
     why,
 )
 from tests.histories import names
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 
 
@@ -53,7 +54,7 @@ UNSURE = Triggers(min_confidence=None)
     ("retries", "pauses"), [(3, False), (4, True), (5, True)], ids=["at", "above", "far above"]
 )
 async def test_more_than_three_retries_pause_a_run(
-    runs: Runs, retries: int, *, pauses: bool
+    memory_runs: MemoryRuns, retries: int, *, pauses: bool
 ) -> None:
     """Three answers may be sent back; after the fourth a person says how it goes on."""
     # ES-07
@@ -64,15 +65,15 @@ async def test_more_than_three_retries_pause_a_run(
         escalates=True,
         budget=Budget(max_consecutive_failures=50),
     )
-    async with runs.working(app):
-        run = await runs.start("it", f"{retries + 1}")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it", f"{retries + 1}")
         if pauses:
             request = await asked_to_resolve(run)
             assert request.reason == "Multiple failures indicate unclear requirements"
             assert (request.trigger, request.detail) == ("retries:4", "4 retries, and 3 may be")
             await resolve(run)
         result = await run.result()
-        histories = await replayed(runs, run)
+        histories = await memory_runs.stories(run)
 
     assert (result.answer, result.steps) == (f"{retries + 1} of {retries + 1}", retries + 1)
     paused = [line for line in recorded(*histories) if line.startswith("paused")]
@@ -135,11 +136,11 @@ async def test_above_80_percent_of_the_tokens_a_run_pauses(
     assert len(recorded(*histories)) == pauses
 
 
-async def test_an_extension_only_extends(runs: Runs) -> None:
+async def test_an_extension_only_extends(memory_runs: MemoryRuns) -> None:
     """One that lowers a limit is refused and the request stays open for a better one."""
     script = [used(call("look", place="x"), 90), used(say("done"), 5)]
-    async with runs.working(chained(script, escalates=True)):
-        run = await runs.start("it", budget={"max_tokens": 100})
+    async with memory_runs.working(chained(script, escalates=True)):
+        run = await memory_runs.start("it", budget={"max_tokens": 100})
         request = await asked_to_resolve(run)
         await resolve(run, "extend", budget={"max_tokens": 50})
         await resolve(run, "extend", budget={"max_tokens": 200, "max_tool_calls": 9})
@@ -148,7 +149,7 @@ async def test_an_extension_only_extends(runs: Runs) -> None:
         pending = await run.pending()
         await resolve(run, "extend", budget={"max_tokens": 200})
         result = await run.result()
-        await replayed(runs, run)
+        await memory_runs.stories(run)
 
     assert pending == (request,)
     assert [one.reason for one in status.refused] == [
@@ -178,12 +179,12 @@ async def test_tokens_of_failed_attempts_count(runs: Runs) -> None:
     assert usage.failed_usage.total_tokens == 10
 
 
-async def test_who_waves_the_share_through_meets_the_limit(runs: Runs) -> None:
+async def test_who_waves_the_share_through_meets_the_limit(memory_runs: MemoryRuns) -> None:
     """`resume` asks no second time for the same budget; the budget itself holds all the same."""
     script = [used(call("look", place=str(number)), 41) for number in range(5)]
     app = chained(script, escalates=True, budget=Budget(max_tokens=100))
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         request = await asked_to_resolve(run)
         await resolve(run)
         stop = await stopped(run)
@@ -203,7 +204,7 @@ async def test_who_waves_the_share_through_meets_the_limit(runs: Runs) -> None:
     ],
 )
 async def test_where_nobody_is_there_nothing_pauses(
-    runs: Runs, budget: dict[str, JsonValue], reason: str
+    memory_runs: MemoryRuns, budget: dict[str, JsonValue], reason: str
 ) -> None:
     """Without `escalates` no trigger asks anybody: the run goes on until its limits stop it."""
     app = chained(
@@ -211,27 +212,27 @@ async def test_where_nobody_is_there_nothing_pauses(
         acceptance=[after_so_many],
         triggers=Triggers(expected_time=0.001),
     )
-    async with runs.working(app):
-        run = await runs.start("it", "99", budget=budget)
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it", "99", budget=budget)
         result = await run.result()
-        histories = await replayed(runs, run)
+        histories = await memory_runs.stories(run)
 
     assert (result.status, why(result).reason) == ("stopped", reason)
     assert not [line for line in recorded(*histories) if line.startswith("paused")]
 
 
-async def test_what_nobody_resolves_stops(skipping_runs: Runs) -> None:
+async def test_what_nobody_resolves_stops(memory_runs: MemoryRuns) -> None:
     """An escalation expires; until then no time counts, however long it takes."""
     nine = [used(call("look", place=str(place)), 9) for place in range(9)]
     budget = Budget(max_tokens=100, max_wall_time=60)
     app = chained([*nine, say("done")], escalates=True, budget=budget)
-    async with skipping_runs.working(app):
-        resumed = await skipping_runs.start("it")
+    async with memory_runs.working(app):
+        resumed = await memory_runs.start("it")
         await asked_to_resolve(resumed)
-        await skipping_runs.pass_time(3 * 86400)
+        await memory_runs.pass_time(3 * 86400)
         await resolve(resumed)
         result = await resumed.result()
-        forgotten = await skipping_runs.start("it")
+        forgotten = await memory_runs.start("it")
         await asked_to_resolve(forgotten)
         stop = await stopped(forgotten)
 

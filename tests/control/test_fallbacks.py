@@ -24,17 +24,18 @@ from tests.control.controlled import (
     why,
 )
 from tests.histories import names
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import lines
 
 
-async def test_while_the_first_model_answers_no_other_is_asked(runs: Runs) -> None:
+async def test_while_the_first_model_answers_no_other_is_asked(memory_runs: MemoryRuns) -> None:
     """The preferred model is asked first, and alone where it answers."""
     # FB-01
-    async with runs.working(chained([call("add", a=1, b=1), say("one")], [say("two")])):
-        run = await runs.start("it")
+    async with memory_runs.working(chained([call("add", a=1, b=1), say("one")], [say("two")])):
+        run = await memory_runs.start("it")
         result = await run.result()
-        histories = await replayed(runs, run)
+        histories = await memory_runs.stories(run)
 
     assert (result.answer, result.model) == ("one", "scripted:1")
     assert asked_models(*histories) == ["turn 1 · scripted:1", "turn 2 · scripted:1"]
@@ -44,13 +45,15 @@ async def test_while_the_first_model_answers_no_other_is_asked(runs: Runs) -> No
 @pytest.mark.parametrize(
     "kind", ["rate_limited", "unavailable", "overloaded", "timeout", "quota", "invalid_request"]
 )
-async def test_a_model_without_room_is_left_with_a_warning(runs: Runs, kind: FailureKind) -> None:
+async def test_a_model_without_room_is_left_with_a_warning(
+    memory_runs: MemoryRuns, kind: FailureKind
+) -> None:
     """The next model is asked, the failure is told, and so is the switch with its reason."""
     # FB-05 FB-06 T-35
-    async with runs.working(chained(lambda _: broken(kind), [say("two")])):
-        run = await runs.start("it")
+    async with memory_runs.working(chained(lambda _: broken(kind), [say("two")])):
+        run = await memory_runs.start("it")
         result = await run.result()
-        histories = await replayed(runs, run)
+        histories = await memory_runs.stories(run)
 
     assert (result.answer, result.model, result.steps) == ("two", "scripted:2", 1)
     assert recorded(*histories) == [
@@ -99,28 +102,30 @@ SCHEDULED = "activity_task_scheduled_event_attributes"
         pytest.param(Reply(text="hm", stop="other"), "other", id="no known stop"),
     ],
 )
-async def test_a_reply_that_is_no_answer_moves_on(runs: Runs, reply: Reply, kind: str) -> None:
+async def test_a_reply_that_is_no_answer_moves_on(
+    memory_runs: MemoryRuns, reply: Reply, kind: str
+) -> None:
     """Not only errors: a reply without success goes to the next model, and is billed."""
     # FB-07
-    async with runs.working(chained([reply], lambda _: say("two"))):
-        run = await runs.start("it")
+    async with memory_runs.working(chained([reply], lambda _: say("two"))):
+        run = await memory_runs.start("it")
         result = await run.result()
-        histories = await replayed(runs, run)
+        histories = await memory_runs.stories(run)
 
     assert (result.answer, result.model, result.steps) == ("two", "scripted:2", 2)
     assert recorded(*histories) == [f"model switched: scripted:1 → scripted:2: {kind}"]
 
 
-async def test_the_chain_is_walked_in_its_order(runs: Runs) -> None:
+async def test_the_chain_is_walked_in_its_order(memory_runs: MemoryRuns) -> None:
     """Each model is asked in its place; the third answers what the first two couldn't."""
     # FB-02 FB-03 FB-13
     app = chained(
         lambda _: broken("rate_limited"), lambda _: broken("unavailable"), lambda _: say("three")
     )
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         result = await run.result()
-        histories = await replayed(runs, run)
+        histories = await memory_runs.stories(run)
 
     assert result.answer == "three"
     assert [line.rpartition(" ")[2] for line in asked_models(*histories)] == [
@@ -131,13 +136,15 @@ async def test_the_chain_is_walked_in_its_order(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize("kind", ["auth", "permission", "context_overflow", "content_filtered"])
-async def test_what_another_model_must_not_answer_stops(runs: Runs, kind: FailureKind) -> None:
+async def test_what_another_model_must_not_answer_stops(
+    memory_runs: MemoryRuns, kind: FailureKind
+) -> None:
     """A wrong key, a context too long and judged content don't walk through the models."""
     # T-36
-    async with runs.working(chained(lambda _: broken(kind), [say("two")], escalates=True)):
-        run = await runs.start("it")
+    async with memory_runs.working(chained(lambda _: broken(kind), [say("two")], escalates=True)):
+        run = await memory_runs.start("it")
         result = await run.result()
-        histories = await replayed(runs, run)
+        histories = await memory_runs.stories(run)
 
     assert (result.status, result.model) == ("failed", "scripted:1")
     assert (why(result).reason, why(result).detail) == (f"model failed: {kind}", f"the {kind} one")
@@ -146,13 +153,13 @@ async def test_what_another_model_must_not_answer_stops(runs: Runs, kind: Failur
 
 
 @pytest.mark.parametrize("stop", ["refusal", "content_filter", "max_tokens"])
-async def test_a_refusal_is_not_shopped_around(runs: Runs, stop: StopCause) -> None:
+async def test_a_refusal_is_not_shopped_around(memory_runs: MemoryRuns, stop: StopCause) -> None:
     """What a model declines, or what our own limit cuts off, is no other model's to answer."""
     # T-36 T-48
-    async with runs.working(chained([Reply(text="No", stop=stop)], [say("two")])):
-        run = await runs.start("it")
+    async with memory_runs.working(chained([Reply(text="No", stop=stop)], [say("two")])):
+        run = await memory_runs.start("it")
         reason = (await stopped(run)).reason
-        histories = await replayed(runs, run)
+        histories = await memory_runs.stories(run)
 
     assert reason == f"model stopped: {stop}"
     assert asked_models(*histories) == ["turn 1 · scripted:1"]
@@ -161,12 +168,14 @@ async def test_a_refusal_is_not_shopped_around(runs: Runs, stop: StopCause) -> N
 @pytest.mark.parametrize(
     ("reaction", "end"), [("next_model", "two"), ("ask", None)], ids=["next", "a person"]
 )
-async def test_an_agent_may_react_otherwise(runs: Runs, reaction: str, end: str | None) -> None:
+async def test_an_agent_may_react_otherwise(
+    memory_runs: MemoryRuns, reaction: str, end: str | None
+) -> None:
     """What a kind of failure leads to is the agent's to say."""
     fallback = Fallback.model_validate({"reactions": {"auth": reaction}})
     app = chained(lambda _: broken("auth"), [say("two")], escalates=True, fallback=fallback)
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         if end is None:
             request = await asked_to_resolve(run)
             await resolve(run, "abort")
@@ -176,7 +185,7 @@ async def test_an_agent_may_react_otherwise(runs: Runs, reaction: str, end: str 
     assert result.answer == end
 
 
-async def test_when_all_models_failed_a_person_is_asked(runs: Runs) -> None:
+async def test_when_all_models_failed_a_person_is_asked(memory_runs: MemoryRuns) -> None:
     """The run waits, not failed, and its request has every attempt: model, kind, error, cost."""
     # FB-08 FB-14 ES-14
     app = chained(
@@ -186,13 +195,13 @@ async def test_when_all_models_failed_a_person_is_asked(runs: Runs) -> None:
         fallback=Fallback(attempts=1),
         budget=Budget(max_model_retries=1),
     )
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         request = await asked_to_resolve(run)
         status = await run.status()
         await resolve(run, "abort", guidance="enough")
         result = await run.result()
-        histories = await replayed(runs, run)
+        histories = await memory_runs.stories(run)
 
     assert (status.status, request.reason, request.kind) == (
         "waiting",
@@ -217,11 +226,11 @@ def told(attempt: ModelAttempt) -> tuple[int, str, str, str, float]:
     return (attempt.turn, attempt.model, attempt.kind, attempt.error, cost)
 
 
-async def test_without_anybody_to_ask_the_run_fails(runs: Runs) -> None:
+async def test_without_anybody_to_ask_the_run_fails(memory_runs: MemoryRuns) -> None:
     """Where nobody is there to be asked, an exhausted chain ends the run with each error."""
     app = chained(lambda _: broken("unavailable"), lambda _: broken("quota"))
-    async with runs.working(app):
-        run = await runs.start("it", budget={"max_model_retries": 0})
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it", budget={"max_model_retries": 0})
         result = await run.result()
 
     assert (result.status, why(result).reason) == ("failed", StopReason.FALLBACKS_EXHAUSTED.words)
@@ -241,7 +250,11 @@ async def test_without_anybody_to_ask_the_run_fails(runs: Runs) -> None:
     ids=["resume", "with guidance", "extend", "abort"],
 )
 async def test_after_a_person_the_run_goes_on_where_it_stopped(
-    runs: Runs, tmp_path: Path, action: str, more: dict[str, JsonValue], answer: str | None
+    memory_runs: MemoryRuns,
+    tmp_path: Path,
+    action: str,
+    more: dict[str, JsonValue],
+    answer: str | None,
 ) -> None:
     """Nothing that was done is done again, through a restart of the worker while it waits."""
     # FB-15
@@ -256,15 +269,15 @@ async def test_after_a_person_the_run_goes_on_where_it_stopped(
         return say(", ".join(["back", *said]))
 
     app = chained(model, model, escalates=True)
-    async with runs.working(app):
-        run = await runs.start("it", budget={"max_steps": 4, "max_model_retries": 0})
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it", budget={"max_steps": 4, "max_model_retries": 0})
         await asked_to_resolve(run)
     mended.touch()
-    async with runs.working(app):
+    async with memory_runs.working(app):
         await resolve(run, action, **more)
         result = await run.result()
         status = await run.status()
-        histories = await replayed(runs, run)
+        histories = await memory_runs.stories(run)
 
     assert result.answer == answer
     assert lines(log) == ["begin once", "end once"]
@@ -277,12 +290,12 @@ async def test_after_a_person_the_run_goes_on_where_it_stopped(
     "reply", [Reply(), Reply(text="hm", stop="other")], ids=["empty", "other"]
 )
 async def test_a_single_model_that_says_nothing_leaves_it_to_a_person(
-    runs: Runs, reply: Reply
+    memory_runs: MemoryRuns, reply: Reply
 ) -> None:
     """Where somebody is there to be asked, the end of a chain of one is theirs too."""
     # FB-08
-    async with runs.working(chained([reply, say("two")], escalates=True)):
-        run = await runs.start("it")
+    async with memory_runs.working(chained([reply, say("two")], escalates=True)):
+        run = await memory_runs.start("it")
         request = await asked_to_resolve(run)
         await resolve(run)
         result = await run.result()
@@ -290,7 +303,7 @@ async def test_a_single_model_that_says_nothing_leaves_it_to_a_person(
     assert (request.reason, result.answer) == (StopReason.FALLBACKS_EXHAUSTED.words, "two")
 
 
-async def test_a_fault_leaves_it_to_the_next_model(runs: Runs) -> None:
+async def test_a_fault_leaves_it_to_the_next_model(memory_runs: MemoryRuns) -> None:
     """What nobody raised on purpose, as in an adapter, doesn't take the run with it."""
     # FB-01 BY-10
 
@@ -298,23 +311,25 @@ async def test_a_fault_leaves_it_to_the_next_model(runs: Runs) -> None:
         raise ZeroDivisionError("a fault")
 
     app = chained(faulty, [say("here")], fallback=Fallback(attempts=1))
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         result = await run.result()
-        await replayed(runs, run)
+        await memory_runs.stories(run)
 
     assert (result.status, result.answer, result.model) == ("completed", "here", "scripted:2")
 
 
-async def test_a_fault_of_the_only_model_ends_the_run_with_a_reason(runs: Runs) -> None:
+async def test_a_fault_of_the_only_model_ends_the_run_with_a_reason(
+    memory_runs: MemoryRuns,
+) -> None:
     """The run is over as runs are, and says what to do."""
     # BY-10
 
     def faulty(_: ScriptTurn) -> Reply:
         raise ZeroDivisionError("a fault")
 
-    async with runs.working(chained(faulty)):
-        run = await runs.start("it", budget={"max_model_retries": 0})
+    async with memory_runs.working(chained(faulty)):
+        run = await memory_runs.start("it", budget={"max_model_retries": 0})
         result = await run.result()
 
     assert (result.status, why(result).reason) == ("stopped", "max_model_retries (0) reached")

@@ -9,6 +9,7 @@ from holdfast.guardrails import Guardrail
 from holdfast.testing import call, say
 from tests.control.guarded import Seen, after_trip, ended, guarded, on_word, order, over, tripwires
 from tests.histories import activities
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import lines
 
@@ -70,7 +71,7 @@ async def test_quick_ones_of_a_layer_share_an_activity(runs: Runs) -> None:
 
 @pytest.mark.parametrize("left_out", LAYERS, ids=[one.spec.name for one in LAYERS])
 async def test_without_one_the_others_hold(
-    runs: Runs, tmp_path: Path, left_out: Guardrail
+    memory_runs: MemoryRuns, tmp_path: Path, left_out: Guardrail
 ) -> None:
     """Whichever one is taken away, each of the others still blocks what is its own."""  # GR-15
     others = [one for one in LAYERS if one is not left_out]
@@ -83,9 +84,9 @@ async def test_without_one_the_others_hold(
         max_output_retries=0,
     )
     held: list[str] = []
-    async with runs.working(app):
+    async with memory_runs.working(app):
         for word in ("alpha", "beta", "gamma", "delta"):
-            run = await runs.start("it", word)
+            run = await memory_runs.start("it", word)
             result = await run.result()
             denied = [one for one in await run.results() if one.status == "denied"]
             if result.status == "blocked" or denied:
@@ -116,14 +117,16 @@ async def test_a_blocked_input_ends_before_the_model(runs: Runs) -> None:
     assert (status.status, status.stop) == ("blocked", result.stop)
 
 
-async def test_what_may_have_happened_is_looked_at(runs: Runs, tmp_path: Path) -> None:
+async def test_what_may_have_happened_is_looked_at(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """A call whose answer was lost may have done what a look afterwards is there for."""
     # GR-28 T-03
     seen = Seen()
     script = [call("write_slowly", log=str(tmp_path / "log")), say("done")]
     tools = ("write_slowly",)
     health = on_word("health", "log", "post_action", seen, tools=tools, on_trip="block")
-    found = await ended(runs, guarded(script, health))
+    found = await ended(memory_runs, guarded(script, health))
 
     assert (found.results[0].status, found.result.status) == ("outcome_unknown", "blocked")
     assert len(seen.subjects) == 1

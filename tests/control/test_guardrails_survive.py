@@ -25,6 +25,7 @@ from tests.control.guarded import (
     scheduled,
     waiting,
 )
+from tests.memory.runs import MemoryRuns
 from tests.running import Run, Runs
 from tests.sample import lines, note, scripted
 from tests.workflows.tiered import written
@@ -243,7 +244,7 @@ async def test_a_cancelled_run_ends_its_guardrails(runs: Runs) -> None:
     assert set(order(history)) <= {"guardrail:slow", "call_model"}
 
 
-async def test_ended_runs_replay_whatever_tripped(runs: Runs, tmp_path: Path) -> None:
+async def test_ended_runs_replay_whatever_tripped(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """Each layer in one run, tripping where it can go on."""
     log = str(tmp_path / "log")
 
@@ -259,7 +260,7 @@ async def test_ended_runs_replay_whatever_tripped(runs: Runs, tmp_path: Path) ->
                 return say("done")
 
     found = await ended(
-        runs,
+        memory_runs,
         guarded(
             script,
             on_word("calls", "beta", "pre_execution"),

@@ -11,7 +11,8 @@ from holdfast import App, Backtracking, tool
 from holdfast.contracts.tools import Risk
 from holdfast.testing import Reply, ScriptTurn, call, calls, say
 from tests.control.guarded import NAMED, on_word, over
-from tests.running import Run, Runs
+from tests.memory.runs import MemoryRuns
+from tests.running import AnyRun, Runs
 from tests.sample import lines, note, scripted
 
 TITLES = ("one", "two", "three")
@@ -59,7 +60,7 @@ def gone_back(log: Path) -> App:
     )
 
 
-async def held(run: Run, log: Path) -> None:
+async def held(run: AnyRun, log: Path) -> None:
     """Suspend a run while its first undo is under way, and wait until nothing is."""
     while not lines(log):  # noqa: ASYNC110 -- it is elsewhere
         await asyncio.sleep(0.01)
@@ -75,13 +76,13 @@ async def held(run: Run, log: Path) -> None:
     ("app", "end"), [(blocked, "blocked"), (gone_back, "completed")], ids=["saga", "dead end"]
 )
 async def test_a_suspended_run_begins_no_undo(
-    runs: Runs, tmp_path: Path, app: Callable[[Path], App], end: str
+    memory_runs: MemoryRuns, tmp_path: Path, app: Callable[[Path], App], end: str
 ) -> None:
     """The one that had begun ends, the others wait for `resume`, and keep their order."""
     # BY-62 GR-13
     log = tmp_path / "log"
-    async with runs.working(app(log)):
-        run = await runs.start("it")
+    async with memory_runs.working(app(log)):
+        run = await memory_runs.start("it")
         await held(run, log)
         status, before = await run.status(), lines(log)
         await run.signal("resume", {})

@@ -11,6 +11,7 @@ from holdfast.contracts.transcript import UserTurn
 from holdfast.guardrails import Guardrail, judged_by
 from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say, using
 from tests.control.guarded import EFFECTS, ended, over
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import TOOLS, lines
 from tests.workflows.tiered import asked, child, children
@@ -66,14 +67,16 @@ async def test_a_judge_lets_an_answer_pass(runs: Runs) -> None:
     assert goals[0].endswith("hello")
 
 
-async def test_what_judges_of_calls_use_is_not_there_for_the_calls(runs: Runs) -> None:
+async def test_what_judges_of_calls_use_is_not_there_for_the_calls(
+    memory_runs: MemoryRuns,
+) -> None:
     """The calls fitted into the limit when they were asked for; their judges call tools too."""
 
     def critic(turn: ScriptTurn) -> Reply:
         return say(FINE) if turn.results else call("look", place="c")
 
     found = await ended(
-        runs,
+        memory_runs,
         judged(
             [calls(call("look", place="a"), call("look", place="b")), say("done")],
             critic,
@@ -118,9 +121,11 @@ async def test_a_judge_sends_back(runs: Runs) -> None:
     ],
     ids=["prose", "no reason", "failing", "no model"],
 )
-async def test_a_judge_that_cant_decide(runs: Runs, critic: Sequence[Reply], why: str) -> None:
+async def test_a_judge_that_cant_decide(
+    memory_runs: MemoryRuns, critic: Sequence[Reply], why: str
+) -> None:
     """Whatever is no verdict is a tripwire."""  # T-10
-    found = await ended(runs, judged([say("hello")], critic, max_output_retries=0))
+    found = await ended(memory_runs, judged([say("hello")], critic, max_output_retries=0))
 
     assert (found.result.status, found.result.answer) == ("blocked", None)
     assert found.why.startswith("judged_by_critic can't decide: ")
@@ -139,31 +144,31 @@ async def test_a_judge_has_what_is_left(runs: Runs) -> None:
     assert children(found.history) == []
 
 
-async def test_a_judge_needs_no_calls_of_tools(runs: Runs) -> None:
+async def test_a_judge_needs_no_calls_of_tools(memory_runs: MemoryRuns) -> None:
     """It judges with its model alone, where the calls of the judged run are used up."""
     # BY-09 GR-27
     script = [call("add", a=1, b=1), say("2")]
     app = judged(script, [say(FINE)], budget=Budget(max_tool_calls=1), tools=TOOLS)
-    found = await ended(runs, app)
+    found = await ended(memory_runs, app)
 
     assert (found.result.status, found.result.answer) == ("completed", "2")
 
 
 async def test_nothing_is_taken_back_because_nobody_could_judge(
-    runs: Runs, tmp_path: Path
+    memory_runs: MemoryRuns, tmp_path: Path
 ) -> None:
     """What a run did stays when its budget ends before the judge has looked."""
     # GR-13
     log = str(tmp_path / "log")
     script = [call("create_draft", log=log, title="bill"), say("there")]
     app = judged(script, [say(FINE)], budget=Budget(max_steps=2))
-    found = await ended(runs, app)
+    found = await ended(memory_runs, app)
 
     assert (found.why, found.result.compensation) == ("max_steps (2) reached", None)
     assert lines(log) == ["created bill"]
 
 
-async def test_a_judge_that_takes_too_long(skipping_runs: Runs) -> None:
+async def test_a_judge_that_takes_too_long(memory_runs: MemoryRuns) -> None:
     """Its time is the guardrail's; what its model still says counts for nothing."""  # T-10
     app = judged(
         [say("hello")],
@@ -171,13 +176,13 @@ async def test_a_judge_that_takes_too_long(skipping_runs: Runs) -> None:
         judged_by("critic", timeout=0.1),
         max_output_retries=0,
     )
-    found = await ended(skipping_runs, app)
+    found = await ended(memory_runs, app)
 
     assert (found.result.status, found.result.answer) == ("blocked", None)
     assert "max_wall_time" in found.why
 
 
-async def test_a_judge_sees_all_of_a_call(runs: Runs, tmp_path: Path) -> None:
+async def test_a_judge_sees_all_of_a_call(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """What stands at the end of long arguments is judged too, and a bad call never runs."""
     log = str(tmp_path / "log")
     text = "x" * 5_000 + " evil"
@@ -189,7 +194,7 @@ async def test_a_judge_sees_all_of_a_call(runs: Runs, tmp_path: Path) -> None:
         return say("done") if turn.results else call("write", log=log, text=text)
 
     app = judged(script, critic, judged_by("critic", "pre_execution"))
-    found = await ended(runs, app)
+    found = await ended(memory_runs, app)
 
     assert (found.results[0].status, lines(log)) == ("denied", [])
     assert found.result.status == "completed"

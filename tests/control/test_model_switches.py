@@ -2,6 +2,7 @@
 
 from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.control.controlled import asked_models, broken, chained, replayed
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 
 
@@ -24,7 +25,7 @@ async def test_a_switch_survives_a_new_execution(runs: Runs) -> None:
     ]
 
 
-async def test_what_one_provider_kept_another_never_sees(runs: Runs) -> None:
+async def test_what_one_provider_kept_another_never_sees(memory_runs: MemoryRuns) -> None:
     """A model that takes over gets the transcript, and nothing of what its forerunner kept."""
     # T-35
     seen: list[object] = []
@@ -38,8 +39,8 @@ async def test_what_one_provider_kept_another_never_sees(runs: Runs) -> None:
         seen.append(dict(turn.provider_state))
         return say(str(turn.last("add")))
 
-    async with runs.working(chained(first, second)):
-        run = await runs.start("it")
+    async with memory_runs.working(chained(first, second)):
+        run = await memory_runs.start("it")
         result = await run.result()
 
     assert (result.answer, seen) == ("2", [{}])

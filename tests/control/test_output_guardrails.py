@@ -24,6 +24,7 @@ from tests.control.guarded import (
     tripwires,
     waiting,
 )
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 
 KEY = "AKIAQ7XJ2M5RTPLK9WZB"
@@ -95,10 +96,10 @@ def obeying(turn: ScriptTurn) -> Reply:
     return say("good" if any("never say bad" in text for text in told) else "bad")
 
 
-async def test_a_blocked_answer_is_tried_again_under_constraints(runs: Runs) -> None:
+async def test_a_blocked_answer_is_tried_again_under_constraints(memory_runs: MemoryRuns) -> None:
     """The second request to the model has the constraint, and its answer is the result."""
     # GR-14 GR-05 T-30
-    found = await ended(runs, guarded(obeying, on_word("no_bad", "bad", "output")))
+    found = await ended(memory_runs, guarded(obeying, on_word("no_bad", "bad", "output")))
 
     assert (found.result.status, found.result.answer, found.result.steps) == (
         "completed",
@@ -107,16 +108,16 @@ async def test_a_blocked_answer_is_tried_again_under_constraints(runs: Runs) -> 
     )
     assert found.order == ["call_model", "guardrail:no_bad"] * 2
     assert [origin for origin, _ in found.told] == ["goal", "constraint"]
-    assert len(tripwires(found.history)) == 1
+    assert len(tripwires(found.story)) == 1
 
 
 @pytest.mark.parametrize("bound", [0, 1, 2])
-async def test_retries_are_bounded(runs: Runs, bound: int) -> None:
+async def test_retries_are_bounded(memory_runs: MemoryRuns, bound: int) -> None:
     """Always bad: after so many more tries the run ends blocked, with the reason."""  # GR-14
     app = guarded(
         lambda _: say("bad"), on_word("no_bad", "bad", "output"), max_output_retries=bound
     )
-    found = await ended(runs, app)
+    found = await ended(memory_runs, app)
 
     assert (found.result.status, found.why, found.result.answer) == (
         "blocked",
@@ -127,22 +128,22 @@ async def test_retries_are_bounded(runs: Runs, bound: int) -> None:
     assert len([one for one in found.told if one[0] == "constraint"]) == bound
 
 
-async def test_one_that_blocks_has_no_second_try(runs: Runs) -> None:
+async def test_one_that_blocks_has_no_second_try(memory_runs: MemoryRuns) -> None:
     """The run ends with the first bad answer."""  # T-07
     found = await ended(
-        runs, guarded(obeying, on_word("no_bad", "bad", "output", on_trip="block"))
+        memory_runs, guarded(obeying, on_word("no_bad", "bad", "output", on_trip="block"))
     )
 
     assert (found.result.status, found.result.steps) == ("blocked", 1)
 
 
 @pytest.mark.parametrize("decision", ["approve", "reject"])
-async def test_one_that_asks_has_people_decide(runs: Runs, decision: str) -> None:
+async def test_one_that_asks_has_people_decide(memory_runs: MemoryRuns, decision: str) -> None:
     """The answer is out once somebody approves it, not before; rejected, the run is blocked."""
     # T-07 GR-05
     app = guarded([say("bad")], on_word("no_bad", "bad", "output", on_trip="ask"))
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         (request,) = await run.asked()
         status = await run.status()
         await decided(run, request, decision)
@@ -157,11 +158,11 @@ async def test_one_that_asks_has_people_decide(runs: Runs, decision: str) -> Non
     assert "rejected by dana" in found.why or decision == "approve"
 
 
-async def test_an_approval_lifts_no_other_objection(runs: Runs) -> None:
+async def test_an_approval_lifts_no_other_objection(memory_runs: MemoryRuns) -> None:
     """One asks a person, another wants a better answer: the model is sent back first."""
     # GR-15 T-07
     found = await ended(
-        runs,
+        memory_runs,
         guarded(
             obeying,
             on_word("asks", "bad", "output", on_trip="ask"),

@@ -29,6 +29,7 @@ from tests.control.guarded import (
     tripwires,
     waiting,
 )
+from tests.memory.runs import MemoryRuns
 from tests.running import Run, Runs
 from tests.sample import lines
 
@@ -142,11 +143,11 @@ async def test_a_verdict_may_meet_the_reply(runs: Runs, attempt: int) -> None:
     assert (result.status, "look" in order(history)) == ("blocked", False)
 
 
-async def test_a_quick_one_beside_the_model(runs: Runs) -> None:
+async def test_a_quick_one_beside_the_model(memory_runs: MemoryRuns) -> None:
     """One that runs inside the workflow task has looked before the model is even asked."""
     look = on_word("no_bad", "bad", "input", mode="parallel", local=True)
-    bad = await ended(runs, guarded([say("done")], look), "bad")
-    good = await ended(runs, guarded([say("done")], look), "good")
+    bad = await ended(memory_runs, guarded([say("done")], look), "bad")
+    good = await ended(memory_runs, guarded([say("done")], look), "good")
 
     assert (bad.result.status, bad.order) == ("blocked", ["guardrail:no_bad"])
     assert (good.result.status, len(good.order)) == ("completed", 2)

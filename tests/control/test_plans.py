@@ -6,6 +6,7 @@ from holdfast import Budget
 from holdfast.testing import Reply, ScriptTurn, say
 from tests.control.approaches import backtracking, round_of
 from tests.control.controlled import asked_models, recorded, replayed, used, why
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 
 
@@ -26,17 +27,17 @@ async def test_who_declines_to_plan_ends_the_run(runs: Runs, stop: str) -> None:
     assert len(asked_models(*histories)) == 1
 
 
-async def test_who_has_no_plan_leaves_it_to_another_model(runs: Runs) -> None:
+async def test_who_has_no_plan_leaves_it_to_another_model(memory_runs: MemoryRuns) -> None:
     """The next model plans, and carries out its own approach."""
     # FB-08 BT-01
 
     def able(turn: ScriptTurn) -> Reply:
         return say("look under the bed") if turn.without_tools else say("good")
 
-    async with runs.working(backtracking([Reply()], able)):
-        run = await runs.start("it")
+    async with memory_runs.working(backtracking([Reply()], able)):
+        run = await memory_runs.start("it")
         result = await run.result()
-        histories = await replayed(runs, run)
+        histories = await memory_runs.stories(run)
 
     assert (result.answer, result.model) == ("good", "scripted:2")
     assert [line for line in recorded(*histories) if line.startswith("approach:")] == [
@@ -48,7 +49,7 @@ async def test_who_has_no_plan_leaves_it_to_another_model(runs: Runs) -> None:
     ("limit", "answer"), [(80, "good"), (79, None)], ids=["just enough", "one less"]
 )
 async def test_what_a_failed_approach_took_is_not_reserved(
-    runs: Runs, limit: int, answer: str | None
+    memory_runs: MemoryRuns, limit: int, answer: str | None
 ) -> None:
     """The next approach begins with a plan, which takes less than the answer that failed."""
     # BT-05 T-38
@@ -58,8 +59,8 @@ async def test_what_a_failed_approach_took_is_not_reserved(
             return used(say("an approach"), 10)
         return used(say("bad"), 50) if round_of(turn) == 1 else used(say("good"), 10)
 
-    async with runs.working(backtracking(dear_at_first, budget=Budget(max_tokens=limit))):
-        run = await runs.start("it")
+    async with memory_runs.working(backtracking(dear_at_first, budget=Budget(max_tokens=limit))):
+        run = await memory_runs.start("it")
         result = await run.result()
 
     assert result.answer == answer

@@ -54,6 +54,7 @@ from tests.control.controlled import (
     why,
 )
 from tests.control.guarded import guarded, on_word, order
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import lines
 
@@ -219,17 +220,17 @@ def test_a_released_answer_is_not_held_by_a_limit() -> None:
     assert steps.next_step(state, NOW) == Release()
 
 
-async def test_a_person_is_asked_before_an_estimate_stops_the_run(runs: Runs) -> None:
+async def test_a_person_is_asked_before_an_estimate_stops_the_run(memory_runs: MemoryRuns) -> None:
     """Above 80 % the run pauses, even if the next call would break the limit."""
     # ES-13 T-38
     turns = [used(call("look", place="x"), input_tokens=90), say("done")]
     app = chained(turns, escalates=True, budget=Budget(max_tokens=100))
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         request = await asked_to_resolve(run)
         await resolve(run, "extend", budget={"max_tokens": 1000})
         result = await run.result()
-        await replayed(runs, run)
+        await memory_runs.stories(run)
 
     assert request.reason == "Approaching token budget limit"
     assert (result.status, result.answer) == ("completed", "done")
@@ -256,7 +257,7 @@ async def test_what_was_done_is_taken_back_before_a_limit_stops_the_run(
     assert lines(log) == ["created a", "removed a"]
 
 
-async def test_an_aborted_run_takes_no_answer_any_more(runs: Runs) -> None:
+async def test_an_aborted_run_takes_no_answer_any_more(memory_runs: MemoryRuns) -> None:
     """Who ends a run while its model works has ended it, whatever the model says then."""
 
     # ES-12
@@ -265,12 +266,12 @@ async def test_an_aborted_run_takes_no_answer_any_more(runs: Runs) -> None:
         return broken("overloaded", wait=2) if turn.attempt == 1 else done
 
     triggers = Triggers(expected_time=0.1)
-    async with runs.working(chained(answer, escalates=True, triggers=triggers)):
-        run = await runs.start("it")
+    async with memory_runs.working(chained(answer, escalates=True, triggers=triggers)):
+        run = await memory_runs.start("it")
         await asked_to_resolve(run)
         await resolve(run, "abort")
         result = await run.result()
-        await replayed(runs, run)
+        await memory_runs.stories(run)
 
     assert (result.status, result.answer) == ("stopped", None)
     assert why(result).reason == "Taking much longer than expected"

@@ -16,6 +16,7 @@ from holdfast.guardrails import (
 from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.control.guarded import asked_next, decided, ended, guarded, looking, on_word, over
 from tests.control.test_judges import judged
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import lines
 
@@ -40,11 +41,11 @@ async def test_an_answer_waits_for_its_review(runs: Runs) -> None:
     assert (found.result.status, found.result.answer) == ("completed", "version 1")
 
 
-async def test_what_is_rejected_is_tried_again_and_reviewed_anew(runs: Runs) -> None:
+async def test_what_is_rejected_is_tried_again_and_reviewed_anew(memory_runs: MemoryRuns) -> None:
     """The reviewer's reason binds the model; its next answer needs a review of its own."""
     # GR-27 GR-14
-    async with runs.working(guarded(improving, review_approval())):
-        run = await runs.start("it")
+    async with memory_runs.working(guarded(improving, review_approval())):
+        run = await memory_runs.start("it")
         (first,) = await run.asked()
         await decided(run, first, "reject", "too short")
         second = await asked_next(run, first)
@@ -60,11 +61,11 @@ async def test_what_is_rejected_is_tried_again_and_reviewed_anew(runs: Runs) -> 
     assert "too short" in found.told[1][1]
 
 
-async def test_always_rejected_ends_blocked(runs: Runs) -> None:
+async def test_always_rejected_ends_blocked(memory_runs: MemoryRuns) -> None:
     """After the bound nobody is asked again, and the reason says who rejected it and why."""
     # GR-27 GR-14
-    async with runs.working(guarded(improving, review_approval(), max_output_retries=0)):
-        run = await runs.start("it")
+    async with memory_runs.working(guarded(improving, review_approval(), max_output_retries=0)):
+        run = await memory_runs.start("it")
         (request,) = await run.asked()
         await decided(run, request, "reject", "not this way")
         found = await over(run)
@@ -74,7 +75,7 @@ async def test_always_rejected_ends_blocked(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize("layer", ["review", "output"])
-async def test_nobody_decides_in_time(skipping_runs: Runs, layer: str) -> None:
+async def test_nobody_decides_in_time(memory_runs: MemoryRuns, layer: str) -> None:
     """What nobody approved in time is not approved."""  # GR-27
     guardrail = (
         review_approval(on_trip="block")
@@ -82,16 +83,16 @@ async def test_nobody_decides_in_time(skipping_runs: Runs, layer: str) -> None:
         else on_word("no_bad", "bad", "output", on_trip="ask")
     )
     app = guarded([say("bad")], guardrail, approval_timeout=timedelta(hours=1))
-    found = await ended(skipping_runs, app)
+    found = await ended(memory_runs, app)
 
     assert (found.result.status, found.result.answer) == ("blocked", None)
     assert "nobody decided in time" in found.why
 
 
-async def test_two_must_approve(runs: Runs) -> None:
+async def test_two_must_approve(memory_runs: MemoryRuns) -> None:
     """One person is not two, however often they say it."""  # GR-27
-    async with runs.working(guarded(improving, review_approval(count=2))):
-        run = await runs.start("it")
+    async with memory_runs.working(guarded(improving, review_approval(count=2))):
+        run = await memory_runs.start("it")
         (request,) = await run.asked()
         once = await decided(run, request, "approve")
         again = await decided(run, request, "approve")
@@ -103,13 +104,13 @@ async def test_two_must_approve(runs: Runs) -> None:
     assert found.result.status == "completed"
 
 
-async def test_two_reviews_of_one_answer(runs: Runs) -> None:
+async def test_two_reviews_of_one_answer(memory_runs: MemoryRuns) -> None:
     """Each kind of review is asked for, one after the other."""  # GR-27 GR-15
     app = guarded(
         improving, review_approval(name="legal_review"), review_approval(name="style_review")
     )
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         (first,) = await run.asked()
         await run.approve(first.request_id)
         second = await asked_next(run, first)
@@ -125,7 +126,7 @@ async def test_two_reviews_of_one_answer(runs: Runs) -> None:
 
 @pytest.mark.parametrize("same", [True, False], ids=["one guardrail", "another guardrail"])
 async def test_what_came_up_while_somebody_thought_is_asked_too(
-    runs: Runs, tmp_path: Path, *, same: bool
+    memory_runs: MemoryRuns, tmp_path: Path, *, same: bool
 ) -> None:
     """An approval counts for the objections that were read: what nobody was shown still holds."""
     # GR-15 GR-28
@@ -142,8 +143,8 @@ async def test_what_came_up_while_somebody_thought_is_asked_too(
         looking("large", "pre_execution", large, on_trip="ask"),
         looking("sanctions", "pre_execution", sanctions, on_trip="ask"),
     )
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         (first,) = await run.asked()
         listed[0] = True
         await decided(run, first, "approve")
@@ -156,7 +157,7 @@ async def test_what_came_up_while_somebody_thought_is_asked_too(
     assert (found.result.status, lines(log)) == ("completed", ["begin x", "end x"])
 
 
-async def test_a_judge_of_a_call_is_heard_once(runs: Runs, tmp_path: Path) -> None:
+async def test_a_judge_of_a_call_is_heard_once(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """It words the same otherwise each time, and would be asked about for ever."""
     # GR-27
     log, asked = tmp_path / "log", [0]
@@ -170,8 +171,8 @@ async def test_a_judge_of_a_call_is_heard_once(runs: Runs, tmp_path: Path) -> No
         return say("done") if wrote else call("write", log=str(log), text="x")
 
     app = judged(script, critic, judged_by("critic", "pre_execution", on_trip="ask"))
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         (request,) = await run.asked()
         await decided(run, request, "approve")
         found = await over(run)

@@ -10,7 +10,7 @@ from holdfast.testing import Reply, ScriptTurn, call, say
 from holdfast.tools import write_file
 from holdfast.tools.sandbox.sandbox import Sandbox
 from tests.control.guarded import ended
-from tests.histories import activities
+from tests.histories import noted
 from tests.running import Runs
 from tests.sample import scripted
 
@@ -148,4 +148,4 @@ async def test_without_a_project_its_commands_do_not_apply(runs: Runs, tmp_path:
 
     assert found.result.status == "completed"
     assert "run_command" not in found.order
-    assert [one.summary for one in activities(found.history) if "tripwire" in one.summary] == []
+    assert [one.summary for one in noted(found.story) if "tripwire" in one.summary] == []

@@ -13,6 +13,7 @@ from holdfast.contracts.guardrails import GuardrailResult
 from holdfast.guardrails import Guardrail, GuardrailContext, Subject, guardrail, passed
 from holdfast.testing import call, say
 from tests.control.guarded import ended, guarded, on_word, order, replayed, waiting
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import lines
 
@@ -62,13 +63,15 @@ async def test_one_that_takes_too_long_blocks(runs: Runs, *, local: bool) -> Non
     assert "call_model" not in order(history)
 
 
-async def test_a_call_that_nobody_can_judge_is_denied(runs: Runs, tmp_path: Path) -> None:
+async def test_a_call_that_nobody_can_judge_is_denied(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """It doesn't run; the model is told why, and the loop goes on."""  # T-10 T-07
     broken = guardrail(layer="pre_execution")(raising)
     log = tmp_path / "log"
     script = [call("write", log=str(log), text="x"), say("done")]
 
-    result, _, (failure,), _ = await ended(runs, guarded(script, broken))
+    result, _, (failure,), _ = await ended(memory_runs, guarded(script, broken))
 
     assert isinstance(failure, ToolFailure)
     assert (result.status, lines(log)) == ("completed", [])
@@ -76,12 +79,12 @@ async def test_a_call_that_nobody_can_judge_is_denied(runs: Runs, tmp_path: Path
     assert "guardrail raising: raising can't decide" in failure.reason
 
 
-async def test_an_answer_that_nobody_can_judge_is_withheld(runs: Runs) -> None:
+async def test_an_answer_that_nobody_can_judge_is_withheld(memory_runs: MemoryRuns) -> None:
     """It is tried again so often, and never released."""  # T-10 GR-14
     broken = guardrail(layer="output")(raising)
     app = guarded(lambda turn: say(f"answer {turn.number}"), broken, max_output_retries=1)
 
-    result, *_ = await ended(runs, app)
+    result, *_ = await ended(memory_runs, app)
 
     assert (result.status, result.answer, result.steps) == ("blocked", None, 2)
 

@@ -13,7 +13,8 @@ from holdfast.testing import ScriptTurn, call, calls, say
 from holdfast.trace.course import call_lines
 from holdfast.trace.reader import read_trace
 from tests.control.guarded import EFFECTS, decided, ended, on_word, over
-from tests.histories import activities, names
+from tests.histories import names, noted
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import TOOLS, lines, note, scripted
 from tests.workflows.test_permissions import policy
@@ -57,12 +58,12 @@ async def test_a_forbidden_undo_never_runs(runs: Runs, tmp_path: Path) -> None:
     found = await ended(runs, creating(log, FREE, FORBIDDEN))
 
     assert lines(log) == ["created 7"]
-    assert "purge" not in names(found.history)
+    assert "purge" not in names(found.story)
     undone = found.result.compensation
     assert undone is not None
     assert undone.undone == ()
     assert "purge: deny by policy:keep" in undone.not_undone[0]
-    ruled = [one.summary for one in activities(found.history) if one.summary.startswith("ruled: ")]
+    ruled = [one.summary for one in noted(found.story) if one.summary.startswith("ruled: ")]
     assert ruled == ["ruled: create: allow (write_internal); undo purge: deny (policy:keep)"]
     trace = read_trace([found.history])
     assert [line.text for line in call_lines(trace, trace.calls[0])][1] == (
@@ -79,13 +80,13 @@ async def test_a_forbidden_undo_never_runs(runs: Runs, tmp_path: Path) -> None:
     ids=["with a documented way back", "destructive by default"],
 )
 async def test_who_approves_a_call_approves_its_undo(
-    runs: Runs, tmp_path: Path, rules: tuple[str, ...], verdict: str, after: list[str]
+    memory_runs: MemoryRuns, tmp_path: Path, rules: tuple[str, ...], verdict: str, after: list[str]
 ) -> None:
     """The request shows the undo; what was approved with its call is taken back unasked."""
     # PF-01 RK-10
     log = tmp_path / "log"
-    async with runs.working(creating(log, *rules)):
-        run = await runs.start("it")
+    async with memory_runs.working(creating(log, *rules)):
+        run = await memory_runs.start("it")
         request = await run.asked_for_approval()
         await decided(run, request, "approve")
         await over(run)
@@ -96,11 +97,13 @@ async def test_who_approves_a_call_approves_its_undo(
     assert lines(log) == after
 
 
-async def test_what_nobody_approved_is_not_taken_back_unasked(runs: Runs, tmp_path: Path) -> None:
+async def test_what_nobody_approved_is_not_taken_back_unasked(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """A rule that lets the act go without people says nothing of an undo that takes them."""
     # RK-10
     log = tmp_path / "log"
-    found = await ended(runs, creating(log, FREE, GUARDED))
+    found = await ended(memory_runs, creating(log, FREE, GUARDED))
 
     assert lines(log) == ["created 7"]
     assert found.result.compensation is not None
@@ -108,7 +111,9 @@ async def test_what_nobody_approved_is_not_taken_back_unasked(runs: Runs, tmp_pa
     assert "purge: approval_required by policy:guarded" in left
 
 
-async def test_an_approach_that_is_given_up_keeps_to_it(runs: Runs, tmp_path: Path) -> None:
+async def test_an_approach_that_is_given_up_keeps_to_it(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """Going back takes back by the same rulings."""
     log = tmp_path / "log"
 
@@ -126,7 +131,7 @@ async def test_an_approach_that_is_given_up_keeps_to_it(runs: Runs, tmp_path: Pa
         acceptance=[on_word("no_bad", "bad", "output")],
         backtracking=Backtracking(max_backtracks=0),
     )
-    found = await ended(runs, app)
+    found = await ended(memory_runs, app)
 
     assert lines(log) == ["created 7"]
     assert found.result.compensation is not None

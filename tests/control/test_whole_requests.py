@@ -21,6 +21,7 @@ from holdfast.testing import call, say
 from tests.builders import NOW, a_call, a_state, allowed, asked_for, ruled_upon, to_approve
 from tests.control.ends import a_guardrail, a_run, a_tripwire, answering, came_to
 from tests.control.guarded import asked_next, decided, ended, guarded, on_word, over
+from tests.memory.runs import MemoryRuns
 from tests.running import Run, Runs
 from tests.sample import lines
 
@@ -118,10 +119,10 @@ async def test_a_call_that_cant_be_shown_is_refused(runs: Runs, tmp_path: Path) 
     assert found.result.status == "completed"
 
 
-async def test_a_long_word_of_a_reviewer_is_taken(runs: Runs) -> None:
+async def test_a_long_word_of_a_reviewer_is_taken(memory_runs: MemoryRuns) -> None:
     """A rejection with a reason as long as it may be blocks the answer, and wedges nothing."""
-    async with runs.working(guarded([say("bad")], ASKED_OUT)):
-        run = await runs.start("it")
+    async with memory_runs.working(guarded([say("bad")], ASKED_OUT)):
+        run = await memory_runs.start("it")
         (request,) = await run.asked()
         await decided(run, request, "reject", "no " * 6_000)
         result = await run.result()

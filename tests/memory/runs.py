@@ -70,6 +70,13 @@ class MemoryRun(AnyRun):
     async def query(self, name: str, answer: type[Answer], *arguments: JsonValue) -> Answer:
         return await self._thread.call(self._ask(name, answer, *arguments))
 
+    async def story(self) -> Story:
+        return (await self.stories())[-1]
+
+    async def stories(self) -> tuple[Story, ...]:
+        """Return what each of its executions did; doing it again comes to the same."""
+        return await self._thread.call(self._tell_stories())
+
     async def pause(self) -> None:
         await self._thread.call(self._pause())
 
@@ -94,6 +101,12 @@ class MemoryRun(AnyRun):
         [result] = await data_converter.decode([closed.result], [RunResult])
         assert isinstance(result, RunResult)
         return result
+
+    async def _tell_stories(self) -> tuple[Story, ...]:
+        known = self._server.executions[self.id]
+        for each in known:
+            each.tasks.check_replay()
+        return tuple(each.scheduled for each in known)
 
     async def _rest(self) -> bool:
         with self._thread.loop.skipping():
@@ -176,7 +189,7 @@ class MemoryRuns:
 
     async def stories(self, run: AnyRun) -> tuple[Story, ...]:
         assert isinstance(run, MemoryRun)
-        return await self.thread.call(self._tell_stories(run.id))
+        return await run.stories()
 
     def kill_soon(self) -> None:
         """Have the worker gone in the middle of all that it does, and another in its place."""
@@ -227,12 +240,6 @@ class MemoryRuns:
     async def _start(self, run_id: str, arguments: Sequence[JsonValue]) -> MemoryRun:
         self.server.start(run_id, QUEUE, await _encode(arguments))
         return MemoryRun(self.thread, self.server, run_id)
-
-    async def _tell_stories(self, run_id: str) -> tuple[Story, ...]:
-        known = self.server.executions[run_id]
-        for each in known:
-            each.tasks.check_replay()
-        return tuple(each.scheduled for each in known)
 
     async def _sleep(self, seconds: float) -> None:
         with self.thread.loop.skipping():

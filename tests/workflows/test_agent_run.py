@@ -11,16 +11,17 @@ from holdfast.contracts.model import ModelCall, ModelReply
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from holdfast.testing import Reply, ScriptTurn, call, calls, fail, say, using
 from tests.histories import activities, names
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import add, lines, scripted
 
 
-async def test_two_and_three_are_five(runs: Runs) -> None:
+async def test_two_and_three_are_five(memory_runs: MemoryRuns) -> None:
     """A tool is called, its result is told to the model, and the model's answer is the result."""
     # TS-03
     app = scripted([call("add", a=2, b=3), lambda turn: say(str(turn.last("add")))])
-    async with runs.working(app):
-        run = await runs.start("it", "What is 2 + 3?")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it", "What is 2 + 3?")
         result = await run.result()
 
     assert (result.status, result.answer, result.steps, result.stop) == ("completed", "5", 2, None)
@@ -108,12 +109,12 @@ async def test_what_cant_be_called_is_told_to_the_model(
     assert ran == {"open_run", "call_model", "authorize", "record"}
 
 
-async def test_a_repaired_call_succeeds(runs: Runs) -> None:
+async def test_a_repaired_call_succeeds(memory_runs: MemoryRuns) -> None:
     """After invalid arguments the model may repair its call, and the run goes on."""
     # PF-05
     app = scripted([call("add", a=2), call("add", a=2, b=3), say("5")])
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         result = await run.result()
         results = await run.results()
 
@@ -121,7 +122,7 @@ async def test_a_repaired_call_succeeds(runs: Runs) -> None:
     assert result.answer == "5"
 
 
-async def test_a_denied_call_is_told_and_the_loop_goes_on(runs: Runs) -> None:
+async def test_a_denied_call_is_told_and_the_loop_goes_on(memory_runs: MemoryRuns) -> None:
     """A denial is a result with a reason and with what may be done instead."""
     # PF-18 PF-19 RK-10
 
@@ -130,8 +131,8 @@ async def test_a_denied_call_is_told_and_the_loop_goes_on(runs: Runs) -> None:
         assert isinstance(denied, ToolFailure)
         return say(f"{denied.status}: {denied.reason} / {denied.next_valid_actions[0]}")
 
-    async with runs.working(scripted([call("delete", record="7"), answer])):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([call("delete", record="7"), answer])):
+        run = await memory_runs.start("it")
         result = await run.result()
 
     assert result.answer == (
@@ -143,18 +144,20 @@ async def test_a_denied_call_is_told_and_the_loop_goes_on(runs: Runs) -> None:
     ("tenant", "status"),
     [pytest.param("acme", "ok", id="own"), pytest.param("other", "denied", id="foreign")],
 )
-async def test_a_call_stays_with_its_tenant(runs: Runs, tenant: str, status: str) -> None:
+async def test_a_call_stays_with_its_tenant(
+    memory_runs: MemoryRuns, tenant: str, status: str
+) -> None:
     """A read within the tenant runs without a pause, one outside is denied."""
     # RK-01 HT-03
-    async with runs.working(scripted([call("account", tenant=tenant), say("done")])):
-        run = await runs.start("it", tenant="acme")
+    async with memory_runs.working(scripted([call("account", tenant=tenant), say("done")])):
+        run = await memory_runs.start("it", tenant="acme")
         await run.result()
         (found,) = await run.results()
 
     assert found.status == status
 
 
-async def test_reads_overlap_and_writes_queue(runs: Runs, tmp_path: Path) -> None:
+async def test_reads_overlap_and_writes_queue(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """Reads of a turn run beside each other; writes one after the other; results in call order."""
     log = str(tmp_path / "log")
     reply = calls(
@@ -163,8 +166,8 @@ async def test_reads_overlap_and_writes_queue(runs: Runs, tmp_path: Path) -> Non
         call("write", log=log, text="w2"),
         call("read", log=log, text="r2"),
     )
-    async with runs.working(scripted([reply, say("done")])):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([reply, say("done")])):
+        run = await memory_runs.start("it")
         await run.result()
         order = [result.call_id for result in await run.results()]
 
@@ -198,7 +201,7 @@ async def test_history_holds_plain_shapes(runs: Runs) -> None:
     assert result.usage == UsageMetrics(input_tokens=14, cached_tokens=4, output_tokens=6)
 
 
-async def test_the_model_sees_goal_then_turns_and_results(runs: Runs) -> None:
+async def test_the_model_sees_goal_then_turns_and_results(memory_runs: MemoryRuns) -> None:
     """The transcript only grows: goal, assistant turn, all its results, and so on."""
     # LP-02 LP-07 LP-09
     seen: list[tuple[str, ...]] = []
@@ -207,8 +210,8 @@ async def test_the_model_sees_goal_then_turns_and_results(runs: Runs) -> None:
         seen.append(tuple(item.kind for item in turn.transcript))
         return call("add", a=turn.number, b=1) if turn.number < 3 else say("done")
 
-    async with runs.working(scripted(watch)):
-        run = await runs.start("it", "the goal")
+    async with memory_runs.working(scripted(watch)):
+        run = await memory_runs.start("it", "the goal")
         await run.result()
         page = await run.transcript()
 
@@ -242,7 +245,7 @@ async def test_instructions_and_schemas_are_in_history_once(runs: Runs) -> None:
     assert "marker-4711" not in text  # payloads are base64 there; the count above is the proof
 
 
-async def test_another_provider_takes_over_in_the_middle(runs: Runs) -> None:
+async def test_another_provider_takes_over_in_the_middle(memory_runs: MemoryRuns) -> None:
     """When a model fails for good, the agent's next model goes on with the same transcript."""
     # AD-04
     app = App(
@@ -259,17 +262,17 @@ async def test_another_provider_takes_over_in_the_middle(runs: Runs) -> None:
             "second": lambda turn: say(f"{turn.last('add')} from the second"),
         },
     )
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         result = await run.result()
 
     assert (result.answer, result.model) == ("5 from the second", "scripted:second")
 
 
-async def test_without_a_model_left_the_run_has_failed(runs: Runs) -> None:
+async def test_without_a_model_left_the_run_has_failed(memory_runs: MemoryRuns) -> None:
     """When no model answers, the result says so, with the error and what to do."""
-    async with runs.working(scripted([fail(ModelRejected("set SOME_KEY"))])):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([fail(ModelRejected("set SOME_KEY"))])):
+        run = await memory_runs.start("it")
         result = await run.result()
 
     assert result.status == "failed"
@@ -277,11 +280,11 @@ async def test_without_a_model_left_the_run_has_failed(runs: Runs) -> None:
     assert (result.stop.reason, result.stop.detail) == ("no model answered", "set SOME_KEY")
 
 
-async def test_a_large_result_becomes_an_artifact(runs: Runs, tmp_path: Path) -> None:
+async def test_a_large_result_becomes_an_artifact(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """A result of 5 MB is cut for the model and kept whole beside it; the run goes on."""
     # BY-07
-    async with runs.working(scripted([call("flood", characters=5_000_000), say("done")])):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([call("flood", characters=5_000_000), say("done")])):
+        run = await memory_runs.start("it")
         result = await run.result()
         found = await run.success()
 

@@ -17,19 +17,20 @@ from holdfast.runner import build_replayer
 from holdfast.testing import Reply, Script, ScriptTurn, call, say
 from holdfast.trace.reader import read_trace
 from holdfast.workflows.agent_run import AgentRun
+from tests.memory.runs import MemoryRuns
 from tests.running import DAY, Run, Runs
 from tests.sample import lines, scripted, told
 
 
-async def test_a_question_is_answered_in_words(runs: Runs) -> None:
+async def test_a_question_is_answered_in_words(memory_runs: MemoryRuns) -> None:
     """A tool that asks pauses the run; the answer becomes its result."""
     # PF-16
     script: Script = [
         call("ask_user", question="Which one?"),
         lambda turn: say(str(turn.last("ask_user"))),
     ]
-    async with runs.working(scripted(script)):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted(script)):
+        run = await memory_runs.start("it")
         (question,) = await run.asked()
         await run.signal("answer", {"request_id": "req-1", "text": "the blue one"})
         result = await run.result()
@@ -57,7 +58,7 @@ def test_requests_have_three_kinds() -> None:
     ],
 )
 async def test_an_escalated_run_goes_on_as_a_person_says(
-    runs: Runs, resolution: dict[str, JsonValue], status: str, steps: int
+    memory_runs: MemoryRuns, resolution: dict[str, JsonValue], status: str, steps: int
 ) -> None:
     """After repeated failures an agent that escalates waits, and is resumed, extended or ended."""
     # T-08
@@ -66,8 +67,8 @@ async def test_an_escalated_run_goes_on_as_a_person_says(
         escalates=True,
         budget=Budget(max_steps=9, max_consecutive_failures=2),
     )
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         (request,) = await run.asked()
         await run.signal("resolution", {"request_id": request.request_id, **resolution})
         result = await run.result()
@@ -83,15 +84,15 @@ async def test_an_escalated_run_goes_on_as_a_person_says(
     )
 
 
-async def test_words_from_outside_reach_the_next_turn(runs: Runs) -> None:
+async def test_words_from_outside_reach_the_next_turn(memory_runs: MemoryRuns) -> None:
     """What a person says with `steer` is behind the transcript of the next model call."""
 
     def answer(turn: ScriptTurn) -> Reply:
         last = turn.transcript[-1]
         return say(last.text if isinstance(last, UserTurn) else "nothing heard")
 
-    async with runs.working(scripted([call("send", log="/dev/null", text="x"), answer])):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([call("send", log="/dev/null", text="x"), answer])):
+        run = await memory_runs.start("it")
         request = await run.asked_for_approval()
         await run.signal("steer", {"text": "be brief"})
         await run.approve(request.request_id)
@@ -186,13 +187,13 @@ async def test_three_days_and_an_expiry_pass(skipping_runs: Runs) -> None:
     assert waited >= timedelta(days=7).total_seconds()
 
 
-async def test_an_approval_after_three_days(skipping_runs: Runs) -> None:
+async def test_an_approval_after_three_days(memory_runs: MemoryRuns) -> None:
     """Waiting for three days costs no wall time, and the approval still releases the call."""
     app = scripted([call("send", log="/dev/null", text="x"), told])
-    async with skipping_runs.working(app):
-        run = await skipping_runs.start("it", budget={"max_wall_time": 60})
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it", budget={"max_wall_time": 60})
         request = await run.asked_for_approval()
-        await skipping_runs.pass_time(3 * DAY)
+        await memory_runs.pass_time(3 * DAY)
         await run.approve(request.request_id)
         result = await run.result()
         (sent,) = await run.results()

@@ -20,7 +20,8 @@ from holdfast.testing import Reply, Script, ScriptTurn, call, say, using
 from holdfast.trace.reader import read_trace
 from holdfast.workflows.agent_run import AgentRun
 from holdfast.workflows.children import MAX_PARALLEL_CHILDREN, build_worst_case_ledger
-from tests.running import Run, Runs
+from tests.memory.runs import MemoryRuns
+from tests.running import AnyRun, Runs
 from tests.sample import lines
 from tests.workflows.tiered import asked, child, children, recorded, staffed, written
 
@@ -292,7 +293,7 @@ async def test_a_suspended_run_holds_its_children(runs: Runs, tmp_path: Path) ->
     await build_replayer(AgentRun).replay_workflow(history)
 
 
-async def stands(run: Run, status: str) -> None:
+async def stands(run: AnyRun, status: str) -> None:
     """Wait until a run stands so."""
     while (await run.status()).status != status:  # noqa: ASYNC110 -- it is elsewhere
         await asyncio.sleep(0.02)
@@ -369,11 +370,13 @@ async def test_a_child_works_for_whom_the_run_works(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize(("above", "status"), [(19, "completed"), (20, "stopped")])
-async def test_nobody_works_too_far_below_others(runs: Runs, above: int, status: str) -> None:
+async def test_nobody_works_too_far_below_others(
+    memory_runs: MemoryRuns, above: int, status: str
+) -> None:
     """What a start says of the agents above it wedges no run: its parts aren't begun."""
     path: list[JsonValue] = ["z"] * above
-    async with runs.working(staffed({"coder": [say("done")]})), asyncio.timeout(30):
-        run = await runs.start("it", path=path)
+    async with memory_runs.working(staffed({"coder": [say("done")]})), asyncio.timeout(30):
+        run = await memory_runs.start("it", path=path)
         result = await run.result()
 
     assert result.status == status

@@ -17,7 +17,8 @@ from holdfast.testing import Reply, Script, ScriptTurn, call, calls, fail, say
 from holdfast.workflows.agent_run import AgentRun
 from tests.builders import a_state
 from tests.control.guarded import asked_next, decided, guarded
-from tests.running import Run, Runs
+from tests.memory.runs import MemoryRuns
+from tests.running import AnyRun, Runs
 from tests.sample import ask_user, lines, note, scripted, told
 from tests.workflows.tiered import asked, child, children, staffed, written
 
@@ -132,7 +133,7 @@ async def test_a_part_that_is_lost_is_reported(runs: Runs, tmp_path: Path) -> No
 
 
 async def test_a_part_that_fails_as_one_that_never_began_has_begun(
-    runs: Runs, tmp_path: Path
+    memory_runs: MemoryRuns, tmp_path: Path
 ) -> None:
     """An activity's error that says "the input can't be used" is no word about the part's past."""
     # NR-06
@@ -143,8 +144,8 @@ async def test_a_part_that_fails_as_one_that_never_began_has_begun(
             return call("write", log=log, text="x")
         raise InvalidInput("it can't be used")
 
-    async with runs.working(staffed({"coder": coder, "clerk": [say("done")]}, tiers=TWO)):
-        run = await runs.start("it")
+    async with memory_runs.working(staffed({"coder": coder, "clerk": [say("done")]}, tiers=TWO)):
+        run = await memory_runs.start("it")
         result = await run.result()
 
     assert lines(tmp_path / "log") == ["begin x", "end x"]
@@ -217,20 +218,20 @@ async def test_what_a_run_did_is_in_its_result(runs: Runs, tmp_path: Path) -> No
     ]
 
 
-async def test_a_start_knows_what_was_done(runs: Runs, tmp_path: Path) -> None:
+async def test_a_start_knows_what_was_done(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """Who goes on with the work of another run hands over what that did, and it stays done."""
     # BY-11
     log = str(tmp_path / "log")
     script: Script = lambda turn: (  # noqa: E731 -- a script
         told(turn) if turn.results else call("write", log=log, text="x")
     )
-    async with runs.working(scripted(script)):
-        first = await (await runs.start("it")).result()
+    async with memory_runs.working(scripted(script)):
+        first = await (await memory_runs.start("it")).result()
         known: JsonValue = [
             {"tool": one.tool, "digest": one.digest, "outcome": one.outcome}
             for one in first.effects
         ]
-        second = await runs.start("it", known=known)
+        second = await memory_runs.start("it", known=known)
         result = await second.result()
         failure = await second.failure()
 
@@ -240,7 +241,7 @@ async def test_a_start_knows_what_was_done(runs: Runs, tmp_path: Path) -> None:
     assert result.effects == ()
 
 
-async def approve(run: Run) -> Request:
+async def approve(run: AnyRun) -> Request:
     """Let what waits happen."""
     (request,) = await run.asked()
     await decided(run, request, "approve")

@@ -14,6 +14,7 @@ from holdfast.contracts.run import UsageReport
 from holdfast.contracts.usage import UsageMetrics
 from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say, using
 from tests.histories import activities, names
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import lines, scripted
 
@@ -49,24 +50,24 @@ async def test_the_step_budget_is_exact(runs: Runs) -> None:
     ],
 )
 async def test_tokens_and_cost_stop_a_run(
-    runs: Runs, budget: dict[str, JsonValue], reason: str
+    memory_runs: MemoryRuns, budget: dict[str, JsonValue], reason: str
 ) -> None:
     """Before each model call what was used, and what it will use, is held against the budget."""
     # BY-70
     spent = UsageMetrics.model_validate({"input_tokens": 10, "estimated_cost": "0.1"})
-    async with runs.working(scripted(lambda turn: using(endless(turn), spent))):
-        run = await runs.start("it", budget=budget)
+    async with memory_runs.working(scripted(lambda turn: using(endless(turn), spent))):
+        run = await memory_runs.start("it", budget=budget)
         result = await run.result()
 
     assert result.stop is not None
     assert (result.status, result.stop.reason, result.steps) == ("stopped", reason, 2)
 
 
-async def test_a_model_without_a_price_cant_keep_a_cost_budget(runs: Runs) -> None:
+async def test_a_model_without_a_price_cant_keep_a_cost_budget(memory_runs: MemoryRuns) -> None:
     """An unknown price is never 0: with a cost budget the run stops and says so."""
     unknown = UsageMetrics(input_tokens=1, estimated_cost=None)
-    async with runs.working(scripted(lambda turn: using(endless(turn), unknown))):
-        run = await runs.start("it", budget={"max_cost": 1})
+    async with memory_runs.working(scripted(lambda turn: using(endless(turn), unknown))):
+        run = await memory_runs.start("it", budget={"max_cost": 1})
         result = await run.result()
 
     assert result.stop is not None
@@ -74,11 +75,11 @@ async def test_a_model_without_a_price_cant_keep_a_cost_budget(runs: Runs) -> No
     assert result.usage.estimated_cost is None
 
 
-async def test_wall_time_ends_what_is_under_way(runs: Runs, tmp_path: Path) -> None:
+async def test_wall_time_ends_what_is_under_way(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """When the wall time is over, the activity under way is ended and the run stops."""
     app = scripted([call("hold", log=str(tmp_path / "log")), say("done")])
-    async with runs.working(app):
-        run = await runs.start("it", budget={"max_wall_time": 2})
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it", budget={"max_wall_time": 2})
         result = await run.result()
 
     assert result.stop is not None
@@ -138,37 +139,37 @@ async def test_the_default_threshold_is_two(runs: Runs) -> None:
     assert (result.status, order.count("add")) == ("stopped", 2)
 
 
-async def test_unknown_tools_count_as_a_loop(runs: Runs) -> None:
+async def test_unknown_tools_count_as_a_loop(memory_runs: MemoryRuns) -> None:
     """Calls that can't run count too, so asking for nothing for ever ends."""
     # HG-15
-    async with runs.working(scripted(lambda _: call("nope"))):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted(lambda _: call("nope"))):
+        run = await memory_runs.start("it")
         result = await run.result()
 
     assert result.stop is not None
     assert result.stop.reason == "loop detected: same tool, same args"
 
 
-async def test_a_pollable_tool_may_repeat(runs: Runs) -> None:
+async def test_a_pollable_tool_may_repeat(memory_runs: MemoryRuns) -> None:
     """A tool that declares itself pollable may be called again and again."""
-    async with runs.working(
+    async with memory_runs.working(
         scripted(lambda turn: call("poll") if turn.number < 6 else say("done"))
     ):
-        run = await runs.start("it")
+        run = await memory_runs.start("it")
         result = await run.result()
 
     assert (result.status, result.steps) == ("completed", 6)
 
 
-async def test_failures_in_a_row_end_a_run(runs: Runs) -> None:
+async def test_failures_in_a_row_end_a_run(memory_runs: MemoryRuns) -> None:
     """So many failures in a row end the run, whatever the arguments are."""
     # HG-17 TS-10
     app = scripted(
         lambda turn: call("find", name=f"n{turn.number}"),
         budget=Budget(max_consecutive_failures=4),
     )
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         result = await run.result()
 
     assert result.stop is not None
@@ -198,7 +199,7 @@ async def test_retries_are_bounded_and_their_waits_double(runs: Runs, tmp_path: 
     )
 
 
-async def test_a_passing_failure_is_never_seen(runs: Runs, tmp_path: Path) -> None:
+async def test_a_passing_failure_is_never_seen(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """A read that fails twice and then works is a success to the model."""
     # HG-07
     log = str(tmp_path / "log")
@@ -206,18 +207,18 @@ async def test_a_passing_failure_is_never_seen(runs: Runs, tmp_path: Path) -> No
         call("flaky", log=log, failures=2),
         lambda turn: say(str(turn.last("flaky"))),
     ]
-    async with runs.working(scripted(script)):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted(script)):
+        run = await memory_runs.start("it")
         result = await run.result()
 
     assert result.answer == "3"
 
 
-async def test_what_a_tool_refuses_is_told_and_not_retried(runs: Runs) -> None:
+async def test_what_a_tool_refuses_is_told_and_not_retried(memory_runs: MemoryRuns) -> None:
     """A tool's own refusal is a result with its type and what to do instead."""
     # HG-12 T-09
-    async with runs.working(scripted([call("find", name="x"), say("ok")])):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([call("find", name="x"), say("ok")])):
+        run = await memory_runs.start("it")
         await run.result()
         failure = await run.failure()
 
@@ -265,13 +266,13 @@ async def test_a_blocking_tool_is_killed(runs: Runs, tmp_path: Path) -> None:
 
 
 async def test_a_write_that_timed_out_is_unknown_and_never_repeated(
-    runs: Runs, tmp_path: Path
+    memory_runs: MemoryRuns, tmp_path: Path
 ) -> None:
     """Whether a write happened that took too long is unknown; it isn't tried again."""
     # T-03 BY-75
     log = tmp_path / "log"
-    async with runs.working(scripted([call("write_slowly", log=str(log)), say("ok")])):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([call("write_slowly", log=str(log)), say("ok")])):
+        run = await memory_runs.start("it")
         await run.result()
         failure = await run.failure()
 
@@ -289,12 +290,12 @@ async def test_a_write_that_timed_out_is_unknown_and_never_repeated(
     ],
 )
 async def test_what_is_no_answer_is_never_reported_as_one(
-    runs: Runs, reply: Reply, reason: str
+    memory_runs: MemoryRuns, reply: Reply, reason: str
 ) -> None:
     """A reply that is empty, cut off or a refusal ends the run as stopped, with its own reason."""
     # LP-08 T-48
-    async with runs.working(scripted([reply])):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([reply])):
+        run = await memory_runs.start("it")
         result = await run.result()
 
     assert result.stop is not None
@@ -326,12 +327,12 @@ async def test_what_is_no_answer_is_never_reported_as_one(
     ],
 )
 async def test_a_bad_input_fails_the_run_at_once(
-    runs: Runs, arguments: list[JsonValue], words: str
+    memory_runs: MemoryRuns, arguments: list[JsonValue], words: str
 ) -> None:
     """A run with an unusable input fails with one line that says what to change; nothing hangs."""
     # PI-01
-    async with runs.working(scripted([say("never")])):
-        run = await runs.start_with(*arguments)
+    async with memory_runs.working(scripted([say("never")])):
+        run = await memory_runs.start_with(*arguments)
         with pytest.raises(WorkflowFailureError) as failure:
             await run.result()
 
@@ -340,12 +341,12 @@ async def test_a_bad_input_fails_the_run_at_once(
     assert "\n" not in said
 
 
-async def test_calls_that_were_not_run_get_a_result_too(runs: Runs) -> None:
+async def test_calls_that_were_not_run_get_a_result_too(memory_runs: MemoryRuns) -> None:
     """When a run stops in the middle of a turn, each call of the turn has its one result."""
     # BY-08
     turn = calls(call("add", a=1, b=1), call("add", a=1, b=1), call("add", a=1, b=1))
-    async with runs.working(scripted([turn])):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([turn])):
+        run = await memory_runs.start("it")
         await run.result()
         results = await run.results()
 

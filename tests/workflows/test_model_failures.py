@@ -18,6 +18,7 @@ from holdfast.contracts.usage import Attempts, CallUsage
 from holdfast.testing import Reply, ScriptTurn, call, calls, fail, say, using
 from holdfast.workflows import failures, options
 from tests.histories import activities, last_attempt, names
+from tests.memory.runs import MemoryRuns
 from tests.running import Run, Runs
 from tests.sample import scripted
 
@@ -91,12 +92,12 @@ async def test_a_reply_that_history_cannot_hold_is_asked_for_once(runs: Runs) ->
     assert last_attempt(history)[0] == 1
 
 
-async def test_a_turn_and_its_results_fit_into_one_payload(runs: Runs) -> None:
+async def test_a_turn_and_its_results_fit_into_one_payload(memory_runs: MemoryRuns) -> None:
     """The largest reply and the largest results go back to the model together."""
     asked = calls(*(call("read", page=page) for page in range(5)), text="x" * 590_000)
     agent = Agent(name="it", instructions="Go.", models=["scripted:it"], tools=[read])
-    async with runs.working(App(agents=[agent], scripts={"it": [asked, say("done")]})):
-        result = await (await runs.start("it")).result()
+    async with memory_runs.working(App(agents=[agent], scripts={"it": [asked, say("done")]})):
+        result = await (await memory_runs.start("it")).result()
 
     assert result.answer == "done"
 

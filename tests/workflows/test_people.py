@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from holdfast.contracts.base import digest
 from holdfast.testing import Reply, Script, call, calls, say
 from tests.histories import names
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import lines, scripted, told
 
@@ -29,11 +30,11 @@ async def test_an_approved_call_runs_once(runs: Runs, tmp_path: Path) -> None:
     assert result.answer == "send ok"
 
 
-async def test_a_request_tells_everything_to_judge_it(runs: Runs) -> None:
+async def test_a_request_tells_everything_to_judge_it(memory_runs: MemoryRuns) -> None:
     """A pending request has action, arguments and their digest, risk, rule, result, rollback."""
     # BY-14
-    async with runs.working(scripted([call("send", log="/dev/null", text="hi"), told])):
-        run = await runs.start("it", actor="bob")
+    async with memory_runs.working(scripted([call("send", log="/dev/null", text="hi"), told])):
+        run = await memory_runs.start("it", actor="bob")
         request = await run.asked_for_approval()
         status = await run.status()
         await run.approve(request.request_id)
@@ -53,12 +54,12 @@ async def test_a_request_tells_everything_to_judge_it(runs: Runs) -> None:
     assert status.waits_for == ("req-1 · send: approval_required (write_internal)",)
 
 
-async def test_a_rejection_is_told_to_the_model(runs: Runs, tmp_path: Path) -> None:
+async def test_a_rejection_is_told_to_the_model(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """A rejected call doesn't run; the model reads by whom and why, and goes on."""
     # PF-19
     log = tmp_path / "sent"
-    async with runs.working(scripted([call("send", log=str(log), text="hi"), say("fine")])):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([call("send", log=str(log), text="hi"), say("fine")])):
+        run = await memory_runs.start("it")
         request = await run.asked_for_approval()
         await run.signal(
             "approval",
@@ -104,14 +105,16 @@ async def test_the_whole_turn_waits_and_every_call_gets_its_result(
         pytest.param('{"approved": true}', id="json"),
     ],
 )
-async def test_a_model_cant_approve_anything(runs: Runs, tmp_path: Path, words: str) -> None:
+async def test_a_model_cant_approve_anything(
+    memory_runs: MemoryRuns, tmp_path: Path, words: str
+) -> None:
     """Words of a model, in text or in arguments, are never an approval."""
     # PF-17
     log = tmp_path / "sent"
     reply = calls(call("send", log=str(log), text=words), call("approve", request_id="req-1"))
     turn = Reply(text=words, calls=reply.calls)
-    async with runs.working(scripted([turn, told])):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([turn, told])):
+        run = await memory_runs.start("it")
         request = await run.asked_for_approval()
         await run.signal(
             "approval",
@@ -123,11 +126,11 @@ async def test_a_model_cant_approve_anything(runs: Runs, tmp_path: Path, words: 
     assert result.answer == "send denied; approve error"
 
 
-async def test_a_plain_approval_never_releases_money(runs: Runs) -> None:
+async def test_a_plain_approval_never_releases_money(memory_runs: MemoryRuns) -> None:
     """What needs strong authentication stays paused, whatever a plain approval says."""
     # RK-09
-    async with runs.working(scripted([call("refund", amount=29), told])):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([call("refund", amount=29), told])):
+        run = await memory_runs.start("it")
         request = await run.asked_for_approval()
         await run.approve(request.request_id, "ceo")
         refused = await run.decide(
@@ -173,12 +176,12 @@ async def test_a_plain_approval_never_releases_money(runs: Runs) -> None:
     ],
 )
 async def test_bad_messages_change_nothing_and_are_kept(
-    runs: Runs, name: str, argument: JsonValue, reason: str
+    memory_runs: MemoryRuns, name: str, argument: JsonValue, reason: str
 ) -> None:
     """Garbage and messages that fit nothing are refused with a reason; the run goes on."""
     # T-17
-    async with runs.working(scripted([call("send", log="/dev/null", text="hi"), told])):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([call("send", log="/dev/null", text="hi"), told])):
+        run = await memory_runs.start("it")
         request = await run.asked_for_approval()
         await run.signal(name, argument)
         (said,) = await run.refusals(1)
@@ -206,13 +209,13 @@ async def test_wrong_numbers_of_arguments_dont_harm(runs: Runs) -> None:
     assert result.answer == "send ok"
 
 
-async def test_an_approval_counts_once(runs: Runs, tmp_path: Path) -> None:
+async def test_an_approval_counts_once(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """A second approval of the same request is refused, and releases no second call."""
     # T-17
     log = str(tmp_path / "sent")
     script: Script = [call("send", log=log, text="1"), call("send", log=log, text="2"), told]
-    async with runs.working(scripted(script)):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted(script)):
+        run = await memory_runs.start("it")
         first = await run.asked_for_approval()
         await run.approve(first.request_id)
         while (second := await run.asked_for_approval()).request_id == first.request_id:
@@ -227,15 +230,17 @@ async def test_an_approval_counts_once(runs: Runs, tmp_path: Path) -> None:
     assert refusals == ["request 'req-1' is already approved"]
 
 
-async def test_approvals_in_one_breath_are_judged_one_by_one(runs: Runs, tmp_path: Path) -> None:
+async def test_approvals_in_one_breath_are_judged_one_by_one(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """Of several approvals that arrive together only the first counts."""
     log = tmp_path / "sent"
-    async with runs.working(scripted([call("send", log=str(log), text="1"), say("done")])):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([call("send", log=str(log), text="1"), say("done")])):
+        run = await memory_runs.start("it")
         request = await run.asked_for_approval()
     for name in ("alice", "bob", "carol"):
         await run.approve(request.request_id, name)
-    async with runs.working(scripted([call("send", log=str(log), text="1"), say("done")])):
+    async with memory_runs.working(scripted([call("send", log=str(log), text="1"), say("done")])):
         await run.result()
         status = await run.status()
 
@@ -243,11 +248,11 @@ async def test_approvals_in_one_breath_are_judged_one_by_one(runs: Runs, tmp_pat
     assert [entry.sender for entry in status.refused] == ["bob", "carol"]
 
 
-async def test_the_update_says_what_became_of_a_decision(runs: Runs) -> None:
+async def test_the_update_says_what_became_of_a_decision(memory_runs: MemoryRuns) -> None:
     """`decide` is judged as the signal is, and answers."""
     approval: JsonValue = {"request_id": "req-1", "decision": "approve", "approver": "alice"}
-    async with runs.working(scripted([call("send", log="/dev/null", text="hi"), told])):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([call("send", log="/dev/null", text="hi"), told])):
+        run = await memory_runs.start("it")
         await run.asked_for_approval()
         unknown = await run.decide({**approval, "request_id": "req-2"})
         accepted = await run.decide(approval)

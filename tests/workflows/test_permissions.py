@@ -10,6 +10,7 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolFailure, ToolSuccess
 from holdfast.testing import Script, call, calls
 from tests.histories import names
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import lines, scripted, told
 
@@ -43,12 +44,14 @@ async def test_a_draft_is_shown_before_it_is_committed(runs: Runs, tmp_path: Pat
     assert result.answer == "post ok"
 
 
-async def test_a_rejected_draft_is_never_committed(runs: Runs, tmp_path: Path) -> None:
+async def test_a_rejected_draft_is_never_committed(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """Nothing leaves the house when the draft is rejected."""
     # RK-04 PF-14
     log = tmp_path / "log"
-    async with runs.working(scripted([call("post", log=str(log), text="hi"), told])):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([call("post", log=str(log), text="hi"), told])):
+        run = await memory_runs.start("it")
         request = await run.asked_for_approval()
         await run.signal(
             "approval",
@@ -155,7 +158,9 @@ async def test_nothing_is_found_out_by_a_forbidden_tool(runs: Runs, tmp_path: Pa
     assert len(lines(log)) == 1
 
 
-async def test_a_write_of_unknown_outcome_is_not_repeated(runs: Runs, tmp_path: Path) -> None:
+async def test_a_write_of_unknown_outcome_is_not_repeated(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """The model may ask again for what may have happened; it is told to find out instead."""
     # BY-06 BY-11
     log = tmp_path / "log"
@@ -163,8 +168,8 @@ async def test_a_write_of_unknown_outcome_is_not_repeated(runs: Runs, tmp_path: 
     rules = policy(
         tmp_path, "{id: out, effect: allow, reason: a test, match: {tools: [fail_outside]}}"
     )
-    async with runs.working(scripted([again, again, told], policy=rules)):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([again, again, told], policy=rules)):
+        run = await memory_runs.start("it")
         await run.result()
         first, second = await run.results()
 
@@ -175,7 +180,9 @@ async def test_a_write_of_unknown_outcome_is_not_repeated(runs: Runs, tmp_path: 
     assert len(lines(log)) == 1
 
 
-async def test_no_spelling_repeats_a_write_of_unknown_outcome(runs: Runs, tmp_path: Path) -> None:
+async def test_no_spelling_repeats_a_write_of_unknown_outcome(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """The same twice in one turn, or with a default spelled out, is the same write."""
     # BY-11 BY-12
     log = str(tmp_path / "log")
@@ -183,15 +190,15 @@ async def test_no_spelling_repeats_a_write_of_unknown_outcome(runs: Runs, tmp_pa
     rules = policy(
         tmp_path, "{id: out, effect: allow, reason: a test, match: {tools: [fail_outside]}}"
     )
-    async with runs.working(scripted([twice, told], policy=rules)):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([twice, told], policy=rules)):
+        run = await memory_runs.start("it")
         result = await run.result()
 
     assert result.answer == "fail_outside outcome_unknown; fail_outside denied"
     assert len(lines(log)) == 1
 
 
-async def test_an_allowlist_rule_is_named(runs: Runs, tmp_path: Path) -> None:
+async def test_an_allowlist_rule_is_named(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """An internal write that policy lists runs without a person, and the decision says why."""
     # RK-06
     log = tmp_path / "sent"
@@ -203,8 +210,8 @@ async def test_an_allowlist_rule_is_named(runs: Runs, tmp_path: Path) -> None:
     turn = calls(
         call("send", log=str(log), text="routine: ok"), call("send", log=str(log), text="odd")
     )
-    async with runs.working(scripted([turn, told], policy=rules)):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([turn, told], policy=rules)):
+        run = await memory_runs.start("it")
         (request,) = await run.asked()
         await run.approve(request.request_id)
         result = await run.result()
@@ -216,15 +223,20 @@ async def test_an_allowlist_rule_is_named(runs: Runs, tmp_path: Path) -> None:
     assert result.answer == "send ok; send ok"
 
 
-async def test_two_actors_get_two_explained_decisions(runs: Runs, tmp_path: Path) -> None:
+async def test_two_actors_get_two_explained_decisions(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """The same call on behalf of two people is decided differently, and both decisions say why."""
     # PF-06 PF-10
     rules = policy(
         tmp_path,
         "{id: not-bob, effect: forbid, reason: bob left, match: {tools: [add], actors: [bob]}}",
     )
-    async with runs.working(scripted([call("add", a=1, b=2), told], policy=rules)):
-        bobs, annas = await runs.start("it", actor="bob"), await runs.start("it", actor="anna")
+    async with memory_runs.working(scripted([call("add", a=1, b=2), told], policy=rules)):
+        bobs, annas = (
+            await memory_runs.start("it", actor="bob"),
+            await memory_runs.start("it", actor="anna"),
+        )
         answers = [(await run.result()).answer for run in (bobs, annas)]
         failure = await bobs.failure()
 
@@ -232,7 +244,7 @@ async def test_two_actors_get_two_explained_decisions(runs: Runs, tmp_path: Path
     assert "bob left" in failure.reason
 
 
-async def test_a_request_goes_to_a_second_group(skipping_runs: Runs, tmp_path: Path) -> None:
+async def test_a_request_goes_to_a_second_group(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """Nobody of the first group decides in time; then somebody of the second may."""
     # PF-15 T-19
     log = tmp_path / "sent"
@@ -244,12 +256,12 @@ async def test_a_request_goes_to_a_second_group(skipping_runs: Runs, tmp_path: P
     )
     app = scripted([call("send", log=str(log), text="hi"), told], policy=rules)
     mona: JsonObject = {"request_id": "req-1", "decision": "approve", "approver": "mona"}
-    async with skipping_runs.working(app):
-        run = await skipping_runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         request = await run.asked_for_approval()
         early = await run.decide(mona)
         while (await run.asked_for_approval()).escalated_at is None:
-            await skipping_runs.pass_time(3600)
+            await memory_runs.pass_time(3600)
         late = await run.decide(mona)
         result = await run.result()
 
@@ -259,18 +271,18 @@ async def test_a_request_goes_to_a_second_group(skipping_runs: Runs, tmp_path: P
     assert result.answer == "send ok"
 
 
-async def test_a_policy_that_was_revoked_wins(runs: Runs, tmp_path: Path) -> None:
+async def test_a_policy_that_was_revoked_wins(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """What was approved under one policy is decided anew by the policy of the day it runs."""
     # T-20
     log = tmp_path / "sent"
     script: Script = [call("send", log=str(log), text="hi"), told]
-    async with runs.working(scripted(script)):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted(script)):
+        run = await memory_runs.start("it")
         request = await run.asked_for_approval()
     rules = policy(
         tmp_path, "{id: frozen, effect: forbid, reason: change freeze, match: {tools: [send]}}"
     )
-    async with runs.working(scripted(script, policy=rules)):
+    async with memory_runs.working(scripted(script, policy=rules)):
         await run.approve(request.request_id)
         result = await run.result()
         failure = await run.failure()

@@ -11,6 +11,7 @@ from holdfast.testing import call, say
 from tests.adapters.conversations import KEY
 from tests.adapters.provider_server import ProviderServer
 from tests.histories import last_attempt, names
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import add
 from tests.workflows.provider_words import (
@@ -86,10 +87,12 @@ async def test_a_rate_limit_is_waited_for(
     assert waited >= timedelta(seconds=7)
 
 
-async def test_a_provider_that_isnt_there_keeps_the_worker_from_starting(runs: Runs) -> None:
+async def test_a_provider_that_isnt_there_keeps_the_worker_from_starting(
+    memory_runs: MemoryRuns,
+) -> None:
     """A typo in a provider's name is told before any run finds it."""
     app = App(agents=[Agent(name="it", instructions="Talk.", models=["opnai:gpt-5.2"])])
 
     with pytest.raises(AppError, match="no provider for model 'opnai:gpt-5"):
-        async with runs.working(app):
+        async with memory_runs.working(app):
             pass

@@ -9,6 +9,7 @@ from holdfast import Agent, App, Budget, ResourceScope, Risk, Tool, tool
 from holdfast.contracts.approvals import ApprovalRequest
 from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.histories import names
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import lines, note
 
@@ -90,11 +91,13 @@ def script(name: str, turn: ScriptTurn) -> Reply:
         Risk.WRITE_LOCAL,  # RK-05
     ],
 )
-async def test_what_harms_nobody_runs_at_once(runs: Runs, tmp_path: Path, risk: Risk) -> None:
+async def test_what_harms_nobody_runs_at_once(
+    memory_runs: MemoryRuns, tmp_path: Path, risk: Risk
+) -> None:
     """Reads, searches, computations, drafts and local writes run without anybody being asked."""
     log = tmp_path / "log"
-    async with runs.working(acting(risk, scope=HERE)):
-        run = await runs.start("it", goal=f"{log} here")
+    async with memory_runs.working(acting(risk, scope=HERE)):
+        run = await memory_runs.start("it", goal=f"{log} here")
         result = await run.result()
 
     assert result.answer == "act ok"
@@ -113,28 +116,30 @@ async def test_what_harms_nobody_runs_at_once(runs: Runs, tmp_path: Path, risk: 
     ],
 )
 async def test_nothing_runs_outside_its_scope(
-    runs: Runs, tmp_path: Path, risk: Risk, kind: str, out: str
+    memory_runs: MemoryRuns, tmp_path: Path, risk: Risk, kind: str, out: str
 ) -> None:
     """Another tenant's resource, or a path outside the workspace, is denied; its own isn't."""
     # PF-08
     log = tmp_path / "log"
     scope = ResourceScope.model_validate({"kind": kind, "argument": "where"})
     inside = "acme" if kind == "tenant" else "notes/in.txt"
-    async with runs.working(acting(risk, scope=scope)):
-        own = await runs.start("it", goal=f"{log} {inside}", tenant="acme")
-        other = await runs.start("it", goal=f"{log} {out}", tenant="acme")
+    async with memory_runs.working(acting(risk, scope=scope)):
+        own = await memory_runs.start("it", goal=f"{log} {inside}", tenant="acme")
+        other = await memory_runs.start("it", goal=f"{log} {out}", tenant="acme")
         answers = [(await run.result()).answer for run in (own, other)]
 
     assert answers == ["act ok", "act denied"]
     assert lines(log) == [f"act {inside}"]
 
 
-async def test_an_internal_write_waits_for_approval(runs: Runs, tmp_path: Path) -> None:
+async def test_an_internal_write_waits_for_approval(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """A change of internal records pauses the run until somebody approves it."""
     # RK-06
     log = tmp_path / "log"
-    async with runs.working(acting(Risk.WRITE_INTERNAL)):
-        run = await runs.start("it", goal=f"{log} here")
+    async with memory_runs.working(acting(Risk.WRITE_INTERNAL)):
+        run = await memory_runs.start("it", goal=f"{log} here")
         request = await run.asked_for_approval()
         before = lines(log)
         await run.approve(request.request_id)
@@ -152,18 +157,18 @@ async def test_an_internal_write_waits_for_approval(runs: Runs, tmp_path: Path) 
     ],
 )
 async def test_what_leaves_the_house_is_drafted_first(
-    runs: Runs, tmp_path: Path, risk: Risk
+    memory_runs: MemoryRuns, tmp_path: Path, risk: Risk
 ) -> None:
     """Draft, then approval, then commit; and without a draft variant nothing at all."""
     log = tmp_path / "log"
-    async with runs.working(acting(risk, draft="draft_act")):
-        run = await runs.start("it", goal=f"{log} here")
+    async with memory_runs.working(acting(risk, draft="draft_act")):
+        run = await memory_runs.start("it", goal=f"{log} here")
         request = await run.asked_for_approval()
         before = lines(log)
         await run.approve(request.request_id)
         await run.result()
-    async with runs.working(acting(risk)):
-        bare = await runs.start("it", goal=f"{log} there")
+    async with memory_runs.working(acting(risk)):
+        bare = await memory_runs.start("it", goal=f"{log} there")
         denied = await bare.result()
 
     assert before == ["draft here"]
@@ -183,13 +188,13 @@ async def test_what_leaves_the_house_is_drafted_first(
     ],
 )
 async def test_money_and_access_need_strong_authentication(
-    runs: Runs, tmp_path: Path, risk: Risk, count: int
+    memory_runs: MemoryRuns, tmp_path: Path, risk: Risk, count: int
 ) -> None:
     """A plain approval leaves the call paused, and says that stronger proof is needed."""
     # BY-02 T-15
     log = tmp_path / "log"
-    async with runs.working(acting(risk)):
-        run = await runs.start("it", goal=f"{log} here")
+    async with memory_runs.working(acting(risk)):
+        run = await memory_runs.start("it", goal=f"{log} here")
         request = await run.asked_for_approval()
         plain = await run.decide(
             {"request_id": request.request_id, "decision": "approve", "approver": "alice"}
@@ -232,7 +237,9 @@ async def test_what_no_policy_names_is_denied(runs: Runs, tmp_path: Path, made: 
     assert result.answer == f"{name} denied"
 
 
-async def test_a_deletion_needs_approval_and_a_way_back(runs: Runs, tmp_path: Path) -> None:
+async def test_a_deletion_needs_approval_and_a_way_back(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """Where policy allows deletions, one waits for approval and records the way back."""
     # RK-10
     log, path = tmp_path / "log", tmp_path / "policy.yaml"
@@ -241,8 +248,8 @@ async def test_a_deletion_needs_approval_and_a_way_back(runs: Runs, tmp_path: Pa
         "match: {tools: [delete_record]}, approval: {recovery: 'RB-12, nightly backup'}}\n",
         encoding="utf-8",
     )
-    async with runs.working(app_of(delete_record, path)):
-        run = await runs.start("it", goal=f"{log} here")
+    async with memory_runs.working(app_of(delete_record, path)):
+        run = await memory_runs.start("it", goal=f"{log} here")
         request = await run.asked_for_approval()
         await run.approve(request.request_id)
         result = await run.result()

@@ -11,6 +11,7 @@ from holdfast.trace.reader import read_trace
 from tests.control.guarded import EFFECTS, on_word, over
 from tests.control.test_judges import judged
 from tests.control.test_undoing import FORBIDDEN, FREE, create
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import TOOLS, lines
 from tests.workflows.test_known_effects import BROKEN, TWO
@@ -53,7 +54,9 @@ async def test_the_whole_takes_back_what_its_parts_did(runs: Runs, tmp_path: Pat
     assert find_compensation(read_trace([found.history])) == undone
 
 
-async def test_the_whole_keeps_to_the_rulings_of_its_parts(runs: Runs, tmp_path: Path) -> None:
+async def test_the_whole_keeps_to_the_rulings_of_its_parts(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """A part's undo that was forbidden when its call was allowed doesn't run later either."""
     # PF-01 GR-13
     log = tmp_path / "log"
@@ -64,8 +67,8 @@ async def test_the_whole_keeps_to_the_rulings_of_its_parts(runs: Runs, tmp_path:
         tools=(*TOOLS, create),
         policy=policy(tmp_path, FREE, FORBIDDEN),
     )
-    async with runs.working(app):
-        found = await over(await runs.start("it"))
+    async with memory_runs.working(app):
+        found = await over(await memory_runs.start("it"))
 
     assert lines(log) == ["created 7"]
     assert found.result.compensation is not None
@@ -73,7 +76,7 @@ async def test_the_whole_keeps_to_the_rulings_of_its_parts(runs: Runs, tmp_path:
 
 
 async def test_a_part_that_is_blocked_has_the_others_taken_back(
-    runs: Runs, tmp_path: Path
+    memory_runs: MemoryRuns, tmp_path: Path
 ) -> None:
     """What a guardrail ends in one part is over for all: nothing of the whole stands."""
     # GR-13
@@ -84,8 +87,8 @@ async def test_a_part_that_is_blocked_has_the_others_taken_back(
     ]
     clerk = [call("create_draft", log=log, title="two"), say("bad")]
     app = paired(coder, clerk, [block("bad")])
-    async with runs.working(app):
-        found = await over(await runs.start("it"))
+    async with memory_runs.working(app):
+        found = await over(await memory_runs.start("it"))
 
     assert (found.result.status, found.why) == ("blocked", "it says bad")
     assert lines(log) == [
@@ -115,14 +118,14 @@ def paired(coder: Script, clerk: Script, guardrails: Sequence[Guardrail]) -> App
     return App(agents=[it, *others], scripts={"coder": coder, "clerk": clerk})
 
 
-async def test_what_a_judge_did_is_taken_back_too(runs: Runs, tmp_path: Path) -> None:
+async def test_what_a_judge_did_is_taken_back_too(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """A guardrail that is an agent is a part of the run like any other."""
     # GR-13
     log = str(tmp_path / "log")
     bad = '{"tripwire_triggered": true, "reason": "it is rude"}'
     critic = [call("create_draft", log=log, title="verdict"), say(bad)]
     app = judged([say("hello")], critic, judged_by("critic", on_trip="block"))
-    async with runs.working(app):
-        found = await over(await runs.start("it"))
+    async with memory_runs.working(app):
+        found = await over(await memory_runs.start("it"))
 
     assert (found.result.status, lines(log)) == ("blocked", ["created verdict", "removed verdict"])

@@ -19,6 +19,7 @@ from holdfast.guardrails import (
 from holdfast.runner import build_replayer
 from holdfast.testing import Reply, Script, ScriptTurn, call, fail, say
 from holdfast.workflows.agent_run import AgentRun
+from tests.memory.runs import MemoryRuns
 from tests.running import Run, Runs
 from tests.sample import TOOLS, lines
 from tests.workflows.tiered import (
@@ -172,11 +173,11 @@ async def test_when_all_tiers_failed_a_person_is_asked(runs: Runs) -> None:
     assert result.answer == "make a coat\n\nSaid since (guidance):\nmake it in red"
 
 
-async def test_without_anybody_to_ask_the_run_stops(runs: Runs) -> None:
+async def test_without_anybody_to_ask_the_run_stops(memory_runs: MemoryRuns) -> None:
     """When all tiers failed and nobody is there, the run ends and says so."""
     # FB-12
-    async with runs.working(staffed({}, tiers=Tiers(full="coder"))):
-        run = await runs.start("it")
+    async with memory_runs.working(staffed({}, tiers=Tiers(full="coder"))):
+        run = await memory_runs.start("it")
         result = await run.result()
 
     assert result.status == "stopped"
@@ -186,7 +187,7 @@ async def test_without_anybody_to_ask_the_run_stops(runs: Runs) -> None:
     assert result.stop.next_safe_action
 
 
-async def test_words_reach_a_tier_that_has_begun(runs: Runs, tmp_path: Path) -> None:
+async def test_words_reach_a_tier_that_has_begun(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """Words said while a tier is under way aren't lost: the tier begins again and knows them."""
     log = tmp_path / "log"
 
@@ -195,8 +196,8 @@ async def test_words_reach_a_tier_that_has_begun(runs: Runs, tmp_path: Path) -> 
             return say(turn.goal)
         return call("hold", log=str(log)) if turn.number == 1 else say("a coat")
 
-    async with runs.working(staffed({"coder": coder})):
-        run = await runs.start("it", "make a coat")
+    async with memory_runs.working(staffed({"coder": coder})):
+        run = await memory_runs.start("it", "make a coat")
         await written(log)
         await run.signal("steer", {"text": "make it in red"})
         Path(f"{log}.go").touch()

@@ -9,6 +9,7 @@ from temporalio.client import Client, WorkflowFailureError
 
 from holdfast.testing import call, calls, say
 from holdfast.workflows.run_context import NAME, PENDING, STATUS, TENANT
+from tests.memory.runs import MemoryRuns
 from tests.running import Run, Runs
 from tests.sample import scripted
 
@@ -98,12 +99,14 @@ async def _find_waiting(client: Client, run: Run) -> list[str]:
 
 
 @pytest.mark.parametrize("letter", ["\U0001f600", "\u20ac", "x"], ids=ascii)
-async def test_no_tenant_is_too_large_to_be_searched_for(runs: Runs, letter: str) -> None:
+async def test_no_tenant_is_too_large_to_be_searched_for(
+    memory_runs: MemoryRuns, letter: str
+) -> None:
     """A name that the server would end the run for is refused on one line, any other is shown."""
-    async with runs.working(scripted([say("done")])):
-        run = await runs.start("it", tenant=letter * 166)
+    async with memory_runs.working(scripted([say("done")])):
+        run = await memory_runs.start("it", tenant=letter * 166)
         result = await run.result()
-        refused = await runs.start("it", tenant="\U0001f600" * 171)
+        refused = await memory_runs.start("it", tenant="\U0001f600" * 171)
         with pytest.raises(WorkflowFailureError) as failure:
             await refused.result()
 
