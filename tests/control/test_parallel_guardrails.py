@@ -71,7 +71,8 @@ async def test_no_tool_runs_before_the_verdict(runs: Runs, tmp_path: Path) -> No
 async def test_both_are_asked_for_at_once(runs: Runs) -> None:
     """Model and guardrail are scheduled by one workflow task."""  # GR-08
     look = on_word("no_bad", "bad", "input", mode="parallel")
-    result, history, *_ = await ended(runs, guarded([say("done")], look))
+    found = await ended(runs, guarded([say("done")], look))
+    result, history = found.result, found.history
 
     asked = {
         event.activity_task_scheduled_event_attributes.activity_type.name: (
@@ -119,7 +120,8 @@ async def test_a_model_under_way_is_cancelled(runs: Runs) -> None:
         return fail(ModelUnavailable("busy", retry_after=600))
 
     look = waiting("quick", go, tripped("not this"), mode="parallel")
-    result, history, *_ = await ended(runs, guarded(busy, look))
+    found = await ended(runs, guarded(busy, look))
+    result, history = found.result, found.history
 
     kinds = [event.event_type for event in history.events]
     assert (result.status, result.steps) == ("blocked", 0)
