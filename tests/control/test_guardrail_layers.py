@@ -26,7 +26,8 @@ async def test_layers_look_in_their_order(runs: Runs, tmp_path: Path) -> None:
     # GR-16 GR-01
     script = [call("write", log=str(tmp_path / "log"), text="fine"), say("done")]
 
-    result, history, *_ = await ended(runs, guarded(script, *reversed(LAYERS)))
+    found = await ended(runs, guarded(script, *reversed(LAYERS)))
+    result, history = found.result, found.history
 
     assert result.status == "completed"
     assert order(history) == [
@@ -53,7 +54,8 @@ async def test_quick_ones_of_a_layer_share_an_activity(runs: Runs) -> None:
     # GR-04 GR-16
     quick = [on_word(f"quick_{word}", word, "input", local=True) for word in ("ash", "elm", "oak")]
 
-    result, history, *_ = await ended(runs, guarded([say("done")], *quick), "fell the elm")
+    found = await ended(runs, guarded([say("done")], *quick), "fell the elm")
+    result, history = found.result, found.history
 
     assert (result.status, order(history)) == (
         "blocked",
