@@ -22,6 +22,7 @@ from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails
 from temporalio.workflow import Info, ParentInfo
 from temporalio.workflow import _Definition as Definition
 
+from holdfast.event_order import ENDS
 from holdfast.runner import RUNNER
 from holdfast.workflows.agent_run import AgentRun
 from holdfast.workflows.payloads import data_converter
@@ -148,6 +149,7 @@ def replay(instance: WorkflowInstance, tasks: Sequence[TaskRecord]) -> Iterator[
 
     What a local activity came to is known from the start, so it is heard as soon as it is asked
     for, before all that came while it was under way.
+    So it may end before what came last, and of that it hears nothing, as it did before.
     """
     known = {
         job.resolve_activity.seq: (act, job)
@@ -164,6 +166,8 @@ def replay(instance: WorkflowInstance, tasks: Sequence[TaskRecord]) -> Iterator[
                 latest = max(latest, act.timestamp, key=Timestamp.ToNanoseconds)
                 commands = activate(instance, _again(act, jobs, latest))
                 yield from commands
+                if any(one.WhichOneof("variant") in ENDS for one in commands):
+                    return
                 found = [known[seq] for seq in _local_seqs(commands) if seq in known]
                 jobs = [job for _, job in found]
                 act = max((each for each, _ in found), key=_time, default=act)  # noqa: PLW2901 -- it is heard after the first
