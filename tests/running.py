@@ -30,7 +30,7 @@ from holdfast.contracts.transcript import ToolTurn, TranscriptPage
 from holdfast.histories import fetch
 from holdfast.runner import build_replayer
 from holdfast.workflows.agent_run import AgentRun
-from tests.histories import Story
+from tests.histories import Story, children
 
 Answer = TypeVar("Answer")
 
@@ -63,6 +63,10 @@ class AnyRun(ABC):
     @abstractmethod
     async def story(self) -> Story:
         """Return what its latest execution did; doing it again comes to the same."""
+
+    @abstractmethod
+    async def parts(self) -> list[str]:
+        """Return the ids of the runs that its latest execution started, without its own."""
 
     @abstractmethod
     async def pause(self) -> None:
@@ -165,6 +169,9 @@ class Run(AnyRun):
         history = await self.handle.fetch_history()
         await build_replayer(AgentRun).replay_workflow(history)
         return history
+
+    async def parts(self) -> list[str]:
+        return children(await self.handle.fetch_history())
 
     async def pause(self) -> None:
         await asyncio.sleep(0.02)

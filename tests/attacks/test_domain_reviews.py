@@ -11,6 +11,7 @@ from holdfast.contracts.errors import ToolError
 from holdfast.testing import Script, call
 from tests.control.controlled import asked_to_review
 from tests.control.guarded import asked_next, decided
+from tests.memory.runs import MemoryRuns
 from tests.running import Run, Runs
 from tests.sample import TOOLS, lines, note, scripted, told
 from tests.workflows.test_permissions import policy
@@ -65,19 +66,19 @@ async def test_a_refused_call_uses_no_review_up(runs: Runs, tmp_path: Path) -> N
     assert lines(log) == []
 
 
-async def test_a_draft_uses_no_review_up(runs: Runs, tmp_path: Path) -> None:
+async def test_a_draft_uses_no_review_up(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """People read of a post of which nothing but the draft is made: they read of what follows."""
     # ES-08
     log = str(tmp_path / "log")
     script = [call("post", log=log, text="small"), call("transfer", log=log, amount=500), told]
-    async with runs.working(paying(script, tmp_path, transfer)):
-        run = await runs.start("it", domain="payments")
+    async with memory_runs.working(paying(script, tmp_path, transfer)):
+        run = await memory_runs.start("it", domain="payments")
         first = await asked_to_review(run)
         await run.approve(first.request_id)
         post = await asked_next(run, first)
         await decided(run, post, "reject")
         second = await asked_next(run, post)
-        await run.handle.cancel()
+        await run.cancel()
 
     assert isinstance(second, Review)
     assert not any(line.startswith("moved") for line in lines(tmp_path / "log"))

@@ -7,7 +7,7 @@ import pytest
 from holdfast import ResourceScope, Risk, tool
 from holdfast.contracts.calls import ToolFailure
 from holdfast.testing import Reply, ScriptTurn, call, say
-from tests.control.controlled import replayed
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import hold, lines, note, scripted, told
 from tests.workflows.test_known_effects import PLANNED, TWO
@@ -105,13 +105,15 @@ RULES = (
     ],
 )
 async def test_a_draft_keeps_to_its_scope(
-    runs: Runs, tmp_path: Path, name: str, arguments: dict[str, str], reason: str
+    memory_runs: MemoryRuns, tmp_path: Path, name: str, arguments: dict[str, str], reason: str
 ) -> None:
     """Though the tool that it drafts for has none."""
     # BY-05
     log = tmp_path / "log"
-    async with runs.working(scripted([call(name, log=str(log), **arguments), told], tools=SCOPED)):
-        run = await runs.start("it", tenant="acme")
+    async with memory_runs.working(
+        scripted([call(name, log=str(log), **arguments), told], tools=SCOPED)
+    ):
+        run = await memory_runs.start("it", tenant="acme")
         result = await run.result()
         refused = await run.failure()
 
@@ -122,7 +124,7 @@ async def test_a_draft_keeps_to_its_scope(
 
 @pytest.mark.parametrize("url", ["https://api.example.com/a", "https://api.example.org/a"])
 async def test_a_draft_asks_hosts_that_are_listed_for_it(
-    runs: Runs, tmp_path: Path, url: str
+    memory_runs: MemoryRuns, tmp_path: Path, url: str
 ) -> None:
     """A list is for the tool that the rule names."""
     log = tmp_path / "log"
@@ -132,8 +134,8 @@ async def test_a_draft_asks_hosts_that_are_listed_for_it(
         "{id: ok, effect: allow, match: {tools: [preview_hook], hosts: [api.example.com]}}",
     )
     script = [call("call_hook", log=str(log), url=url), told]
-    async with runs.working(scripted(script, tools=SCOPED, policy=rules)):
-        await (await runs.start("it")).result()
+    async with memory_runs.working(scripted(script, tools=SCOPED, policy=rules)):
+        await (await memory_runs.start("it")).result()
 
     assert lines(log) == ([f"asked {url}"] if url.endswith("com/a") else [])
 
@@ -148,14 +150,14 @@ async def test_a_draft_asks_hosts_that_are_listed_for_it(
     ],
 )
 async def test_a_forbidden_draft_is_made_for_no_call(
-    runs: Runs, tmp_path: Path, match: str
+    memory_runs: MemoryRuns, tmp_path: Path, match: str
 ) -> None:
     """However the rule names it: by its name, its class, or by a condition."""
     # PF-14
     log, rules = tmp_path / "log", policy(tmp_path, f"{{id: no, effect: forbid, {match}}}")
     script = [call("commit", log=str(log), text="pay"), told]
-    async with runs.working(scripted(script, tools=EFFECTS, policy=rules)):
-        result = await (await runs.start("it")).result()
+    async with memory_runs.working(scripted(script, tools=EFFECTS, policy=rules)):
+        result = await (await memory_runs.start("it")).result()
 
     assert result.answer == "commit denied"
     assert lines(log) == []
@@ -164,7 +166,7 @@ async def test_a_forbidden_draft_is_made_for_no_call(
 @pytest.mark.parametrize("text", ["pay", "pay, and lost"])
 @pytest.mark.parametrize("again", ["prepare", "commit"])
 async def test_the_next_tier_makes_no_draft_again(
-    runs: Runs, tmp_path: Path, text: str, again: str
+    memory_runs: MemoryRuns, tmp_path: Path, text: str, again: str
 ) -> None:
     """It stands in the other system, or may: neither its own call nor another's makes it anew."""
     # BY-11 NR-06
@@ -176,23 +178,23 @@ async def test_the_next_tier_makes_no_draft_again(
         tools=EFFECTS,
         policy=policy(tmp_path, *RULES),
     )
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         result = await run.result()
-        await replayed(runs, run)
+        await memory_runs.stories(run)
 
     assert result.answer == f"{again} denied"
     assert lines(log) == [f"prepared {text}"]
 
 
-async def test_a_lost_draft_is_not_made_again(runs: Runs, tmp_path: Path) -> None:
+async def test_a_lost_draft_is_not_made_again(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """Nor by the run that lost its answer."""
     # BY-11
     log = tmp_path / "log"
     same = call("commit", log=str(log), text="lost")
     app = scripted([same, same, told], tools=EFFECTS, policy=policy(tmp_path, *RULES))
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         await run.result()
         refused = [one for one in await run.results() if isinstance(one, ToolFailure)]
 

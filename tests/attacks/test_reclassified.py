@@ -95,7 +95,7 @@ def blocked(folder: Path, name: str, script: list[object], *rules: str, **agent:
 
 @pytest.mark.parametrize("before", READS)
 async def test_an_undo_that_became_a_write_is_shown_anew(
-    runs: Runs, tmp_path: Path, before: Risk
+    memory_runs: MemoryRuns, tmp_path: Path, before: Risk
 ) -> None:
     """Who approved a call whose undo changes nothing hasn't approved one whose undo does."""
     # PF-01 RK-10
@@ -103,16 +103,16 @@ async def test_an_undo_that_became_a_write_is_shown_anew(
     script: list[object] = [call("begin", log=str(log))]
     old = blocked(tmp_path, "old", script, tools=undone_by(before))
     new = blocked(tmp_path, "new", script, tools=undone_by(Risk.WRITE_INTERNAL))
-    async with runs.working(old):
-        run = await runs.start("it")
+    async with memory_runs.working(old):
+        run = await memory_runs.start("it")
         first = await run.asked_for_approval()
-    async with runs.working(new):
+    async with memory_runs.working(new):
         await run.decide({**YES, "request_id": first.request_id})
         (second,) = await run.pending()
         unseen = lines(log)
         await run.approve(second.request_id)
         result = await run.result()
-        await replayed(runs, run)
+        await memory_runs.stories(run)
 
     assert unseen == []
     assert isinstance(second, ApprovalRequest)

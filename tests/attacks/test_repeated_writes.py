@@ -65,7 +65,7 @@ async def follow(log: str, url: str, method: str) -> str:
 
 @pytest.mark.parametrize("tiers", [1, 2])
 async def test_a_write_is_no_request_that_only_asks(
-    runs: Runs, tmp_path: Path, tiers: int
+    memory_runs: MemoryRuns, tmp_path: Path, tiers: int
 ) -> None:
     """What its model calls its method makes no declared write one that may be repeated."""
     # BY-11 NR-06
@@ -84,8 +84,8 @@ async def test_a_write_is_no_request_that_only_asks(
             policy=rules,
         )
     )
-    async with runs.working(app):
-        await (await runs.start("it")).result()
+    async with memory_runs.working(app):
+        await (await memory_runs.start("it")).result()
 
     assert lines(log) == ["paid by GET"]
 

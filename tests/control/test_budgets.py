@@ -64,14 +64,14 @@ def ended(result: RunResult) -> tuple[str, str | None, bool]:
     ],
 )
 async def test_what_a_model_uses_is_bounded(
-    runs: Runs, budget: dict[str, JsonValue], steps: int, reason: str
+    memory_runs: MemoryRuns, budget: dict[str, JsonValue], steps: int, reason: str
 ) -> None:
     """Room for a call like the latest is reserved before it: without room nothing is asked."""
     # BY-09 BY-10 BY-70
-    async with runs.working(chained(endless)):
-        run = await runs.start("it", budget=budget)
+    async with memory_runs.working(chained(endless)):
+        run = await memory_runs.start("it", budget=budget)
         result = await run.result()
-        (history,) = await replayed(runs, run)
+        (history,) = await memory_runs.stories(run)
 
     assert (ended(result), result.steps) == (("stopped", None, True), steps)
     assert why(result).reason == reason
@@ -88,7 +88,7 @@ async def test_what_a_model_uses_is_bounded(
     ],
 )
 async def test_calls_of_tools_are_bounded(
-    runs: Runs, limit: int, asks: tuple[int, ...], ran: int, reason: str | None
+    memory_runs: MemoryRuns, limit: int, asks: tuple[int, ...], ran: int, reason: str | None
 ) -> None:
     """A turn that asks for more calls than are left runs none of them; each gets its result."""
     # BY-09 BY-08
@@ -96,11 +96,11 @@ async def test_calls_of_tools_are_bounded(
         calls(*(call("look", place=f"{turn}{place}") for place in range(count)))
         for turn, count in enumerate(asks)
     ]
-    async with runs.working(chained([*script, say("done")])):
-        run = await runs.start("it", budget={"max_tool_calls": limit})
+    async with memory_runs.working(chained([*script, say("done")])):
+        run = await memory_runs.start("it", budget={"max_tool_calls": limit})
         result = await run.result()
         found = await run.results()
-        (history,) = await replayed(runs, run)
+        (history,) = await memory_runs.stories(run)
 
     assert (result.stop.reason if result.stop else None) == reason
     assert [one.status for one in found] == ["ok"] * ran + ["aborted"] * (sum(asks) - ran)
@@ -112,14 +112,16 @@ async def test_calls_of_tools_are_bounded(
     [(2, None), (3, "max_parallel_calls (2) would be exceeded")],
     ids=["as many", "one more"],
 )
-async def test_calls_of_one_turn_are_bounded(runs: Runs, count: int, reason: str | None) -> None:
+async def test_calls_of_one_turn_are_bounded(
+    memory_runs: MemoryRuns, count: int, reason: str | None
+) -> None:
     """More calls at once than may run beside each other stop the run before any runs."""
     # BY-09
     turn = calls(*(call("look", place=str(place)) for place in range(count)))
-    async with runs.working(chained([turn, say("done")])):
-        run = await runs.start("it", budget={"max_parallel_calls": 2})
+    async with memory_runs.working(chained([turn, say("done")])):
+        run = await memory_runs.start("it", budget={"max_parallel_calls": 2})
         result = await run.result()
-        (history,) = await replayed(runs, run)
+        (history,) = await memory_runs.stories(run)
 
     assert (result.stop.reason if result.stop else None) == reason
     assert names(history).count("look") == (0 if reason else count)
@@ -171,7 +173,7 @@ async def test_the_time_of_a_run_is_bounded(runs: Runs, tmp_path: Path) -> None:
     ids=["none", "one", "two", "none of two", "more than the chain's"],
 )
 async def test_retries_of_a_model_are_bounded(
-    runs: Runs, tmp_path: Path, retries: int, chain: int, asked: int
+    memory_runs: MemoryRuns, tmp_path: Path, retries: int, chain: int, asked: int
 ) -> None:
     """A model is asked once and so many times again; a chain may say less, never more."""
     # BY-09
@@ -183,10 +185,10 @@ async def test_retries_of_a_model_are_bounded(
         return broken("unavailable")
 
     app = chained(*[down] * chain, fallback=Fallback(attempts=2))
-    async with runs.working(app):
-        run = await runs.start("it", budget={"max_model_retries": retries})
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it", budget={"max_model_retries": retries})
         result = await run.result()
-        (history,) = await replayed(runs, run)
+        (history,) = await memory_runs.stories(run)
 
     assert (len(lines(log)), len(asked_models(history))) == (asked, chain)
     end = (

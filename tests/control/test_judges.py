@@ -11,10 +11,11 @@ from holdfast.contracts.transcript import UserTurn
 from holdfast.guardrails import Guardrail, judged_by
 from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say, using
 from tests.control.guarded import EFFECTS, ended, over
+from tests.histories import children
 from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import TOOLS, lines
-from tests.workflows.tiered import asked, child, children
+from tests.workflows.tiered import asked, child
 
 USED = UsageMetrics(input_tokens=100, output_tokens=10)
 FINE = '{"tripwire_triggered": false}'

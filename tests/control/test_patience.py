@@ -15,6 +15,7 @@ from holdfast.run.limits import fallback
 from holdfast.testing import Reply, ScriptTurn, say
 from tests.builders import NOW, a_state, an_agent
 from tests.control.controlled import replayed
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import IMPATIENT, scripted
 
@@ -69,10 +70,10 @@ async def test_who_asks_is_told_what_a_run_waits_for(runs: Runs) -> None:
     assert held.waiting == status.waiting
 
 
-async def test_patience_ends(skipping_runs: Runs) -> None:
+async def test_patience_ends(memory_runs: MemoryRuns) -> None:
     """Then the run ends as if it had none."""
-    async with skipping_runs.working(scripted(Outage(10_000), settings=patient(300.0))):
-        run = await skipping_runs.start("it")
+    async with memory_runs.working(scripted(Outage(10_000), settings=patient(300.0))):
+        run = await memory_runs.start("it")
         result = await run.result()
         status = await run.status()
 
@@ -81,13 +82,13 @@ async def test_patience_ends(skipping_runs: Runs) -> None:
     assert status.waiting is None
 
 
-async def test_the_time_of_a_run_ends_its_patience(skipping_runs: Runs) -> None:
+async def test_the_time_of_a_run_ends_its_patience(memory_runs: MemoryRuns) -> None:
     """What a run waits for its provider is time of its own."""
     app = scripted(
         Outage(10_000), settings=patient(HOUR), budget=Budget(max_wall_time=200.0, max_steps=5)
     )
-    async with skipping_runs.working(app):
-        run = await skipping_runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         result = await run.result()
         status = await run.status()
 

@@ -17,6 +17,7 @@ from tests.control.controlled import (
     resolve,
     why,
 )
+from tests.memory.runs import MemoryRuns
 from tests.running import DAY, Run, Runs
 from tests.sample import told
 from tests.workflows.tiered import written
@@ -78,13 +79,13 @@ async def test_a_run_that_takes_too_long_pauses_in_the_middle(skipping_runs: Run
         pytest.param(slow(300, escalates=False), id="nobody there"),
     ],
 )
-async def test_a_run_within_its_time_asks_nobody(skipping_runs: Runs, app: App) -> None:
+async def test_a_run_within_its_time_asks_nobody(memory_runs: MemoryRuns, app: App) -> None:
     """Less than three times the time is no reason, nor is any time where nobody is there."""
     # ES-12
-    async with skipping_runs.working(app):
-        run = await skipping_runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         result = await run.result()
-        histories = await replayed(skipping_runs, run)
+        histories = await memory_runs.stories(run)
 
     assert (result.answer, recorded(*histories)) == ("at last", [])
 
@@ -106,26 +107,28 @@ async def test_what_was_asked_is_resolved_before_an_answer_is_out(skipping_runs:
     assert (result.answer, result.steps) == ("at last", 1)
 
 
-async def test_a_run_that_fails_meanwhile_asks_nobody_any_more(skipping_runs: Runs) -> None:
+async def test_a_run_that_fails_meanwhile_asks_nobody_any_more(memory_runs: MemoryRuns) -> None:
     """What ends the run for good withdraws the question how it goes on."""
 
     def model(turn: ScriptTurn) -> Reply:
         return broken("unavailable", 31) if turn.attempt == 1 else broken("auth")
 
     app = chained(model, triggers=Triggers(expected_time=10), escalates=True)
-    async with skipping_runs.working(app):
-        run = await skipping_runs.start("it")
-        await skipping_runs.pass_time(30.5)
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
+        await memory_runs.pass_time(30.5)
         await asked_to_resolve(run)
         result = await run.result()
         left = await run.pending()
-        await replayed(skipping_runs, run)
+        await memory_runs.stories(run)
 
     assert (result.status, why(result).reason) == ("failed", "model failed: auth")
     assert left == ()
 
 
-async def test_time_of_people_is_no_time_of_the_run(skipping_runs: Runs, tmp_path: Path) -> None:
+async def test_time_of_people_is_no_time_of_the_run(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """A day until somebody approves, another while the run is suspended: neither counts."""
     # ES-12
     app = chained(
@@ -133,25 +136,25 @@ async def test_time_of_people_is_no_time_of_the_run(skipping_runs: Runs, tmp_pat
         triggers=Triggers(expected_time=10),
         escalates=True,
     )
-    async with skipping_runs.working(app):
-        run = await skipping_runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         request = await run.asked_for_approval()
-        await skipping_runs.pass_time(1 * DAY)
+        await memory_runs.pass_time(1 * DAY)
         still = await run.pending()
         await run.signal("suspend", {})
         await run.approve(request.request_id)
-        await skipping_runs.pass_time(1 * DAY)
+        await memory_runs.pass_time(1 * DAY)
         held = await run.status()
         await run.signal("resume", {})
         result = await run.result()
-        histories = await replayed(skipping_runs, run)
+        histories = await memory_runs.stories(run)
 
     assert [one.request_id for one in still] == [request.request_id]
     assert (held.status, held.waits_for) == ("suspended", ())
     assert (result.answer, recorded(*histories)[1:]) == ("send ok", [])
 
 
-async def test_who_lets_it_go_on_gives_it_as_much_time_again(skipping_runs: Runs) -> None:
+async def test_who_lets_it_go_on_gives_it_as_much_time_again(memory_runs: MemoryRuns) -> None:
     """After another three times the expected time of work, the person is asked once more."""
 
     def model(turn: ScriptTurn) -> Reply:
@@ -160,18 +163,18 @@ async def test_who_lets_it_go_on_gives_it_as_much_time_again(skipping_runs: Runs
         return broken("unavailable", 40) if turn.attempt == 1 else say("at last")
 
     app = chained(model, triggers=Triggers(expected_time=10), escalates=True, max_history_events=1)
-    async with skipping_runs.working(app):
-        run = await skipping_runs.start("it")
-        await skipping_runs.pass_time(35)
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
+        await memory_runs.pass_time(35)
         first = await asked_to_resolve(run)
         await resolve(run)
-        await skipping_runs.pass_time(25)
+        await memory_runs.pass_time(25)
         between = await run.pending()
-        await skipping_runs.pass_time(10)
+        await memory_runs.pass_time(10)
         second = await asked_to_resolve(run)
         await resolve(run)
         result = await run.result()
-        histories = await replayed(skipping_runs, run)
+        histories = await memory_runs.stories(run)
 
     assert (first.trigger, between, result.answer) == ("time:31", (), "at last")
     assert (second.request_id, second.reason) == ("req-2", REASON)

@@ -63,6 +63,16 @@ def summary(event: HistoryEvent) -> str:
     return json.loads(data) if data else ""
 
 
+def children(history: WorkflowHistory) -> list[str]:
+    """The ids of the runs that a run started, in their order, without its own id."""
+    started = (
+        event.start_child_workflow_execution_initiated_event_attributes.workflow_id
+        for event in history.events
+        if event.event_type == EventType.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED
+    )
+    return [name.partition(".")[2] for name in started]
+
+
 def last_attempt(history: WorkflowHistory) -> tuple[int, timedelta]:
     """Which attempt of the first activity brought its end, and how long after it was asked for."""
     asked = next(

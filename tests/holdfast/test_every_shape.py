@@ -18,10 +18,11 @@ from holdfast.contracts.base import JsonObject
 from holdfast.testing import call, say, using
 from tests.control.approaches import backtracking
 from tests.control.test_judges import FINE, USED, judged
+from tests.histories import children
 from tests.running import Run, Runs
 from tests.sample import scripted
 from tests.workflows.test_children import PARTS, PLAN
-from tests.workflows.tiered import children, staffed
+from tests.workflows.tiered import staffed
 
 pytestmark = pytest.mark.usefixtures("command_line")
 

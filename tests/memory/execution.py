@@ -101,6 +101,7 @@ class Execution:
         self._pauses: set[int] = set()
         self._activities: dict[int, ActivityTask] = {}
         self._children: dict[int, Execution] = {}
+        self._asked_for: list[str] = []
         self._is_cancelled = False
         self.tasks = Tasks(server.loop, server.workers, beginning, server.habits, self._apply)
         self.tasks.tell(WorkflowActivationJob(initialize_workflow=beginning.init))
@@ -123,6 +124,11 @@ class Execution:
     def activities(self) -> Sequence[ActivityTask]:
         """What is under way for it at workers, or waits for one."""
         return tuple(self._activities.values())
+
+    @property
+    def parts(self) -> list[str]:
+        """The ids of the runs that it asked for, in their order, without that of this one."""
+        return [name.partition(".")[2] for name in self._asked_for]
 
     def signal(self, name: str, payloads: Sequence[Payload]) -> None:
         """Have it hear a signal."""
@@ -271,6 +277,7 @@ class Execution:
         told = job.resolve_child_workflow_execution_start
         told.seq = asked.seq
         assert asked.parent_close_policy == ParentClosePolicy.PARENT_CLOSE_POLICY_REQUEST_CANCEL
+        self._asked_for.append(asked.workflow_id)
         child = self._server.start_child(self, asked)
         if child is None:
             told.failed.workflow_id = asked.workflow_id

@@ -77,6 +77,9 @@ class MemoryRun(AnyRun):
         """Return what each of its executions did; doing it again comes to the same."""
         return await self._thread.call(self._tell_stories())
 
+    async def parts(self) -> list[str]:
+        return self._server.newest(self.id).parts
+
     async def pause(self) -> None:
         await self._thread.call(self._pause())
 

@@ -20,10 +20,11 @@ from holdfast.testing import Reply, Script, ScriptTurn, call, say, using
 from holdfast.trace.reader import read_trace
 from holdfast.workflows.agent_run import AgentRun
 from holdfast.workflows.children import MAX_PARALLEL_CHILDREN, build_worst_case_ledger
+from tests.histories import children
 from tests.memory.runs import MemoryRuns
 from tests.running import AnyRun, Runs
 from tests.sample import lines
-from tests.workflows.tiered import asked, child, children, recorded, staffed, written
+from tests.workflows.tiered import asked, child, recorded, staffed, written
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ async def test_parts_work_beside_each_other(runs: Runs, tmp_path: Path) -> None:
     ],
 )
 async def test_all_parts_together_keep_to_the_budget(
-    runs: Runs, max_steps: int, status: str, steps: int, why: str
+    memory_runs: MemoryRuns, max_steps: int, status: str, steps: int, why: str
 ) -> None:
     """A planner and two workers have the steps of one run; what isn't there isn't begun."""
     # T-49 BY-20 BY-52
@@ -135,16 +136,16 @@ async def test_all_parts_together_keep_to_the_budget(
         tiers=PARTS,
         budget=Budget(max_steps=max_steps),
     )
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         result = await run.result()
-        usage = await run.handle.query("usage", result_type=UsageReport)
+        usage = await run.query("usage", UsageReport)
 
     assert (result.status, result.steps, usage.steps) == (status, steps, steps)
     assert why in (result.stop.reason if result.stop else "")
 
 
-async def test_no_part_begins_where_nothing_is_left(runs: Runs) -> None:
+async def test_no_part_begins_where_nothing_is_left(memory_runs: MemoryRuns) -> None:
     """However many parts a plan has, only those that work at once can pass a limit by a call."""
     # T-49 BY-52
     plan = json.dumps({"subtasks": [f"part {number}" for number in range(20)]})
@@ -156,20 +157,20 @@ async def test_no_part_begins_where_nothing_is_left(runs: Runs) -> None:
         ),
         budget=Budget(max_steps=100, max_tokens=2_000, max_cost=Decimal(2)),
     )
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         result = await run.result()
-        history = await run.handle.fetch_history()
+        parts = await run.parts()
+        await run.story()
 
-    begun = [part for part in children(history) if part.startswith("2-part-")]
+    begun = [part for part in parts if part.startswith("2-part-")]
     assert 4 <= len(begun) <= 4 + MAX_PARALLEL_CHILDREN
     assert result.usage.input_tokens == 500 * len(begun)
     assert result.stop is not None
     assert ": not begun: max_tokens (2000) reached" in result.attempts[1].failure_reason
-    await build_replayer(AgentRun).replay_workflow(history)
 
 
-async def test_what_children_use_is_used_by_the_run(runs: Runs) -> None:
+async def test_what_children_use_is_used_by_the_run(memory_runs: MemoryRuns) -> None:
     """Tokens, cost, calls and steps of all children stand in the ledger of the run."""
     # BY-52
     bill = UsageMetrics(input_tokens=7, output_tokens=3, estimated_cost=Decimal("0.5"))
@@ -180,10 +181,10 @@ async def test_what_children_use_is_used_by_the_run(runs: Runs) -> None:
         },
         tiers=Tiers(full="coder", simplified="clerk"),
     )
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         result = await run.result()
-        usage = await run.handle.query("usage", result_type=UsageReport)
+        usage = await run.query("usage", UsageReport)
 
     assert (result.status, result.steps, usage.tool_calls) == ("completed", 4, 3)
     assert (result.usage.input_tokens, result.usage.output_tokens) == (28, 12)

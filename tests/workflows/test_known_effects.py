@@ -20,7 +20,7 @@ from tests.control.guarded import asked_next, decided, guarded
 from tests.memory.runs import MemoryRuns
 from tests.running import AnyRun, Runs
 from tests.sample import ask_user, lines, note, scripted, told
-from tests.workflows.tiered import asked, child, children, staffed, written
+from tests.workflows.tiered import asked, child, staffed, written
 
 TWO = Tiers(full="coder", simplified="clerk")
 PLANNED = Tiers.model_validate(
@@ -48,7 +48,7 @@ class Clerk:
     [("write", "done", ["begin x", "end x"]), ("write_slowly", "unknown", ["written"])],
 )
 async def test_the_next_tier_repeats_no_write(
-    runs: Runs, tmp_path: Path, tool: str, outcome: str, after: list[str]
+    memory_runs: MemoryRuns, tmp_path: Path, tool: str, outcome: str, after: list[str]
 ) -> None:
     """It is told what was done, or may have been, and however it asks for it, it is refused."""
     # BY-11 NR-06
@@ -56,10 +56,10 @@ async def test_the_next_tier_repeats_no_write(
     arguments = {"log": str(log), "text": "x"} if tool == "write" else {"log": str(log)}
     clerk = Clerk(call(tool, **arguments))
     app = staffed({"coder": [call(tool, **arguments), BROKEN], "clerk": clerk}, tiers=TWO)
-    async with runs.working(app):
-        run = await runs.start("it", "write it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it", "write it")
         result = await run.result()
-        history = await run.handle.fetch_history()
+        await run.story()
 
     assert result.answer == "done"
     assert lines(log) == after
@@ -71,10 +71,9 @@ async def test_the_next_tier_repeats_no_write(
     whole = arguments if tool == "write" else {**arguments, "place": "here"}
     assert [(one.tool, one.arguments, one.outcome) for one in kept] == [(tool, whole, outcome)]
     assert [one.part for one in kept] == ["1-full"]
-    await build_replayer(AgentRun).replay_workflow(history)
 
 
-async def test_a_tier_that_is_resumed_goes_on(runs: Runs, tmp_path: Path) -> None:
+async def test_a_tier_that_is_resumed_goes_on(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """Only what failed is done again after "resume": no other tier, no plan, no finished part."""
     # FB-15
     log = tmp_path / "log"
@@ -92,8 +91,8 @@ async def test_a_tier_that_is_resumed_goes_on(runs: Runs, tmp_path: Path) -> Non
         tiers=PLANNED,
         escalates=True,
     )
-    async with runs.working(app):
-        run = await runs.start("it", "make a coat")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it", "make a coat")
         (request,) = await run.asked()
         before = sorted(lines(log))
         await run.signal(
@@ -105,16 +104,16 @@ async def test_a_tier_that_is_resumed_goes_on(runs: Runs, tmp_path: Path) -> Non
             },
         )
         result = await run.result()
-        history = await run.handle.fetch_history()
+        parts = await run.parts()
+        await run.story()
 
     assert before == ["begin cut", "begin iron", "end cut", "end iron"]
     assert lines(log)[4:] == ["begin sew", "end sew"]
-    assert children(history) == [
+    assert parts == [
         *("1-full", "2-plan", "2-part-1", "2-part-2", "2-part-3"),
         "3-part-2",
     ]
     assert result.answer == "1. cut\n\ncut: ok\n\n2. sew\n\nsew: ok\n\n3. iron\n\niron: ok"
-    await build_replayer(AgentRun).replay_workflow(history)
 
 
 async def test_a_part_that_is_lost_is_reported(runs: Runs, tmp_path: Path) -> None:
@@ -191,15 +190,15 @@ async def test_after_a_lost_part_a_person_is_asked(runs: Runs, tmp_path: Path, e
     await build_replayer(AgentRun).replay_workflow(history)
 
 
-async def test_what_a_run_did_is_in_its_result(runs: Runs, tmp_path: Path) -> None:
+async def test_what_a_run_did_is_in_its_result(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """Tool, canonical arguments and outcome; what an undo needs stays in history."""
     log = str(tmp_path / "log")
     script = [
         calls(call("create_draft", log=log, title="x"), call("write_slowly", log=log)),
         say("done"),
     ]
-    async with runs.working(guarded(script)):
-        result = await (await runs.start("it")).result()
+    async with memory_runs.working(guarded(script)):
+        result = await (await memory_runs.start("it")).result()
 
     assert [one.model_dump(mode="json") for one in (*result.effects, *result.unresolved)] == [
         Effect(

@@ -19,14 +19,14 @@ from holdfast.guardrails import (
 from holdfast.runner import build_replayer
 from holdfast.testing import Reply, Script, ScriptTurn, call, fail, say
 from holdfast.workflows.agent_run import AgentRun
+from tests.histories import children
 from tests.memory.runs import MemoryRuns
-from tests.running import Run, Runs
+from tests.running import AnyRun, Runs
 from tests.sample import TOOLS, lines
 from tests.workflows.tiered import (
     asked,
     child,
     child_summaries,
-    children,
     recorded,
     staffed,
     written,
@@ -59,7 +59,7 @@ async def test_a_full_answer_needs_no_other_tier(runs: Runs) -> None:
     ids=["rate limit", "no model left", "other error"],
 )
 async def test_what_a_model_cannot_do_another_may(
-    runs: Runs, error: ModelError, second: str | None, answer: str, tried: list[str]
+    memory_runs: MemoryRuns, error: ModelError, second: str | None, answer: str, tried: list[str]
 ) -> None:
     """A rate limit leads to the agent's next model; other errors, or no model, fail its tier."""
     # FB-13
@@ -67,26 +67,27 @@ async def test_what_a_model_cannot_do_another_may(
         {"coder": lambda _: fail(error), "clerk": [say("clerk")]},
         second=lambda _: say(second) if second else fail(error),
     )
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         result = await run.result()
-        history = await run.handle.fetch_history()
+        parts = await run.parts()
 
-    assert (result.answer, children(history)) == (answer, tried)
+    assert (result.answer, parts) == (answer, tried)
 
 
-async def test_a_failed_tier_leads_to_the_simpler_one(runs: Runs) -> None:
+async def test_a_failed_tier_leads_to_the_simpler_one(memory_runs: MemoryRuns) -> None:
     """An agent that stops without an answer fails its tier; history says which, who and why."""
     # FB-10
     app = staffed({"coder": lambda _: call("add", a=1, b=1), "clerk": [say("a jacket")]})
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         result = await run.result()
-        history = await run.handle.fetch_history()
+        story = await run.story()
+        parts = await run.parts()
 
     assert (result.answer, result.steps) == ("a jacket", 4)
-    assert children(history) == ["1-full", "2-simplified"]
-    assert [line[:57] for line in recorded(history)] == [
+    assert parts == ["1-full", "2-simplified"]
+    assert [line[:57] for line in recorded(story)] == [
         "tier failed: full (coder): loop detected: same tool, same"
     ]
     assert [attempt.approach for attempt in result.attempts] == ["full: coder"]
@@ -137,7 +138,7 @@ async def test_all_but_the_failing_subtask_are_done(runs: Runs) -> None:
     assert result.attempts[2].partial_progress == "2 of 3 subtasks done"
 
 
-async def test_when_all_tiers_failed_a_person_is_asked(runs: Runs) -> None:
+async def test_when_all_tiers_failed_a_person_is_asked(memory_runs: MemoryRuns) -> None:
     """The request has the last error and every attempt; "resume" goes on with the last tier."""
 
     # FB-12 FB-14 FB-15
@@ -149,15 +150,15 @@ async def test_when_all_tiers_failed_a_person_is_asked(runs: Runs) -> None:
         )
 
     tiers = Tiers(full="coder", simplified="clerk")
-    async with runs.working(staffed({"clerk": clerk}, tiers=tiers, escalates=True)):
-        run = await runs.start("it", "make a coat")
+    async with memory_runs.working(staffed({"clerk": clerk}, tiers=tiers, escalates=True)):
+        run = await memory_runs.start("it", "make a coat")
         (request,) = await run.asked()
         await run.signal(
             "resolution",
             {"request_id": request.request_id, "action": "resume", "guidance": "make it in red"},
         )
         result = await run.result()
-        history = await run.handle.fetch_history()
+        parts = await run.parts()
 
     assert isinstance(request, Escalation)
     assert request.reason.startswith("All workflows failed: ")
@@ -169,7 +170,7 @@ async def test_when_all_tiers_failed_a_person_is_asked(runs: Runs) -> None:
     assert (full.approach, simplified.approach) == ("full: coder", "simplified: clerk")
     assert "turn 1 has none" in full.failure_reason
     assert "no wool" in simplified.failure_reason
-    assert children(history) == ["1-full", "2-simplified", "3-simplified"]
+    assert parts == ["1-full", "2-simplified", "3-simplified"]
     assert result.answer == "make a coat\n\nSaid since (guidance):\nmake it in red"
 
 
@@ -220,7 +221,9 @@ async def no_leather(subject: Subject, context: GuardrailContext) -> GuardrailRe
     return tripped("it is leather") if "leather" in subject.text else passed()
 
 
-async def test_an_answer_that_is_blocked_makes_the_tier_begin_again(runs: Runs) -> None:
+async def test_an_answer_that_is_blocked_makes_the_tier_begin_again(
+    memory_runs: MemoryRuns,
+) -> None:
     """What the guardrails of the run find about an answer is part of the goal of the next try."""
 
     # FB-09 GF-02
@@ -228,29 +231,30 @@ async def test_an_answer_that_is_blocked_makes_the_tier_begin_again(runs: Runs) 
         return say("a red coat" if "choose another colour" in turn.goal else "a blue coat")
 
     app = staffed({"coder": coder}, tiers=Tiers(full="coder"), guardrails=[not_blue])
-    async with runs.working(app):
-        run = await runs.start("it", "make a coat")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it", "make a coat")
         result = await run.result()
-        history = await run.handle.fetch_history()
+        parts = await run.parts()
+        await run.story()
 
     assert result.stop is None
-    assert children(history) == ["1-full", "2-full"]
-    await build_replayer(AgentRun).replay_workflow(history)
+    assert parts == ["1-full", "2-full"]
 
 
-async def test_nobody_begins_before_the_goal_was_looked_at(runs: Runs) -> None:
+async def test_nobody_begins_before_the_goal_was_looked_at(memory_runs: MemoryRuns) -> None:
     """Others have effects: guardrails that look beside a model look before they begin."""
     app = staffed({"coder": [say("done")]}, tiers=Tiers(full="coder"), guardrails=[no_leather])
-    async with runs.working(app):
-        run = await runs.start("it", "make a leather coat")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it", "make a leather coat")
         result = await run.result()
-        history = await run.handle.fetch_history()
+        story = await run.story()
+        parts = await run.parts()
 
     assert result.status == "blocked"
     assert result.stop is not None
     assert result.stop.reason == "it is leather"
-    assert children(history) == []
-    assert "blocked: it is leather" in recorded(history)
+    assert parts == []
+    assert "blocked: it is leather" in recorded(story)
 
 
 REVIEW = "Sensitive domain requires human review"
@@ -284,14 +288,13 @@ def paired(coder: Script, **agent: object) -> App:
     )
 
 
-async def ended(run: Run) -> tuple[str, Stop, list[str]]:
+async def ended(run: AnyRun) -> tuple[str, Stop, list[str]]:
     """How a run ended without an answer, why, and which parts it had begun; it must replay."""
     result = await run.result()
-    history = await run.handle.fetch_history()
-    await build_replayer(AgentRun).replay_workflow(history)
+    await run.story()
     assert (result.answer, await run.pending()) == (None, ())
     assert result.stop is not None
-    return result.status, result.stop, children(history)
+    return result.status, result.stop, await run.parts()
 
 
 @pytest.mark.parametrize(
@@ -364,24 +367,24 @@ async def test_who_aborts_a_part_ends_the_run(runs: Runs) -> None:
     assert parts == ["1-full"]
 
 
-async def test_what_is_blocked_in_a_tier_no_other_answers(runs: Runs) -> None:
+async def test_what_is_blocked_in_a_tier_no_other_answers(memory_runs: MemoryRuns) -> None:
     """What a guardrail blocks of a tier's agent is blocked: nobody else is asked the same."""
     # GR-10 GR-12
-    async with runs.working(paired(lambda _: say("a blue coat"), guardrails=[not_blue])):
-        run = await runs.start("it", "make a coat")
+    async with memory_runs.working(paired(lambda _: say("a blue coat"), guardrails=[not_blue])):
+        run = await memory_runs.start("it", "make a coat")
         status, stop, parts = await ended(run)
-        history = await run.handle.fetch_history()
+        story = await run.story()
 
     assert (status, stop.reason, parts) == ("blocked", "it is blue", ["1-full"])
-    assert recorded(history) == ["blocked: it is blue"]
+    assert recorded(story) == ["blocked: it is blue"]
 
 
-async def test_an_error_in_a_tier_leads_to_the_next(runs: Runs) -> None:
+async def test_an_error_in_a_tier_leads_to_the_next(memory_runs: MemoryRuns) -> None:
     """An agent that no model answers has failed its tier, and the next one begins."""
     # FB-13
-    async with runs.working(paired(lambda _: LOST)):
-        run = await runs.start("it", "make a coat")
+    async with memory_runs.working(paired(lambda _: LOST)):
+        run = await memory_runs.start("it", "make a coat")
         result = await run.result()
-        history = await run.handle.fetch_history()
+        parts = await run.parts()
 
-    assert (result.answer, children(history)) == ("the clerk's", BOTH)
+    assert (result.answer, parts) == ("the clerk's", BOTH)

@@ -13,7 +13,7 @@ from holdfast.contracts.approvals import Request
 from holdfast.contracts.run import RunResult
 from holdfast.guardrails import Guardrail
 from holdfast.testing import Script
-from tests.histories import activities, summary
+from tests.histories import Story, noted, summary
 from tests.running import Run, Runs
 from tests.sample import IMPATIENT, TOOLS, lines
 
@@ -67,16 +67,6 @@ def staffed(
     )
 
 
-def children(history: WorkflowHistory) -> list[str]:
-    """The ids of the runs that a run started, in their order, without its own id."""
-    started = (
-        event.start_child_workflow_execution_initiated_event_attributes.workflow_id
-        for event in history.events
-        if event.event_type == EventType.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED
-    )
-    return [name.partition(".")[2] for name in started]
-
-
 def child_summaries(history: WorkflowHistory) -> list[str]:
     """The line that the UI shows for each run that a run started."""
     return [
@@ -86,9 +76,9 @@ def child_summaries(history: WorkflowHistory) -> list[str]:
     ]
 
 
-def recorded(history: WorkflowHistory) -> list[str]:
+def recorded(story: Story) -> list[str]:
     """The lines that a run left in its history."""
-    return [one.summary for one in activities(history) if one.name == "record"]
+    return [one.summary for one in noted(story) if one.name == "record"]
 
 
 def child(runs: Runs, run: Run, part: str) -> Run:
