@@ -35,13 +35,13 @@ FLAWED = [
 
 @pytest.mark.parametrize(("function", "terms", "why"), FLAWED)
 async def test_one_that_raises_blocks(
-    runs: Runs, function: object, terms: dict[str, bool], why: str
+    memory_runs: MemoryRuns, function: object, terms: dict[str, bool], why: str
 ) -> None:
     """Whatever it raises: the model is never asked, and the run completes with the reason."""
     # T-10 GR-07
     broken = guardrail(layer="input", **terms)(function)  # pyright: ignore[reportArgumentType] -- a parameter of the test
 
-    result, history, *_ = await ended(runs, guarded([say("done")], broken))
+    result, history, *_ = await ended(memory_runs, guarded([say("done")], broken))
 
     assert (result.status, result.steps) == ("blocked", 0)
     assert result.stop is not None
@@ -51,11 +51,11 @@ async def test_one_that_raises_blocks(
 
 
 @pytest.mark.parametrize("local", [False, True])
-async def test_one_that_takes_too_long_blocks(runs: Runs, *, local: bool) -> None:
+async def test_one_that_takes_too_long_blocks(memory_runs: MemoryRuns, *, local: bool) -> None:
     """Its time is up, every time that it is tried."""  # T-10
     slow = waiting("slow", asyncio.Event(), passed(), timeout=0.05, local=local)
 
-    result, history, *_ = await ended(runs, guarded([say("done")], slow))
+    result, history, *_ = await ended(memory_runs, guarded([say("done")], slow))
 
     assert (result.status, result.steps) == ("blocked", 0)
     assert result.stop is not None
@@ -113,7 +113,7 @@ async def test_one_that_the_worker_lacks_is_waited_for(runs: Runs) -> None:
     assert (result.status, result.answer) == ("blocked", None)
 
 
-async def test_quick_ones_have_the_time_of_all_of_them(runs: Runs) -> None:
+async def test_quick_ones_have_the_time_of_all_of_them(memory_runs: MemoryRuns) -> None:
     """Those that share an activity look one after the other: the first's limit isn't for all."""
     quick = on_word("quick", "bad", "input", local=True, timeout=0.05)
 
@@ -124,6 +124,6 @@ async def test_quick_ones_have_the_time_of_all_of_them(runs: Runs) -> None:
     never = asyncio.Event()
     second = guardrail(layer="input", local=True, timeout=5)(later)
 
-    result, *_ = await ended(runs, guarded([say("done")], quick, second))
+    result, *_ = await ended(memory_runs, guarded([say("done")], quick, second))
 
     assert result.status == "completed"

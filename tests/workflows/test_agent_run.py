@@ -63,14 +63,14 @@ async def test_every_activity_says_what_it_is(runs: Runs) -> None:
     ]
 
 
-async def test_every_call_has_a_decision_before_it_runs(runs: Runs) -> None:
+async def test_every_call_has_a_decision_before_it_runs(memory_runs: MemoryRuns) -> None:
     """For every tool that runs there is an earlier decision about the same call."""
     # PF-01
     app = scripted([calls(call("add", a=1, b=2), call("look", place="x")), say("done")])
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         await run.result()
-        order = names(await run.handle.fetch_history())
+        order = names(await run.story())
 
     assert order.index("authorize") < min(order.index("add"), order.index("look"))
     assert order.count("authorize") == 1
@@ -93,15 +93,15 @@ async def test_every_call_has_a_decision_before_it_runs(runs: Runs) -> None:
     ],
 )
 async def test_what_cant_be_called_is_told_to_the_model(
-    runs: Runs, reply: Reply, type_: str, words: str
+    memory_runs: MemoryRuns, reply: Reply, type_: str, words: str
 ) -> None:
     """A call that can't be is answered with a structured error, and nothing of it runs."""
     # PF-02 PF-05 TS-09
-    async with runs.working(scripted([reply, say("I see")])):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([reply, say("I see")])):
+        run = await memory_runs.start("it")
         result = await run.result()
         failure = await run.failure()
-        ran = set(names(await run.handle.fetch_history()))
+        ran = set(names(await run.story()))
 
     assert (failure.status, failure.type, result.answer) == ("error", type_, "I see")
     assert words in failure.reason

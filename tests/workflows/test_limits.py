@@ -90,7 +90,7 @@ async def test_wall_time_ends_what_is_under_way(memory_runs: MemoryRuns, tmp_pat
     ("threshold", "ran"), [pytest.param(1, 1, id="once"), pytest.param(2, 2, id="default")]
 )
 async def test_one_identical_call_too_many_ends_the_run(
-    runs: Runs, threshold: int, ran: int
+    memory_runs: MemoryRuns, threshold: int, ran: int
 ) -> None:
     """The call after so many identical ones in a row isn't executed; key order makes no other."""
     # HG-09 HG-10 TS-04 LP-11
@@ -98,10 +98,12 @@ async def test_one_identical_call_too_many_ends_the_run(
     def again(turn: ScriptTurn) -> Reply:
         return call("add", a=1, b=2) if turn.number % 2 else call("add", b=2, a=1)
 
-    async with runs.working(scripted(again, budget=Budget(loop_repeat_threshold=threshold))):
-        run = await runs.start("it")
+    async with memory_runs.working(
+        scripted(again, budget=Budget(loop_repeat_threshold=threshold))
+    ):
+        run = await memory_runs.start("it")
         result = await run.result()
-        order = names(await run.handle.fetch_history())
+        order = names(await run.story())
 
     assert result.stop is not None
     assert (result.status, result.stop.reason) == (
@@ -111,30 +113,30 @@ async def test_one_identical_call_too_many_ends_the_run(
     assert order.count("add") == ran
 
 
-async def test_calls_in_turn_end_the_run(runs: Runs) -> None:
+async def test_calls_in_turn_end_the_run(memory_runs: MemoryRuns) -> None:
     """Through new executions too, in turns of several calls, and only calls count, not results."""
     # HG-10
 
     def in_turn(turn: ScriptTurn) -> Reply:
         return calls(call("add", a=1, b=2), call("look", place=f"p{turn.number % 2}"))
 
-    async with runs.working(scripted(in_turn, max_history_events=1)):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted(in_turn, max_history_events=1)):
+        run = await memory_runs.start("it")
         result = await run.result()
-        usage = await run.handle.query("usage", result_type=UsageReport)
+        usage = await run.query("usage", UsageReport)
 
     assert result.stop is not None
     assert result.stop.reason == "loop detected: same cycle of calls"
     assert (result.steps, usage.tool_calls) == (6, 10)
 
 
-async def test_the_default_threshold_is_two(runs: Runs) -> None:
+async def test_the_default_threshold_is_two(memory_runs: MemoryRuns) -> None:
     """Without any setting the third identical call ends a run."""
     # HG-11
-    async with runs.working(scripted(lambda _: call("add", a=1, b=2), budget=Budget())):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted(lambda _: call("add", a=1, b=2), budget=Budget())):
+        run = await memory_runs.start("it")
         result = await run.result()
-        order = names(await run.handle.fetch_history())
+        order = names(await run.story())
 
     assert (result.status, order.count("add")) == ("stopped", 2)
 

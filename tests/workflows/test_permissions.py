@@ -87,14 +87,14 @@ async def test_policy_may_want_drafts_only(runs: Runs, tmp_path: Path) -> None:
     assert result.answer == "post ok"
 
 
-async def test_what_has_no_draft_is_denied(runs: Runs) -> None:
+async def test_what_has_no_draft_is_denied(memory_runs: MemoryRuns) -> None:
     """A message to other people that can't be shown before it is sent is never sent."""
     # PF-14 T-42 PF-18 PF-19
-    async with runs.working(scripted([call("shout", text="hi"), told])):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([call("shout", text="hi"), told])):
+        run = await memory_runs.start("it")
         result = await run.result()
         failure = await run.failure()
-        history = names(await run.handle.fetch_history())
+        history = names(await run.story())
 
     assert (failure.status, failure.type) == ("denied", "permission_denied")
     assert "draft" in failure.reason
@@ -112,7 +112,12 @@ async def test_what_has_no_draft_is_denied(runs: Runs) -> None:
     ],
 )
 async def test_a_lost_answer_is_looked_up(
-    runs: Runs, tmp_path: Path, amount: int, status: str, type_: str | None, looked: int
+    memory_runs: MemoryRuns,
+    tmp_path: Path,
+    amount: int,
+    status: str,
+    type_: str | None,
+    looked: int,
 ) -> None:
     """A write that was cut off isn't repeated: its tool that reconciles says if it happened."""
     # BY-11 T-03
@@ -121,11 +126,11 @@ async def test_a_lost_answer_is_looked_up(
     rules = policy(
         tmp_path, "{id: pay, effect: allow, reason: a test, match: {tools: [pay_slowly]}}"
     )
-    async with runs.working(scripted(script, policy=rules)):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted(script, policy=rules)):
+        run = await memory_runs.start("it")
         result = await run.result()
         (found,) = await run.results()
-        history = names(await run.handle.fetch_history())
+        history = names(await run.story())
 
     assert found.status == status
     assert getattr(found, "type", None) == type_
@@ -137,7 +142,9 @@ async def test_a_lost_answer_is_looked_up(
         assert found.data == "paid"
 
 
-async def test_nothing_is_found_out_by_a_forbidden_tool(runs: Runs, tmp_path: Path) -> None:
+async def test_nothing_is_found_out_by_a_forbidden_tool(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """A tool that reconciles and that the policy forbids isn't asked: nobody knows then."""
     # BY-11
     log = tmp_path / "paid"
@@ -146,12 +153,12 @@ async def test_nothing_is_found_out_by_a_forbidden_tool(runs: Runs, tmp_path: Pa
         "{id: pay, effect: allow, reason: a test, match: {tools: [pay_slowly]}}",
         "{id: no, effect: forbid, reason: a test, match: {tools: [find_payment]}}",
     )
-    async with runs.working(
+    async with memory_runs.working(
         scripted([call("pay_slowly", log=str(log), amount=29), told], policy=rules)
     ):
-        run = await runs.start("it")
+        run = await memory_runs.start("it")
         result = await run.result()
-        history = names(await run.handle.fetch_history())
+        history = names(await run.story())
 
     assert result.answer == "pay_slowly outcome_unknown"
     assert "find_payment" not in history
