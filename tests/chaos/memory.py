@@ -1,5 +1,5 @@
 """
-Where random scripts are played without a server: ten times as many, for 60 s of two processors.
+Where random scripts are played without a server: ten times as many.
 
 Each kind of them has a file of its own, because a file stays with one process.
 """
