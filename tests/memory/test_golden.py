@@ -112,9 +112,12 @@ async def reject(run: AnyRun) -> None:
 
 
 async def steer(run: AnyRun) -> None:
+    """Say one thing after the other: what comes together is judged together, if it does."""
     request = (await run.asked())[0].request_id
     await run.signal("suspend", {})
+    await run.status()  # which comes when the run has heard it
     await run.signal("steer", {"text": "mind the gap"})
+    await run.status()
     await run.signal("answer", {"request_id": request, "text": "the blue one"})
     while (await run.status()).status != "suspended":
         await run.pause()
@@ -162,16 +165,20 @@ async def play(runs: AnyRuns, scene: Scene, log: Path) -> JsonValue:
         "effects": [line.rpartition(" ")[2] for line in lines(log)],
     }
     text = json.dumps(seen).replace(str(log), "LOG").replace(status.run_id, "RUN")
-    return untimed(json.loads(UNLIKE.sub("…", text)))
+    return alike(json.loads(text))
 
 
-def untimed(value: JsonValue) -> JsonValue:
-    """Leave out how long things took."""
+def alike(value: JsonValue) -> JsonValue:
+    """Leave out how long things took, and in texts what no two runs have in common."""
     if isinstance(value, dict):
-        return {name: untimed(each) for name, each in value.items() if name not in UNTOLD}
+        return {
+            UNLIKE.sub("…", name): alike(each)
+            for name, each in value.items()
+            if name not in UNTOLD
+        }
     if isinstance(value, list):
-        return [untimed(each) for each in value]
-    return value
+        return [alike(each) for each in value]
+    return UNLIKE.sub("…", value) if isinstance(value, str) else value
 
 
 @pytest.mark.parametrize("scene", SCENES.values(), ids=list(SCENES))
