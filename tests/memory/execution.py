@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from temporalio.api.common.v1 import Payload, SearchAttributes
+from temporalio.api.common.v1 import Memo, Payload, SearchAttributes
 from temporalio.api.failure.v1 import Failure
 from temporalio.bridge.proto.activity_result import ActivityResolution
 from temporalio.bridge.proto.child_workflow import (
@@ -95,6 +95,8 @@ class Execution:
         self.scheduled: list[Noted] = []
         self.search_attributes = SearchAttributes()
         self.search_attributes.CopyFrom(beginning.init.search_attributes)
+        self.memo = Memo()
+        self.memo.CopyFrom(beginning.init.memo)
         self.responses: dict[str, asyncio.Future[UpdateResponse]] = {}
         self._server = server
         self._timers: dict[int, asyncio.TimerHandle] = {}
@@ -198,6 +200,8 @@ class Execution:
                 case "upsert_workflow_search_attributes":
                     found = command.upsert_workflow_search_attributes.search_attributes
                     self.search_attributes.MergeFrom(found)
+                case "modify_workflow_properties":
+                    self.memo.MergeFrom(command.modify_workflow_properties.upserted_memo)
                 case "update_response":
                     self._respond(command.update_response)
                 case _:

@@ -157,6 +157,8 @@ class MemoryServer:
         init = InitializeWorkflow(workflow_id=asked.workflow_id, arguments=asked.input)
         limit = asked.workflow_task_timeout.ToTimedelta() or TASK_TIMEOUT
         init.workflow_task_timeout.FromTimedelta(limit)
+        for name, payload in asked.memo.items():
+            init.memo.fields[name].CopyFrom(payload)
         init.parent_workflow_info.namespace = NAMESPACE
         init.parent_workflow_info.workflow_id = parent.workflow_id
         init.parent_workflow_info.run_id = parent.run_id
@@ -171,6 +173,7 @@ class MemoryServer:
         init.arguments.extend(asked.arguments)
         init.continued_from_execution_run_id = before.run_id
         init.search_attributes.CopyFrom(before.search_attributes)
+        init.memo.CopyFrom(before.memo)
         return self._begin(init, before.beginning.queue, before.parent)
 
     def tell_parent(self, ended: Execution, closed: Closed) -> None:
