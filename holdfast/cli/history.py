@@ -31,15 +31,26 @@ _MESSAGE = Pattern(r'message: "((?:[^"\\]|\\.)*)"')
 
 
 @blocking
-async def trace(run: options.RunOrFile, as_json: options.Json = False) -> None:
-    """Print the transcript of a run, or with --json its tree of spans."""
+async def trace(
+    run: options.RunOrFile,
+    *,
+    utc: Annotated[
+        bool, typer.Option("--utc", help="Begin lines with the time of day, not since the start.")
+    ] = False,
+    as_json: options.Json = False,
+) -> None:
+    """
+    Print the transcript of a run, or with --json its tree of spans.
+
+    Each line begins with the time, since the run began, at which it was known.
+    """
     read = await read_run(run)
     if as_json:
         render.show_json(span_tree(read).model_dump(mode="json"))
         return
     out = Screen()
     for line in lines(read):
-        render.show_line(out, line)
+        render.show_timed_line(out, line, None if utc else read.started_at)
 
 
 @blocking

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 
 from pydantic import JsonValue
 
 from holdfast.cli.screen import Screen
 from holdfast.contracts.texts import escape_invisible, escape_invisible_lines
-from holdfast.trace.words import Line, Tone
+from holdfast.trace.words import Line, Tone, elapsed
 
 _STYLES: dict[Tone, str] = {
     "plain": "",
@@ -18,10 +19,30 @@ _STYLES: dict[Tone, str] = {
 }
 
 
+_ELAPSED_COLUMNS = len("+59m59s")
+_CLOCK_COLUMNS = len("11-25 17:42:09")
+_HANG = 4
+
+
 def show_line(out: Screen, line: Line) -> None:
     """Print a line of a transcript."""
     for part in str(line).split("\n"):
         out.line(part, _STYLES[line.tone])
+
+
+def show_timed_line(out: Screen, line: Line, began: datetime | None) -> None:
+    """
+    Print a line of a transcript behind its time: since it *began*, or else by the clock in UTC.
+
+    On a narrow terminal it goes on beside the column of times.
+    """
+    width = _ELAPSED_COLUMNS if began else _CLOCK_COLUMNS
+    time = ""
+    if line.at is not None:
+        time = elapsed(line.at - began) if began else f"{line.at:%m-%d %H:%M:%S}"
+    for part in str(line).split("\n"):
+        out.line(part, _STYLES[line.tone], head=f"{time:>{width}}  ", hang=width + _HANG)
+        time = ""
 
 
 def show_json(value: JsonValue) -> None:

@@ -8,29 +8,30 @@ from holdfast.run import tool_results
 from holdfast.run.summaries import call_line
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
 from holdfast.trace.values import AuxiliaryCall, Call, DecisionTrace, Trace
-from holdfast.trace.words import MAX_LINE_CHARS, Line, Tone, duration, short
+from holdfast.trace.words import MAX_LINE_CHARS, Line, Tone, duration, short, with_time
 
 _MAY_RUN = {"run_in_sandbox", "run_as_draft_only"}
 
 
 def call_lines(trace: Trace, call: Call) -> Iterator[Line]:
     """Write a call as far as it has come. What is written of it never changes, it only grows."""
-    yield Line("call", call_line(call.call, MAX_LINE_CHARS), indented=True)
+    yield Line("call", call_line(call.call, MAX_LINE_CHARS), indented=True, at=call.at)
     before: DecisionTrace | None = None
     for step in call.course:
         match step:
             case DecisionTrace():
-                yield from _decision_lines(trace, call, step, before)
+                yield from with_time(_decision_lines(trace, call, step, before), step.at)
                 before = step
             case AuxiliaryCall(purpose="draft", result=result) if result is not None:
                 text = f"{step.tool} {_outcome(step, result)}"
-                yield Line("draft", text, _tone(result), indented=True)
+                yield Line("draft", text, _tone(result), indented=True, at=step.ended_at)
             case AuxiliaryCall(result=result) if result is not None:
-                yield from _reconcile_lines(call, step, result)
+                yield from with_time(_reconcile_lines(call, step, result), step.ended_at)
             case AuxiliaryCall():
                 continue
     if call.result is not None:
-        yield Line("result", _outcome(call, call.result), _tone(call.result), indented=True)
+        text, tone = _outcome(call, call.result), _tone(call.result)
+        yield Line("result", text, tone, indented=True, at=call.ended_at)
 
 
 def result_lines(trace: Trace, call: Call) -> Iterator[Line]:
@@ -47,22 +48,21 @@ def request_lines(asked: RequestTrace) -> Iterator[Line]:
         match heard:
             case EscalatedToGroup(groups=groups, at=at):
                 text = f"passed on to {' or '.join(groups)}{_describe_delay(asked, at)}"
-                yield Line("wait", short(text), "waiting", indented=True)
+                yield Line("wait", short(text), "waiting", indented=True, at=at)
             case MessageTrace(accepted=True):
                 approvals += not heard.lapsed
                 verb = "approved, but lapsed," if heard.lapsed else "approved"
                 author = _describe_author(asked, heard, approvals)
                 text = f"{verb}{author}{_describe_delay(asked, heard.judged_at)}"
-                yield Line(
-                    "wait", short(f"{text}{_describe_reason(heard)}"), "good", indented=True
-                )
+                text = short(f"{text}{_describe_reason(heard)}")
+                yield Line("wait", text, "good", indented=True, at=heard.judged_at)
             case MessageTrace():
                 yield message_line(heard)._replace(indented=True)
     if asked.outcome is not None:
         text = f"{asked.outcome}{_describe_author(asked, asked.settled, approvals + 1)}"
         text = f"{text}{_describe_delay(asked, asked.closed_at)}{_describe_reason(asked.settled)}"
         tone: Tone = "bad" if asked.outcome in {"rejected", "expired"} else "good"
-        yield Line("wait", short(text), tone, indented=True)
+        yield Line("wait", short(text), tone, indented=True, at=asked.closed_at)
 
 
 def escalation_lines(asked: RequestTrace) -> Iterator[Line]:
@@ -70,7 +70,7 @@ def escalation_lines(asked: RequestTrace) -> Iterator[Line]:
     about = f"{asked.subject}: " if asked.subject else ""
     kind = "review" if asked.kind == "review" else "escalated"
     text = f"{kind}: {about}{asked.reason} ({asked.request_id})"
-    yield Line("wait", text, "waiting")
+    yield Line("wait", text, "waiting", at=asked.at)
     for line in request_lines(asked):
         resolved = asked.outcome == "resolved" and line.label == "wait"
         decision = _resolution(asked.settled) if asked.settled and resolved else ""
@@ -91,9 +91,9 @@ def message_line(said: MessageTrace) -> Line:
     about = f" of {said.request_id}" if said.request_id else ""
     if said.accepted is False:
         text = f"{said.signal}{about}{by}: {said.refusal}"
-        return Line("refused", short(text), "bad")
+        return Line("refused", short(text), "bad", at=said.judged_at or said.at)
     who = by.strip() or f"from {said.identity}"
-    return Line(said.signal, short(f"{said.text} ({who})" if said.text else who))
+    return Line(said.signal, short(f"{said.text} ({who})" if said.text else who), at=said.at)
 
 
 def _decision_lines(

@@ -25,7 +25,7 @@ from holdfast.trace.values import (
     Trace,
     Turn,
 )
-from holdfast.trace.words import Line, dollars, duration, moment, pluralize, short
+from holdfast.trace.words import Line, dollars, duration, moment, pluralize, short, with_time
 from holdfast.workflows import failures
 
 # Audit lines that say again what other lines of the transcript say in their place.
@@ -61,9 +61,10 @@ def lines(trace: Trace) -> Iterator[Line]:
             under_way.remove(call)
             yield from result_lines(trace, call)
         if not isinstance(entry, Turn):
-            yield from entry_lines(trace, entry)
+            yield from with_time(entry_lines(trace, entry), _find_end(trace, entry))
             continue
-        yield from turn_lines(entry, held_back=is_held_back(trace, entry))
+        said = turn_lines(entry, held_back=is_held_back(trace, entry))
+        yield from with_time(said, entry.ended_at)
         looked = _find_first_check(trace, place)
         for call in entry.calls:
             if looked is None or call.result is None or _ended_before(call, looked):
@@ -73,7 +74,7 @@ def lines(trace: Trace) -> Iterator[Line]:
                 yield from call_lines(trace, replace(call, result=None))
     for call in under_way:
         yield from result_lines(trace, call)
-    yield from ending(trace)
+    yield from with_time(ending(trace), trace.ended_at)
 
 
 def _find_first_check(trace: Trace, turn: int) -> datetime | None:
@@ -89,6 +90,12 @@ def _find_first_check(trace: Trace, turn: int) -> datetime | None:
 
 def _ended_before(call: Call, moment: datetime) -> bool:
     return call.ended_at is None or call.ended_at <= moment
+
+
+def _find_end(trace: Trace, entry: Entry) -> datetime:
+    """Return when it was known what the lines of an entry say."""
+    ended = entry.ended_at if isinstance(entry, GuardrailRun | BackgroundTask) else None
+    return ended or _find_start(trace, entry)
 
 
 def _find_start(trace: Trace, entry: Entry) -> datetime:

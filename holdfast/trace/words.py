@@ -1,5 +1,6 @@
 """How a trace is worded."""
 
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Literal, NamedTuple, TypeAlias
@@ -13,24 +14,34 @@ MAX_LINE_CHARS = 200
 
 _WIDTH = 8
 
+_ROUNDS_TO_A_MINUTE = 59.95
+
 
 class Line(NamedTuple):
     """
     A line of the transcript: what it is about, and the text.
 
-    A text of several lines stands beside the label, so that none of them looks like another.
+    A text of several lines stands beside the label, so that none of them looks like another. `at`
+    is when it was known: a reply or a result was there, somebody had decided.
     """
 
     label: str
     text: str
     tone: Tone = "plain"
     indented: bool = False
+    at: datetime | None = None
 
     def __str__(self) -> str:
         text = f"\n{' ' * _WIDTH}".join(escape_invisible_lines(self.text))
         return (
             f"{'  ' if self.indented else ''}{escape_invisible(self.label):<{_WIDTH - 1}} {text}"
         )
+
+
+def with_time(lines: Iterable[Line], at: datetime | None) -> Iterator[Line]:
+    """Write lines with a time, but for those that have one of their own."""
+    for line in lines:
+        yield line if line.at is not None else line._replace(at=at)
 
 
 def short(text: str) -> str:
@@ -56,6 +67,19 @@ def duration(time: timedelta) -> str:
     if days:
         return f"{days}d {hours}h"
     return f"{hours}h {minutes}m" if hours else f"{minutes}m {rest}s"
+
+
+def elapsed(time: timedelta) -> str:
+    """Write how long after a beginning something was, in 7 columns at most: `+12.3s`, `+3h04m`."""
+    seconds = max(time.total_seconds(), 0.0)
+    if seconds < _ROUNDS_TO_A_MINUTE:
+        return f"+{seconds:.1f}s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"+{days}d{hours:02}h"
+    return f"+{hours}h{minutes:02}m" if hours else f"+{minutes}m{rest:02}s"
 
 
 def describe_timing(started_at: datetime | None, ended_at: datetime | None, attempts: int) -> str:
