@@ -29,13 +29,15 @@ class Export(Contract):
 _JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 
 
-async def fetch(client: Client, run_id: str) -> tuple[WorkflowHistory, ...]:
+async def fetch(
+    client: Client, run_id: str, execution: str | None = None
+) -> tuple[WorkflowHistory, ...]:
     """
-    Return the histories of all executions of a run, the oldest first.
+    Return the histories of all executions of a run up to one, or all, the oldest first.
 
     What the server no longer keeps is left out. Raises RPCError when there is no such run.
     """
-    found = [await client.get_workflow_handle(run_id).fetch_history()]
+    found = [await client.get_workflow_handle(run_id, run_id=execution).fetch_history()]
     while earlier := _execution_before(found[0]):
         try:
             handle = client.get_workflow_handle(run_id, run_id=earlier)

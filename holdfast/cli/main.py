@@ -26,6 +26,10 @@ COMMANDS = {
     ),
     "worker": ("dev:worker", "Work for an app until Ctrl-C or SIGTERM."),
     "run": ("runs:run", "Start a run."),
+    "watch": (
+        "runs:watch",
+        "Follow a run that exists, as 'run' does, until it ends; Ctrl-C leaves it to itself.",
+    ),
     "list": ("runs:list_", "List runs, the latest first."),
     "show": ("runs:show", "Show where a run stands."),
     "pending": (

@@ -163,10 +163,12 @@ async def describe_open(client: Client, run: str) -> WorkflowExecutionDescriptio
     return description
 
 
-async def history(client: Client, run: str) -> tuple[WorkflowHistory, ...]:
-    """Return the whole history of a run; raises HoldfastError when there is no such run."""
+async def history(
+    client: Client, run: str, execution: str | None = None
+) -> tuple[WorkflowHistory, ...]:
+    """Return the history of a run, up to an execution; raises HoldfastError when there is none."""
     try:
-        return await histories.fetch(client, run)
+        return await histories.fetch(client, run, execution)
     except RPCError as error:
         raise _translate_error(error, client, run) from None
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import secrets
+from collections.abc import Generator
+from contextlib import contextmanager
 from datetime import timedelta
 from difflib import get_close_matches
 from pathlib import Path
@@ -127,12 +129,40 @@ def _brief(**given: object) -> RunInput:
 
 
 async def _watch(client: Client, handle: WorkflowHandle[object, object], *, quiet: bool) -> Trace:
-    watch = Watch(client, handle.id, quiet=quiet)
+    with _detaching(handle.id):
+        return await Watch(client, handle.id, quiet=quiet).until_over(handle.result_run_id or "")
+
+
+@contextmanager
+def _detaching(run: str) -> Generator[None]:
+    """Say, to whoever leaves a run with Ctrl-C, that it goes on, and how to come back to it."""
     try:
-        return await watch.until_over(handle.result_run_id or "")
+        yield
     except asyncio.CancelledError:
-        screen.warn(f"{handle.id} goes on; see '{screen.command('show', handle.id)}' or cancel it")
+        screen.warn(
+            f"{run} goes on without you: '{screen.command('watch', run)}' comes back to it, "
+            f"'{screen.command('cancel', run)}' ends it"
+        )
         raise
+
+
+@blocking
+async def watch(run: options.RunId, as_json: options.Json = False) -> None:
+    """
+    Follow a run that exists, as 'run' does, until it ends; Ctrl-C leaves it to itself.
+
+    Exit code: 0 completed, 3 stopped or blocked, 1 failed.
+    """
+    client = await connect()
+    known = await run_client.describe(client, run)
+    *earlier, _ = await run_client.history(client, run, known.run_id)
+    with _detaching(run):
+        trace = await Watch(client, run, quiet=as_json).until_over(
+            known.run_id, earlier=earlier, known=known.history_length
+        )
+    if as_json:
+        render.show_json(_outcome(trace))
+    raise typer.Exit(_exit_code(trace))
 
 
 async def _start(client: Client, brief: RunInput, run_id: str) -> WorkflowHandle[object, object]:

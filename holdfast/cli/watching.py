@@ -1,13 +1,13 @@
-"""Watching a run from its start to its end."""
+"""Watching a run to its end."""
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 
 from temporalio.api.enums.v1 import PendingWorkflowTaskState
 from temporalio.api.history.v1 import HistoryEvent
-from temporalio.client import Client, WorkflowExecutionDescription
+from temporalio.client import Client, WorkflowExecutionDescription, WorkflowHistory
 from temporalio.service import RPCError
 
 from holdfast.cli import render, run_client, screen
@@ -38,13 +38,24 @@ class Watch:
         asks = not quiet and sys.stdin.isatty() and self._out.is_terminal
         self._prompt = ApprovalPrompt(client, run, self._out, asks=asks)
 
-    async def until_over(self, execution: str) -> Trace:
-        """Show the run from this execution on, until it is over."""
+    async def until_over(
+        self, execution: str, *, earlier: Sequence[WorkflowHistory] = (), known: int = 0
+    ) -> Trace:
+        """
+        Show the run from this execution on, until it is over.
+
+        What happened in *earlier* executions, and in the first *known* events of this one, is
+        shown as it stands behind them: what was asked and decided there asks nobody again.
+        """
         reader = TraceReader()
+        for event in (event for history in earlier for event in history.events):
+            reader.read(event)
         async with aclosing(follow(self._client, self._run, execution)) as events:
             try:
                 while (event := await self._next(events)) is not None:
                     reader.read(event)
+                    if (known := known - 1) > 0:
+                        continue
                     trace = reader.trace()
                     if (line := _find_idle_domain(trace)) is not None:
                         self._tell(line)

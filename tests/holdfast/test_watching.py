@@ -1,0 +1,125 @@
+"""`holdfast watch`: to come back to a run that somebody left, or that somebody else started."""
+
+import json
+import signal
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from uuid import uuid4
+
+import pytest
+from temporalio.client import Client
+
+from holdfast import Agent, App, worker
+from holdfast.testing import call, say
+from tests.holdfast.commands import ended, holdfast, seen, started, terminal
+from tests.sample import TOOLS
+
+pytestmark = pytest.mark.usefixtures("command_line")
+
+LOOKS = call("look", place="here")
+SEND = call("send", log="/dev/null", text="hello")
+SCRIPTS = {
+    "sender": [LOOKS, SEND, say("It was sent.")],
+    "walker": [LOOKS, LOOKS, say("Nothing anywhere.")],
+    "looper": [LOOKS] * 9,
+}
+APP = App(
+    agents=[
+        Agent(
+            name=name,
+            instructions="Do as you are told.",
+            models=[f"scripted:{name}"],
+            tools=TOOLS,
+            max_history_events=1 if name == "walker" else 15_000,
+        )
+        for name in SCRIPTS
+    ],
+    scripts=SCRIPTS,
+)
+
+
+@pytest.fixture
+def name() -> str:
+    """An id for a run."""
+    return f"run-{uuid4().hex[:8]}"
+
+
+@asynccontextmanager
+async def working(client: Client) -> AsyncGenerator[None]:
+    """Have a worker while the block lasts."""
+    async with worker.run_worker(client, APP):
+        yield
+
+
+@pytest.mark.parametrize("command", ["run", "watch"])
+async def test_ctrl_c_only_detaches(client: Client, name: str, command: str) -> None:
+    """Who leaves is told how to come back; the run goes on, and is shown from its goal on."""
+    async with working(client):
+        if command == "watch":
+            await holdfast("run", "sender", "go", "--id", name, "--detach")
+            left = await started("watch", name)
+        else:
+            left = await started("run", "sender", "go", "--id", name)
+        request = await seen(name)
+        assert left.stdout is not None
+        while "decide" not in (await left.stdout.readline()).decode():
+            pass
+        left.send_signal(signal.SIGINT)
+        detached = await ended(left)
+        back = await started("watch", name)
+        await holdfast("approve", name, *request, "--approver", "alice")
+        watched = await ended(back)
+
+    assert detached.code == 130
+    assert detached.err == (
+        f"{name} goes on without you: 'holdfast watch {name}' comes back to it, "
+        f"'holdfast cancel {name}' ends it\n"
+    )
+    assert (watched.code, watched.err) == (0, "")
+    first, *rest = watched.out.splitlines()
+    assert first.startswith(f"run     {name}  agent sender")
+    assert rest[:3] == [
+        "goal    go",
+        "turn 1  scripted:sender  -> look",
+        '  call    look(place="here")',
+    ]
+    assert rest[-2] == "answer  It was sent."
+
+
+async def test_a_run_that_is_over_is_shown_whole(client: Client, name: str) -> None:
+    """Nobody waits for it: the transcript of all its executions, and the exit code of `run`."""
+    async with working(client):
+        ran = await holdfast("run", "walker", "go", "--id", name)
+        stopped = await holdfast("run", "looper", "go", "--id", f"{name}-2", "--max-steps", "2")
+    watched = await holdfast("watch", name)
+    other = await holdfast("watch", f"{name}-2", "--json")
+
+    assert (ran.code, watched.code, watched.err) == (0, 0, "")
+    assert watched.out == ran.out
+    assert (stopped.code, other.code, other.json["status"]) == (3, 3, "stopped")
+    assert json.loads(other.out)["run_id"] == f"{name}-2"
+
+
+async def test_watching_on_a_terminal_asks(client: Client, name: str) -> None:
+    """What waits now is asked, by `watch` as by `run`."""
+    async with working(client):
+        await holdfast("run", "sender", "go", "--id", name, "--detach")
+        await seen(name)
+        async with terminal("watch", name) as asking:
+            await asking.says("approve? [y/N]")
+            asking.types("y")
+            code = await asking.code()
+
+    assert code == 0
+    assert "It was sent." in asking.shown
+
+
+async def test_no_such_run(client: Client) -> None:
+    """A name that nobody has is refused with the command that lists those there are."""
+    watched = await holdfast("watch", "nobody")
+
+    assert watched.code == 1
+    assert watched.err == (
+        f"holdfast: no run 'nobody' in namespace {client.namespace!r}; 'holdfast list' shows the "
+        "runs\n"
+    )
