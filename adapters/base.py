@@ -1,12 +1,12 @@
 """The seam between the loop and the providers."""
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from holdfast.adapters.pricing import Listing
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolResult
-from holdfast.contracts.model import ModelReply, ModelRequest
+from holdfast.contracts.model import ModelReply, ModelRequest, ModelSettings
 from holdfast.contracts.usage import CallUsage
 
 TOOL_BLOCK_TYPES = frozenset({"tool_use", "tool_result"})
@@ -14,6 +14,39 @@ TOOL_BLOCK_TYPES = frozenset({"tool_use", "tool_result"})
 
 TEXT_BLOCK_TYPES = frozenset({"text"})
 """Blocks that hold words. To both an adapter may add types of its provider's, for `final_text`."""
+
+
+class Sampling(NamedTuple):
+    """
+    What becomes of the settings of an agent that say how words are drawn.
+
+    `fields` go into the request, under the provider's names; `refused` says of each of the others
+    why the model doesn't take it.
+    """
+
+    fields: JsonObject
+    refused: Mapping[str, str]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reply notes of what was left out."""
+        return tuple(f"`{name}` is left out: {why}" for name, why in self.refused.items())
+
+
+def select_sampling(
+    settings: ModelSettings, names: Mapping[str, str], refuse: Callable[[str], str | None]
+) -> Sampling:
+    """
+    Sort the settings that say how words are drawn.
+
+    *names* are what those are called on the wire that the API has; *refuse* says why not of one
+    that a model doesn't take.
+    """
+    asked = settings.sampling
+    refused = {name: why for name in asked if (why := refuse(name)) is not None}
+    return Sampling(
+        {names[name]: value for name, value in asked.items() if name not in refused}, refused
+    )
 
 
 class ModelAdapter(Protocol):
@@ -52,6 +85,12 @@ class ModelAdapter(Protocol):
 
     def find_listing(self, name: str) -> Listing | None:
         """Return under which names a model is in the price library; null if nobody sells it."""
+        ...
+
+    def find_refused_settings(
+        self, name: str, settings: ModelSettings
+    ) -> Mapping[str, str] | None:
+        """Return which settings a model doesn't take, and why; null where it takes all."""
         ...
 
     async def respond(self, request: ModelRequest) -> ModelReply:

@@ -33,6 +33,18 @@ class PriceList:
 
 
 def _look_up(model: str, listing: Listing) -> ModelFacts:
+    known = _look_up_in_library(model, listing) if listing.seller else ModelFacts(model=model)
+    if (price := listing.price) is None:
+        return known
+    return ModelFacts(
+        model=model,
+        context_tokens=known.context_tokens,
+        input_price=price.input,
+        output_price=price.output,
+    )
+
+
+def _look_up_in_library(model: str, listing: Listing) -> ModelFacts:
     # Imported late: it loads the prices of all providers.
     from genai_prices.data_snapshot import get_snapshot
 

@@ -2,16 +2,56 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, TypeAlias
 
-from holdfast.contracts.usage import CallUsage
+from pydantic import Field
+
+from holdfast.contracts.base import Inbound
+from holdfast.contracts.usage import CallUsage, Money
+
+_Dollars: TypeAlias = Annotated[Money, Field(ge=0, le=Decimal(10**6), allow_inf_nan=False)]
+
+
+class ModelPrice(Inbound):
+    """
+    What an app says that a model costs, in US dollars for a million tokens; 0 where it is free.
+
+    Tokens that are read from a cache, or written to one, cost as much as others where nothing
+    else is said.
+    """
+
+    input: _Dollars
+    output: _Dollars
+    cached: _Dollars | None = None
+    cache_write: _Dollars | None = None
+
+    def estimate(self, tokens: "Tokens") -> Decimal:
+        """Return what a call cost."""
+        cached = self.input if self.cached is None else self.cached
+        written = self.input if self.cache_write is None else self.cache_write
+        fresh = max(tokens.input - tokens.cache_read - tokens.cache_write, 0)
+        parts = (
+            (fresh, self.input),
+            (tokens.cache_read, cached),
+            (tokens.cache_write, written),
+            (tokens.output, self.output),
+        )
+        return sum((count * price for count, price in parts), Decimal(0)) / _PRICED_TOKENS
+
+
+_PRICED_TOKENS = 1_000_000
 
 
 class Listing(NamedTuple):
-    """A model by the names that the price library has for its seller and for it."""
+    """
+    A model by the names that the price library has for its seller and for it.
+
+    A *price* that the app names takes the place of the library's; then it need have no seller.
+    """
 
     seller: str
     model: str
+    price: ModelPrice | None = None
 
 
 class Tokens(NamedTuple):
@@ -71,11 +111,13 @@ def estimate(
     listing: Listing, tokens: Tokens, hosted: HostedToolUse = NO_HOSTED_TOOL_USE
 ) -> Decimal | None:
     """Return the price in US dollars; null, never 0, for whatever has no known price."""
+    if hosted.unpriced:
+        return None
+    if listing.price is not None:
+        return listing.price.estimate(tokens)
     # Imported late: it loads the prices of all providers.
     from genai_prices import Usage, calc_price
 
-    if hosted.unpriced:
-        return None
     try:
         usage = Usage(
             input_tokens=tokens.input,

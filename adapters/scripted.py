@@ -17,7 +17,7 @@ from holdfast.contracts.calls import (
     ToolSuccess,
 )
 from holdfast.contracts.errors import ModelError, ModelNotHere, ModelRejected
-from holdfast.contracts.model import ModelReply, ModelRequest, StopCause
+from holdfast.contracts.model import ModelReply, ModelRequest, ModelSettings, StopCause
 from holdfast.contracts.transcript import Part, ToolTurn, TranscriptItem, UserTurn
 from holdfast.contracts.usage import CallUsage, UsageMetrics
 
@@ -118,6 +118,9 @@ class ScriptedAdapter:
 
     def find_listing(self, name: str) -> None:
         """Nobody sells a scripted model."""
+
+    def find_refused_settings(self, name: str, settings: ModelSettings) -> None:
+        """Refuse nothing: a script stands for any model."""
 
     async def respond(self, request: ModelRequest) -> ModelReply:
         script = self._scripts.get(request.model)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 from pydantic import Field, JsonValue
 
 from holdfast.contracts.base import Contract, Inbound, JsonObject, Stored, digest
-from holdfast.contracts.bounds import Count
+from holdfast.contracts.bounds import Count, Number
 from holdfast.contracts.calls import AnyCall
 from holdfast.contracts.tools import TOOL_NAME_PATTERN, HostedTool
 from holdfast.contracts.transcript import (
@@ -49,6 +49,28 @@ MAX_PATIENCE_SECONDS = 7 * 24 * 3600.0
 """Seconds; a provider that is down for longer than a week comes back to another world."""
 
 
+MAX_STOP_SEQUENCES = 4
+"""As many as every provider takes that takes any."""
+
+SAMPLING_SETTINGS = (
+    "temperature",
+    "top_p",
+    "top_k",
+    "seed",
+    "stop_sequences",
+    "frequency_penalty",
+    "presence_penalty",
+)
+"""How words are drawn; few models take all of it, and an app that asks for more is refused."""
+
+_StopSequence = Annotated[str, Field(max_length=200, pattern=r"\S")]
+_Penalty = Annotated[float, Field(ge=-2, le=2)]
+
+
+def _is_unset(value: object) -> bool:
+    return value in (None, ())
+
+
 class ModelSettings(Inbound):
     """
     What an agent asks of its models beyond words. What is null is left to the provider.
@@ -58,6 +80,10 @@ class ModelSettings(Inbound):
     the first turn only, the model is free afterwards: "required" is any tool, a name is that tool.
     `patience` (seconds) is how long a run waits for the last of its models while its provider is
     down, and asks it again.
+
+    `temperature` (0 to 2), `top_p`, `top_k`, `seed` and the penalties (-2 to 2) are how a model
+    draws its words; a reply ends where one of `stop_sequences` would begin. What one of the
+    agent's models doesn't take is refused when the app is made.
     """
 
     reasoning: Effort | None = None
@@ -68,6 +94,20 @@ class ModelSettings(Inbound):
     ) = "auto"
     parallel_calls: bool = True
     patience: Annotated[float, Field(ge=0, le=MAX_PATIENCE_SECONDS)] = 2 * 3600.0
+    temperature: float | None = Field(default=None, ge=0, le=2, exclude_if=_is_unset)
+    top_p: float | None = Field(default=None, gt=0, le=1, exclude_if=_is_unset)
+    top_k: Count | None = Field(default=None, exclude_if=_is_unset)
+    seed: Number | None = Field(default=None, exclude_if=_is_unset)
+    stop_sequences: tuple[_StopSequence, ...] = Field(
+        default=(), max_length=MAX_STOP_SEQUENCES, exclude_if=_is_unset
+    )
+    frequency_penalty: _Penalty | None = Field(default=None, exclude_if=_is_unset)
+    presence_penalty: _Penalty | None = Field(default=None, exclude_if=_is_unset)
+
+    @property
+    def sampling(self) -> JsonObject:
+        """Those of SAMPLING_SETTINGS that say something."""
+        return self.model_dump(mode="json", include={*SAMPLING_SETTINGS})
 
     def with_(self, **changes: Unpack[ModelSettingsChange]) -> Self:
         """Return a copy with these fields changed."""

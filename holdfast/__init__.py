@@ -12,6 +12,7 @@ from holdfast.contracts import exports
 if TYPE_CHECKING:
     from holdfast.activities.notifications import Webhook
     from holdfast.adapters.openai_chat.servers import KNOWN_CHAT_SERVERS, ChatServer
+    from holdfast.adapters.pricing import ModelPrice
     from holdfast.agent import Agent
     from holdfast.app import App
     from holdfast.contracts.approvals import Requirement
@@ -47,6 +48,7 @@ __all__ = [
     "Fallback",
     "HoldfastError",
     "HostedTool",
+    "ModelPrice",
     "ModelRejected",
     "ModelSettings",
     "ModelUnavailable",
@@ -73,6 +75,7 @@ __getattr__, __dir__ = exports(
             "ChatServer",
             "KNOWN_CHAT_SERVERS",
         ),
+        "holdfast.adapters.pricing": ("ModelPrice",),
         "holdfast.agent": ("Agent",),
         "holdfast.app": ("App",),
         "holdfast.contracts.approvals": ("Requirement",),

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from holdfast.activities.notifications import Webhook
 from holdfast.adapters.openai_chat.servers import OPENAI_CHAT, ChatServer, validate
+from holdfast.adapters.registry import Setup, build_adapters
 from holdfast.adapters.scripted import Script
 from holdfast.agent import Agent
 from holdfast.contracts.base import digest
@@ -26,7 +27,13 @@ from holdfast.policy.rules import NO_POLICY, Policy
 from holdfast.policy_files import load_policy
 from holdfast.tools.registry import ToolRegistry
 from holdfast.tools.schema import objections, output_schema
-from holdfast.validation import check_controls, check_field_types, check_hosted_tools, check_limits
+from holdfast.validation import (
+    check_controls,
+    check_field_types,
+    check_hosted_tools,
+    check_limits,
+    check_sampling,
+)
 
 MAX_NAME_CHARS = 100
 
@@ -172,7 +179,8 @@ class App:
             *self._check_delegates(agent),
         ]:
             return found
-        return check_limits(agent)
+        adapters = build_adapters(Setup(chat_servers=self.chat_servers))
+        return [*check_limits(agent), *check_sampling(agent, adapters)]
 
     def _check_delegates(self, agent: Agent) -> list[str]:
         """Name agents that others are to ask, and that can't be asked."""

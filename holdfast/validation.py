@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from types import UnionType
 
+from holdfast.adapters.base import ModelAdapter
 from holdfast.adapters.registry import Setup, build_adapters
 from holdfast.agent import Agent
 from holdfast.contracts import bounds
@@ -150,6 +151,21 @@ def check_field_types(agent: Agent) -> list[str]:
 def _others(kind: type, given: Iterable[object]) -> list[object]:
     """Return what isn't of a kind, whatever its type says: nobody has checked user code."""
     return [one for one in given if not isinstance(one, kind)]
+
+
+def check_sampling(agent: Agent, adapters: Mapping[str, ModelAdapter]) -> list[str]:
+    """Say what of how words are to be drawn one of the agent's models doesn't take."""
+    found: list[str] = []
+    for model in agent.models if agent.settings.sampling else ():
+        provider, _, name = model.partition(":")
+        if (adapter := adapters.get(provider)) is None:
+            continue  # a worker doesn't start with it
+        refused = adapter.find_refused_settings(name, agent.settings) or {}
+        found += [
+            f"its settings have {setting}, and model {model!r} can't have it: {why}"
+            for setting, why in refused.items()
+        ]
+    return found
 
 
 def check_controls(agent: Agent) -> list[str]:

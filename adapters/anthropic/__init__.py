@@ -1,5 +1,6 @@
 """Anthropic Messages, stateless: every turn sends the whole context."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 
 from holdfast.adapters import failures
@@ -13,7 +14,7 @@ from holdfast.adapters.lazy_client import IDLE_TIMEOUT, LazyClient
 from holdfast.adapters.pricing import Listing
 from holdfast.adapters.stream_reader import StreamReader
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.model import ModelReply, ModelRequest
+from holdfast.contracts.model import ModelReply, ModelRequest, ModelSettings
 
 
 class AnthropicAdapter:
@@ -40,6 +41,9 @@ class AnthropicAdapter:
 
     def find_listing(self, name: str) -> Listing:
         return Listing(PROVIDER.name, name)
+
+    def find_refused_settings(self, name: str, settings: ModelSettings) -> Mapping[str, str]:
+        return requests.sampling(name, settings).refused
 
     def build_request(self, request: ModelRequest) -> JsonObject:
         return requests.render(request).body

@@ -10,9 +10,14 @@ from holdfast.adapters.anthropic.capabilities import HOSTED_TOOLS, Family, famil
 from holdfast.adapters.anthropic.messages import MessageBuilder, with_cache_control
 from holdfast.adapters.anthropic.reasoning import Reasoning, reasoning
 from holdfast.adapters.anthropic.schemas import SchemaBudget
-from holdfast.adapters.base import RenderedRequest, resolve_tool_choice
+from holdfast.adapters.base import (
+    RenderedRequest,
+    Sampling,
+    resolve_tool_choice,
+    select_sampling,
+)
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.model import ModelRequest, Prefix
+from holdfast.contracts.model import ModelRequest, ModelSettings, Prefix
 from holdfast.contracts.tools import HostedTool
 
 MAX_TOKENS = 32_000
@@ -20,6 +25,8 @@ MAX_TOKENS = 32_000
 
 _BOUNDED = frozenset({"web_search", "web_fetch"})
 """Tools of Anthropic's own that take `max_uses`."""
+
+_SAMPLING = {"stop_sequences": "stop_sequences"}
 
 _STATELESS_NOTE = "anthropic keeps no conversation: every turn sends all of it"
 
@@ -54,11 +61,21 @@ def render(request: ModelRequest) -> RenderedRequest:
     return RenderedRequest(body, (*stable.notes, *notes, *dialog.notes, *kept))
 
 
+def sampling(model: str, settings: ModelSettings) -> Sampling:
+    """Say what becomes of how words are to be drawn: the API has nothing left but where to end."""
+
+    def refuse(name: str) -> str | None:
+        return None if name in _SAMPLING else f"the API of {model} takes no {name}"
+
+    return select_sampling(settings, _SAMPLING, refuse)
+
+
 def _build_stable_prefix(request: ModelRequest) -> _StablePrefix:
     model, prefix = request.model, request.prefix
     known = family(model)
     max_tokens = prefix.settings.max_output_tokens or MAX_TOKENS
     asked = reasoning(model, known, prefix.settings, max_tokens)
+    drawn = sampling(model, prefix.settings)
     grammar = SchemaBudget()
     shape, system, shape_notes = _shape(model, known, prefix, grammar)
     # The grammar has taken it all the same, so the tools are held to as much.
@@ -77,9 +94,10 @@ def _build_stable_prefix(request: ModelRequest) -> _StablePrefix:
         "tools": [*tools],
         "system": [with_cache_control({"type": "text", "text": system})] if system else None,
         "output_config": ({"effort": asked.effort} if asked.effort else {}) | shape,
+        **drawn.fields,
     }
     body: JsonObject = {name: value for name, value in fields.items() if value}
-    return _StablePrefix(body, asked, (*asked.notes, *shape_notes, *hosted_notes))
+    return _StablePrefix(body, asked, (*asked.notes, *drawn.notes, *shape_notes, *hosted_notes))
 
 
 def _shape(

@@ -1,5 +1,6 @@
 """OpenAI Responses, stateless or with what OpenAI keeps of the conversation."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
@@ -24,7 +25,7 @@ from holdfast.adapters.pricing import Listing
 from holdfast.adapters.stream_reader import StreamReader
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolResult
-from holdfast.contracts.model import ModelReply, ModelRequest
+from holdfast.contracts.model import ModelReply, ModelRequest, ModelSettings
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -58,6 +59,9 @@ class OpenAIAdapter:
 
     def find_listing(self, name: str) -> Listing:
         return Listing(PROVIDER.name, name)
+
+    def find_refused_settings(self, name: str, settings: ModelSettings) -> Mapping[str, str]:
+        return requests.sampling(name, settings).refused
 
     def build_request(self, request: ModelRequest) -> JsonObject:
         """Render a call. A conversation that `respond` would begin first isn't named in it."""

@@ -3,11 +3,24 @@
 from functools import lru_cache
 
 from holdfast.adapters import strict_schema
-from holdfast.adapters.base import RenderedRequest
+from holdfast.adapters.base import RenderedRequest, Sampling, select_sampling
 from holdfast.adapters.openai import families, input_items, tools
 from holdfast.adapters.openai.conversation_state import Scope
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.model import ModelRequest, Prefix
+from holdfast.contracts.model import ModelRequest, ModelSettings, Prefix
+
+_SAMPLING = {"temperature": "temperature", "top_p": "top_p"}
+
+
+def sampling(model: str, settings: ModelSettings) -> Sampling:
+    """Say what becomes of how words are to be drawn."""
+
+    def refuse(name: str) -> str | None:
+        if name not in _SAMPLING:
+            return f"OpenAI's Responses take no {name}"
+        return families.find_sampling_flaw(model, name, settings.reasoning)
+
+    return select_sampling(settings, _SAMPLING, refuse)
 
 
 def render(request: ModelRequest, scope: Scope) -> RenderedRequest:
@@ -33,7 +46,7 @@ def render(request: ModelRequest, scope: Scope) -> RenderedRequest:
 def _notes(request: ModelRequest) -> tuple[str, ...]:
     """Say what of the agent's wishes this provider or model can't fulfil."""
     settings, model = request.prefix.settings, request.model
-    found = list(tools.notes(request.prefix))
+    found = [*tools.notes(request.prefix), *sampling(model, settings).notes]
     if settings.reasoning is not None and families.never_reasons(model):
         found.append(f"{model} doesn't reason: the setting `reasoning` is left out")
     elif settings.reasoning == "none" != families.least_effort(model):
@@ -76,6 +89,7 @@ def _prefix(written: str, model: str, *, stored: bool) -> JsonObject:
         body["reasoning"] = {"effort": effort, "summary": "auto"}
     if settings.max_output_tokens is not None:
         body["max_output_tokens"] = settings.max_output_tokens
+    body.update(sampling(model, settings).fields)
     if prefix.output_schema is not None and _is_object(prefix.output_schema):
         body["text"] = {"format": _shape(prefix.output_schema)}
     return body

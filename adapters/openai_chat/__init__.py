@@ -25,7 +25,7 @@ from holdfast.adapters.stream_reader import StreamReader
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolResult
 from holdfast.contracts.errors import ModelNotHere
-from holdfast.contracts.model import ModelReply, ModelRequest
+from holdfast.contracts.model import ModelReply, ModelRequest, ModelSettings
 from holdfast.contracts.usage import CallUsage
 
 
@@ -69,8 +69,15 @@ class OpenAIChatAdapter:
             target = addresses.target(self._servers, name)
         except ModelNotHere:  # no such server: the call will say so
             return None
-        seller = usages.seller(target)
-        return Listing(seller, target.model) if seller else None
+        seller, price = usages.seller(target), target.server.find_price(target.model)
+        return Listing(seller, target.model, price) if seller or price else None
+
+    def find_refused_settings(self, name: str, settings: ModelSettings) -> Mapping[str, str]:
+        try:
+            target = addresses.target(self._servers, name)
+        except ModelNotHere:  # no such server: the call will say so
+            return {}
+        return requests.sampling(target, settings).refused
 
     def build_request(self, request: ModelRequest) -> JsonObject:
         return requests.render(request, self._target(request)).body

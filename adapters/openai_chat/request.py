@@ -3,15 +3,31 @@
 from pydantic import JsonValue
 
 from holdfast.adapters import strict_schema, wire
-from holdfast.adapters.base import RenderedRequest, resolve_tool_choice
+from holdfast.adapters.base import (
+    RenderedRequest,
+    Sampling,
+    resolve_tool_choice,
+    select_sampling,
+)
 from holdfast.adapters.openai import families
 from holdfast.adapters.openai_chat import messages
 from holdfast.adapters.openai_chat.servers import OPENAI_CHAT, Feature, Target
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import ModelRejected
-from holdfast.contracts.model import Effort, ModelRequest, ModelSettings, Prefix, ToolSchema
+from holdfast.contracts.model import (
+    SAMPLING_SETTINGS,
+    Effort,
+    ModelRequest,
+    ModelSettings,
+    Prefix,
+    ToolSchema,
+)
 
 _SHAPE_IN_WORDS = "Answer with nothing but JSON that fits this JSON Schema:"
+
+_SAMPLING = {name: name for name in SAMPLING_SETTINGS} | {"stop_sequences": "stop"}
+_TAKEN_BY_ALL = {"seed"}
+"""Of OpenAI's models, those that reason among them."""
 
 
 class _RequestBuilder:
@@ -33,6 +49,20 @@ class _RequestBuilder:
         self.notes.append(f"{self.target.label} {text}")
 
 
+def sampling(target: Target, settings: ModelSettings) -> Sampling:
+    """Say what becomes of how words are to be drawn."""
+
+    def refuse(name: str) -> str | None:
+        if name not in target.server.supports:
+            where = f"chat server {target.name!r} has no {name!r} in its supports"
+            return where if target.name else f"OpenAI's Chat Completions take no {name}"
+        if not target.is_openai or name in _TAKEN_BY_ALL:
+            return None
+        return families.find_sampling_flaw(target.model, name, settings.reasoning)
+
+    return select_sampling(settings, _SAMPLING, refuse)
+
+
 def render(request: ModelRequest, target: Target) -> RenderedRequest:
     """Render the whole context of a call; what stays the same in a run comes first."""
     draft = _RequestBuilder(target)
@@ -42,6 +72,9 @@ def render(request: ModelRequest, target: Target) -> RenderedRequest:
     if target.has("prompt_cache_key"):
         draft.body["prompt_cache_key"] = prefix.digest
     _add_token_limit(draft, prefix.settings)
+    drawn = sampling(target, prefix.settings)
+    draft.body.update(drawn.fields)
+    draft.notes += drawn.notes
     tools = _select_tools(draft, request)
     _add_reasoning(draft, prefix.settings, with_tools=bool(tools))
     _add_tools(draft, prefix, tools)

@@ -1,9 +1,10 @@
 """The servers that speak Chat Completions, and what each of them can do."""
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, Self, TypeAlias, TypedDict, Unpack
 
 from holdfast.adapters import failures
+from holdfast.adapters.pricing import ModelPrice
 from holdfast.contracts.base import Inbound
 from holdfast.contracts.errors import AppError, FailureKind, ModelNotHere
 from holdfast.contracts.patterns import Pattern
@@ -20,6 +21,13 @@ Feature: TypeAlias = Literal[
     "stream_usage",
     "max_completion_tokens",  # the newer name of max_tokens
     "prompt_cache_key",
+    "temperature",
+    "top_p",
+    "top_k",
+    "seed",
+    "stop_sequences",
+    "frequency_penalty",
+    "presence_penalty",
 ]
 
 _SERVER_NAME = Pattern(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -38,6 +46,15 @@ _CODES: Mapping[str, FailureKind] = {
 }
 
 
+class ChatServerChange(TypedDict, total=False):
+    """What may change of it."""
+
+    base_url: str
+    key_variable: str | None
+    supports: frozenset[Feature]
+    price: ModelPrice | Mapping[str, ModelPrice] | None
+
+
 class ChatServer(Inbound):
     """
     A server that speaks Chat Completions: its address, its key and what it can do.
@@ -45,13 +62,23 @@ class ChatServer(Inbound):
     `key_variable` names the environment variable of the worker that holds the key; null for a
     server without keys. Nothing that isn't in `supports` is ever asked of the server: it is left
     out, and the run reports it. `call_ids` is the pattern of the ids that it takes for calls which
-    another server was asked for.
+    another server was asked for. `price` is what its models cost, one price for all of them or
+    one for each name, where the price library doesn't know that or is wrong.
     """
 
     base_url: str
     key_variable: str | None = None
     supports: frozenset[Feature] = frozenset()
     call_ids: str = r"[A-Za-z0-9_-]{1,40}"
+    price: ModelPrice | Mapping[str, ModelPrice] | None = None
+
+    def find_price(self, model: str) -> ModelPrice | None:
+        """Return what the app says that a model costs."""
+        return self.price.get(model) if isinstance(self.price, Mapping) else self.price
+
+    def with_(self, **changes: Unpack[ChatServerChange]) -> Self:
+        """Return a server that differs in these fields, as from one of the well-known."""
+        return type(self).model_validate({**dict(self), **changes})
 
 
 OPENAI = ChatServer(
@@ -67,6 +94,12 @@ OPENAI = ChatServer(
             "stream_usage",
             "max_completion_tokens",
             "prompt_cache_key",
+            "temperature",
+            "top_p",
+            "seed",
+            "stop_sequences",
+            "frequency_penalty",
+            "presence_penalty",
         }
     ),
 )
@@ -91,7 +124,9 @@ KNOWN_CHAT_SERVERS: Mapping[str, ChatServer] = {
     "mistral": ChatServer(
         base_url="https://api.mistral.ai/v1",
         key_variable="MISTRAL_API_KEY",
-        supports=frozenset({"reasoning_effort", "reasoning_history", "tool_choice"}),
+        supports=frozenset(
+            {"reasoning_effort", "reasoning_history", "stop_sequences", "tool_choice", "top_p"}
+        ),
         call_ids=r"[A-Za-z0-9]{9}",
     ),
     "ollama": ChatServer(

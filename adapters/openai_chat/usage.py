@@ -28,7 +28,8 @@ def usage(raw: JsonObject, target: Target) -> CallUsage:
         reasoning=native.get("reasoning_tokens", 0),
     )
     model = as_text(raw.get("model")) or target.model
-    listing = pricing.Listing(seller(target), model)
+    price = target.server.find_price(target.model)
+    listing = pricing.Listing(seller(target), model, price)
     provider = target.prefix.rstrip(":/")
     used = pricing.build_usage(provider, listing, tokens, native, _count_hosted_tools(raw))
     known = all(parse_counter(counts.get(name)) is not None for name in _NEEDED)

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from holdfast.cli.screen import Screen
 from holdfast.contracts.texts import escape_invisible, escape_invisible_lines
-from holdfast.trace.words import Line, Tone, elapsed
+from holdfast.trace.words import Line, Tone, offset
 
 _STYLES: dict[Tone, str] = {
     "plain": "",
@@ -39,7 +39,7 @@ def show_timed_line(out: Screen, line: Line, began: datetime | None) -> None:
     width = _ELAPSED_COLUMNS if began else _CLOCK_COLUMNS
     time = ""
     if line.at is not None:
-        time = elapsed(line.at - began) if began else f"{line.at:%m-%d %H:%M:%S}"
+        time = offset(line.at - began) if began else f"{line.at:%m-%d %H:%M:%S}"
     for part in str(line).split("\n"):
         out.line(part, _STYLES[line.tone], head=f"{time:>{width}}  ", hang=width + _HANG)
         time = ""

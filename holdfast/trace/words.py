@@ -69,7 +69,7 @@ def duration(time: timedelta) -> str:
     return f"{hours}h {minutes}m" if hours else f"{minutes}m {rest}s"
 
 
-def elapsed(time: timedelta) -> str:
+def offset(time: timedelta) -> str:
     """Write how long after a beginning something was, in 7 columns at most: `+12.3s`, `+3h04m`."""
     seconds = max(time.total_seconds(), 0.0)
     if seconds < _ROUNDS_TO_A_MINUTE:

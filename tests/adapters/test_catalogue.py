@@ -9,12 +9,20 @@ import pytest
 
 from holdfast.adapters.catalogue import PriceList
 from holdfast.adapters.openai_chat.servers import KNOWN_CHAT_SERVERS, ChatServer
+from holdfast.adapters.pricing import ModelPrice
 from holdfast.adapters.registry import Setup, build_adapters
 from holdfast.contracts.control import ModelFacts
 
 SERVERS = {
     "groq": KNOWN_CHAT_SERVERS["groq"],
     "mine": ChatServer(base_url="http://127.0.0.1:1/v1"),
+    "house": ChatServer(
+        base_url="http://127.0.0.1:1/v1",
+        price=ModelPrice(input=Decimal("0.2"), output=Decimal("0.8")),
+    ),
+    "cheaper": KNOWN_CHAT_SERVERS["groq"].with_(
+        price={"llama-3.3-70b-versatile": ModelPrice(input=Decimal("0.1"), output=Decimal(0))}
+    ),
 }
 
 
@@ -31,6 +39,17 @@ def price_list() -> PriceList:
         pytest.param("openai-chat:gpt-4o", 128_000, "2.5", "10", id="chat at openai"),
         pytest.param(
             "openai-chat:groq/llama-3.3-70b-versatile", None, "0.59", "0.79", id="chat elsewhere"
+        ),
+        pytest.param("openai-chat:house/llama", None, "0.2", "0.8", id="as the app says"),
+        pytest.param(
+            "openai-chat:cheaper/llama-3.3-70b-versatile", None, "0.1", "0", id="the app knows"
+        ),
+        pytest.param(
+            "openai-chat:cheaper/llama-3.1-8b-instant",
+            None,
+            "0.05",
+            "0.08",
+            id="the app says nothing",
         ),
     ],
 )

@@ -284,6 +284,8 @@ def shows(request: Exchange, feature: Feature) -> bool:
             )
         case "stream_usage":
             return "stream_options" in request
+        case "stop_sequences":
+            return "stop" in request
         case _:
             return feature in request
 

@@ -7,8 +7,11 @@ import pytest
 from holdfast.adapters.openai_chat import OpenAIChatAdapter
 from holdfast.adapters.openai_chat.servers import KNOWN_CHAT_SERVERS, ChatServer, Target
 from holdfast.adapters.openai_chat.usage import usage
+from holdfast.adapters.pricing import ModelPrice
 from holdfast.contracts.base import JsonObject
 from tests.adapters.samples.openai_chat import completion
+
+CHEAP = ModelPrice(input=Decimal("0.2"), output=Decimal(1))
 
 
 @pytest.mark.parametrize(
@@ -102,6 +105,24 @@ def test_missing_usage_is_no_usage_of_nothing() -> None:
             KNOWN_CHAT_SERVERS["groq"], "llama-3.3-70b-versatile", Decimal("0.000669"), id="groq"
         ),
         pytest.param(ChatServer(base_url="http://127.0.0.1/v1"), "gpt-4.1", None, id="nobody's"),
+        pytest.param(
+            ChatServer(base_url="http://127.0.0.1/v1", price=CHEAP),
+            "gpt-4.1",
+            Decimal("0.0003"),
+            id="one price for all its models",
+        ),
+        pytest.param(
+            KNOWN_CHAT_SERVERS["groq"].with_(price={"llama-3.3-70b-versatile": CHEAP}),
+            "llama-3.3-70b-versatile",
+            Decimal("0.0003"),
+            id="a price that the list has too",
+        ),
+        pytest.param(
+            ChatServer(base_url="http://127.0.0.1/v1", price={"llama": CHEAP}),
+            "gpt-4.1",
+            None,
+            id="another model's",
+        ),
     ],
 )
 def test_price_is_that_of_the_server(server: ChatServer, model: str, cost: Decimal | None) -> None:

@@ -86,6 +86,7 @@ def test_missing_method_is_noticed() -> None:
     assert set(flaws(Half())) == {
         "respond",
         "find_listing",
+        "find_refused_settings",
         "merge_state",
         "build_tool_result",
         "assemble",

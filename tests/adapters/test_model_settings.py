@@ -22,6 +22,13 @@ OTHERS = ModelSettings(
     max_output_tokens=9000,
     tool_choice="required",
     parallel_calls=False,
+    temperature=0.2,
+    top_p=0.9,
+    top_k=40,
+    seed=7,
+    stop_sequences=("END",),
+    frequency_penalty=0.5,
+    presence_penalty=-0.5,
 )
 """A value for each setting that isn't its default."""
 

@@ -56,7 +56,7 @@ def test_good_requests_pass() -> None:
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"temperature": 1}, "Extra inputs"),
+        ({"seed": 1}, "Extra inputs"),
         ({"model": None}, "valid string"),
         ({"max_output_tokens": 15}, "greater than or equal to 16"),
         ({"prompt_cache_key": 65 * "x"}, "at most 64"),

@@ -3,9 +3,11 @@
 from decimal import Decimal
 
 import pytest
+from pydantic import ValidationError
 
 from holdfast.adapters import pricing
-from holdfast.adapters.pricing import Listing, Tokens
+from holdfast.adapters.pricing import Listing, ModelPrice, Tokens
+from holdfast.contracts.base import JsonObject
 
 
 @pytest.mark.parametrize(
@@ -28,6 +30,39 @@ def test_price_is_exact_or_unknown(
     """An unknown price is null, never 0."""
     # AD-19
     assert pricing.estimate(Listing(seller, model), tokens) == dollars
+
+
+@pytest.mark.parametrize(
+    ("price", "dollars"),
+    [
+        pytest.param(ModelPrice(input=Decimal(2), output=Decimal(10)), "0.0025", id="one price"),
+        pytest.param(
+            ModelPrice(
+                input=Decimal(2),
+                output=Decimal(10),
+                cached=Decimal("0.2"),
+                cache_write=Decimal("2.5"),
+            ),
+            "0.002165",
+            id="caches have their own",
+        ),
+        pytest.param(ModelPrice(input=Decimal(0), output=Decimal(0)), "0", id="free"),
+    ],
+)
+def test_what_the_app_says_of_a_price_counts(price: ModelPrice, dollars: str) -> None:
+    """It takes the place of the library's; what runs at the server beside the model is unknown."""
+    # AD-19
+    listing, tokens = Listing("openai", "gpt-4o", price), Tokens(1000, 200, 50, 50)
+
+    assert pricing.estimate(listing, tokens) == Decimal(dollars)
+    assert pricing.estimate(listing, tokens, pricing.HostedToolUse(unpriced=1)) is None
+
+
+@pytest.mark.parametrize("flaw", [{"input": -1}, {"input": "NaN"}, {"output": 10**9}, {"in": 1}])
+def test_an_impossible_price_is_refused(flaw: JsonObject) -> None:
+    """A cost that can't be would keep no budget, or end every run."""
+    with pytest.raises(ValidationError):
+        ModelPrice.model_validate({"input": 1, "output": 1} | flaw)
 
 
 def test_the_seller_need_not_be_the_provider() -> None:

@@ -11,7 +11,7 @@ from holdfast.cli.screen import Screen
 from holdfast.testing import call, calls, say
 from holdfast.trace.reader import read_trace
 from holdfast.trace.transcript import lines
-from holdfast.trace.words import Line, elapsed
+from holdfast.trace.words import Line, offset
 from tests.holdfast.traces import finished, pondering
 from tests.running import Runs
 
@@ -42,7 +42,7 @@ class Paper(io.StringIO):
 )
 def test_times_since_the_start_fit_their_column(seconds: float, said: str) -> None:
     """Seven columns hold a hundred days."""
-    assert elapsed(timedelta(seconds=seconds)) == said
+    assert offset(timedelta(seconds=seconds)) == said
     assert len(said) <= len("+59m59s")
 
 

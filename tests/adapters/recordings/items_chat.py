@@ -50,8 +50,15 @@ def _settings(fields: Fields, *, with_tools: bool) -> ModelSettings:
     return ModelSettings(
         reasoning=fields.take("reasoning_effort"),
         max_output_tokens=fields.take("max_completion_tokens", older),
+        temperature=fields.take("temperature"),
+        top_p=fields.take("top_p"),
+        stop_sequences=_stops(fields.take("stop", [])),
         **choice(fields, _named, with_tools=with_tools),
     )
+
+
+def _stops(stop: str | list[str]) -> tuple[str, ...]:
+    return (stop,) if isinstance(stop, str) else tuple(stop)
 
 
 def _named(choice: Body) -> str:

@@ -81,6 +81,7 @@ def _settings(fields: Fields, *, with_tools: bool) -> ModelSettings:
     settings = ModelSettings(
         reasoning=reasoning.take("effort"),
         max_output_tokens=fields.take("max_output_tokens"),
+        temperature=fields.take("temperature"),
         **choice(fields, _named, with_tools=with_tools),
     )
     reasoning.close("reasoning")

@@ -137,6 +137,7 @@ def _understand(request: asked.Messages) -> Understood:
         parallel_calls=not (choice and getattr(choice, "disable_parallel_tool_use", False)),
         hosted_calls=sum(counted) if bounds and len(counted) == len(bounds) else None,
         max_output_tokens=request.max_tokens,
+        sampling={"stop_sequences": [*(request.stop_sequences or ())]},
         reasoning_tokens=budget,
         effort=effort or (str(budget) if budget else None),
     )

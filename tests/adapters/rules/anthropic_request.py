@@ -183,6 +183,7 @@ class NamedChoice(Strict):
 class Messages(Strict):
     model: NonBlank
     max_tokens: Annotated[int, Field(ge=1)]
+    stop_sequences: list[Annotated[str, Field(pattern=r"\S")]] | None = None
     stream: bool
     system: Annotated[list[Text], Field(min_length=1)] | None = None
     tools: (

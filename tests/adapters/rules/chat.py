@@ -24,9 +24,18 @@ OPENAI = BASE - {"max_tokens"} | {
     "stream_options",
     "strict",
     "tool_choice",
+    "temperature",
+    "top_p",
+    "seed",
+    "stop",
+    "frequency_penalty",
+    "presence_penalty",
 }
 """The fields that OpenAI's own server takes, and where schemas may be strict."""
 
+_SAMPLING = {
+    *("temperature", "top_p", "top_k", "seed", "stop", "frequency_penalty", "presence_penalty")
+}
 _DONE = Event({}, text="[DONE]")
 _SPLIT = re.compile(r"[\s\S]{1,5}")
 _TEXTS = ("content", "refusal", "reasoning_content", "reasoning")
@@ -132,6 +141,13 @@ class Completions(Strict):
         Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None
     ) = None
     response_format: ResponseFormat | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    top_k: Count | None = None
+    seed: int | None = None
+    stop: Annotated[list[str], Field(min_length=1, max_length=4)] | None = None
+    frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
+    presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
     tool_choice: Literal["required", "none"] | Choice | None = None
     tools: Annotated[list[Tool], Field(min_length=1)] | None = None
     messages: Annotated[list[Message], Field(min_length=1)]
@@ -180,6 +196,12 @@ class ChatRules(OpenAIHeaders):
             parallel_calls=asked.parallel_tool_calls is not False,
             max_output_tokens=asked.max_completion_tokens or asked.max_tokens,
             effort=asked.reasoning_effort,
+            sampling={
+                "stop_sequences" if name == "stop" else name: value
+                for name, value in asked.model_dump(
+                    mode="json", include=_SAMPLING, exclude_none=True
+                ).items()
+            },
         )
 
     def issued(self, response: JsonObject) -> None:

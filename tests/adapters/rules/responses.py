@@ -87,6 +87,9 @@ class ResponsesRules(OpenAIHeaders):
             hosted_calls=request.max_tool_calls,
             max_output_tokens=request.max_output_tokens,
             effort=request.reasoning.effort if request.reasoning else None,
+            sampling=request.model_dump(
+                mode="json", include={"temperature", "top_p"}, exclude_none=True
+            ),
         )
 
     def issued(self, response: JsonObject) -> None:

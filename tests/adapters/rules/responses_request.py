@@ -177,6 +177,8 @@ class Request(Strict):
     reasoning: Reasoning | None = None
     max_tool_calls: Annotated[int, Field(ge=1)] | None = None
     max_output_tokens: Annotated[int, Field(ge=16)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
     text: Text | None = None
     include: list[Literal["reasoning.encrypted_content"]] | None = None
     prompt_cache_key: Annotated[str, Field(max_length=64)] | None = None

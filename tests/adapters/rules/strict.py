@@ -35,7 +35,8 @@ class Understood(NamedTuple):
 
     `tools` are those that the model may call: ours by their names, those of the provider's own by
     their types on the wire. `hosted_calls` is how often it may call the provider's own, null
-    where nothing bounds that. `effort` is how hard it is to think, in the provider's words.
+    where nothing bounds that. `effort` is how hard it is to think, in the provider's words,
+    `sampling` how it draws its words, in those of our settings.
     """
 
     tools: frozenset[str] = frozenset()
@@ -45,6 +46,7 @@ class Understood(NamedTuple):
     max_output_tokens: int | None = None
     reasoning_tokens: int | None = None
     effort: str | None = None
+    sampling: JsonObject | None = None
 
 
 class Rules(Protocol):
