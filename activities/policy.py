@@ -74,6 +74,7 @@ from holdfast.policy.undoing import matches_shown_undo
 from holdfast.run.limits import budget_extension
 from holdfast.tools.registry import ToolRegistry
 from holdfast.tools.tool import Tool
+from holdfast.tools.values.answers import after_answers
 from holdfast.tools.values.filling import TOO_MUCH_LEFT_OUT
 
 BASIS_CHARS = 16
@@ -215,6 +216,7 @@ class PolicyActivities:
         trust = await self._trust(find_key_claims(hearing), given)
         hearing = hearing.with_(now=clock.now())
         verdicts = budget_extension.after_extensions(hearing, judge(hearing, trust))
+        verdicts = after_answers(hearing, verdicts)
         return Verdicts(verdicts=_limit_reasons(verdicts), execution=execution)
 
     @activity.defn

@@ -228,11 +228,19 @@ def find_eligible_groups(request: Approvable) -> tuple[str, ...]:
 
 
 class Question(_Request):
-    """A call waits for an answer in words."""
+    """
+    A call waits for an answer.
+
+    `arguments` are those of the `tool` beside the question. An answer is words where
+    `answer_schema` takes words, or is null, and else JSON; it must fit.
+    """
 
     kind: Literal["question"] = "question"
     call_id: str
     question: str
+    tool: str = ""
+    arguments: JsonObject = Field(default_factory=dict, exclude_if=not_)
+    answer_schema: JsonObject | None = Field(default=None, exclude_if=lambda value: value is None)
 
     def with_(self, **changes: Unpack[RequestChange]) -> Self:
         """Return a copy with these fields changed."""
@@ -278,7 +286,7 @@ def outline(request: Request, left_out: str = "") -> Request:
         case Review():
             empty = {"text": ""}
         case Question():
-            empty = {"question": ""}
+            empty = {"question": "", "arguments": {}}
         case Escalation():
             empty = {"detail": "", "attempts": (), "approaches": (), "answer": None}
     return request.copy_with({**empty, "left_out": left_out})

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Literal, Self, TypedDict, Unpack
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from holdfast.contracts.base import (
     AuthoredContract,
@@ -66,6 +66,36 @@ _STRONG_APPROVAL_RISKS = {
 }
 
 
+_MAX_REFERENCES = 20
+
+
+def takes_words(schema: JsonObject) -> bool:
+    """Whether a text may fit a JSON Schema, be it only some texts: then an answer is words."""
+    definitions = schema.get("$defs")
+    return _takes_words(schema, definitions if isinstance(definitions, dict) else {}, 0)
+
+
+def _takes_words(schema: JsonValue, definitions: JsonObject, depth: int) -> bool:
+    match schema:
+        case dict() if depth > _MAX_REFERENCES:
+            return False
+        case {"$ref": str(reference)}:
+            name = reference.rpartition("/")[2]
+            return _takes_words(definitions.get(name), definitions, depth + 1)
+        case {"const": value}:
+            return isinstance(value, str)
+        case {"enum": list(values)}:
+            return any(isinstance(value, str) for value in values)
+        case {"anyOf": list(ways)} | {"oneOf": list(ways)}:
+            return any(_takes_words(way, definitions, depth + 1) for way in ways)
+        case {"type": list(kinds)}:
+            return "string" in kinds
+        case {"type": kind}:
+            return kind == "string"
+        case _:
+            return isinstance(schema, dict)
+
+
 class HostedTool(Inbound):
     """
     A tool that runs at the provider, who is asked for nothing before: only harmless ones may.
@@ -117,7 +147,8 @@ class ToolContract(Contract):
     again and again with the same arguments. `draft` names the tool that prepares what this one
     commits, `reconcile` the one that finds out whether a call happened whose answer was lost,
     `undo` the one that takes back what a call did; all take the same arguments. A `sandboxed` tool
-    runs in the sandbox, whatever its risk class.
+    runs in the sandbox, whatever its risk class. Of a tool that asks people `question` names the
+    argument that says what.
     """
 
     name: str = Field(pattern=TOOL_NAME_PATTERN)
@@ -141,6 +172,13 @@ class ToolContract(Contract):
     reconcile: str | None = None
     sandboxed: bool = False
     undo: str | None = None
+    question: str | None = Field(default=None, exclude_if=lambda name: name is None)
+
+    @property
+    def answer_schema(self) -> JsonObject | None:
+        """What an answer must fit, where the tool asks people and not any words will do."""
+        plain = self.output_schema == {"type": "string"}
+        return None if self.permission != "ask_user" or plain else self.output_schema
 
     def with_(self, **changes: Unpack[ToolContractChange]) -> Self:
         """Return a copy with these fields changed."""

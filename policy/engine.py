@@ -122,7 +122,7 @@ def ask_the_user(case: CallContext, _policy: Policy) -> Decision | None:
     return AskUser(
         rule="ask-user",
         reason="the agent asks a person",
-        question=str(case.call.arguments.get("question", "")),
+        question=str(case.call.arguments.get(case.contract.question or "question", "")),
     )
 
 

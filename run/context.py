@@ -22,6 +22,7 @@ from holdfast.contracts.transcript import (
     TranscriptView,
     UserTurn,
 )
+from holdfast.run.summaries import render_call
 
 NEAR_WINDOW_RATIO = 0.8
 """The share of a model's window from which on it is time to make room."""
@@ -257,7 +258,8 @@ def _restate_answers(
 
 def _quote_question(call: ToolCall) -> str:
     """Quote a question on one line; a long one loses its middle."""
-    line = one_line(str(call.arguments.get("question", "")))
+    own = call.name == "ask_user"
+    line = one_line(str(call.arguments.get("question", "")) if own else render_call(call))
     if len(line) > MAX_KEPT_QUESTION_CHARS:
         half = MAX_KEPT_QUESTION_CHARS // 2
         line = f"{line[:half]} … {line[-half:]}"
@@ -265,12 +267,14 @@ def _quote_question(call: ToolCall) -> str:
 
 
 def _find_answer(result: ToolResult) -> str | None:
-    """Return what a person answered to `ask_user`, of a stub how it began; null if nothing."""
-    if not isinstance(result, ToolSuccess) or result.name != "ask_user":
+    """Return what a person answered, of a stub how it began; null if nobody was asked."""
+    if not isinstance(result, ToolSuccess) or not (result.by_person or result.name == "ask_user"):
         return None
     match result.data:
         case {"answer": str(answer)}:
             return answer
+        case {"answer": answer}:
+            return json.dumps(answer, ensure_ascii=False)
         case None:
             return result.summary
         case _:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from holdfast.contracts import bounds
 from holdfast.contracts.approvals import ApprovalRequest, Question
-from holdfast.contracts.calls import ToolFailure
+from holdfast.contracts.calls import ToolCall, ToolFailure
 from holdfast.contracts.decisions import (
     Allow,
     ApprovalRequired,
@@ -154,18 +154,32 @@ def _build_request(
     """Build the request that a ruling asks for."""
     match ruling:
         case Decided(decision=AskUser() as decision):
-            return Question(
-                request_id=state.next_request_id,
-                reason=decision.reason,
-                requested_at=now,
-                expires_at=requests.expiry(state, now),
-                call_id=ruling.call_id,
-                question=decision.question,
-            )
+            return _build_question(state, call, decision, now)
         case Decided(decision=ApprovalRequired()):
             return approvals.build_request(state, call, ruling, policy, now)
         case _:
             return None
+
+
+def _build_question(
+    state: RunState, call: CallState, decision: AskUser, now: datetime
+) -> Question:
+    """Ask a person, who sees every argument of the call: what they don't see isn't asked."""
+    contract = state.agent.find_tool(call.call.name)
+    asks = contract is not None and contract.permission == "ask_user"
+    asked = (contract.question or "question") if contract is not None and asks else None
+    arguments = call.call.arguments if isinstance(call.call, ToolCall) else {}
+    return Question(
+        request_id=state.next_request_id,
+        reason=decision.reason,
+        requested_at=now,
+        expires_at=requests.expiry(state, now),
+        call_id=call.call.call_id,
+        question=decision.question,
+        tool=call.call.name,
+        arguments={name: value for name, value in arguments.items() if name != asked},
+        answer_schema=contract.answer_schema if contract is not None else None,
+    )
 
 
 def select_for_authorization(state: RunState) -> tuple[CallState, ...]:

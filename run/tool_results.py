@@ -1,5 +1,6 @@
 """Results of calls: those that a run gives itself, and what the others did outside. Pure."""
 
+import json
 from collections.abc import Iterator
 
 from pydantic import JsonValue, ValidationError
@@ -19,7 +20,7 @@ from holdfast.contracts.control import Compensation, Effect
 from holdfast.contracts.decisions import Decided, Deny, Refused, Ruling, RunInSandbox
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.texts import shorten
-from holdfast.contracts.tools import Risk, ToolContract
+from holdfast.contracts.tools import Risk, ToolContract, takes_words
 from holdfast.run.limits import loop_detection
 from holdfast.run.summaries import call_line
 
@@ -271,13 +272,14 @@ def build_no_room_denial(call: AnyCall) -> ToolFailure:
     )
 
 
-def build_answer(call: AnyCall, text: str) -> ToolSuccess:
-    """Build the result of a question: the words of the person who answered."""
+def build_answer(call: AnyCall, text: str, contract: ToolContract | None) -> ToolSuccess:
+    """Build the result of a question: the answer of a person, which fits what the tool returns."""
+    schema = contract.answer_schema if contract is not None else None
     return ToolSuccess(
         call_id=call.call_id,
         name=call.name,
         summary=text[:200],
-        data={"answer": text},
+        data={"answer": text if schema is None or takes_words(schema) else json.loads(text)},
         by_person=True,
     )
 

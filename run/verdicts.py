@@ -164,7 +164,8 @@ def _after_answer(
     state: RunState, message: AnswerSignal, request: Question, now: datetime
 ) -> RunState:
     call = requests.find_call(state, request.call_id)
-    answer = tool_results.build_answer(call.call, message.text)
+    contract = state.agent.find_tool(call.call.name)
+    answer = tool_results.build_answer(call.call, message.text, contract)
     state = requests.replace_call(state, call.with_(result=answer))
     return requests.close_request(state, request, "answered", now)
 

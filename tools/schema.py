@@ -210,6 +210,17 @@ def flaws(schema: JsonObject) -> tuple[str, ...]:
     return tuple(found)
 
 
+def find_text_arguments(schema: JsonObject) -> tuple[str, ...]:
+    """Return the arguments, of a schema of arguments, that are free text."""
+    return tuple(
+        name
+        for name, entry in _object(schema.get("properties")).items()
+        if isinstance(entry, dict)
+        and entry.get("type") == "string"
+        and not entry.keys() & {"format", "enum", "const"}
+    )
+
+
 def _arguments_model(name: str, fields: Mapping[str, tuple[object, object]]) -> type[BaseModel]:
     # pydantic's overloads describe literal keyword arguments, not a mapping of them.
     return create_model(f"{name}_arguments", __config__=ConfigDict(extra="forbid"), **fields)  # pyright: ignore[reportCallIssue, reportArgumentType, reportUnknownVariableType]

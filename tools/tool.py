@@ -24,6 +24,7 @@ from holdfast.tools.readings import AMBIGUOUS
 from holdfast.tools.schema import (
     SchemaCheck,
     Signature,
+    find_text_arguments,
     flaws,
     objections,
     translate_definition_errors,
@@ -219,6 +220,7 @@ class ToolOptions(TypedDict, total=False):
     expected_result: str
     rollback: str
     permission: Literal["by_risk", "ask_user", "approval"]
+    question: str
 
 
 def tool(*, risk: Risk, **terms: Unpack[ToolOptions]) -> Callable[[ToolFunction], Tool]:
@@ -235,8 +237,11 @@ def tool(*, risk: Risk, **terms: Unpack[ToolOptions]) -> Callable[[ToolFunction]
     call did when the answer of its run is blocked: it finds what the call answered in `ctx.done`.
     All three take the same arguments and stand in the same module, or among the agent's tools. A
     *sandboxed* tool runs in the sandbox. With
-    *permission* "approval" each call waits for a person. *expected_result* and *rollback* are
-    what an approver is told. Raises AppError when the contract has holes.
+    *permission* "approval" each call waits for a person; with "ask_user" the tool is a question to
+    one, and its function never runs: they see all arguments, of which *question* names the one
+    that asks (`question`, or the only text), and their answer has to fit what it returns.
+    *expected_result* and *rollback* are what an approver is told. Raises AppError when the
+    contract has holes.
     """
 
     def decorate(function: ToolFunction) -> Tool:
@@ -283,7 +288,19 @@ def _contract(
         reconcile=terms.get("reconcile"),
         sandboxed=terms.get("sandboxed", False),
         undo=terms.get("undo"),
+        question=_find_question(signature, terms),
     )
+
+
+def _find_question(signature: Signature, terms: ToolOptions) -> str | None:
+    """Return the argument with the question of a tool that asks people; null if nothing says."""
+    named = terms.get("question")
+    if named is not None or terms.get("permission") != "ask_user":
+        return named
+    texts = find_text_arguments(signature.input_schema)
+    if "question" in texts:
+        return "question"
+    return texts[0] if len(texts) == 1 else None
 
 
 def import_object(module: str, qualname: str) -> object:
@@ -316,7 +333,24 @@ def _holes(made: Tool) -> tuple[str, ...]:
         found.append(f"there is nothing to undo: {contract.risk} changes nothing")
     if contract.local and contract.timeout > MAX_LOCAL_SECONDS:
         found.append(f"a local tool must have a timeout of at most {MAX_LOCAL_SECONDS:g} s")
-    return (*found, *_check_scope(contract))
+    return (*found, *_check_scope(contract), *_check_question(contract))
+
+
+def _check_question(contract: ToolContract) -> Iterator[str]:
+    texts = find_text_arguments(contract.input_schema)
+    known = ", ".join(texts) or "none"
+    if contract.permission != "ask_user":
+        if contract.question is not None:
+            yield "only a tool with permission='ask_user' has a question"
+    elif contract.question is None:
+        yield (
+            "it asks people, and nothing says what: name the argument that asks, as in "
+            f"@tool(question=...) (its arguments that are text: {known})"
+        )
+    elif contract.question not in texts:
+        yield (
+            f"its question {contract.question!r} is none of its arguments that are text ({known})"
+        )
 
 
 def _check_scope(contract: ToolContract) -> Iterator[str]:

@@ -26,6 +26,7 @@ from holdfast.contracts.signals import (
 )
 from holdfast.policy.people import normalize_name
 from holdfast.settings import Settings
+from holdfast.tools.values.answers import find_answer_flaw
 
 RETRY_SECONDS = 1.0
 """Seconds until a run that didn't answer is asked again."""
@@ -121,9 +122,7 @@ class ApprovalPrompt:
                     approver=self._user,
                 )
             case Question():
-                text = ""
-                while not text:
-                    text = await self._line("answer: ")
+                text = await self._answer(request)
                 return AnswerSignal(
                     request_id=request.request_id, digest=request.digest, text=text, by=self._user
                 )
@@ -135,6 +134,16 @@ class ApprovalPrompt:
                 return ResolutionSignal.model_validate(
                     {"request_id": request.request_id, "digest": request.digest, **given}
                 )
+
+    async def _answer(self, request: Question) -> str:
+        """Ask until there is an answer that fits."""
+        while True:
+            text = await self._line("answer: ")
+            flaw = find_answer_flaw(request, text)
+            if text and flaw is None:
+                return text
+            if text:
+                self._say(flaw or "")
 
     async def _approval(self, request: Approvable) -> ApprovalSignal:
         """Approve a request, signed where it takes that; nobody approves what is done for them."""

@@ -17,11 +17,13 @@ from holdfast.contracts.approvals import (
     Request,
     Review,
 )
+from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import Grant
 from holdfast.contracts.control import Approach, ModelAttempt, UndoRuling
 from holdfast.contracts.texts import escape_invisible, escape_invisible_lines, one_line
 from holdfast.contracts.usage import UsageMetrics
 from holdfast.run.summaries import subject_line
+from holdfast.tools.values.answers import describe_fitting
 from holdfast.trace.words import dollars, duration, moment, pluralize
 
 _VALUE_COLUMN = 14
@@ -72,10 +74,19 @@ def describe(request: Request) -> list[tuple[str, str]]:
         case Review():
             found = [*_describe_review(request), *_describe_conditions(request)]
         case Question():
-            found = [("why", request.reason)]
+            found = [*_describe_question(request)]
         case Escalation():
             found = list(_describe_escalation(request))
     return [(name, value) for name, value in found if value]
+
+
+def _describe_question(request: Question) -> Iterator[tuple[str, str]]:
+    """Show all that the call says beside its question, and which answers fit."""
+    yield "why", request.reason
+    yield "tool", request.tool
+    yield from _arguments(request.arguments)
+    if request.answer_schema is not None:
+        yield "answer", describe_fitting(request.answer_schema)
 
 
 def _question(request: Request) -> str:
@@ -85,18 +96,22 @@ def _question(request: Request) -> str:
         case Review():
             return f"approve {subject_line(request)}? {request.reason}"
         case Question():
-            return request.question
+            return request.question or f"{request.tool} asks"
         case Escalation():
             return f"escalated: {request.reason}"
 
 
 def _describe_action(request: ApprovalRequest) -> list[tuple[str, str]]:
     """Show what will be done, with every argument, and the draft of it as it stands."""
-    arguments = [
-        ("", f"{_named(name)} = {escape_invisible(json.dumps(value, ensure_ascii=False))}")
-        for name, value in request.arguments.items()
-    ]
+    arguments = _arguments(request.arguments)
     return [("action", request.action), *arguments, *_draft(request.preview)]
+
+
+def _arguments(given: JsonObject) -> list[tuple[str, str]]:
+    return [
+        ("", f"{_named(name)} = {escape_invisible(json.dumps(value, ensure_ascii=False))}")
+        for name, value in given.items()
+    ]
 
 
 def _draft(preview: JsonValue) -> list[tuple[str, str]]:

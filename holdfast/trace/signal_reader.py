@@ -182,7 +182,11 @@ class SignalReader:
         if outcome == "rejected":
             self._chronicle.close_call(transcript.build_rejection(call.call, said), now)
         elif outcome == "answered":
-            self._chronicle.close_call(tool_results.build_answer(call.call, said.text), now)
+            agent = self._chronicle.agent
+            contract = agent.find_tool(call.call.name) if agent else None
+            self._chronicle.close_call(
+                tool_results.build_answer(call.call, said.text, contract), now
+            )
 
     def _on_timer_start(self, event: HistoryEvent) -> None:
         line, limit = (

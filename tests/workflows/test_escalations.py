@@ -187,7 +187,7 @@ def test_words_since_a_place_are_said_again() -> None:
         AssistantTurn(model=MODEL, calls=(*calls, a_call(call_id="c3"))),
         ToolTurn(
             results=(
-                tool_results.build_answer(calls[0], "the blue one"),
+                tool_results.build_answer(calls[0], "the blue one", None),
                 tool_results.build_denial(calls[1], "approval_required", "nobody answered"),
                 a_success(a_call(call_id="c3")),
             )

@@ -108,6 +108,8 @@ def test_a_question_opens_a_request() -> None:
         expires_at=LATER,
         call_id="c1",
         question="Which one?",
+        tool="send",
+        arguments=SEND.arguments,
     )
 
 
