@@ -93,6 +93,15 @@ def find_risky_command(command: tuple[str, ...]) -> str | None:
     return None
 
 
+def names_risky_operation(name: str) -> bool:
+    """Whether a name is one by which `find_risky_operation` may call something."""
+    words = tuple(name.split())
+    is_method = name.isascii() and name.isalpha() and name.isupper()
+    return bool(words) and (
+        find_risky_command(words) == name or (is_method and name not in HARMLESS_METHODS)
+    )
+
+
 def _runs_text(word: str, letters: str) -> bool:
     if word.startswith("--"):
         return _option(word) in {"--command", "--eval", "--print", "--run"}

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
+from holdfast.policy.allowlists import names_risky_operation
 from holdfast.policy.rules import ALLOWING_EFFECTS, find_safety_problem
 from holdfast.policy.schema import ApprovalEntry, MatchEntry, PolicyFile, RuleEntry
 from holdfast.policy.trust import LOCAL_ISSUER
@@ -80,6 +81,22 @@ def _check_approval_effect(_file: PolicyFile, rule: RuleEntry) -> Findings:
         )
 
 
+def _check_risky(_file: PolicyFile, rule: RuleEntry) -> Findings:
+    """What is risky is let run without a person by its name alone, where a rule lists it."""
+    if not rule.risky:
+        return
+    if rule.effect not in ALLOWING_EFFECTS:
+        yield ("risky",), f"{rule.effect!r} lets nothing run without a person: leave risky out"
+    elif not (rule.match.commands or rule.match.hosts):
+        yield ("risky",), "the rule lists no commands and no hosts, of which something is risky"
+    for number, name in enumerate(rule.risky):
+        if not names_risky_operation(name):
+            yield (
+                ("risky", number),
+                f"nothing is risky by the name {name!r}: write kubectl, git push or POST, say",
+            )
+
+
 def _check_approval_fields(_file: PolicyFile, rule: RuleEntry) -> Findings:
     approval = rule.approval or ApprovalEntry()
     escalate = approval.escalate
@@ -135,6 +152,7 @@ RULE_CHECKS: tuple[RuleCheck, ...] = (
     _check_catch_all,
     _check_safety,
     _check_approval_effect,
+    _check_risky,
     _check_approval_fields,
     _check_groups,
     _check_quorum,

@@ -105,6 +105,7 @@ def _build_rule(entry: RuleEntry, condition: Condition | None) -> PolicyRule:
         ),
         condition=condition,
         requirement=_build_requirement(entry.approval or ApprovalEntry()),
+        risky=frozenset(entry.risky),
     )
 
 

@@ -43,7 +43,8 @@ class Permission(NamedTuple):
     """
     What a call is permitted before it is looked at what that takes.
 
-    `grant` is what the sandbox may do, `sandboxed` says that the call must run there.
+    `grant` is what the sandbox may do, `sandboxed` says that the call must run there. `risky` is
+    what it lets run although it is.
     """
 
     effect: Literal["allow", "draft", "approve", "ask", "deny"]
@@ -52,6 +53,7 @@ class Permission(NamedTuple):
     requirement: Requirement = PLAIN_REQUIREMENT
     grant: Grant = Grant()
     sandboxed: bool = False
+    risky: frozenset[str] = frozenset()
 
 
 PermissionCheck: TypeAlias = Callable[[CallContext, Policy, Permission], Decision | None]
@@ -84,6 +86,7 @@ def _permission_from_rule(found: MatchedRule) -> Permission:
         rule.requirement,
         rule.grant,
         sandboxed=rule.effect == "sandbox",
+        risky=rule.risky,
     )
 
 
@@ -94,11 +97,12 @@ def tighten(case: CallContext, permission: Permission) -> Permission:
         permission = permission._replace(
             effect="approve", rule="tool:approval", reason="each call of this tool needs a person"
         )
-    elif permission.effect == "allow" and risky is not None:
+    elif permission.effect == "allow" and risky is not None and risky not in permission.risky:
         permission = permission._replace(
             effect="approve",
             rule=f"risky:{risky}",
-            reason=f"{risky!r} is risky, even where {permission.rule} lists it",
+            reason=f"{risky!r} is risky, even where {permission.rule} lists it; "
+            f"without a person it runs where that rule has risky: [{risky}]",
         )
     if _may_repeat(case, permission):
         permission = _mark_lost(permission)

@@ -46,7 +46,11 @@ class Match(NamedTuple):
 
 
 class PolicyRule(NamedTuple):
-    """One rule of a policy; `requirement` is what an approval takes, where it asks for one."""
+    """
+    One rule of a policy; `requirement` is what an approval takes, where it asks for one.
+
+    `risky` are the operations that it lets run without a person although they are risky.
+    """
 
     id: str
     effect: Effect
@@ -54,6 +58,7 @@ class PolicyRule(NamedTuple):
     match: Match = Match()
     condition: Condition | None = None
     requirement: Requirement = PLAIN_REQUIREMENT
+    risky: frozenset[str] = NO_NAMES
 
     @property
     def grant(self) -> Grant:

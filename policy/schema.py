@@ -117,6 +117,7 @@ class RuleEntry(_Entry):
     match: MatchEntry = MatchEntry()
     when: Annotated[str, Field(min_length=1)] | None = None
     approval: ApprovalEntry | None = None
+    risky: Names = ()
 
 
 class PolicyFile(_Entry):

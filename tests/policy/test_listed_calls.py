@@ -4,7 +4,9 @@ import pytest
 from pydantic import JsonValue
 
 from holdfast.contracts.decisions import Deny, RunInSandbox
+from holdfast.contracts.errors import PolicyRefused
 from holdfast.contracts.tools import Risk, ToolContract
+from holdfast.policy.document import parse_policy
 from holdfast.policy.engine import decide
 from tests.builders import a_call, a_contract, a_record
 from tests.policy.policies import a_policy, said, some_facts
@@ -118,6 +120,77 @@ def test_a_risky_command_runs_after_approval_in_the_sandbox() -> None:
 
     assert asked.rule == "risky:rm"
     assert (released.verdict, released.rule) == ("run_in_sandbox", "approved:req-1")
+
+
+def test_what_is_risky_is_let_run_on_purpose() -> None:
+    """The rule names it; whatever else it lists that is risky still needs a person."""
+    # RK-18
+    policy = parse_policy(
+        """
+version: 1
+rules:
+  - id: cluster
+    effect: sandbox
+    match: {tools: [run], commands: [kubectl get, helm, git]}
+    risky: [kubectl, git push]
+"""
+    )
+    calls = {
+        command: a_call("run", command=[*command.split()])
+        for command in ("kubectl get pods", "git push", "git reset", "helm ls")
+    }
+    rulings = {name: decide(one, RUN, some_facts(), policy) for name, one in calls.items()}
+
+    assert {command: (one.verdict, one.rule) for command, one in rulings.items()} == {
+        "kubectl get pods": ("run_in_sandbox", "policy:cluster"),
+        "git push": ("run_in_sandbox", "policy:cluster"),
+        "git reset": ("approval_required", "risky:git reset"),
+        "helm ls": ("approval_required", "risky:helm"),
+    }
+    assert rulings["helm ls"].reason == (
+        "'helm' is risky, even where policy:cluster lists it; "
+        "without a person it runs where that rule has risky: [helm]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "flaw"),
+    [
+        pytest.param(
+            "effect: sandbox, match: {tools: [run], commands: [ls]}, risky: [ls]",
+            "nothing is risky by the name 'ls': write kubectl, git push or POST, say",
+            id="harmless",
+        ),
+        pytest.param(
+            "effect: approve, match: {tools: [run], commands: [rm]}, risky: [rm]",
+            "'approve' lets nothing run without a person: leave risky out",
+            id="another effect",
+        ),
+        pytest.param(
+            "effect: allow, match: {tools: [run]}, risky: [rm]",
+            "the rule lists no commands and no hosts, of which something is risky",
+            id="no list",
+        ),
+        pytest.param(
+            "effect: sandbox, match: {tools: [run], hosts: [a.b]}, risky: ['*']",
+            "nothing is risky by the name '*': write kubectl, git push or POST, say",
+            id="everything",
+        ),
+        pytest.param(
+            "effect: sandbox, match: {tools: [run], hosts: [a.b]}, risky: [GET]",
+            "nothing is risky by the name 'GET': write kubectl, git push or POST, say",
+            id="a harmless method",
+        ),
+    ],
+)
+def test_what_isnt_risky_cant_be_named_so(rule: str, flaw: str) -> None:
+    """A slip of the pen opens nothing, and is told with its line."""
+    # RK-18
+    with pytest.raises(PolicyRefused) as refused:
+        parse_policy(f"version: 1\nrules:\n  - {{id: one, {rule}}}\n")
+
+    assert str(refused.value).startswith("policy:3: rules[0].")
+    assert str(refused.value).endswith(f": {flaw}")
 
 
 @pytest.mark.parametrize("effect", ["allow", "sandbox", "approve"])
