@@ -320,7 +320,8 @@ class StatusReport(Contract):
 
     `in_flight` is what has begun and hasn't ended: models, tools, guardrails, runs. A run that was
     told to suspend is `suspending` until nothing is, then `suspended`. `waits_for` are people's
-    decisions, `waiting` is for a provider that is down.
+    decisions, `waiting` is for a provider that is down, or until a write that was cut off can't
+    happen any more.
     `refused` are the latest messages that changed nothing, `notes` what models had to do without
     or said that nobody could read. `transcript_digest` is null where output guardrails look: it
     would tell who guesses an answer whether they are right.

@@ -296,7 +296,7 @@ class AgentRun:
         self, call: CallState, seconds_left: float | None
     ) -> ToolResult | NotBegun:
         with self._run.track_in_flight(f"tool {call.call.name}"):
-            return await run_tool(self._run.state, call, seconds_left)
+            return await run_tool(self._run, call, seconds_left)
 
     async def _prune(self, before: int) -> None:
         fresh = prune(self._run.state, before)
@@ -324,7 +324,7 @@ class AgentRun:
     @workflow.query
     def status(self) -> StatusReport:
         """Say where the run stands."""
-        return views.status(self._run.state, self._run.in_flight)
+        return views.status(self._run.state, self._run.in_flight, self._run.longest_wait)
 
     @workflow.query
     def pending(self, page: views.PageQuery | None = None) -> tuple[Request, ...] | PendingPage:

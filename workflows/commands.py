@@ -115,7 +115,7 @@ async def _authorize_and_run(
             call, "permission_denied", "the policy doesn't let it run"
         )
     ruled = CallState(call=fill_arguments(call, ruling), ruling=ruling)
-    return await run_tool(run.state, ruled, run.seconds_left(), summary=summary)
+    return await run_tool(run, ruled, run.seconds_left(), summary=summary)
 
 
 def parse_result(result: ToolSuccess | ToolFailure) -> CommandResult | None:

@@ -12,7 +12,7 @@ from temporalio.exceptions import is_cancelled_exception
 from holdfast.activities.policy import PolicyActivities
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.errors import InvalidInput
-from holdfast.contracts.run import AuditEvent
+from holdfast.contracts.run import AuditEvent, Waiting
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
@@ -62,6 +62,7 @@ class RunContext:
     def __init__(self) -> None:
         self._state: RunState | None = None
         self._under_way: list[str] = []
+        self._waits: list[Waiting] = []
         self.parts: dict[str, bool] = {}
         self.resting = False
 
@@ -95,6 +96,21 @@ class RunContext:
             yield
         finally:
             self._under_way.remove(what)
+
+    @property
+    def longest_wait(self) -> Waiting | None:
+        """What is waited for longest of all that no message can hurry."""
+        return max(self._waits, key=lambda one: one.until, default=None)
+
+    @contextmanager
+    def track_wait(self, reason: str, until: datetime) -> Generator[None]:
+        """Say what is waited for, and until when, while the block lasts."""
+        wait = Waiting(reason=reason, until=until)
+        self._waits.append(wait)
+        try:
+            yield
+        finally:
+            self._waits.remove(wait)
 
     async def record(self, event: str, text: str) -> None:
         """Leave a line in history that people find at a glance; its summary is the first line."""

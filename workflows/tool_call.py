@@ -27,6 +27,7 @@ from holdfast.contracts.decisions import Decided, RunInSandbox
 from holdfast.contracts.run import FindWorker
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop
+from holdfast.contracts.texts import shorten
 from holdfast.contracts.tools import RetryRule, Risk, ToolContract
 from holdfast.run import tool_results, tripwires
 from holdfast.run.disagreements import NotBegun
@@ -43,7 +44,7 @@ _RESULT_ADAPTER = TypeAdapter[ToolSuccess | ToolFailure](ToolResult)
 
 
 async def run_tool(
-    state: RunState, asked: CallState, seconds_left: float | None, *, summary: str = ""
+    run: RunContext, asked: CallState, seconds_left: float | None, *, summary: str = ""
 ) -> ToolResult | NotBegun:
     """
     Run a call that was allowed; whatever happens to it becomes its one result.
@@ -51,7 +52,7 @@ async def run_tool(
     There is none yet where it has to be decided anew.
     What no model asked for has a *summary* of its own, so that people can tell it apart.
     """
-    call, drafting, ruling = asked.call, asked.drafting, asked.ruling
+    state, call, drafting, ruling = run.state, asked.call, asked.drafting, asked.ruling
     contract = state.agent.find_any_tool(call.name)
     if drafting is not None:
         contract = state.agent.find_any_tool(drafting.draft)
@@ -73,7 +74,7 @@ async def run_tool(
         return result
     lost = drafting is None and result.status == "outcome_unknown"
     if lost and not ruling.reconcile_forbidden:
-        return await _reconcile(state, contract, invocation, result)
+        return await _reconcile(run, contract, invocation, result)
     # The model asked for the tool, not for its draft variant.
     return result.with_(name=call.name)
 
@@ -147,7 +148,7 @@ async def execute_tool(
 
 
 async def _reconcile(
-    state: RunState,
+    run: RunContext,
     contract: ToolContract,
     invocation: ToolInvocation,
     unknown: ToolResult,
@@ -162,14 +163,16 @@ async def _reconcile(
     over = workflow.now() + options.longest_call(
         contract.timeout, sandboxed=invocation.grant is not None
     )
-    finder = state.agent.find_any_tool(contract.reconcile)
+    finder = run.state.agent.find_any_tool(contract.reconcile)
     if finder is None:
         return unknown
     asked = invocation.with_(purpose="reconcile", grant=None, basis=finder.risk)
     found = _parse_reconciliation(await execute_tool(finder, finder.risk, asked, None))
     if found is not None and found.happened is False:
         words = f"until {contract.name} can't be under way any more"
-        await workflow.sleep(max(over - workflow.now(), timedelta(0)), summary=words)
+        why = f"{contract.name} was cut off and may still happen: {finder.name} is asked then"
+        with run.track_wait(why, over):
+            await workflow.sleep(max(over - workflow.now(), timedelta(0)), summary=words)
         found = _parse_reconciliation(await execute_tool(finder, finder.risk, asked, None))
     if found is None or found.happened is None:
         return unknown
@@ -242,7 +245,10 @@ async def _wait_until_over(run: RunContext) -> None:
     if not lost:
         return
     longest = max(options.longest_call(one.time_limit, sandboxed=one.sandboxed) for one in lost)
-    await workflow.sleep(longest, summary="until what may have happened can't be under way")
+    names = ", ".join(one.summary for one in lost)
+    why = f"what was cut off and may still happen is taken back then: {names}"
+    with run.track_wait(shorten(why), workflow.now() + longest):
+        await workflow.sleep(longest, summary="until what may have happened can't be under way")
 
 
 async def compensate_before_stop(run: RunContext, stop: Stop) -> Stop:

@@ -41,7 +41,9 @@ def find_status(state: RunState, in_flight: tuple[str, ...] = ()) -> ReportedSta
     return "waiting" if state.requests or state.provider_wait else "running"
 
 
-def status(state: RunState, in_flight: tuple[str, ...] = ()) -> StatusReport:
+def status(
+    state: RunState, in_flight: tuple[str, ...] = (), wait: Waiting | None = None
+) -> StatusReport:
     """Answer the query `status`."""
     return StatusReport(
         run_id=state.run_id,
@@ -51,7 +53,7 @@ def status(state: RunState, in_flight: tuple[str, ...] = ()) -> StatusReport:
         status=find_status(state, in_flight),
         in_flight=in_flight,
         waits_for=tuple(request_line(request) for request in state.requests),
-        waiting=_build_waiting(state),
+        waiting=_build_waiting(state) or wait,
         step=state.ledger.steps,
         budget=state.agent.budget,
         model=state.model,

@@ -138,7 +138,7 @@ def show_view(out: Screen, shown: RunView) -> None:
 
 
 def _describe_waiting(wait: Waiting) -> str:
-    return f"{wait.reason}; asks again {moment(wait.until)}"
+    return f"{wait.reason}; until {moment(wait.until)}"
 
 
 def _describe_control(shown: RunView) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,52 @@
+"""A write whose answer was lost is waited for where it may still happen, and the run says so."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from holdfast import Reconciled, Risk, tool
+from holdfast.cli.screen import Screen
+from holdfast.cli.standing import show_view, view
+from holdfast.testing import call
+from holdfast.workflows import options
+from tests.running import Runs
+from tests.sample import scripted, told
+from tests.workflows.test_permissions import policy
+
+
+@tool(risk=Risk.READ_ONLY)
+async def find_booking(seat: int) -> Reconciled:
+    """Find out whether a seat was booked; it never is."""
+    return Reconciled(happened=False)
+
+
+@tool(risk=Risk.WRITE_INTERNAL, reconcile="find_booking", timeout=0.3)
+async def book(seat: int) -> str:
+    """Book a seat, and lose the answer."""
+    raise ConnectionError("the line went dead")
+
+
+async def test_it_says_why_it_waits_and_until_when(
+    runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`status` and `holdfast show` tell it while the run waits, and nothing of it afterwards."""
+    app = scripted(
+        [call("book", seat=4), told],
+        tools=[book, find_booking],
+        policy=policy(tmp_path, "{id: yes, effect: allow, match: {tools: [book]}}"),
+    )
+    async with runs.working(app):
+        run = await runs.start("it")
+        while (status := await run.status()).waiting is None:
+            pass
+        show_view(Screen(), await view(runs.client, run.handle.id))
+        result = await run.result()
+        after = await run.status()
+    longest = options.longest_call(0.3, sandboxed=False)
+
+    why = "book was cut off and may still happen: find_booking is asked then"
+    assert status.waiting.reason == why
+    assert timedelta(0) < status.waiting.until - status.started_at < longest + timedelta(minutes=1)
+    assert f"waits      {why}; until 20" in capsys.readouterr().out
+    assert (after.waiting, result.answer) == (None, "book error")
