@@ -23,11 +23,11 @@ from holdfast.activities.keys import Keys
 from holdfast.activities.kill_switch.switches import KillSwitch, TemporalKillSwitch
 from holdfast.activities.model import ModelActivities
 from holdfast.activities.notifications import NotificationActivities, OpenRequests
-from holdfast.activities.opening import OpeningActivities, Searchability
+from holdfast.activities.opening import EarlierRuns, OpeningActivities, Searchability
 from holdfast.activities.policy import Basis, PolicyActivities, PolicyEnvironment
 from holdfast.activities.project import ProjectActivities
 from holdfast.activities.redaction import RedactionInterceptor
-from holdfast.activities.runs import TemporalRuns
+from holdfast.activities.runs import TemporalEarlierRuns, TemporalRuns
 from holdfast.activities.tools import ToolActivities
 from holdfast.activities.transcripts import RunReader, Transcripts
 from holdfast.activities.webhooks import WebhookMessenger
@@ -81,6 +81,7 @@ class Surroundings(NamedTuple):
     """What activities have beside their app: they ask nobody else for anything of a run."""
 
     runs: RunDirectory
+    earlier_runs: EarlierRuns
     switches: KillSwitch
     holders: ResourceClaims
     secrets: settings.KnownSecrets
@@ -121,7 +122,12 @@ async def run_worker(
         switches = await stack.enter_async_context(TemporalKillSwitch(client, task_queue))
         secrets = build_known_secrets(app, client.api_key)
         around = Surroundings(
-            TemporalRuns(client), switches, TemporalHolders(client), secrets, Redactor(secrets)
+            TemporalRuns(client),
+            TemporalEarlierRuns(client),
+            switches,
+            TemporalHolders(client),
+            secrets,
+            Redactor(secrets),
         )
         flaw = await stack.enter_async_context(
             _run_sandbox_worker(client, app, task_queue, found, around)
@@ -163,11 +169,13 @@ def build_activities(
     keys = Keys(app.policy.issuers, app.policy.folder, found.approvers)
     policy = PolicyActivities(app.registry, here, keys, around.switches)
     model = _build_model_activities(app, Transcripts(around.runs, cached_transcripts))
-    opening = OpeningActivities(app.snapshots(), around.runs, PriceList(adapters(app)))
+    prices = PriceList(adapters(app))
+    opening = OpeningActivities(app.snapshots(), around.runs, prices, around.earlier_runs)
     tools = _build_tools(app, found, around, WorkerExecutor(around.secrets.give))
     guarding = GuardrailActivities(app.guardrails(), around.holders, around.redactor, app.name)
     return [
         opening.open_run,
+        opening.read_earlier_run,
         CapabilityActivities(_find_capabilities(app)).find_worker,
         model.call_model,
         policy.authorize,

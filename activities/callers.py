@@ -59,6 +59,11 @@ def build_hand_back(why: str) -> ApplicationError:
     )
 
 
+def build_retry_refusal(why: str) -> ApplicationError:
+    """Build the failure of a run that tries again what may not be tried again."""
+    return ApplicationError(why, type="InvalidInput", non_retryable=True)
+
+
 def is_hand_back(error: BaseException) -> bool:
     """Whether a worker left something to another one."""
     return isinstance(error, ApplicationError) and error.type == NOT_HERE

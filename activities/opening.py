@@ -1,13 +1,18 @@
-"""The activity `open_run`: pins the agent that a run begins with."""
+"""What a run begins with: the agent that is pinned, and what a run left that is tried again."""
 
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from temporalio import activity
 
-from holdfast.activities.callers import build_hand_back, require_run_caller
-from holdfast.contracts.control import ModelFacts
+from holdfast.activities.callers import (
+    build_hand_back,
+    build_retry_refusal,
+    require_run_caller,
+)
+from holdfast.contracts.control import MAX_EARLIER_ACTORS, ModelFacts, RetryOf
 from holdfast.contracts.run import AgentSnapshot, OpenRun
+from holdfast.contracts.state import Handover, ReadEarlierRun
 from holdfast.run.limits import reasoning
 
 
@@ -31,6 +36,14 @@ class ModelCatalogue(Protocol):
         ...
 
 
+class EarlierRuns(Protocol):
+    """Knows runs that are over."""
+
+    async def read(self, retry_of: RetryOf, tenant: str) -> Handover:
+        """Return what a run left; raises ApplicationError where it may not be tried again."""
+        ...
+
+
 class OpeningActivities:
     """Knows the agents of the app."""
 
@@ -39,10 +52,29 @@ class OpeningActivities:
         agents: Mapping[str, AgentSnapshot],
         server: Searchability,
         catalogue: ModelCatalogue,
+        earlier: EarlierRuns,
     ) -> None:
         self._agents = agents
         self._server = server
         self._catalogue = catalogue
+        self._earlier = earlier
+
+    @activity.defn
+    async def read_earlier_run(self, asked: ReadEarlierRun) -> Handover:
+        """Return what a run of the same tenant and agent left that is tried again."""
+        require_run_caller(asked.run_id)
+        left = await self._earlier.read(asked.retry_of, asked.tenant)
+        if left.brief.agent != asked.agent:
+            raise build_retry_refusal(
+                f"run {asked.retry_of.run_id!r} is one of agent {left.brief.agent!r}, and not of "
+                f"{asked.agent!r}"
+            )
+        actors = {left.brief.actor, *left.brief.earlier_actors, *asked.earlier_actors}
+        if len(actors) > MAX_EARLIER_ACTORS:
+            raise build_retry_refusal(
+                f"{MAX_EARLIER_ACTORS} people have tried it, and no more may: start a new run"
+            )
+        return left
 
     @activity.defn
     async def open_run(self, opening: OpenRun) -> AgentSnapshot:

@@ -1,16 +1,30 @@
 """Asking runs what they know, through Temporal."""
 
+from collections.abc import AsyncGenerator, Mapping
 from datetime import timedelta
 
 import structlog
+from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import IndexedValueType
+from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
-from temporalio.client import Client, WorkflowHandle, WorkflowQueryFailedError
-from temporalio.service import RPCError
+from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
+from temporalio.client import (
+    Client,
+    WorkflowExecutionDescription,
+    WorkflowExecutionStatus,
+    WorkflowHandle,
+    WorkflowQueryFailedError,
+)
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
 
-from holdfast.activities.callers import find_calling_execution
+from holdfast.activities.callers import Execution, build_retry_refusal, find_calling_execution
 from holdfast.contracts.approvals import PendingPage
-from holdfast.contracts.model import Prefix
+from holdfast.contracts.control import RetryOf
+from holdfast.contracts.model import ModelCall, Prefix
+from holdfast.contracts.run import WORKFLOW_TYPE
+from holdfast.contracts.state import Handover
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.guardrails.detectors import resource_claims
 
@@ -29,6 +43,12 @@ RESOURCE_SEARCH_ATTRIBUTES = {
 
 QUERY_TIMEOUT = timedelta(seconds=10)
 """So long a run may take to say what it waits for."""
+
+HANDOVER_TIMEOUT = timedelta(seconds=30)
+"""So long a worker may take to build a run anew that is over."""
+
+REPLAY_FAILED = "[TMPRL11"
+"""What the SDK says where it couldn't replay a run for a query: another moment it may."""
 
 log = structlog.get_logger()
 
@@ -99,3 +119,126 @@ class TemporalRuns:
             else:
                 self._known = dict(found.custom_attributes)
         return self._known
+
+
+_ENDED: Mapping[WorkflowExecutionStatus, str] = {
+    WorkflowExecutionStatus.FAILED: "failed",
+    WorkflowExecutionStatus.CANCELED: "cancelled",
+    WorkflowExecutionStatus.TERMINATED: "terminated",
+    WorkflowExecutionStatus.TIMED_OUT: "timed out",
+}
+
+
+class TemporalEarlierRuns:
+    """
+    Runs of this namespace that are over, asked what they left.
+
+    Whatever may be otherwise in a moment fails as what is tried again; the rest is final.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def read(self, retry_of: RetryOf, tenant: str) -> Handover:
+        """Return what a run left; raises ApplicationError where it may not be tried again."""
+        name = retry_of.run_id
+        found = await self._describe(name)
+        if found is None:
+            raise build_retry_refusal(f"there is no run {name!r} of tenant {tenant!r}")
+        execution = Execution(name, found.run_id)
+        left = await self._ask(execution, "")
+        if left.brief.tenant != tenant:
+            raise build_retry_refusal(f"there is no run {name!r} of tenant {tenant!r}")
+        if found.status is WorkflowExecutionStatus.RUNNING:
+            raise build_retry_refusal(
+                f"run {name!r} goes on: it can be tried again once it is over"
+            )
+        if retry_of.first_execution_run_id not in {"", left.first_execution_run_id}:
+            raise build_retry_refusal(f"another run has the id {name!r} by now")
+        if found.parent_id is not None or left.brief.path:
+            raise build_retry_refusal(f"run {name!r} is a part of another run: retry that one")
+        if left.outcome in {"completed", "blocked"} and found.status not in _ENDED:
+            raise build_retry_refusal(
+                f"run {name!r} is {left.outcome}, and only what was stopped, failed or was ended "
+                "is tried again: start a new run"
+            )
+        ended = _ENDED.get(found.status) if found.status else None
+        why = ended or ": ".join(filter(None, (left.outcome, left.reason)))
+        return (await self._prove(execution, left)).with_(reason=why)
+
+    async def _describe(self, name: str) -> WorkflowExecutionDescription | None:
+        """Return what the server knows of a run; null where it has none of this id."""
+        try:
+            found = await self._client.get_workflow_handle(name).describe()
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+            return None
+        return found if found.workflow_type == WORKFLOW_TYPE else None
+
+    async def _ask(self, execution: Execution, digest: str) -> Handover:
+        run, name = (
+            self._client.get_workflow_handle(execution.run_id, run_id=execution.id),
+            execution.run_id,
+        )
+        try:
+            return await run.query(
+                "handover",
+                {"digest": digest},
+                result_type=Handover,
+                rpc_timeout=HANDOVER_TIMEOUT,
+            )
+        except WorkflowQueryFailedError as error:
+            raise ApplicationError(
+                f"run {name!r} can't say what it did: {error}",
+                type="InvalidInput",
+                non_retryable=REPLAY_FAILED not in str(error),
+            ) from None
+        except RPCError as error:
+            raise ApplicationError(
+                f"no worker says what run {name!r} did: {error}", type="InvalidInput"
+            ) from None
+
+    async def _prove(self, execution: Execution, left: Handover) -> Handover:
+        """Return what a run left with what its models said, where it wants proof of a reader."""
+        if not left.redacted:
+            return left
+        call = await self._find_last_model_call(execution)
+        for digest in () if call is None else (call.head.digest, call.base.digest):
+            whole = await self._ask(execution, digest)
+            if not whole.redacted:
+                return whole
+        if call is None and left.brief.retry_of is None:
+            return left  # no model was asked
+        earlier = left.brief.retry_of.run_id if left.brief.retry_of else ""
+        raise build_retry_refusal(
+            f"run {execution.run_id!r} asked no model: retry {earlier!r} itself"
+            if call is None
+            else f"run {execution.run_id!r} withholds what its models said"
+        )
+
+    async def _find_last_model_call(self, execution: Execution) -> ModelCall | None:
+        async for event in self._read_backwards(execution):
+            scheduled = event.activity_task_scheduled_event_attributes
+            if scheduled.activity_type.name == "call_model":
+                inputs = await self._client.data_converter.decode(
+                    scheduled.input.payloads, [ModelCall]
+                )
+                return inputs[0]
+        return None
+
+    async def _read_backwards(self, execution: Execution) -> AsyncGenerator[HistoryEvent]:
+        """Yield the events of an execution, the latest first."""
+        token = b""
+        while True:
+            page = await self._client.workflow_service.get_workflow_execution_history_reverse(
+                GetWorkflowExecutionHistoryReverseRequest(
+                    namespace=self._client.namespace,
+                    execution=WorkflowExecution(workflow_id=execution.run_id, run_id=execution.id),
+                    next_page_token=token,
+                )
+            )
+            for event in page.history.events:
+                yield event
+            if not (token := page.next_page_token):
+                return

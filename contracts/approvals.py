@@ -11,7 +11,7 @@ from holdfast.contracts.base import AuthoredContract, Contract, JsonObject, dige
 from holdfast.contracts.bounds import Seconds
 from holdfast.contracts.budget import BudgetStatus
 from holdfast.contracts.calls import Grant
-from holdfast.contracts.control import Approach, ModelAttempt, UndoRuling
+from holdfast.contracts.control import Approach, EarlierActors, ModelAttempt, UndoRuling
 from holdfast.contracts.signals import Message, MessageOutcome, OutcomeCode
 from holdfast.contracts.tools import Risk
 from holdfast.contracts.usage import UsageMetrics
@@ -332,7 +332,8 @@ class JudgeInput(Contract):
     Input of the activity `judge`: messages in the order of their arrival, and what they are about.
 
     `requester` is the person on whose behalf the run works, and `agent` what works: neither may
-    approve. `requests` are outlines of those that the messages name, and `digests` those of the
+    approve, nor may `earlier_actors`, for whom runs worked that this one tries again.
+    `requests` are outlines of those that the messages name, and `digests` those of the
     whole requests, by id. `means` are there where a message wants to extend them.
     """
 
@@ -341,6 +342,7 @@ class JudgeInput(Contract):
     app: str = Field(default="", exclude_if=not_)
     agent: str
     requester: str
+    earlier_actors: EarlierActors = ()
     messages: tuple[Message, ...]
     requests: tuple[Request, ...]
     closed: tuple[ClosedRequest, ...]

@@ -5,10 +5,10 @@ from datetime import datetime
 from operator import not_
 from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, model_validator
 
 from holdfast.contracts.base import Contract, Inbound, JsonObject, Stored
-from holdfast.contracts.bounds import Number, Seconds
+from holdfast.contracts.bounds import MAX_RUN_ID_CHARS, Number, Seconds
 from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.errors import FailureKind
 from holdfast.contracts.model import NoAnswer
@@ -165,6 +165,35 @@ class Approach(Contract):
     approach: str
     failure_reason: str
     partial_progress: str
+
+
+class RetryOf(Inbound):
+    """
+    The run that a run tries again, by the id that somebody chose and by the server's own.
+
+    Without the latter it is the run that has the id now; a text alone is an id.
+    """
+
+    run_id: Annotated[str, Field(min_length=1, max_length=MAX_RUN_ID_CHARS)]
+    first_execution_run_id: Annotated[str, Field(max_length=100)] = Field(
+        default="", exclude_if=not_
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_id(cls, given: object) -> object:
+        return {"run_id": given} if isinstance(given, str) else given
+
+
+EarlierRun: TypeAlias = Annotated[RetryOf | None, Field(exclude_if=lambda run: run is None)]
+
+MAX_EARLIER_ACTORS = 50
+"""People for whom the runs worked that a run tries again, one after the other."""
+
+EarlierActors: TypeAlias = Annotated[
+    tuple[str, ...], Field(max_length=MAX_EARLIER_ACTORS, exclude_if=not_)
+]
+"""They are no fresh pair of eyes: none of them may approve what the run wants to do."""
 
 
 EffectOutcome: TypeAlias = Literal["done", "unknown"]

@@ -4,7 +4,8 @@ from datetime import datetime
 from operator import not_
 from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 
-from pydantic import ConfigDict, Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue, ValidationInfo, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from holdfast.contracts import bounds
 from holdfast.contracts.approvals import RefusedMessage, Requirement
@@ -15,6 +16,8 @@ from holdfast.contracts.control import (
     Approach,
     Backtracking,
     Compensation,
+    EarlierActors,
+    EarlierRun,
     Effect,
     Fallback,
     KnownEffect,
@@ -72,7 +75,8 @@ class RunMetadata(Contract):
     switch does, holds this run. Who starts a run for nobody else leaves it out. `withheld` says
     that the run it works for has output guardrails: what is said here is told to nobody else.
     `words_watched` says that it has guardrails that look at people's words: none are taken here.
-    `sensitive_domains` are those in which it begins nothing before somebody approves.
+    `sensitive_domains` are those in which it begins nothing before somebody approves. `retry_of`
+    is the run that it tries again, `earlier_actors` are those for whom that one worked.
     """
 
     agent: AgentName
@@ -91,11 +95,19 @@ class RunMetadata(Contract):
     sensitive_domains: Annotated[
         tuple[Domain, ...], Field(max_length=bounds.MAX_SENSITIVE_DOMAINS)
     ] = Field(default=(), exclude_if=not_)
+    retry_of: EarlierRun = None
+    earlier_actors: EarlierActors = ()
+
+
+_GIVEN_FOR_A_RETRY = {"agent", "tenant", "actor", "budget", "retry_of", "earlier_actors"}
 
 
 class RunInput(RunMetadata):
     """
     The one JSON argument of the workflow `AgentRun`. Only `agent` and `input` are required.
+
+    Or `agent` and `retry_of`: all but tenant, actor and what differs in its budget then comes from
+    that run, and is refused here.
 
     `budget` names the limits that differ from the agent's; `ceiling` are limits that lower the
     agent's and never raise them, as a run hands them to those that it starts; so it does with
@@ -105,12 +117,26 @@ class RunInput(RunMetadata):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    input: Goal
+    input: Annotated[Goal | None, Field(validate_default=True)] = None
     budget: Budget | None = None
     ceiling: PartialBudget | None = None
     known: tuple[KnownEffect, ...] = Field(
         default=(), max_length=bounds.MAX_KNOWN_EFFECTS, exclude_if=not_
     )
+
+    @field_validator("input")
+    @classmethod
+    def _require_goal(cls, given: str | None, info: ValidationInfo) -> str | None:
+        if given is None and info.data.get("retry_of") is None:
+            raise PydanticCustomError("missing", "Field required")
+        return given
+
+    @model_validator(mode="after")
+    def _leave_to_the_earlier_run(self) -> Self:
+        given = self.model_dump(exclude_defaults=True, exclude=_GIVEN_FOR_A_RETRY)
+        if self.retry_of and given:
+            raise ValueError(f"the run that is tried again says {', '.join(sorted(given))}")
+        return self
 
 
 class RunResultChange(TypedDict, total=False):
@@ -345,6 +371,7 @@ class StatusReport(Contract):
     refused: tuple[RefusedMessage, ...]
     refused_total: int
     notes: tuple[str, ...] = ()
+    retry_of: EarlierRun = None
 
 
 class UsageReport(Contract):

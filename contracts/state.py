@@ -21,10 +21,12 @@ from holdfast.contracts.control import (
     Candidate,
     Checkpoint,
     Compensation,
+    EarlierActors,
     Effect,
     KnownEffect,
     ModelAttempt,
     ProviderWait,
+    RetryOf,
     Subtask,
 )
 from holdfast.contracts.decisions import Decided, Decision, Ruling, RunAsDraftOnly, decision_of
@@ -94,6 +96,7 @@ class RunStateChange(TypedDict, total=False):
     """What may change of it."""
 
     execution: str
+    brief: RunMetadata
     agent: AgentSnapshot
     ledger: Ledger
     origin: str
@@ -187,11 +190,11 @@ class RunState(Contract):
     request that somebody was told of. `held` is what the run says of the resources that it is at.
     `effects` are what the run did since it began, `attempts` the model calls that failed,
     `approaches` those that it gave up; `approach` is the one under way. With a `provider_wait` it
-    waits for its last model. `known` is what was done before this run began, which it doesn't do
-    again; it has `lost` something of that, of what its parts did or of `unresolved` where there
-    was no room to keep all. `tier` is the one that is tried now, `tier_attempts` numbers what was
-    tried at any, `tier_failure` is why the one before failed, `subtasks` are those of a decomposed
-    one that failed.
+    waits for its last model. `budget` is what it was started with. `known` is what was done before
+    this run began, which it doesn't do again; it has `lost` something of that, of what its parts
+    did or of `unresolved` where there was no room to keep all. `tier` is the one tried now,
+    `tier_attempts` numbers what was tried at any, `tier_failure` is why the one before failed,
+    `subtasks` are those of a decomposed one that failed.
     """
 
     run_id: str
@@ -201,6 +204,7 @@ class RunState(Contract):
     agent: AgentSnapshot
     started_at: datetime
     ceiling: PartialBudget | None = None
+    budget: PartialBudget | None = Field(default=None, exclude_if=lambda value: value is None)
     ledger: Ledger = Ledger()
     origin: str = ""
     sent: TranscriptDigest = TranscriptDigest()
@@ -293,3 +297,53 @@ class RunState(Contract):
     def withholds(self) -> bool:
         """Whether what a model says here is told to nobody before an answer is out."""
         return self.agent.guards_answers or self.brief.withheld
+
+
+class HandoverChange(TypedDict, total=False):
+    """What may change of it."""
+
+    reason: str
+    items: tuple[TranscriptItem, ...]
+    summary: str
+    summarised_before: int
+    redacted: bool
+
+
+class Handover(Contract):
+    """
+    Answer to the query `handover`: what a run that is over leaves to one that tries it again.
+
+    `brief`, `budget` and `ceiling` are what it was started with. `known` is what it did, or may
+    have, and what it knew of; `told` the same in words. `items` are what is left in view of its
+    transcript, in which each call has a result; `origin` is the digest of the whole. Where answers
+    are withheld it is `redacted` for whoever doesn't have the digest of what a model was shown.
+    """
+
+    first_execution_run_id: str
+    outcome: RunStatus | None
+    reason: str
+    brief: RunMetadata
+    budget: PartialBudget | None = None
+    ceiling: PartialBudget | None = None
+    known: tuple[KnownEffect, ...] = ()
+    told: str = ""
+    origin: str
+    items: tuple[TranscriptItem, ...]
+    summary: str = ""
+    summarised_before: int = 0
+    call_marks: tuple[str, ...] = ()
+    redacted: bool = False
+
+    def with_(self, **changes: Unpack[HandoverChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
+
+
+class ReadEarlierRun(Contract):
+    """Input of the activity `read_earlier_run`: who tries which run again."""
+
+    run_id: str
+    agent: str
+    tenant: str
+    retry_of: RetryOf
+    earlier_actors: EarlierActors = ()

@@ -174,7 +174,8 @@ def _check_approver(
         return Objection("unreadable", "the approval names nobody: say who approves")
     if name in {normalize_name(f"agent {hearing.agent}"), normalize_name(hearing.agent), "agent"}:
         return Objection("self_approval", "no agent approves what an agent does: ask a person")
-    if name in {normalize_name(hearing.requester), normalize_name(request.requester)}:
+    behind = (hearing.requester, request.requester, *hearing.earlier_actors)
+    if name in map(normalize_name, behind):
         return Objection(
             "self_approval", f"the run works for {voice.name!r}: somebody else must approve this"
         )

@@ -1,11 +1,17 @@
 """What parts of a run did: kept for the whole, and told to whoever comes next. Pure."""
 
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from datetime import datetime
+
 from holdfast.contracts import bounds
 from holdfast.contracts.bounds import MAX_LISTED_EFFECTS
+from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.control import Effect, KnownEffect
 from holdfast.contracts.run import RunResult
-from holdfast.contracts.state import RunState
-from holdfast.run import escalations, tool_results
+from holdfast.contracts.state import Handover, RunState
+from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, UserTurn
+from holdfast.run import escalations, tool_calls, tool_results, transcript, turns
 
 MAX_PARALLEL_CHILDREN = 4
 """So many children of one run work beside each other; more would only wait for its worker."""
@@ -81,6 +87,119 @@ def describe_standing_effects(state: RunState) -> str:
     if state.lost:
         standing.insert(0, "and more, which nobody can name any more")
     return _render_list("This could not be taken back, and still stands:", standing)
+
+
+def build_handover(
+    state: RunState, begun: AbstractSet[str], lost_parts: Mapping[str, str], now: datetime
+) -> Handover:
+    """
+    Return what a run that is over leaves to one that tries it again.
+
+    Of the calls that had *begun* and have no result nobody knows whether they happened, nor what
+    its *lost_parts* did, each with its agent. Nothing is left of approvals, nor of what providers
+    keep.
+    """
+    outcome, stop = state.outcome, state.stop
+    state = _close_turn(state, begun, now)
+    for part, agent in lost_parts.items():
+        state = after_loss(state, part, agent)
+    state = transcript.append_items(_settle_last_turn(state), *state.steers)
+    left = Handover(
+        first_execution_run_id=state.first_execution_run_id,
+        outcome=outcome,
+        reason=stop.reason if stop else "",
+        brief=state.brief,
+        budget=state.budget,
+        ceiling=state.ceiling,
+        known=_add_unresolved_calls(state, build_known_effects(state)),
+        told=_tell_effects(state),
+        origin=state.head.digest,
+        items=(),
+        summary=state.summary,
+        call_marks=state.call_marks,
+    )
+    items, seen, _ = transcript.carry_items(state, bounds.size(left))
+    said = sum(map(_is_of_project, items[: seen.summarised_before]))
+    return left.with_(
+        items=tuple(_leave_plan(one) for one in items if not _is_of_project(one)),
+        summary=seen.summary,
+        summarised_before=seen.summarised_before - said,
+    )
+
+
+def _close_turn(state: RunState, begun: AbstractSet[str], now: datetime) -> RunState:
+    """Give each call of an open turn its result; what may have happened is kept as that."""
+    under_way = tuple(
+        call
+        for call in state.calls
+        if call.result is None
+        and call.call.call_id in begun
+        and not tool_calls.changes_nothing(state, call)
+    )
+    lost = tuple(
+        ToolFailure.of(
+            call.call,
+            "outcome_unknown",
+            "aborted",
+            "the run ended while it was under way; it may have happened all the same",
+            "find out whether it happened before you ask for it again",
+        )
+        for call in under_way
+    )
+    if lost:
+        state = turns.after_tools(state, lost, now, under_way)
+    return transcript.abort_open_calls(state, "broken off: the run ended before it began")
+
+
+def _settle_last_turn(state: RunState) -> RunState:
+    """Take a turn that a model wasn't done with for words alone: it can't be gone on with."""
+    match state.items:
+        case (*before, AssistantTurn() as last) if state.paused:
+            said = (last.with_(text=last.words, parts=()),) if last.words else ()
+            return state.with_(items=(*before, *said))
+        case _:
+            return state
+
+
+def _add_unresolved_calls(
+    state: RunState, known: tuple[KnownEffect, ...]
+) -> tuple[KnownEffect, ...]:
+    """Add the calls of which nobody knows whether they happened, where they aren't among these."""
+    names = {one.digest for one in known}
+    more = tuple(
+        KnownEffect(tool="", digest=digest, outcome="unknown")
+        for digest in state.unresolved
+        if digest not in names
+    )
+    if len(known) + len(more) <= bounds.MAX_KNOWN_EFFECTS:
+        return (*known, *more)
+    return (UNKNOWN_EFFECT, *(*known, *more)[1 - bounds.MAX_KNOWN_EFFECTS :])
+
+
+def _tell_effects(state: RunState) -> str:
+    """Write what was done, and that what lies in the workspace of a run stays there."""
+    local = [one.summary for one in state.effects if one.local]
+    return "\n\n".join(
+        filter(
+            None,
+            (
+                describe_effects(state),
+                _render_list("Done in another workspace, of which this one has nothing:", local),
+            ),
+        )
+    )
+
+
+def _leave_plan(item: TranscriptItem) -> TranscriptItem:
+    """Return an item that binds nobody: a plan that came to nothing is one of many words."""
+    if isinstance(item, UserTurn) and item.origin == "plan":
+        return UserTurn(text=item.text, origin="notice")
+    return item
+
+
+def _is_of_project(item: TranscriptItem) -> bool:
+    """Whether an item says what the files of a project say, which are read anew."""
+    return isinstance(item, UserTurn) and item.origin == "project"
 
 
 def _merge_effects(

@@ -13,7 +13,13 @@ from holdfast.contracts.control import Checkpoint
 from holdfast.contracts.run import RunStatus
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop
-from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptDigest, TranscriptItem
+from holdfast.contracts.transcript import (
+    AssistantTurn,
+    ToolTurn,
+    TranscriptDigest,
+    TranscriptItem,
+    TranscriptView,
+)
 from holdfast.run import context, gates
 from holdfast.run.tool_results import build_abort
 
@@ -89,15 +95,8 @@ def limit_results(state: RunState, results: tuple[ToolResult, ...]) -> tuple[Too
 
 def build_continue_as_new_input(state: RunState) -> RunState:
     """Return what a new execution begins with; of a long transcript only what is left in view."""
-    items, seen = context.carry_over(state.items, state.view, state.agent.max_context_bytes)
     calls = _carried_calls(state)
-    rest = size(state.with_(items=(), calls=calls))
-    room, shortened = max(min(MAX_CARRIED_TRANSCRIPT_BYTES, MAX_STATE_BYTES - rest), 0), False
-    for place in (context.find_prune_point(items, room, seen), len(items)):
-        if context.total_size(items) > room:
-            pruned = seen.with_(pruned_before=place)
-            items, seen = context.carry_over(items, pruned, room)
-            shortened = True
+    items, seen, shortened = carry_items(state, size(state.with_(items=(), calls=calls)))
     begun = TranscriptDigest(digest=state.head.digest)
     state = gates.skip_items_without_checks(state)
     end = len(state.items)
@@ -118,6 +117,24 @@ def build_continue_as_new_input(state: RunState) -> RunState:
         ),
         *items,
     )
+
+
+def carry_items(
+    state: RunState, rest: int
+) -> tuple[tuple[TranscriptItem, ...], TranscriptView, bool]:
+    """
+    Return what is left in view of a transcript, how it is seen, and whether it was shortened.
+
+    It is shortened where there is no room for it beside so many bytes of the *rest*.
+    """
+    items, seen = context.carry_over(state.items, state.view, state.agent.max_context_bytes)
+    room, shortened = max(min(MAX_CARRIED_TRANSCRIPT_BYTES, MAX_STATE_BYTES - rest), 0), False
+    for place in (context.find_prune_point(items, room, seen), len(items)):
+        if context.total_size(items) > room:
+            pruned = seen.with_(pruned_before=place)
+            items, seen = context.carry_over(items, pruned, room)
+            shortened = True
+    return items, seen, shortened
 
 
 def _carried_calls(state: RunState) -> tuple[CallState, ...]:

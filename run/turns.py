@@ -13,8 +13,8 @@ from holdfast.contracts.calls import (
 )
 from holdfast.contracts.model import ModelCall, ModelReply
 from holdfast.contracts.run import AgentSnapshot, RunInput, RunMetadata, RunResult
-from holdfast.contracts.state import CallState, RunState
-from holdfast.contracts.transcript import UserTurn
+from holdfast.contracts.state import CallState, Handover, RunState
+from holdfast.contracts.transcript import TranscriptDigest, UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import answers, escalations, tool_calls, tool_results
 from holdfast.run.limits import budgets, fallback, loop_detection
@@ -43,18 +43,76 @@ def start_run(
     if run.ceiling is not None:
         lower = budgets.cap_limits(agent.budget, run.ceiling)
         agent = agent.with_(budget=lower)
-    brief = RunMetadata.model_validate(run.model_dump())
     state = RunState(
         run_id=run_id,
         first_execution_run_id=first_execution_run_id,
         execution=execution,
-        brief=brief,
+        brief=RunMetadata.model_validate(run.model_dump()),
         agent=agent,
         started_at=now,
         ceiling=run.ceiling,
+        budget=run.budget,
         known=run.known,
     )
-    return append_items(state, UserTurn(text=run.input))
+    return append_items(state, UserTurn(text=run.input or ""))
+
+
+def take_over_limits(run: RunInput, earlier: Handover) -> RunInput:
+    """Return the input of a run with the limits of the one that it tries again."""
+    given = earlier.budget
+    if run.budget is not None:
+        given = run.budget if given is None else given.with_changes(run.budget)
+    return run.copy_with({"budget": given, "ceiling": earlier.ceiling, "known": earlier.known})
+
+
+def go_on_behind(state: RunState, earlier: Handover) -> RunState:
+    """
+    Begin with what a run left that is tried again: its words and what it did, never its approvals.
+
+    Whoever it worked for may approve as little here as in that one.
+    """
+    behind = TranscriptDigest(digest=earlier.origin)
+    state = state.with_(
+        brief=build_retry_brief(state.brief, earlier),
+        origin=behind.digest,
+        sent=behind,
+        head=behind,
+        items=(),
+        context_bytes=0,
+        summary=earlier.summary,
+        summarised_before=earlier.summarised_before,
+        call_marks=earlier.call_marks,
+    )
+    return append_items(state, *earlier.items, _build_retry_notice(state, earlier))
+
+
+def build_retry_brief(asked: RunMetadata, earlier: Handover) -> RunMetadata:
+    """Build what is kept of a run that tries another one again: all of that, but for the actor."""
+    left = earlier.brief
+    actors = (*asked.earlier_actors, *left.earlier_actors, left.actor)
+    lineage = {
+        "run_id": asked.retry_of.run_id if asked.retry_of else "",
+        "first_execution_run_id": earlier.first_execution_run_id,
+    }
+    return RunMetadata.model_validate(
+        {
+            **left.model_dump(),
+            "actor": asked.actor,
+            "earlier_actors": tuple(dict.fromkeys(actors)),
+            "retry_of": lineage,
+        }
+    )
+
+
+def _build_retry_notice(state: RunState, earlier: Handover) -> UserTurn:
+    """Say where the words of the run end that is tried again, and what it did."""
+    retried = state.brief.retry_of.run_id if state.brief.retry_of else ""
+    said = (
+        f"Run {retried} ended here ({earlier.reason}), and this run tries it again. What was "
+        "approved in it is approved no more."
+    )
+    text = "\n\n".join(filter(None, (said, earlier.told)))
+    return UserTurn(text=text, origin="constraint")
 
 
 def append_steering(state: RunState) -> RunState:

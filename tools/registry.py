@@ -15,7 +15,7 @@ from holdfast.tools.tool import Tool, import_object
 RESERVED = frozenset(
     {
         *("call_model", "authorize", "judge", "record", "mark_judged", "open_run", "notify"),
-        *("find_worker",),
+        *("find_worker", "read_earlier_run"),
         *("open_project", "snapshot_workspace", "restore_workspace"),
     }
 )

@@ -23,7 +23,7 @@ from holdfast.contracts.run import (
     UsageReport,
 )
 from holdfast.contracts.signals import MessageOutcome
-from holdfast.contracts.state import CallState
+from holdfast.contracts.state import CallState, Handover
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.run import (
@@ -31,6 +31,7 @@ from holdfast.run import (
     authorization,
     compaction,
     disagreements,
+    parts,
     steps,
     summaries,
     tool_calls,
@@ -295,8 +296,12 @@ class AgentRun:
     async def _run_tool(
         self, call: CallState, seconds_left: float | None
     ) -> ToolResult | NotBegun:
+        self._run.begun.add(call.call.call_id)
         with self._run.track_in_flight(f"tool {call.call.name}"):
-            return await run_tool(self._run, call, seconds_left)
+            result = await run_tool(self._run, call, seconds_left)
+        if isinstance(result, NotBegun):
+            self._run.begun.discard(call.call.call_id)
+        return result
 
     async def _prune(self, before: int) -> None:
         fresh = prune(self._run.state, before)
@@ -346,6 +351,13 @@ class AgentRun:
     def context(self, asked: views.ContextQuery) -> TranscriptPage:
         """Return what the call of the model under way was shown, to whoever has its input."""
         return views.context_page(self._run.state, asked)
+
+    @workflow.query
+    def handover(self, asked: views.HandoverQuery | None = None) -> Handover:
+        """Return what this run leaves to one that tries it again, once it is over."""
+        run = self._run
+        left = parts.build_handover(run.state, run.begun, run.begun_parts, workflow.now())
+        return views.handover(run.state, asked or views.HandoverQuery(), left)
 
     @workflow.query
     def prefix(self) -> Prefix:

@@ -149,14 +149,17 @@ async def _run_when_free(
 
 async def _run_and_charge(run: RunContext, task: ChildTask) -> _ChildResult:
     began = workflow.now()
+    run.begun_parts[task.part] = task.agent
     try:
         result = await _execute_child(run, task)
     except (ChildWorkflowError, WorkflowAlreadyStartedError) as error:
         if is_cancellation(error):
             raise
+        del run.begun_parts[task.part]
         return await _after_child_failure(
             run, task, error, (workflow.now() - began).total_seconds()
         )
+    del run.begun_parts[task.part]
     used = result.ledger or build_worst_case_ledger(task.ceiling)
     _charge(run, used)
     run.state = parts.after_result(run.state, task.part, result)
@@ -226,6 +229,7 @@ def _build_input(run: RunContext, task: ChildTask) -> JsonObject:
         input=task.goal,
         tenant=brief.tenant,
         actor=brief.actor,
+        earlier_actors=brief.earlier_actors,
         session_id=brief.session_id,
         task_kind=brief.task_kind,
         domain=brief.domain,

@@ -5,6 +5,7 @@ from temporalio import workflow
 from temporalio.exceptions import FailureError, is_cancelled_exception
 
 from holdfast.activities.opening import OpeningActivities
+from holdfast.contracts.control import RetryOf
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.run import (
     RUN_ID_RULE,
@@ -14,7 +15,7 @@ from holdfast.contracts.run import (
     RunInput,
     is_run_id,
 )
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state import Handover, ReadEarlierRun, RunState
 from holdfast.run import gates, tool_calls, turns
 from holdfast.workflows import failures, options
 from holdfast.workflows.handing_back import on_capable_worker
@@ -42,12 +43,16 @@ async def open_run(run: RunContext, arguments: tuple[JsonValue, ...]) -> None:
         raise failures.build_start_refusal(str(error)) from None
     unopened = AgentSnapshot.placeholder(given.agent)
     run.state = _build_state(given, unopened, info)
+    earlier, task_kind = None, given.task_kind
+    if given.retry_of is not None:
+        earlier = await _read_earlier_run(given, given.retry_of)
+        given, task_kind = turns.take_over_limits(given, earlier), earlier.brief.task_kind
     try:
         agent = await on_capable_worker(
             FindWorker(run_id=info.workflow_id, agent=given.agent),
             lambda: workflow.execute_local_activity_method(
                 OpeningActivities.open_run,
-                OpenRun(run_id=info.workflow_id, agent=given.agent, task_kind=given.task_kind),
+                OpenRun(run_id=info.workflow_id, agent=given.agent, task_kind=task_kind),
                 **options.record(f"open agent {given.agent}"),
             ),
         )
@@ -56,10 +61,36 @@ async def open_run(run: RunContext, arguments: tuple[JsonValue, ...]) -> None:
             raise
         raise failures.build_start_refusal(failures.message(error)) from error
     # Where opening took more than one workflow task, a replay knows only when the last one began.
-    run.state = _build_state(given, agent, info)
+    state = _build_state(given, agent, info)
+    run.state = state if earlier is None else turns.go_on_behind(state, earlier)
     if agent.route is not None:
         route = agent.route
         await run.record("reasoning", f"{route.task_kind}: {route.decision}, {route.reason}")
+
+
+async def _read_earlier_run(given: RunInput, retry_of: RetryOf) -> Handover:
+    """
+    Return what the run left that is tried again; raises ApplicationError where it may not be.
+
+    It is a local activity, because any client could say what an ordinary one came to.
+    """
+    asked = ReadEarlierRun(
+        run_id=workflow.info().workflow_id,
+        agent=given.agent,
+        tenant=given.tenant,
+        retry_of=retry_of,
+        earlier_actors=given.earlier_actors,
+    )
+    try:
+        return await workflow.execute_local_activity_method(
+            OpeningActivities.read_earlier_run,
+            asked,
+            **options.read_earlier_run(f"what run {retry_of.run_id} left"),
+        )
+    except FailureError as error:
+        if is_cancelled_exception(error):
+            raise
+        raise failures.build_start_refusal(failures.message(error)) from error
 
 
 def _build_state(given: RunInput, agent: AgentSnapshot, info: workflow.Info) -> RunState:

@@ -95,6 +95,20 @@ def record(summary: str) -> LocalActivityConfig:
     )
 
 
+def read_earlier_run(summary: str) -> LocalActivityConfig:
+    """
+    Options of what asks a run that is over what it left: a worker has to build it anew for that.
+
+    While a deployment rolls that may be one without the code for it, so it is asked again.
+    """
+    return LocalActivityConfig(
+        start_to_close_timeout=timedelta(seconds=70),
+        retry_policy=RetryPolicy(maximum_attempts=6),
+        local_retry_threshold=timedelta(seconds=5),
+        summary=summary,
+    )
+
+
 def find_worker(summary: str) -> ActivityConfig:
     """Options of `find_worker`: so long a deployment may roll before nobody has what it takes."""
     return ActivityConfig(

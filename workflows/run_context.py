@@ -56,7 +56,8 @@ class RunContext:
 
     A message may change the state during any await. A run that is `resting` waits for people or is
     suspended, and how long is not in its ledger yet. `parts` are the runs that work for it now,
-    each with whether it is known to be held.
+    each with whether it is known to be held. Calls that have `begun`, and `begun_parts` with their
+    agents, stay there until it is known what they came to.
     """
 
     def __init__(self) -> None:
@@ -64,6 +65,8 @@ class RunContext:
         self._under_way: list[str] = []
         self._waits: list[Waiting] = []
         self.parts: dict[str, bool] = {}
+        self.begun: set[str] = set()
+        self.begun_parts: dict[str, str] = {}
         self.resting = False
 
     @property

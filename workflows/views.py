@@ -8,7 +8,7 @@ from holdfast.contracts.approvals import PendingPage, Request, outline
 from holdfast.contracts.base import Inbound, digest
 from holdfast.contracts.bounds import MAX_COUNT, MAX_PAGE_BYTES, Count, Number, size
 from holdfast.contracts.run import ReportedStatus, StatusReport, UsageReport, Waiting
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state import Handover, RunState
 from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, TranscriptPage, UserTurn
 from holdfast.run.answers import WITHHELD
 from holdfast.run.summaries import request_line, wait_line
@@ -21,6 +21,12 @@ class PageQuery(Inbound):
 
     offset: Number = 0
     limit: Count = 1000
+
+
+class HandoverQuery(Inbound):
+    """The argument of the query `handover`."""
+
+    digest: str = ""
 
 
 class ContextQuery(PageQuery):
@@ -64,6 +70,7 @@ def status(
         refused=state.refused,
         refused_total=state.refused_total,
         notes=state.notes,
+        retry_of=state.brief.retry_of,
     )
 
 
@@ -137,6 +144,22 @@ def context_page(state: RunState, query: ContextQuery) -> TranscriptPage:
     if query.digest != state.sent.digest:
         raise ApplicationError("that is not the digest of the call under way")
     return _transcript(state.items[: state.sent.length], query)
+
+
+def handover(state: RunState, query: HandoverQuery, left: Handover) -> Handover:
+    """
+    Answer the query `handover`: what a run that is over leaves to one that tries it again.
+
+    Where answers are withheld only who has read in history what the model was asked, and so its
+    digest, is told what models said.
+    """
+    if state.brief.retry_of is not None and not state.agent.prefix_digest:
+        raise ApplicationError(f"it never began: retry {state.brief.retry_of.run_id!r} itself")
+    proofs = {state.sent.digest, state.head.digest} - {""}
+    if not state.withholds or query.digest in proofs:
+        return left
+    items = tuple(_redact_item(item, _PEOPLE_ORIGINS) for item in left.items)
+    return left.with_(items=items, summary="", summarised_before=0, redacted=True)
 
 
 def _transcript(items: tuple[TranscriptItem, ...], query: PageQuery) -> TranscriptPage:

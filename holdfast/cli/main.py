@@ -30,6 +30,7 @@ COMMANDS = {
         "runs:watch",
         "Follow a run that exists, as 'run' does, until it ends; Ctrl-C leaves it to itself.",
     ),
+    "retry": ("runs:retry", "Try a run again that ended without an answer, in a new run."),
     "list": ("runs:list_", "List runs, the latest first."),
     "show": ("runs:show", "Show where a run stands."),
     "pending": (

@@ -10,11 +10,13 @@ from temporalio.client import (
     Client,
     WorkflowExecutionDescription,
     WorkflowExecutionStatus,
+    WorkflowHandle,
     WorkflowHistory,
     WorkflowQueryFailedError,
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
+from temporalio.common import WorkflowIDReusePolicy
 from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast import histories
@@ -25,15 +27,23 @@ from holdfast.contracts.approvals import (
 )
 from holdfast.contracts.base import Inbound, JsonObject
 from holdfast.contracts.errors import HoldfastError
-from holdfast.contracts.run import WORKFLOW_TYPE
+from holdfast.contracts.run import WORKFLOW_TYPE, RunInput
 from holdfast.contracts.signals import (
     ApprovalSignal,
     MessageOutcome,
 )
+from holdfast.run.summaries import summarise_run
+from holdfast.workflows.run_context import SUMMARY
 
 Answer = TypeVar("Answer")
 
 _PENDING = TypeAdapter(PendingPage)
+
+TASK_TIMEOUT = timedelta(seconds=3)
+"""
+How long Temporal waits for a worker to answer a workflow task before it asks another one. It is how
+long a run stands still when its worker is killed; the usual 10 seconds would be felt.
+"""
 
 RPC_TIMEOUT = timedelta(seconds=3)
 """A worker that is there answers within milliseconds, unless it has to replay a long run."""
@@ -131,6 +141,26 @@ async def decide(client: Client, run: str, message: ApprovalSignal) -> MessageOu
         raise HoldfastError(f"run {run!r} took no decision: {error.cause}") from None
     except RPCError as error:
         raise _translate_error(error, client, run) from None
+
+
+async def start(
+    client: Client, brief: RunInput, run_id: str, queue: str
+) -> WorkflowHandle[object, object]:
+    """Start a run; raises WorkflowAlreadyStartedError where its id is taken."""
+    again = f"{brief.retry_of.run_id} once more" if brief.retry_of else ""
+    summary = summarise_run(brief.agent, brief.input or again)
+    return await client.start_workflow(
+        WORKFLOW_TYPE,
+        # Limits that were not given must not be sent: those of the agent hold.
+        brief.model_dump(mode="json", exclude_unset=True),
+        id=run_id,
+        task_queue=queue,
+        task_timeout=TASK_TIMEOUT,
+        # People look at a run, and decide about it, by its id: no second one may have it.
+        id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+        static_summary=summary,
+        memo={SUMMARY: summary},
+    )
 
 
 async def describe(client: Client, run: str) -> WorkflowExecutionDescription:

@@ -3,16 +3,14 @@
 import asyncio
 import secrets
 from collections.abc import Generator
-from contextlib import contextmanager
-from datetime import timedelta
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
 from pydantic import JsonValue, TypeAdapter, ValidationError
-from temporalio.client import Client, WorkflowHandle
-from temporalio.common import WorkflowIDReusePolicy
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from holdfast.cli import list_runs, options, render, request_details, run_client, screen, standing
@@ -24,7 +22,6 @@ from holdfast.contracts.control import Triggers
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.run import (
     RUN_ID_RULE,
-    WORKFLOW_TYPE,
     RunInput,
     StatusReport,
     is_run_id,
@@ -33,19 +30,18 @@ from holdfast.contracts.signals import (
     SteerSignal,
     SuspensionSignal,
 )
-from holdfast.run.summaries import describe_validation_error, summarise_run
+from holdfast.run.summaries import describe_validation_error
 from holdfast.settings import find_task_queue
+from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Trace
-from holdfast.workflows.run_context import SUMMARY
-
-# How long Temporal waits for a worker to answer a workflow task before it asks another one. It is
-# how long a run stands still when its worker is killed; the usual 10 seconds would be felt.
-TASK_TIMEOUT = timedelta(seconds=3)
 
 # Without letters and digits that look alike.
 _ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
 
 EXIT_STOPPED = 3
+
+MAX_NUMBERED_RETRIES = 100
+"""So many ids are tried for a retry before somebody has to choose one."""
 
 _STATUS = TypeAdapter(StatusReport)
 
@@ -96,7 +92,91 @@ async def run(
     if id is not None and not is_run_id(id):
         raise typer.BadParameter(f"{RUN_ID_RULE}: choose another --id")
     client = await connect()
-    handle = await _start(client, brief, id or _fresh_id())
+    handle = await _start(client, brief, id or _fresh_id(), find_task_queue())
+    await _follow(client, handle, wait=wait, as_json=as_json)
+
+
+@blocking
+async def retry(
+    run: options.RunId,
+    *,
+    wait: Wait = True,
+    id: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="The id of the new run; RUN-retry-N if left out."),
+    ] = None,
+    actor: Annotated[str | None, typer.Option(help="The person that the run acts for.")] = None,
+    max_steps: options.MaxSteps = None,
+    max_tokens: options.MaxTokens = None,
+    max_cost: options.MaxCost = None,
+    max_wall_time: options.MaxWallTime = None,
+    as_json: options.Json = False,
+) -> None:
+    """
+    Try a run again that ended without an answer, in a new run.
+
+    That goes on where the other stopped, and repeats nothing of what it did; nothing that was
+    approved there is approved here. Exit codes are those of 'holdfast run'.
+    """
+    if id is not None and not is_run_id(id):
+        raise typer.BadParameter(f"{RUN_ID_RULE}: choose another --id")
+    client = await connect()
+    earlier, queue = await _find_retryable(client, run)
+    brief = _brief(
+        agent=earlier.brief.agent if earlier.brief else None,
+        tenant=earlier.brief.tenant if earlier.brief else None,
+        actor=actor,
+        retry_of={"run_id": run, "first_execution_run_id": earlier.first_execution},
+        budget=options.budget(max_steps, max_tokens, max_cost, max_wall_time),
+    )
+    handle = await (
+        _start_under_next_id(client, brief, run, queue)
+        if id is None
+        else _start(client, brief, id, queue)
+    )
+    await _follow(client, handle, wait=wait, as_json=as_json)
+
+
+async def _find_retryable(client: Client, run: str) -> tuple[Trace, str]:
+    """
+    Return a run that may be tried again, and its task queue.
+
+    Raises HoldfastError for any other; the new run looks for itself when it begins.
+    """
+    found = await run_client.describe(client, run)
+    if found.status is WorkflowExecutionStatus.RUNNING:
+        raise HoldfastError(
+            f"run {run!r} goes on: wait for its end, or '{screen.command('cancel', run)}'"
+        )
+    trace = read_trace(await run_client.history(client, run))
+    if trace.status in {"completed", "blocked"}:
+        raise HoldfastError(
+            f"run {run!r} is {trace.status}, and only what failed or was ended is tried again"
+        )
+    if trace.brief is None:
+        raise HoldfastError(f"run {run!r} never began: its input can't be used")
+    return trace, found.task_queue
+
+
+async def _start_under_next_id(
+    client: Client, brief: RunInput, run: str, queue: str
+) -> WorkflowHandle[object, object]:
+    """Start a run under the first of RUN-retry-1, -2, ... that no run has."""
+    begins, _, number = run.rpartition("-retry-")
+    stem = begins if begins and number.isdecimal() else run
+    for number in range(1, MAX_NUMBERED_RETRIES + 1):
+        fresh = f"{stem}-retry-{number}"
+        if not is_run_id(fresh):
+            raise HoldfastError(f"{fresh!r} is too long for an id: choose an --id")
+        with suppress(WorkflowAlreadyStartedError):
+            return await run_client.start(client, brief, fresh, queue)
+    raise HoldfastError(f"{run!r} was tried {MAX_NUMBERED_RETRIES} times: choose an --id")
+
+
+async def _follow(
+    client: Client, handle: WorkflowHandle[object, object], *, wait: bool, as_json: bool
+) -> None:
+    """Show a run until its end, if that is wanted; else tell its id."""
     if wait:
         trace = await _watch(client, handle, quiet=as_json)
         if as_json:
@@ -165,21 +245,11 @@ async def watch(run: options.RunId, as_json: options.Json = False) -> None:
     raise typer.Exit(_exit_code(trace))
 
 
-async def _start(client: Client, brief: RunInput, run_id: str) -> WorkflowHandle[object, object]:
-    summary = summarise_run(brief.agent, brief.input)
+async def _start(
+    client: Client, brief: RunInput, run_id: str, queue: str
+) -> WorkflowHandle[object, object]:
     try:
-        return await client.start_workflow(
-            WORKFLOW_TYPE,
-            # Limits that were not given must not be sent: those of the agent hold.
-            brief.model_dump(mode="json", exclude_unset=True),
-            id=run_id,
-            task_queue=find_task_queue(),
-            task_timeout=TASK_TIMEOUT,
-            # People look at a run, and decide about it, by its id: no second one may have it.
-            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-            static_summary=summary,
-            memo={SUMMARY: summary},
-        )
+        return await run_client.start(client, brief, run_id, queue)
     except WorkflowAlreadyStartedError:
         raise HoldfastError(
             f"there is a run {run_id!r} already: choose another --id, or look at that one with "

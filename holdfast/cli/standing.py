@@ -12,7 +12,7 @@ from holdfast.cli.screen import Screen
 from holdfast.contracts.approvals import RefusedMessage, Request
 from holdfast.contracts.base import Contract
 from holdfast.contracts.budget import Limits
-from holdfast.contracts.control import Approach, Compensation, Effect
+from holdfast.contracts.control import Approach, Compensation, Effect, RetryOf
 from holdfast.contracts.run import StatusReport, UsageReport, Waiting
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
@@ -40,7 +40,8 @@ class RunView(Contract):
     history doesn't know the digest of the transcript, nor all that `requests` say which wait.
     `refused` are the latest of `refused_total`. `approach`, `tier` are under way, `attempts` are
     approaches that failed, a `candidate` is an answer that waits for a person: these the history
-    tells, whoever was asked for the rest. `effects` and `unresolved` are those of its result.
+    tells, whoever was asked for the rest. `retry_of` is the run that it tries again. `effects` and
+    `unresolved` are those of its result.
     """
 
     source: Literal["worker", "history"]
@@ -52,6 +53,7 @@ class RunView(Contract):
     in_flight: tuple[str, ...]
     waits_for: tuple[str, ...]
     waiting: Waiting | None = None
+    retry_of: RetryOf | None = None
     requests: tuple[Request, ...]
     step: int
     tool_calls: int
@@ -103,6 +105,7 @@ def show_view(out: Screen, shown: RunView) -> None:
         ("run", shown.run_id),
         ("agent", shown.agent or "-"),
         ("for", f"{shown.actor or '-'} of {shown.tenant or '-'}"),
+        *(("retries", one.run_id) for one in (shown.retry_of,) if one is not None),
         ("status", shown.status.replace("_", " ")),
         *(("in flight", line) for line in shown.in_flight),
         *(("waits for", line) for line in shown.waits_for),
@@ -182,6 +185,7 @@ def _build_worker_view(
         in_flight=status.in_flight,
         waits_for=status.waits_for,
         waiting=status.waiting,
+        retry_of=status.retry_of,
         requests=requests,
         step=status.step,
         tool_calls=usage.tool_calls,
@@ -220,6 +224,7 @@ def read_view(trace: Trace) -> RunView:
         agent=trace.brief.agent if trace.brief else None,
         tenant=trace.brief.tenant if trace.brief else None,
         actor=trace.brief.actor if trace.brief else None,
+        retry_of=trace.brief.retry_of if trace.brief else None,
         status=trace.status,
         in_flight=(),
         waits_for=tuple(_waits_for(asked) for asked in trace.waiting),

@@ -12,8 +12,9 @@ from holdfast.contracts.approvals import (
     Review,
 )
 from holdfast.contracts.calls import Draft, ToolSuccess
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state import CallState, Handover, RunState
 from holdfast.contracts.transcript import AssistantTurn
+from holdfast.run import turns
 from holdfast.trace.builder import TraceBuilder
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
 from holdfast.trace.values import AuxiliaryCall, Call, DecisionTrace, Turn
@@ -32,6 +33,16 @@ def restore_state(chronicle: TraceBuilder, state: RunState, now: datetime) -> No
     for call in state.calls:
         _restore_approvals(chronicle, call)
     chronicle.waits.made = state.requests_made
+
+
+def take_over(chronicle: TraceBuilder, left: Handover | None) -> None:
+    """Begin with what a run left that is tried again: its goal, and what it was started with."""
+    if left is None:
+        return
+    if chronicle.brief is not None:
+        chronicle.brief = turns.build_retry_brief(chronicle.brief, left)
+    chronicle.goal = next((item.text for item in left.items if item.kind == "user"), "")
+    chronicle.budgets[:0] = [left.budget] if left.budget else []
 
 
 def _build_turn(state: RunState, now: datetime) -> Turn:

@@ -45,7 +45,7 @@ class ChildReader:
                 kind="child",
                 name=given.agent if given else initiated.workflow_type.name,
                 at=read_time(event),
-                about=given.input if given else "",
+                about=(given.input if given else None) or "",
                 run_id=initiated.workflow_id,
             )
         )

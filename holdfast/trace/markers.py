@@ -20,9 +20,11 @@ from holdfast.contracts.decisions import (
 )
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.run import AgentSnapshot
+from holdfast.contracts.state import Handover
 from holdfast.run import tool_results
 from holdfast.run.summaries import call_line
 from holdfast.trace.builder import Readers, TraceBuilder
+from holdfast.trace.carried import take_over
 from holdfast.trace.own import BackgroundTaskReader, LocalActivityRun
 from holdfast.trace.payloads import (
     RESULT,
@@ -39,6 +41,7 @@ JudgeCallback: TypeAlias = Callable[[Verdicts, datetime], None]
 
 _MARKER_NAME = "core_local_activity"
 _SNAPSHOT = TypeAdapter(AgentSnapshot)
+_HANDOVER = TypeAdapter(Handover)
 _RULINGS = TypeAdapter(Rulings)
 _VERDICTS = TypeAdapter(Verdicts)
 
@@ -85,7 +88,7 @@ class MarkerReader:
         marked = event.marker_recorded_event_attributes
         done = parse_marker(marked.details["data"])
         if marked.marker_name != _MARKER_NAME or done is None or done.backoff is not None:
-            return
+            return None
         ended = (
             read_time(event) if done.complete_time is None else done.complete_time.as_datetime()
         )
@@ -93,6 +96,8 @@ class MarkerReader:
         match done.activity_type:
             case "open_run":
                 self._chronicle.agent = decode(payloads, _SNAPSHOT)
+            case "read_earlier_run":
+                take_over(self._chronicle, decode(payloads, _HANDOVER))
             case "authorize":
                 if (answer := decode(payloads, _RULINGS)) is not None:
                     self._read_rulings(event, answer, ended)
@@ -103,9 +108,9 @@ class MarkerReader:
                 self._read_audit_line(read_summary(event), ended)
             case _:
                 if not self._read_background_task(event, done, ended):
-                    self._read_tool_call(event, done, ended)
-                    return
+                    return self._read_tool_call(event, done, ended)
         self._clock = ended
+        return None
 
     def _read_audit_line(self, line: str, now: datetime) -> None:
         name, _, text = line.partition(": ")

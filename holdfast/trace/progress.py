@@ -30,8 +30,8 @@ class Progress:
 
     def fresh(self, trace: Trace) -> Iterator[Line]:
         """Return the lines that have come since the last time."""
-        if not self._headed:
-            self._headed = True
+        if not self._headed and (trace.goal or trace.entries or trace.ended_at):
+            self._headed = True  # what a run tries again is known once it has been read
             yield from heading(redact_trace(trace))
         self._growing += range(self._seen, len(trace.entries))
         self._seen = len(trace.entries)

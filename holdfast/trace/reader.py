@@ -86,7 +86,7 @@ class TraceReader:
         chronicle.first_execution = started.first_execution_run_id
         chronicle.started_at = read_time(event)
         if (given := decode(arguments, _INPUT)) is not None:
-            chronicle.brief, chronicle.goal = given, given.input
+            chronicle.brief, chronicle.goal = given, given.input or ""
             chronicle.budgets += [given.budget] if given.budget else []
         elif (carried := decode(arguments, _STATE)) is not None:
             restore_state(chronicle, carried, read_time(event))

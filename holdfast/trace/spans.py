@@ -64,9 +64,16 @@ def _build_root_span(trace: Trace) -> Span:
             if result
             else [],
             "executions": trace.executions,
+            **_describe_lineage(trace),
         },
         events=tuple(_build_run_events(trace)),
     )
+
+
+def _describe_lineage(trace: Trace) -> JsonObject:
+    """Return which run this one tries again; nothing where it tries none."""
+    earlier = trace.brief.retry_of if trace.brief else None
+    return {} if earlier is None else {"retry_of": earlier.model_dump(mode="json")}
 
 
 def _build_child_spans(trace: Trace, root: str) -> Iterator[Span]:

@@ -107,6 +107,9 @@ def heading(trace: Trace) -> Iterator[Line]:
     agent = trace.brief.agent if trace.brief else "unknown"
     begun = moment(trace.started_at)
     yield Line("run", f"{trace.run_id}  agent {agent}  {begun}", "quiet")
+    if trace.brief and (earlier := trace.brief.retry_of):
+        first = earlier.first_execution_run_id
+        yield Line("retries", f"{earlier.run_id}{f' (first execution {first})' if first else ''}")
     yield Line("goal", short(trace.goal))
 
 

@@ -12,9 +12,10 @@ from holdfast.adapters.anthropic import AnthropicAdapter
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.adapters.openai import OpenAIAdapter
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.control import ModelFacts
+from holdfast.contracts.control import ModelFacts, RetryOf
 from holdfast.contracts.model import ModelSettings
 from holdfast.contracts.run import AgentSnapshot, OpenRun
+from holdfast.contracts.state import Handover
 from tests.adapters import conversations as say
 from tests.asking import in_run
 from tests.builders import an_agent
@@ -39,8 +40,15 @@ class Known:
         return tuple(ModelFacts(model=model, context_tokens=1000) for model in models)
 
 
+class Nothing:
+    """Has no run that was before."""
+
+    async def read(self, retry_of: RetryOf, tenant: str) -> Handover:
+        raise AssertionError(f"{tenant} has no {retry_of.run_id}")
+
+
 async def opened(agent: AgentSnapshot, task_kind: str | None = None) -> AgentSnapshot:
-    activities = OpeningActivities({"it": agent}, Server(), Known())
+    activities = OpeningActivities({"it": agent}, Server(), Known(), Nothing())
     opening = OpenRun(run_id="run-1", agent="it", task_kind=task_kind)
     return await in_run("run-1").run(activities.open_run, opening)
 
@@ -113,7 +121,7 @@ async def test_a_route_gives_the_prefix_its_name() -> None:
 
 async def test_a_run_of_an_unknown_agent_is_handed_back() -> None:
     """Another worker may have it; which ones are here is told."""
-    activities = OpeningActivities({"it": an_agent()}, Server(), Known())
+    activities = OpeningActivities({"it": an_agent()}, Server(), Known(), Nothing())
 
     with pytest.raises(ApplicationError) as raised:
         await in_run("run-1").run(activities.open_run, OpenRun(run_id="run-1", agent="nobody"))

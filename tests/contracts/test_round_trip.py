@@ -33,7 +33,7 @@ from holdfast.contracts.calls import (
     ToolCall,
     ToolResult,
 )
-from holdfast.contracts.control import ProviderWait
+from holdfast.contracts.control import ProviderWait, RetryOf
 from holdfast.contracts.decisions import (
     Allow,
     ApprovalRequired,
@@ -62,7 +62,7 @@ from holdfast.contracts.signals import (
     SteerSignal,
     SuspensionSignal,
 )
-from holdfast.contracts.state import CallState
+from holdfast.contracts.state import CallState, ReadEarlierRun
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.switches import Switch, SwitchSignal, SwitchState
 from holdfast.contracts.tools import HostedTool, ResourceScope, RetryRule
@@ -75,10 +75,11 @@ from holdfast.contracts.transcript import (
     UserTurn,
 )
 from holdfast.contracts.usage import Attempts, CallUsage, UsageMetrics
-from holdfast.run import turns
+from holdfast.run import parts, turns
 from holdfast.workflows import views
 from tests.builders import (
     EXECUTION,
+    FIRST,
     LOOK,
     NOW,
     a_call,
@@ -264,6 +265,10 @@ EXAMPLES: list[Contract] = [
     ),
     an_agent(),
     OpenRun(run_id="run-1", agent="it"),
+    RunInput.model_validate({"agent": "it", "retry_of": "run-0", "budget": {"max_steps": 3}}),
+    RetryOf(run_id="run-0", first_execution_run_id=FIRST),
+    ReadEarlierRun(run_id="run-1", agent="it", tenant="acme", retry_of=RetryOf(run_id="run-0")),
+    parts.build_handover(BUSY, {"c1"}, {"1-full": "hand"}, NOW),
     views.status(BUSY.model_copy(update={"refused": (REFUSED,)})),
     views.usage(BUSY),
     Waiting(reason="anthropic:claude: overloaded: 529", until=NOW),

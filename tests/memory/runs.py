@@ -26,7 +26,12 @@ from tests.histories import Story
 from tests.memory.clock import LoopThread
 from tests.memory.execution import Closed
 from tests.memory.server import MemoryServer
-from tests.memory.surroundings import MemoryDirectory, MemoryHolders, MemorySwitches
+from tests.memory.surroundings import (
+    MemoryDirectory,
+    MemoryEarlierRuns,
+    MemoryHolders,
+    MemorySwitches,
+)
 from tests.memory.tasks import Habits
 from tests.memory.working import MemoryWorker
 from tests.running import AnyRun
@@ -202,6 +207,7 @@ class MemoryRuns:
         secrets = worker.build_known_secrets(app)
         around = worker.Surroundings(
             MemoryDirectory(self.server),
+            MemoryEarlierRuns(),
             self.switches,
             MemoryHolders(self.server),
             secrets,

@@ -6,10 +6,12 @@ from typing import TypeVar
 from temporalio.common import SearchAttributeKey
 from temporalio.converter import decode_typed_search_attributes
 
-from holdfast.activities.callers import find_calling_execution
+from holdfast.activities.callers import build_retry_refusal, find_calling_execution
 from holdfast.contracts.approvals import PendingPage
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.control import RetryOf
 from holdfast.contracts.model import Prefix
+from holdfast.contracts.state import Handover
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.guardrails.detectors import resource_claims
@@ -60,6 +62,13 @@ class MemoryDirectory:
         [value] = await data_converter.decode([said.succeeded.response], [answer])
         assert isinstance(value, answer)
         return value
+
+
+class MemoryEarlierRuns:
+    """No run of this server is tried again: what a closed one left, only a real server tells."""
+
+    async def read(self, retry_of: RetryOf, tenant: str) -> Handover:
+        raise build_retry_refusal(f"there is no run {retry_of.run_id!r} of tenant {tenant!r}")
 
 
 class MemorySwitches:

@@ -106,6 +106,7 @@ class SignalHandler:
                 app=state.agent.app,
                 agent=state.agent.name,
                 requester=state.brief.actor,
+                earlier_actors=state.brief.earlier_actors,
                 messages=said,
                 requests=tuple(map(outline, named)),
                 closed=state.closed,

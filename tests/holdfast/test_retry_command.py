@@ -1,0 +1,122 @@
+"""The command `holdfast retry`: a run that ended without an answer goes on in a new one."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from uuid import uuid4
+
+import pytest
+from temporalio.client import Client
+
+from holdfast import Agent, App, worker
+from holdfast.contracts.errors import ModelRejected
+from holdfast.contracts.transcript import UserTurn
+from holdfast.testing import Reply, ScriptTurn, call, say
+from tests.holdfast.commands import holdfast
+from tests.sample import TOOLS
+
+pytestmark = pytest.mark.usefixtures("command_line")
+
+
+def adder(turn: ScriptTurn) -> Reply:
+    """Fail at the second turn, but not in a run that tries another one again."""
+    said = [item.text for item in turn.transcript if isinstance(item, UserTurn)]
+    if "fail always" not in turn.goal and any("tries it again" in text for text in said):
+        return say(f"it is {turn.last('add')}")
+    if turn.number == 1:
+        return call("add", a=2, b=3)
+    raise ModelRejected("401: no such key", kind="auth")
+
+
+def answer(_: ScriptTurn) -> Reply:
+    return say("done")
+
+
+@asynccontextmanager
+async def working(client: Client) -> AsyncGenerator[None]:
+    scripts = {"adder": adder, "answerer": answer}
+    agents = [
+        Agent(
+            name=name,
+            instructions="Do as you are told.",
+            models=[f"scripted:{name}"],
+            tools=TOOLS,
+        )
+        for name in scripts
+    ]
+    async with worker.run_worker(client, App(agents=agents, scripts=scripts)):
+        yield
+
+
+@pytest.fixture
+def name() -> str:
+    """An id for a run."""
+    return f"run-{uuid4().hex[:8]}"
+
+
+async def test_a_run_is_tried_again(client: Client, name: str) -> None:
+    """The new run goes on where the other stopped; whoever looks at it is told of which it is."""
+    async with working(client):
+        failed = await holdfast(
+            *("run", "adder", "add", "--id", name, "--tenant", "acme", "--max-steps", "7")
+        )
+        again = await holdfast("retry", name, "--actor", "dana")
+        shown = await holdfast("show", f"{name}-retry-1")
+        data = await holdfast("show", f"{name}-retry-1", "--json")
+        spans = await holdfast("trace", f"{name}-retry-1", "--json")
+        earlier = await holdfast("show", name, "--json")
+        replayed = await holdfast("replay", f"{name}-retry-1")
+
+    assert failed.code == 1
+    assert (again.code, "it is 5" in again.out) == (0, True)
+    assert f"retries {name} (first execution " in again.out
+    assert "goal    add\n" in again.out
+    assert f"retries  {name}\n" in shown.out
+    lineage = data.json["retry_of"]
+    assert isinstance(lineage, dict)
+    assert lineage["run_id"] == name
+    assert (data.json["tenant"], data.json["actor"]) == ("acme", "dana")
+    limits = data.json["budget"]
+    assert isinstance(limits, dict)
+    assert limits["max_steps"] == 7
+    assert str(lineage["first_execution_run_id"]) in spans.out
+    assert earlier.json["retry_of"] is None
+    assert (replayed.code, replayed.err) == (0, "")
+
+
+async def test_each_retry_has_the_next_free_number(client: Client, name: str) -> None:
+    """Whether the run is tried again or one that tried it; or somebody names it."""
+    async with working(client):
+        await holdfast("run", "adder", "fail always", "--id", name)
+        first = await holdfast("retry", name, "--detach")
+        await holdfast("retry", name, "--id", f"{name}-by-hand")
+        third = await holdfast("retry", f"{name}-by-hand", "--detach", "--json")
+        ended = await holdfast("retry", name)
+        fourth = await holdfast("retry", f"{name}-retry-2", "--detach")
+        taken = await holdfast("retry", name, "--id", name)
+
+    assert first.out == f"{name}-retry-1\n"
+    assert third.json == {"run_id": f"{name}-by-hand-retry-1"}
+    assert ended.code == 1
+    assert fourth.out == f"{name}-retry-3\n"
+    assert taken.err.startswith(f"holdfast: there is a run {name!r} already: ")
+
+
+async def test_what_is_not_tried_again(client: Client, name: str) -> None:
+    """One line says why: it is there no more, goes on, or has its answer."""
+    async with working(client):
+        await holdfast("run", "answerer", "go", "--id", name)
+        completed = await holdfast("retry", name)
+        unknown = await holdfast("retry", f"{name}-no")
+    await holdfast("run", "answerer", "go", "--id", f"{name}-open", "--detach")
+    running = await holdfast("retry", f"{name}-open")
+    await client.get_workflow_handle(f"{name}-open").terminate()
+
+    assert (completed.code, completed.out) == (1, "")
+    assert completed.err == (
+        f"holdfast: run {name!r} is completed, and only what failed or was ended is tried again\n"
+    )
+    assert unknown.err.startswith(f"holdfast: no run '{name}-no' in namespace")
+    assert running.err == (
+        f"holdfast: run '{name}-open' goes on: wait for its end, "
+        f"or 'holdfast cancel {name}-open'\n"
+    )
