@@ -41,8 +41,8 @@ _PENDING = TypeAdapter(PendingPage)
 
 TASK_TIMEOUT = timedelta(seconds=3)
 """
-How long Temporal waits for a worker to answer a workflow task before it asks another one. It is how
-long a run stands still when its worker is killed; the usual 10 seconds would be felt.
+How long Temporal waits for a worker to answer a workflow task before it asks another one. It is
+how long a run stands still when its worker is killed; the usual 10 seconds would be felt.
 """
 
 RPC_TIMEOUT = timedelta(seconds=3)

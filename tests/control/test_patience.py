@@ -1,13 +1,16 @@
 """A provider that is down for a while: the run waits, says so, and goes on."""
 
 import asyncio
+from collections import Counter
 from datetime import timedelta
 
 import pytest
 
 from holdfast import Budget, ModelSettings
+from holdfast.cli import list_runs, standing
 from holdfast.contracts.control import AttemptKind, ModelAttempt
 from holdfast.contracts.errors import ModelUnavailable
+from holdfast.contracts.run import StatusReport
 from holdfast.contracts.state import RunState
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import fallbacks, steps
@@ -16,7 +19,7 @@ from holdfast.testing import Reply, ScriptTurn, say
 from tests.builders import NOW, a_state, an_agent
 from tests.control.controlled import replayed
 from tests.memory.runs import MemoryRuns
-from tests.running import Runs
+from tests.running import Run, Runs
 from tests.sample import IMPATIENT, scripted
 
 HOUR = 3600.0
@@ -53,18 +56,73 @@ async def test_a_provider_that_is_down_for_an_hour_fails_no_run(skipping_runs: R
     assert took > timedelta(hours=1)
 
 
+class LongOutage:
+    """A provider that is down for so many calls of each run, and says nothing of how long."""
+
+    def __init__(self, calls: int) -> None:
+        self.left = Counter[str]()
+        self.calls = calls
+
+    def __call__(self, turn: ScriptTurn) -> Reply:
+        self.left[turn.run_id] += 1
+        if self.left[turn.run_id] <= self.calls:
+            raise ModelUnavailable("503", retry_after=HOUR, kind="overloaded")
+        return say("done")
+
+
+async def waits(run: Run) -> StatusReport:
+    """Wait until a run waits for its provider."""
+    while (status := await run.status()).waiting is None:  # noqa: ASYNC110 -- it is elsewhere
+        await asyncio.sleep(0.02)
+    return status
+
+
+async def test_many_runs_outlast_a_provider_that_is_down_for_an_hour(skipping_runs: Runs) -> None:
+    """Each says that it waits, by `status` and by `show`, and each goes on afterwards."""
+    async with skipping_runs.working(scripted(LongOutage(16), settings=patient(2 * HOUR))):
+        started = [await skipping_runs.start("it") for _ in range(20)]
+        asked = [await waits(run) for run in started]
+        shown = [await standing.view(skipping_runs.client, run.handle.id) for run in started]
+        results = [await run.result() for run in started]
+        histories = [(await run.handle.fetch_history()).events for run in started]
+    took = [one[-1].event_time.ToDatetime() - one[0].event_time.ToDatetime() for one in histories]
+
+    assert {status.status for status in asked} == {"waiting"}
+    assert {one.status for one in shown} == {"waiting"}
+    assert all(one.waiting and "overloaded: 503" in one.waiting.reason for one in shown)
+    assert [(result.status, result.answer) for result in results] == [("completed", "done")] * 20
+    assert min(took) > timedelta(hours=1)
+
+
+async def test_a_list_shows_which_runs_wait_for_a_provider(runs: Runs) -> None:
+    """They wait and ask nobody, as runs do that wait for people."""
+    async with runs.working(scripted(LongOutage(10_000), settings=patient(HOUR))):
+        started = [await runs.start("it") for _ in range(5)]
+        for run in started:
+            await waits(run)
+        wanted = {run.handle.id for run in started}
+        listed: dict[str, list_runs.RunEntry] = {}
+        while listed.keys() != wanted:  # visibility comes behind
+            found = await list_runs.runs(runs.client, "waiting", 1000)
+            listed = {one.run_id: one for one in found if one.run_id in wanted}
+        for run in started:
+            await run.handle.terminate()
+
+    assert {(one.status, one.pending) for one in listed.values()} == {("waiting", ())}
+
+
 async def test_who_asks_is_told_what_a_run_waits_for(runs: Runs) -> None:
     """The status has the reason and the time of the next try; to end the run ends the wait."""
     async with runs.working(scripted(Outage(10_000), settings=patient(HOUR))):
         run = await runs.start("it")
-        while (status := await run.status()).waiting is None:  # noqa: ASYNC110 -- it is elsewhere
-            await asyncio.sleep(0.02)
+        status = await waits(run)
         await run.signal("suspend", {})
         while (held := await run.status()).status != "suspended":  # noqa: ASYNC110 -- the same
             await asyncio.sleep(0.02)
         await run.handle.terminate()
 
     assert status.status == "waiting"
+    assert status.waiting is not None
     assert status.waiting.reason.startswith("scripted:it: overloaded: 503")
     assert status.waiting.until > status.started_at + fallback.FIRST_WAIT
     assert held.waiting == status.waiting
