@@ -1,5 +1,6 @@
 """Who may start an activity: a run, and nobody who can merely reach the task queue."""
 
+from datetime import timedelta
 from typing import NamedTuple
 
 from temporalio import activity
@@ -43,6 +44,11 @@ Nothing has begun then, and it counts as no attempt; nothing that a tool raises 
 """
 
 
+FIRST_OFFER_SECONDS, LONGEST_OFFER_SECONDS = 0.2, 10.0
+OFFER_BACKOFF = 1.25
+"""What is handed back waits so long before the next worker: 10 s after some 17 of them."""
+
+
 def require_app(wanted: str, here: str) -> None:
     """Hand back what belongs to a run of another app; raises ApplicationError."""
     if wanted != here:
@@ -50,13 +56,32 @@ def require_app(wanted: str, here: str) -> None:
 
 
 def build_hand_back(why: str) -> ApplicationError:
-    """Build the failure of what another worker has to do; a local activity stays where it is."""
+    """
+    Build the failure of what another worker has to do; a local activity stays where it is.
+
+    Its detail is what the server calls this worker: nothing else says who left an attempt.
+    """
     return ApplicationError(
         why,
+        *_name_worker(),
         type=NOT_HERE,
         non_retryable=activity.info().is_local,
+        next_retry_delay=_compute_delay(activity.info().attempt),
         category=ApplicationErrorCategory.BENIGN,
     )
+
+
+def _compute_delay(attempt: int) -> timedelta:
+    """Return how long nobody is offered it: briefly, as long as it may be chance who was."""
+    seconds = FIRST_OFFER_SECONDS * OFFER_BACKOFF ** min(attempt, 100)
+    return timedelta(seconds=min(seconds, LONGEST_OFFER_SECONDS))
+
+
+def _name_worker() -> tuple[str, ...]:
+    try:
+        return (activity.client().service_client.config.identity,)
+    except RuntimeError:  # no worker runs it
+        return ()
 
 
 def build_retry_refusal(why: str) -> ApplicationError:

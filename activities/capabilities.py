@@ -1,9 +1,13 @@
 """What a worker has the code for, and the activity `find_worker` that only such a worker ends."""
 
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from typing import NamedTuple
 
 from temporalio import activity
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import ResetStickyTaskQueueRequest
+from temporalio.service import RPCError
 
 from holdfast.activities.callers import build_hand_back, require_app, require_run_caller
 from holdfast.contracts.run import FindWorker
@@ -38,3 +42,24 @@ class CapabilityActivities:
         ]
         if lacking:
             raise build_hand_back(f"this worker has no {', '.join(lacking)}")
+        await _offer_to_all()
+
+
+async def _offer_to_all() -> None:
+    """
+    Have the server offer the run's next workflow task to all workers.
+
+    Otherwise it would go to the one that has the run in its cache: the one that handed it back. A
+    server that doesn't take this from a worker leaves the run there, which then fails its task.
+    """
+    asked = activity.info()
+    with suppress(RPCError, RuntimeError):
+        client = activity.client()
+        await client.workflow_service.reset_sticky_task_queue(
+            ResetStickyTaskQueueRequest(
+                namespace=client.namespace,
+                execution=WorkflowExecution(
+                    workflow_id=asked.workflow_id or "", run_id=asked.workflow_run_id or ""
+                ),
+            )
+        )

@@ -213,11 +213,12 @@ class Runs:
                 if error.status not in GIVEN_UP:
                     raise
 
-    async def another_client(self) -> Client:
+    async def another_client(self, identity: str | None = None) -> Client:
         """Connect once more: two workers of one queue can't share a client."""
         return await Client.connect(
             self.client.service_client.config.target_host,
             data_converter=self.client.data_converter,
+            identity=identity,
         )
 
     @asynccontextmanager

@@ -3,8 +3,8 @@ Leaving to another worker what this one has no code for: while a deployment roll
 
 An activity of its own is tried again on whatever worker takes it. What is decided within a
 workflow task stays with the worker that has the run in its cache. So the run waits until some
-worker says that it can go on, and then gives this one's task up: nothing was decided in it, and
-the server offers it to all.
+worker says that it can go on, which has the server offer the run to all of them. Where it comes to
+one without the code again, and again, this one's task is given up: nothing was decided in it.
 """
 
 from collections.abc import Awaitable, Callable
@@ -21,6 +21,10 @@ from holdfast.workflows.run_context import is_cancellation
 Answer = TypeVar("Answer")
 
 
+MAX_OFFERS = 10
+"""So often a run is offered to all workers anew; to give up a task costs its time-out."""
+
+
 class HandBack(Exception):
     """Fails the workflow task, and not the run: another worker is to take it."""
 
@@ -33,18 +37,18 @@ async def on_capable_worker(
 
     Raises the failure by which one without it hands back, where none was found in time.
     """
-    found = False
+    offers = 0
     while True:
         try:
             return await attempt()
         except FailureError as error:
             if not failures.is_handed_back(error):
                 raise
-            if found:
+            if offers >= MAX_OFFERS:
                 raise HandBack(failures.message(error)) from None
             if not await find_worker(wanted):
                 raise
-            found = True
+            offers += 1
 
 
 async def find_worker(wanted: FindWorker) -> bool:

@@ -31,6 +31,9 @@ _USAGE = TypeAdapter(UsageReport)
 _MAX_APPROACH_CHARS = 120
 """Characters of what is told about an approach; --json has it whole."""
 
+MAX_SHOWN_HAND_BACKS = 5
+"""What workers left to others, the latest; the trace has all of it."""
+
 
 class RunView(Contract):
     """
@@ -40,8 +43,8 @@ class RunView(Contract):
     history doesn't know the digest of the transcript, nor all that `requests` say which wait.
     `refused` are the latest of `refused_total`. `approach`, `tier` are under way, `attempts` are
     approaches that failed, a `candidate` is an answer that waits for a person: these the history
-    tells, whoever was asked for the rest. `retry_of` is the run that it tries again. `effects` and
-    `unresolved` are those of its result.
+    tells, whoever was asked for the rest. `retry_of` is the run that it tries again, `handed_back`
+    what workers left to others. `effects` and `unresolved` are those of its result.
     """
 
     source: Literal["worker", "history"]
@@ -72,6 +75,7 @@ class RunView(Contract):
     refused: tuple[RefusedMessage, ...]
     refused_total: int
     notes: tuple[str, ...]
+    handed_back: tuple[str, ...] = ()
     approach: str | None
     attempts: tuple[Approach, ...]
     tier: str | None
@@ -128,6 +132,7 @@ def show_view(out: Screen, shown: RunView) -> None:
         for one in shown.refused
     ]
     fields += [("noted", note) for note in shown.notes]
+    fields += [("left", f"to another worker: {line}") for line in shown.handed_back]
     fields += _describe_control(shown)
     if shown.failure is not None:
         fields.append(("failure", shown.failure))
@@ -204,6 +209,7 @@ def _build_worker_view(
         refused=status.refused,
         refused_total=status.refused_total,
         notes=status.notes,
+        handed_back=_find_hand_backs(trace),
         approach=tried.under_way,
         attempts=tried.given_up,
         tier=controlled.find_tier(trace),
@@ -239,17 +245,14 @@ def read_view(trace: Trace) -> RunView:
         failure=trace.failure,
         usage=result.usage if result else trace.usage,
         budget=trace.limits,
-        waited_seconds=sum(
-            asked.wait_duration.total_seconds()
-            for asked in trace.requests.values()
-            if asked.wait_duration
-        ),
+        waited_seconds=_sum_waits(trace),
         started_at=trace.started_at,
         ended_at=trace.ended_at,
         transcript_digest=None,
         refused=refused[-KEEP_LAST_REFUSALS:],
         refused_total=len(refused),
         notes=tuple(entry.text for entry in trace.audit_lines if entry.event == "noted"),
+        handed_back=_find_hand_backs(trace),
         approach=tried.under_way,
         attempts=tried.given_up,
         tier=controlled.find_tier(trace),
@@ -258,6 +261,17 @@ def read_view(trace: Trace) -> RunView:
         effects=result.effects if result else (),
         unresolved=result.unresolved if result else (),
     )
+
+
+def _find_hand_backs(trace: Trace) -> tuple[str, ...]:
+    """Return the latest lines of workers that had no code for the run."""
+    lines = dict.fromkeys(one.text for one in trace.audit_lines if one.event == "handed back")
+    return tuple(lines)[-MAX_SHOWN_HAND_BACKS:]
+
+
+def _sum_waits(trace: Trace) -> float:
+    waits = (asked.wait_duration for asked in trace.requests.values())
+    return sum(wait.total_seconds() for wait in waits if wait)
 
 
 def _waits_for(asked: RequestTrace) -> str:

@@ -20,7 +20,14 @@ from holdfast.contracts.transcript import ToolTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.trace.builder import Readers, TraceBuilder
 from holdfast.trace.own import BackgroundTaskReader
-from holdfast.trace.payloads import RESULT, build_activity_error, decode, read_summary, read_time
+from holdfast.trace.payloads import (
+    RESULT,
+    build_activity_error,
+    decode,
+    describe_hand_back,
+    read_summary,
+    read_time,
+)
 from holdfast.trace.values import AuxiliaryCall, Call, Purpose, Turn
 from holdfast.workflows import failures
 
@@ -50,6 +57,7 @@ class ActivityReader:
         self._chronicle = chronicle
         self._own = own
         self._open: dict[str, _OpenActivity] = {}
+        self._names: dict[str, str] = {}
         self.readers: Readers = {
             EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED: self._on_schedule,
             EventType.EVENT_TYPE_ACTIVITY_TASK_STARTED: self._on_start,
@@ -61,6 +69,7 @@ class ActivityReader:
 
     def _on_schedule(self, event: HistoryEvent) -> None:
         scheduled = event.activity_task_scheduled_event_attributes
+        self._names[self._chronicle.key(event)] = scheduled.activity_type.name
         match scheduled.activity_type.name:
             case "call_model":
                 self._begin_turn(event)
@@ -148,6 +157,7 @@ class ActivityReader:
     def _on_start(self, event: HistoryEvent) -> None:
         started = event.activity_task_started_event_attributes
         place = self._chronicle.build_key(started.scheduled_event_id)
+        self._note_hand_back(event, place, started.last_failure)
         open_ = self._open.get(place)
         if self._own.on_start(place, started.attempt, read_time(event)) or open_ is None:
             return
@@ -163,6 +173,13 @@ class ActivityReader:
             )
         else:
             self._chronicle.change_call(open_.call_id, started_at=began, attempts=attempts)
+
+    def _note_hand_back(self, event: HistoryEvent, place: str, failure: Failure) -> None:
+        """Leave a line where another worker had to do what was left undone."""
+        if why := describe_hand_back(failure):
+            self._chronicle.add_audit_line(
+                "handed back", f"{self._names.get(place, 'activity')}: {why}", read_time(event)
+            )
 
     def _on_completion(self, event: HistoryEvent) -> None:
         completed = event.activity_task_completed_event_attributes
@@ -231,8 +248,9 @@ class ActivityReader:
     def _close_with_failure(
         self, event: HistoryEvent, scheduled_event_id: int, failure: Failure
     ) -> None:
-        open_, error = self._pop_open(scheduled_event_id), build_activity_error(failure)
         place = self._chronicle.build_key(scheduled_event_id)
+        self._note_hand_back(event, place, failure)
+        open_, error = self._pop_open(scheduled_event_id), build_activity_error(failure)
         if self._own.on_failure(place, error, read_time(event)) or open_ is None:
             return
         if open_.call_id is None:

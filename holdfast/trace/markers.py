@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from pydantic import TypeAdapter
 from temporalio.api.enums.v1 import EventType
+from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent
 
 from holdfast.contracts.approvals import Requirement, Verdicts
@@ -31,6 +32,7 @@ from holdfast.trace.payloads import (
     LocalActivity,
     build_activity_error,
     decode,
+    describe_hand_back,
     parse_marker,
     read_summary,
     read_time,
@@ -92,6 +94,7 @@ class MarkerReader:
         ended = (
             read_time(event) if done.complete_time is None else done.complete_time.as_datetime()
         )
+        self._note_hand_back(done.activity_type, marked.failure, ended)
         payloads = marked.details["result"].payloads
         match done.activity_type:
             case "open_run":
@@ -111,6 +114,10 @@ class MarkerReader:
                     return self._read_tool_call(event, done, ended)
         self._clock = ended
         return None
+
+    def _note_hand_back(self, name: str, failure: Failure, now: datetime) -> None:
+        if why := describe_hand_back(failure):
+            self._chronicle.add_audit_line("handed back", f"{name}: {why}", now)
 
     def _read_audit_line(self, line: str, now: datetime) -> None:
         name, _, text = line.partition(": ")

@@ -12,6 +12,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ActivityError
 
+from holdfast.activities.callers import NOT_HERE
 from holdfast.contracts.base import Contract
 from holdfast.contracts.calls import ToolResult
 
@@ -91,6 +92,15 @@ def build_activity_error(failure: Failure) -> ActivityError:
         failure, converter.payload_converter
     )
     return error
+
+
+def describe_hand_back(failure: Failure, by: str = "") -> str | None:
+    """Say why a worker left something to another one, and which; null where none did."""
+    said = failure.application_failure_info
+    if said.type != NOT_HERE:
+        return None
+    worker = decode(said.details.payloads, _TEXT) or by
+    return f"{failure.message}{f', says worker {worker}' if worker else ''}"
 
 
 _MARKER = TypeAdapter(LocalActivity)

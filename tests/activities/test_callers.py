@@ -7,7 +7,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from holdfast.activities.callers import FOREIGN_CALLER, require_run_caller
+from holdfast.activities.callers import FOREIGN_CALLER, build_hand_back, require_run_caller
 from tests.asking import in_run
 
 
@@ -46,3 +46,15 @@ def test_what_no_run_asked_for_is_refused_by_default() -> None:
     """The surroundings of a plain unit test are no run."""
     with pytest.raises(ApplicationError, match="was asked for by"):
         ActivityEnvironment().run(require_run_caller, "run-1")
+
+
+def test_what_is_handed_back_is_offered_again_soon() -> None:
+    """At first it is chance which worker takes it; what nobody has for a while costs little."""
+    environment, delays = ActivityEnvironment(), list[float]()
+    for attempt in (1, 2, 5, 50, 100_000):
+        environment.info = dataclasses.replace(environment.info, attempt=attempt)
+        error = environment.run(build_hand_back, "no such tool")
+        assert error.next_retry_delay is not None
+        delays.append(round(error.next_retry_delay.total_seconds(), 2))
+
+    assert delays == [0.25, 0.31, 0.61, 10, 10]
