@@ -12,7 +12,7 @@ from holdfast.activities.callers import (
 )
 from holdfast.contracts.control import MAX_EARLIER_ACTORS, ModelFacts, RetryOf
 from holdfast.contracts.run import AgentSnapshot, OpenRun
-from holdfast.contracts.state import Handover, ReadEarlierRun
+from holdfast.contracts.state import Carryover, ReadEarlierRun
 from holdfast.run.limits import reasoning
 
 
@@ -39,7 +39,7 @@ class ModelCatalogue(Protocol):
 class EarlierRuns(Protocol):
     """Knows runs that are over."""
 
-    async def read(self, retry_of: RetryOf, tenant: str) -> Handover:
+    async def read(self, retry_of: RetryOf, tenant: str) -> Carryover:
         """Return what a run left; raises ApplicationError where it may not be tried again."""
         ...
 
@@ -60,7 +60,7 @@ class OpeningActivities:
         self._earlier = earlier
 
     @activity.defn
-    async def read_earlier_run(self, asked: ReadEarlierRun) -> Handover:
+    async def read_earlier_run(self, asked: ReadEarlierRun) -> Carryover:
         """Return what a run of the same tenant and agent left that is tried again."""
         require_run_caller(asked.run_id)
         left = await self._earlier.read(asked.retry_of, asked.tenant)

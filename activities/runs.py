@@ -24,7 +24,7 @@ from holdfast.contracts.approvals import PendingPage
 from holdfast.contracts.control import RetryOf
 from holdfast.contracts.model import ModelCall, Prefix
 from holdfast.contracts.run import WORKFLOW_TYPE
-from holdfast.contracts.state import Handover
+from holdfast.contracts.state import Carryover
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.guardrails.detectors import resource_claims
 
@@ -44,7 +44,7 @@ RESOURCE_SEARCH_ATTRIBUTES = {
 QUERY_TIMEOUT = timedelta(seconds=10)
 """So long a run may take to say what it waits for."""
 
-HANDOVER_TIMEOUT = timedelta(seconds=30)
+CARRYOVER_TIMEOUT = timedelta(seconds=30)
 """So long a worker may take to build a run anew that is over."""
 
 REPLAY_FAILED = "[TMPRL11"
@@ -139,7 +139,7 @@ class TemporalEarlierRuns:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    async def read(self, retry_of: RetryOf, tenant: str) -> Handover:
+    async def read(self, retry_of: RetryOf, tenant: str) -> Carryover:
         """Return what a run left; raises ApplicationError where it may not be tried again."""
         name = retry_of.run_id
         found = await self._describe(name)
@@ -176,17 +176,17 @@ class TemporalEarlierRuns:
             return None
         return found if found.workflow_type == WORKFLOW_TYPE else None
 
-    async def _ask(self, execution: Execution, digest: str) -> Handover:
+    async def _ask(self, execution: Execution, digest: str) -> Carryover:
         run, name = (
             self._client.get_workflow_handle(execution.run_id, run_id=execution.id),
             execution.run_id,
         )
         try:
             return await run.query(
-                "handover",
+                "carryover",
                 {"digest": digest},
-                result_type=Handover,
-                rpc_timeout=HANDOVER_TIMEOUT,
+                result_type=Carryover,
+                rpc_timeout=CARRYOVER_TIMEOUT,
             )
         except WorkflowQueryFailedError as error:
             raise ApplicationError(
@@ -199,7 +199,7 @@ class TemporalEarlierRuns:
                 f"no worker says what run {name!r} did: {error}", type="InvalidInput"
             ) from None
 
-    async def _prove(self, execution: Execution, left: Handover) -> Handover:
+    async def _prove(self, execution: Execution, left: Carryover) -> Carryover:
         """Return what a run left with what its models said, where it wants proof of a reader."""
         if not left.redacted:
             return left

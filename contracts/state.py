@@ -299,7 +299,7 @@ class RunState(Contract):
         return self.agent.guards_answers or self.brief.withheld
 
 
-class HandoverChange(TypedDict, total=False):
+class CarryoverChange(TypedDict, total=False):
     """What may change of it."""
 
     reason: str
@@ -309,9 +309,9 @@ class HandoverChange(TypedDict, total=False):
     redacted: bool
 
 
-class Handover(Contract):
+class Carryover(Contract):
     """
-    Answer to the query `handover`: what a run that is over leaves to one that tries it again.
+    Answer to the query `carryover`: what a run that is over leaves to one that tries it again.
 
     `brief`, `budget` and `ceiling` are what it was started with. `known` is what it did, or may
     have, and what it knew of; `told` the same in words. `items` are what is left in view of its
@@ -334,7 +334,7 @@ class Handover(Contract):
     call_marks: tuple[str, ...] = ()
     redacted: bool = False
 
-    def with_(self, **changes: Unpack[HandoverChange]) -> Self:
+    def with_(self, **changes: Unpack[CarryoverChange]) -> Self:
         """Return a copy with these fields changed."""
         return self.copy_with(changes)
 

@@ -9,7 +9,7 @@ from holdfast.contracts.bounds import MAX_LISTED_EFFECTS
 from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.control import Effect, KnownEffect
 from holdfast.contracts.run import RunResult
-from holdfast.contracts.state import Handover, RunState
+from holdfast.contracts.state import Carryover, RunState
 from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, UserTurn
 from holdfast.run import escalations, tool_calls, tool_results, transcript, turns
 
@@ -89,9 +89,9 @@ def describe_standing_effects(state: RunState) -> str:
     return _render_list("This could not be taken back, and still stands:", standing)
 
 
-def build_handover(
+def build_carryover(
     state: RunState, begun: AbstractSet[str], lost_parts: Mapping[str, str], now: datetime
-) -> Handover:
+) -> Carryover:
     """
     Return what a run that is over leaves to one that tries it again.
 
@@ -104,7 +104,7 @@ def build_handover(
     for part, agent in lost_parts.items():
         state = after_loss(state, part, agent)
     state = transcript.append_items(_settle_last_turn(state), *state.steers)
-    left = Handover(
+    left = Carryover(
         first_execution_run_id=state.first_execution_run_id,
         outcome=outcome,
         reason=stop.reason if stop else "",

@@ -13,7 +13,7 @@ from holdfast.contracts.calls import (
 )
 from holdfast.contracts.model import ModelCall, ModelReply
 from holdfast.contracts.run import AgentSnapshot, RunInput, RunMetadata, RunResult
-from holdfast.contracts.state import CallState, Handover, RunState
+from holdfast.contracts.state import CallState, Carryover, RunState
 from holdfast.contracts.transcript import TranscriptDigest, UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import answers, escalations, tool_calls, tool_results
@@ -57,7 +57,7 @@ def start_run(
     return append_items(state, UserTurn(text=run.input or ""))
 
 
-def take_over_limits(run: RunInput, earlier: Handover) -> RunInput:
+def take_over_limits(run: RunInput, earlier: Carryover) -> RunInput:
     """Return the input of a run with the limits of the one that it tries again."""
     given = earlier.budget
     if run.budget is not None:
@@ -65,7 +65,7 @@ def take_over_limits(run: RunInput, earlier: Handover) -> RunInput:
     return run.copy_with({"budget": given, "ceiling": earlier.ceiling, "known": earlier.known})
 
 
-def go_on_behind(state: RunState, earlier: Handover) -> RunState:
+def go_on_behind(state: RunState, earlier: Carryover) -> RunState:
     """
     Begin with what a run left that is tried again: its words and what it did, never its approvals.
 
@@ -86,7 +86,7 @@ def go_on_behind(state: RunState, earlier: Handover) -> RunState:
     return append_items(state, *earlier.items, _build_retry_notice(state, earlier))
 
 
-def build_retry_brief(asked: RunMetadata, earlier: Handover) -> RunMetadata:
+def build_retry_brief(asked: RunMetadata, earlier: Carryover) -> RunMetadata:
     """Build what is kept of a run that tries another one again: all of that, but for the actor."""
     left = earlier.brief
     actors = (*asked.earlier_actors, *left.earlier_actors, left.actor)
@@ -104,7 +104,7 @@ def build_retry_brief(asked: RunMetadata, earlier: Handover) -> RunMetadata:
     )
 
 
-def _build_retry_notice(state: RunState, earlier: Handover) -> UserTurn:
+def _build_retry_notice(state: RunState, earlier: Carryover) -> UserTurn:
     """Say where the words of the run end that is tried again, and what it did."""
     retried = state.brief.retry_of.run_id if state.brief.retry_of else ""
     said = (

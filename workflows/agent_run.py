@@ -23,7 +23,7 @@ from holdfast.contracts.run import (
     UsageReport,
 )
 from holdfast.contracts.signals import MessageOutcome
-from holdfast.contracts.state import CallState, Handover
+from holdfast.contracts.state import CallState, Carryover
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.run import (
@@ -353,11 +353,11 @@ class AgentRun:
         return views.context_page(self._run.state, asked)
 
     @workflow.query
-    def handover(self, asked: views.HandoverQuery | None = None) -> Handover:
+    def carryover(self, asked: views.CarryoverQuery | None = None) -> Carryover:
         """Return what this run leaves to one that tries it again, once it is over."""
         run = self._run
-        left = parts.build_handover(run.state, run.begun, run.begun_parts, workflow.now())
-        return views.handover(run.state, asked or views.HandoverQuery(), left)
+        left = parts.build_carryover(run.state, run.begun, run.begun_parts, workflow.now())
+        return views.carryover(run.state, asked or views.CarryoverQuery(), left)
 
     @workflow.query
     def prefix(self) -> Prefix:

@@ -15,7 +15,7 @@ from holdfast.contracts.run import (
     RunInput,
     is_run_id,
 )
-from holdfast.contracts.state import Handover, ReadEarlierRun, RunState
+from holdfast.contracts.state import Carryover, ReadEarlierRun, RunState
 from holdfast.run import gates, tool_calls, turns
 from holdfast.workflows import failures, options
 from holdfast.workflows.handing_back import on_capable_worker
@@ -68,7 +68,7 @@ async def open_run(run: RunContext, arguments: tuple[JsonValue, ...]) -> None:
         await run.record("reasoning", f"{route.task_kind}: {route.decision}, {route.reason}")
 
 
-async def _read_earlier_run(given: RunInput, retry_of: RetryOf) -> Handover:
+async def _read_earlier_run(given: RunInput, retry_of: RetryOf) -> Carryover:
     """
     Return what the run left that is tried again; raises ApplicationError where it may not be.
 

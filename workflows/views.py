@@ -8,7 +8,7 @@ from holdfast.contracts.approvals import PendingPage, Request, outline
 from holdfast.contracts.base import Inbound, digest
 from holdfast.contracts.bounds import MAX_COUNT, MAX_PAGE_BYTES, Count, Number, size
 from holdfast.contracts.run import ReportedStatus, StatusReport, UsageReport, Waiting
-from holdfast.contracts.state import Handover, RunState
+from holdfast.contracts.state import Carryover, RunState
 from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, TranscriptPage, UserTurn
 from holdfast.run.answers import WITHHELD
 from holdfast.run.summaries import request_line, wait_line
@@ -23,8 +23,8 @@ class PageQuery(Inbound):
     limit: Count = 1000
 
 
-class HandoverQuery(Inbound):
-    """The argument of the query `handover`."""
+class CarryoverQuery(Inbound):
+    """The argument of the query `carryover`."""
 
     digest: str = ""
 
@@ -146,9 +146,9 @@ def context_page(state: RunState, query: ContextQuery) -> TranscriptPage:
     return _transcript(state.items[: state.sent.length], query)
 
 
-def handover(state: RunState, query: HandoverQuery, left: Handover) -> Handover:
+def carryover(state: RunState, query: CarryoverQuery, left: Carryover) -> Carryover:
     """
-    Answer the query `handover`: what a run that is over leaves to one that tries it again.
+    Answer the query `carryover`: what a run that is over leaves to one that tries it again.
 
     Where answers are withheld only who has read in history what the model was asked, and so its
     digest, is told what models said.

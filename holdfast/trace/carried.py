@@ -12,7 +12,7 @@ from holdfast.contracts.approvals import (
     Review,
 )
 from holdfast.contracts.calls import Draft, ToolSuccess
-from holdfast.contracts.state import CallState, Handover, RunState
+from holdfast.contracts.state import CallState, Carryover, RunState
 from holdfast.contracts.transcript import AssistantTurn
 from holdfast.run import turns
 from holdfast.trace.builder import TraceBuilder
@@ -35,7 +35,7 @@ def restore_state(chronicle: TraceBuilder, state: RunState, now: datetime) -> No
     chronicle.waits.made = state.requests_made
 
 
-def take_over(chronicle: TraceBuilder, left: Handover | None) -> None:
+def take_over(chronicle: TraceBuilder, left: Carryover | None) -> None:
     """Begin with what a run left that is tried again: its goal, and what it was started with."""
     if left is None:
         return

@@ -21,7 +21,7 @@ from holdfast.contracts.decisions import (
 )
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.run import AgentSnapshot
-from holdfast.contracts.state import Handover
+from holdfast.contracts.state import Carryover
 from holdfast.run import tool_results
 from holdfast.run.summaries import call_line
 from holdfast.trace.builder import Readers, TraceBuilder
@@ -43,7 +43,7 @@ JudgeCallback: TypeAlias = Callable[[Verdicts, datetime], None]
 
 _MARKER_NAME = "core_local_activity"
 _SNAPSHOT = TypeAdapter(AgentSnapshot)
-_HANDOVER = TypeAdapter(Handover)
+_CARRYOVER = TypeAdapter(Carryover)
 _RULINGS = TypeAdapter(Rulings)
 _VERDICTS = TypeAdapter(Verdicts)
 
@@ -100,7 +100,7 @@ class MarkerReader:
             case "open_run":
                 self._chronicle.agent = decode(payloads, _SNAPSHOT)
             case "read_earlier_run":
-                take_over(self._chronicle, decode(payloads, _HANDOVER))
+                take_over(self._chronicle, decode(payloads, _CARRYOVER))
             case "authorize":
                 if (answer := decode(payloads, _RULINGS)) is not None:
                     self._read_rulings(event, answer, ended)

@@ -15,7 +15,7 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.control import ModelFacts, RetryOf
 from holdfast.contracts.model import ModelSettings
 from holdfast.contracts.run import AgentSnapshot, OpenRun
-from holdfast.contracts.state import Handover
+from holdfast.contracts.state import Carryover
 from tests.adapters import conversations as say
 from tests.asking import in_run
 from tests.builders import an_agent
@@ -43,7 +43,7 @@ class Known:
 class Nothing:
     """Has no run that was before."""
 
-    async def read(self, retry_of: RetryOf, tenant: str) -> Handover:
+    async def read(self, retry_of: RetryOf, tenant: str) -> Carryover:
         raise AssertionError(f"{tenant} has no {retry_of.run_id}")
 
 

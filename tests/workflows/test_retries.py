@@ -333,11 +333,11 @@ async def test_what_models_said_stays_withheld(runs: Runs) -> None:
     async with runs.working(app):
         run = await runs.start("it")
         await run.result()
-        told_to_all = str(await run.handle.query("handover"))
-        guessed = str(await run.handle.query("handover", {"digest": ""}))
+        told_to_all = str(await run.handle.query("carryover"))
+        guessed = str(await run.handle.query("carryover", {"digest": ""}))
         retry = await retried(runs, run)
         result = await retry.result()
-        twice = str(await retry.handle.query("handover"))
+        twice = str(await retry.handle.query("carryover"))
 
     assert result.answer == "done"
     assert heard == ["the secret word"]
