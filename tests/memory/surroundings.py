@@ -11,7 +11,7 @@ from holdfast.contracts.approvals import PendingPage
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.control import RetryOf
 from holdfast.contracts.model import Prefix
-from holdfast.contracts.state import Handover
+from holdfast.contracts.state import Carryover
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.guardrails.detectors import resource_claims
@@ -67,7 +67,7 @@ class MemoryDirectory:
 class MemoryEarlierRuns:
     """No run of this server is tried again: what a closed one left, only a real server tells."""
 
-    async def read(self, retry_of: RetryOf, tenant: str) -> Handover:
+    async def read(self, retry_of: RetryOf, tenant: str) -> Carryover:
         raise build_retry_refusal(f"there is no run {retry_of.run_id!r} of tenant {tenant!r}")
 
 
