@@ -91,7 +91,7 @@ def run(arguments: list[str]) -> int:
         code = build_app(called)(arguments, prog_name="holdfast", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except typer.TyperException as error:
-        said = error.format_message().rstrip(".")
+        said = error.format_message().rstrip(".").replace("Input should be", "it must be")
         return _fail(f"{said}; see '{_find_help(arguments)}'", error.exit_code)
     except HoldfastError as error:
         return _fail(str(error), 1)

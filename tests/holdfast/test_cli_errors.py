@@ -76,12 +76,12 @@ USAGE = [
     pytest.param(["worker"], "name the app as module:attribute, or set HOLDFAST_APP", id="worker"),
     pytest.param(
         ["dev", "--port", "99999999"],
-        "'--port': Input should be less than or equal to 65535",
+        "'--port': it must be less than or equal to 65535",
         id="port",
     ),
     pytest.param(
         ["dev", "--ui-port", "0"],
-        "'--ui-port': Input should be greater than or equal to 1",
+        "'--ui-port': it must be greater than or equal to 1",
         id="UI's port",
     ),
     pytest.param(
