@@ -103,7 +103,7 @@ async def test_a_list_shows_which_runs_wait_for_a_provider(runs: Runs) -> None:
         wanted = {run.handle.id for run in started}
         listed: dict[str, list_runs.RunEntry] = {}
         while listed.keys() != wanted:  # visibility comes behind
-            found = await list_runs.runs(runs.client, "waiting", 1000)
+            found = await list_runs.runs(runs.client, list_runs.Wanted("waiting"), 1000)
             listed = {one.run_id: one for one in found if one.run_id in wanted}
         for run in started:
             await run.handle.terminate()

@@ -1,0 +1,128 @@
+"""Who says something to a run, who may decide about it, and by what their runs are found."""
+
+import getpass
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from uuid import uuid4
+
+import pytest
+from temporalio.client import Client, WorkflowFailureError
+
+from holdfast import Agent, App, worker
+from holdfast.testing import Script, call, say
+from tests.holdfast.commands import holdfast, seen, terminal, waiting
+from tests.sample import TOOLS
+
+pytestmark = pytest.mark.usefixtures("command_line")
+
+SCRIPTS: dict[str, Script] = {
+    "sender": [call("send", log="/dev/null", text="hello"), say("It was sent.")],
+    "asker": [call("ask_user", question="Which?"), say("That one.")],
+}
+APP = App(
+    agents=[
+        Agent(name=name, instructions="Do it.", models=[f"scripted:{name}"], tools=TOOLS)
+        for name in SCRIPTS
+    ],
+    scripts=SCRIPTS,
+)
+
+
+@pytest.fixture
+def name() -> str:
+    """An id for a run."""
+    return f"run-{uuid4().hex[:8]}"
+
+
+@asynccontextmanager
+async def working(client: Client) -> AsyncGenerator[None]:
+    """Have a worker while the block lasts."""
+    async with worker.run_worker(client, APP):
+        yield
+
+
+async def test_who_starts_a_run_approves_nothing_of_it(client: Client, name: str) -> None:
+    """A run works for whoever typed the command, and somebody else has to approve its calls."""
+    async with working(client), terminal("run", "sender", "go", "--id", name) as asking:
+        await asking.says("approve? [y/N]")
+        asking.types("y")
+        await asking.says("who else approves? ")
+        asking.types("")
+        await asking.says(f"left open: holdfast approve {name} req-1")
+        mine = await holdfast("approve", name, *await seen(name))
+        other = await holdfast("approve", name, *await seen(name), "--approver", "zoe")
+        code = await asking.code()
+
+    me = getpass.getuser()
+    assert f"the run works for {me!r}" in asking.shown
+    assert (mine.code, mine.err) == (
+        1,
+        f"holdfast: refused: the run works for {me!r}: somebody else must approve this\n",
+    )
+    assert (other.code, code) == (0, 0)
+
+
+async def test_who_else_approves_is_asked_at_the_terminal(client: Client, name: str) -> None:
+    """Somebody else at the same terminal gives their name, and it stands in the history."""
+    async with working(client), terminal("run", "sender", "go", "--id", name) as asking:
+        await asking.says("approve? [y/N]")
+        asking.types("y")
+        await asking.says("who else approves? ")
+        asking.types("zoe")
+        code = await asking.code()
+
+    assert code == 0
+    assert "approved by zoe" in asking.shown
+
+
+async def test_history_says_who_said_what(client: Client, name: str) -> None:
+    """Whatever a command says to a run carries the name of whoever typed it."""
+    me = getpass.getuser()
+    async with working(client):
+        await holdfast("run", "asker", "go", "--id", name, "--detach")
+        request = await seen(name)
+        await holdfast("suspend", name)
+        await holdfast("steer", name, "be kind")
+        await holdfast("resume", name)
+        await holdfast("answer", name, request[0], "the red one", *request[1:])
+        await client.get_workflow_handle(name).result()
+        await holdfast("run", "sender", "go", "--id", f"{name}-2", "--detach")
+        await waiting(f"{name}-2")
+        await holdfast("cancel", f"{name}-2")
+        with pytest.raises(WorkflowFailureError):
+            await client.get_workflow_handle(f"{name}-2").result()
+        first, second = await holdfast("trace", name), await holdfast("trace", f"{name}-2")
+
+    assert f"steer   be kind (by {me})" in first.out
+    assert f"suspend by {me}" in first.out
+    assert f"resume  by {me}" in first.out
+    assert f"answered by {me}" in first.out
+    assert f"asked for by {me}" in second.out
+
+
+async def test_runs_are_listed_by_whose_they_are_and_what_they_wait_for(
+    client: Client, name: str
+) -> None:
+    """`list` finds runs by agent, tenant, and the group, kind or tool that they wait for."""
+    tenant = f"o'{name}"
+    begin = ("--tenant", tenant, "--detach", "--id")
+    async with working(client):
+        await holdfast("run", "sender", "go", *begin, f"{name}-1")
+        await holdfast("run", "asker", "go", *begin, f"{name}-2")
+        await waiting(f"{name}-1")
+        await waiting(f"{name}-2")
+        found = [
+            await holdfast("list", "--tenant", tenant, *words, "--json")
+            for words in (
+                (),
+                ("--agent", "asker"),
+                ("--waiting-for", "send"),
+                ("--waiting-for", "question"),
+                ("--waiting-for", "finance"),
+            )
+        ]
+
+    ids = [sorted(str(run["run_id"]) for run in json.loads(one.out)) for one in found]
+    assert ids == [[f"{name}-1", f"{name}-2"], [f"{name}-2"], [f"{name}-1"], [f"{name}-2"], []]
+    assert json.loads(found[2].out)[0]["pending"] == ["approval::send"]
