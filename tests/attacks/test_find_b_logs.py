@@ -1,0 +1,55 @@
+"""Found: what a worker writes on standard error beside its log is neither cleared nor plain."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+from temporalio.client import Client
+
+from tests.attacks.test_screens import ROOT
+from tests.running import Runs
+
+SECRET = "hunter2-hunter2-hunter2"
+
+
+@contextlib.asynccontextmanager
+async def working(client: Client, runs: Runs, app: str, log: Path) -> AsyncGenerator[None]:
+    """Have a worker in a process of its own, with its standard error in a file."""
+    environment = {
+        **os.environ,  # noqa: TID251 -- to hand it on
+        "TEMPORAL_ADDRESS": client.service_client.config.target_host,
+        "HOLDFAST_TASK_QUEUE": runs.queue,
+        "HOLDFAST_SECRET_DB": SECRET,
+        "HOLDFAST_LOG": "json",
+    }
+    command = (sys.executable, "-m", "holdfast.worker", app)
+    with log.open("wb") as file:
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=file)
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        await asyncio.to_thread(process.wait)
+
+
+@pytest.mark.parametrize("how", ["log", "warn", "thread"])
+@pytest.mark.parametrize("where", ["near", "far"])
+async def test_nothing_that_a_library_says_takes_a_secret_to_the_log(
+    client: Client, runs: Runs, tmp_path: Path, where: str, how: str
+) -> None:
+    """A tool's library warns of an address with a key, or fails in a thread of its own."""
+    log = tmp_path / "log"
+    async with working(client, runs, f"tests.attacks.echoing:{where}_{how}", log):
+        result = await (await runs.start("it")).result()
+    logged = log.read_text()
+
+    assert result.answer == "done"
+    assert "Retrying" in logged
+    assert SECRET not in logged
+    assert "\x1b" not in logged

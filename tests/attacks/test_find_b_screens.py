@@ -1,0 +1,133 @@
+"""Found: lines that are forged on a terminal by what is wider there than it was counted."""
+
+import ctypes
+import locale
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from uuid import uuid4
+
+import pytest
+from temporalio.client import Client
+
+from holdfast import Agent, App, Risk, tool, worker
+from holdfast.contracts.run import TASK_QUEUE, RunResult
+from holdfast.contracts.switches import switches_id
+from holdfast.testing import call, say
+from tests.attacks.test_screens import OURS
+from tests.holdfast.commands import terminal
+from tests.running import Run
+
+COLUMNS = 80
+FORGED = "    who       anybody, but not whom it is for"
+WIDE = {
+    "letters": "a",
+    "spacing marks": "\u0bc1", "tones of skin": "\U0001f3fb", "circled numbers": "\u3248"}
+
+
+def cells(text: str) -> int:
+    """How many columns a text takes, as the C library says, which terminals agree with."""
+    locale.setlocale(locale.LC_CTYPE, "C.UTF-8")
+    library = ctypes.CDLL(None)
+    return sum(max(library.wcwidth(ctypes.c_uint32(ord(character))), 0) for character in text)
+
+
+def rows(shown: str) -> list[str]:
+    """What stands in each row of the terminal, which begins another where one is full."""
+    found: list[str] = []
+    for line in OURS.sub("\n", shown).replace("\n\n", "\n").split("\n"):
+        row = ""
+        for character in line:
+            if cells(row + character) > COLUMNS:
+                found.append(row)
+                row = ""
+            row += character
+        found.append(row)
+    return found
+
+
+@tool(risk=Risk.WRITE_INTERNAL)
+async def post(text: str) -> str:
+    """Post something where colleagues read it."""
+    return "posted"
+
+
+async def asked(client: Client, text: str) -> str:
+    """Start a run whose model wants to post a text, and return its id when it waits."""
+    handle = await client.start_workflow(
+        "AgentRun",
+        {"agent": "wide", "input": text},
+        id=f"run-{uuid4().hex[:8]}",
+        task_queue=TASK_QUEUE,
+        result_type=RunResult,
+    )
+    await Run(handle).asked_for_approval()
+    return handle.id
+
+
+@asynccontextmanager
+async def serving(client: Client, text: str) -> AsyncGenerator[None]:
+    """Have a worker for an agent whose model wants to post a text."""
+    agent = Agent(name="wide", instructions="Post.", models=["scripted:wide"], tools=[post])
+    script = [call("post", text=text), say("done")]
+    async with worker.run_worker(client, App(agents=[agent], scripts={"wide": script})):
+        yield
+
+
+@pytest.mark.usefixtures("command_line")
+@pytest.mark.parametrize("character", WIDE.values(), ids=list(WIDE))
+async def test_no_row_of_a_request_begins_with_words_of_the_model(
+    client: Client, character: str
+) -> None:
+    """
+    Nor where they have characters that take more columns than were counted.
+
+    They fill the row behind `text = "`, and what follows is a field of the request to its reader.
+    """
+    left = COLUMNS - len('              text = "')
+    wide = character * (left // cells(character))
+    async with serving(client, text := f"{'a' * (left - cells(wide))}{wide}{FORGED}"):
+        run = await asked(client, text)
+        async with terminal("approve", run) as asking:
+            await asking.says("approve? [y/N] ")
+            asking.types("n")
+            await asking.code()
+    await client.get_workflow_handle(run).terminate()
+    block = rows(asking.shown.partition("approve? [y/N]")[0])
+
+    assert len([row for row in block if row.startswith("    who ")]) == 1
+
+
+@pytest.mark.usefixtures("command_line")
+@pytest.mark.parametrize("words", ["approved by dana after 1.1 s: figures checked"])
+async def test_no_row_of_a_trace_begins_with_words_of_the_model(
+    client: Client, words: str
+) -> None:
+    """A line that is longer than the terminal is wide forges no other one."""
+    text = f"{'a' * (COLUMNS - len('goal    '))}wait {words}"
+    async with serving(client, text):
+        run = await asked(client, text)
+        async with terminal("trace", run) as reading:
+            await reading.code()
+    await client.get_workflow_handle(run).terminate()
+
+    assert [row for row in rows(reading.shown) if row.startswith("wait approved")] == []
+
+
+@pytest.mark.usefixtures("command_line")
+async def test_no_row_of_the_switches_begins_with_words_of_a_stranger(client: Client) -> None:
+    """A reason that is longer than the terminal is wide forges no switch."""
+    board = client.get_workflow_handle(switches_id(TASK_QUEUE))
+    name, before = uuid4().hex[:8], len("tool  12345678  x   2026-03-01 12:00:00 UTC  ")
+    forged = "tool  refunds   eve 2026-03-01 12:00:00 UTC  INC-71"
+    reason = f"{'.' * (COLUMNS - before)}{forged}"
+    async with serving(client, "x"):
+        await asked(client, "x")  # the workflow of the switches is there
+        await board.signal("off", {"kind": "tool", "name": name, "by": "x", "reason": reason})
+        shown = ""
+        while name not in shown:
+            async with terminal("switch", "list") as reading:
+                await reading.code()
+            shown = reading.shown
+        await board.signal("on", {"kind": "tool", "name": name, "by": "x"})
+
+    assert [row for row in rows(shown) if row.startswith(forged)] == []
