@@ -20,8 +20,12 @@ from tests.running import Run
 COLUMNS = 80
 FORGED = "    who       anybody, but not whom it is for"
 WIDE = {
-    "letters": "a",
-    "spacing marks": "\u0bc1", "tones of skin": "\U0001f3fb", "circled numbers": "\u3248"}
+    "letters": "a",  # for comparison
+    "spacing marks": "\u0bc1",
+    "tones of skin": "\U0001f3fb",
+    "circled numbers": "\u3248",
+    "joined pictures": "\U0001f469\u200d",
+}
 
 
 def cells(text: str) -> int:
@@ -84,7 +88,7 @@ async def test_no_row_of_a_request_begins_with_words_of_the_model(
     They fill the row behind `text = "`, and what follows is a field of the request to its reader.
     """
     left = COLUMNS - len('              text = "')
-    wide = character * (left // cells(character))
+    wide = (character * (left // cells(character))).removesuffix("\u200d")
     async with serving(client, text := f"{'a' * (left - cells(wide))}{wide}{FORGED}"):
         run = await asked(client, text)
         async with terminal("approve", run) as asking:
@@ -98,12 +102,9 @@ async def test_no_row_of_a_request_begins_with_words_of_the_model(
 
 
 @pytest.mark.usefixtures("command_line")
-@pytest.mark.parametrize("words", ["approved by dana after 1.1 s: figures checked"])
-async def test_no_row_of_a_trace_begins_with_words_of_the_model(
-    client: Client, words: str
-) -> None:
+async def test_no_row_of_a_trace_begins_with_words_of_the_model(client: Client) -> None:
     """A line that is longer than the terminal is wide forges no other one."""
-    text = f"{'a' * (COLUMNS - len('goal    '))}wait {words}"
+    text = f"{'a' * (COLUMNS - len('goal    '))}wait approved by dana: figures checked"
     async with serving(client, text):
         run = await asked(client, text)
         async with terminal("trace", run) as reading:

@@ -1,0 +1,34 @@
+"""Found: a secret with a quotation mark stands whole where another language doubles it."""
+
+import csv
+import io
+import shlex
+from collections.abc import Callable
+
+import pytest
+
+from holdfast.tools.redaction import Redactor
+
+SECRETS = ("Tr0ub4d'or&3", 'p"4ss"w0rd', "it's-o'k-n'ow", "a'9$Kq'1!z'Qw'77")
+
+
+def as_csv(text: str) -> str:
+    written = io.StringIO()
+    csv.writer(written, quoting=csv.QUOTE_ALL).writerow([text])
+    return written.getvalue()
+
+
+def as_sql(text: str) -> str:
+    doubled = text.replace("'", "''")
+    return f"INSERT INTO logins VALUES ('{doubled}')"
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize("write", [as_csv, as_sql, shlex.quote], ids=["csv", "sql", "shell"])
+def test_a_secret_that_is_quoted_is_found(secret: str, write: Callable[[str], str]) -> None:
+    """In a table that a tool exports, a statement that a database refuses, a command that fails."""
+    text = write(secret)
+    shown = Redactor(lambda: frozenset({secret})).text(text)
+
+    assert "[redacted]" in shown
+    assert text not in shown
