@@ -20,13 +20,13 @@ def as_csv(text: str) -> str:
 
 def as_sql(text: str) -> str:
     doubled = text.replace("'", "''")
-    return f"INSERT INTO logins VALUES ('{doubled}')"
+    return f"VALUES ('{doubled}')"
 
 
 @pytest.mark.parametrize("secret", SECRETS)
 @pytest.mark.parametrize("write", [as_csv, as_sql, shlex.quote], ids=["csv", "sql", "shell"])
 def test_a_secret_that_is_quoted_is_found(secret: str, write: Callable[[str], str]) -> None:
-    """In a table that a tool exports, a statement that a database refuses, a command that fails."""
+    """In a table of a tool, a statement that a database refuses, a command that fails."""
     text = write(secret)
     shown = Redactor(lambda: frozenset({secret})).text(text)
 

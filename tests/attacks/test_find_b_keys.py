@@ -20,7 +20,7 @@ def test_a_key_that_is_revoked_while_another_is_trusted_stays_revoked(
     """Two people at two terminals, or a script for each: no file has what one of them wrote."""
     file = tmp_path / "approvers.json"
     approvers.trust(file, public(tmp_path, "fred"))
-    write = approvers._replace  # noqa: SLF001 -- in the middle of it
+    write = approvers._replace
     revoking = threading.Thread(target=approvers.revoke, args=(file, "fred"))
 
     def write_late(path: Path, keys: Sequence[JsonObject]) -> None:

@@ -21,9 +21,7 @@ async def test_no_word_of_a_person_stands_in_a_line_of_a_run(
 ) -> None:
     """Whatever a guardrail says of a goal: that is for history."""
     caplog.set_level(logging.INFO, "temporalio.workflow")
-    agent = Agent(
-        name="it", instructions="Help.", models=["scripted:it"], guardrails=[decent]
-    )
+    agent = Agent(name="it", instructions="Help.", models=["scripted:it"], guardrails=[decent])
     async with runs.working(App(agents=[agent], scripts={"it": [say("done")]})):
         result = await (await runs.start("it", "my number is 4711-0815")).result()
     logged = [vars(record) for record in caplog.records]
