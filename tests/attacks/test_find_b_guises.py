@@ -32,3 +32,19 @@ def test_a_secret_that_is_quoted_is_found(secret: str, write: Callable[[str], st
 
     assert "[redacted]" in shown
     assert text not in shown
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        '{"users": [{"name": "ada", "password": "correct-horse-battery"}]}',
+        '[{"client_secret": "correct-horse-battery"}]',
+        '{"db": {"password": ["correct-horse-battery", "the-one-before-it"]}}',
+        '{"db": {"password": "correct-horse-battery"}}',  # for comparison
+    ],
+)
+def test_a_secret_field_is_found_wherever_it_lies_in_a_document(document: str) -> None:
+    """A secret that is JSON has lists, too: of users, of clients, of what was before."""
+    shown = Redactor(lambda: frozenset({document})).text("login failed: correct-horse-battery")
+
+    assert shown == "login failed: [redacted]"
