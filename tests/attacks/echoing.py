@@ -3,6 +3,7 @@
 import logging
 import threading
 import warnings
+from dataclasses import dataclass
 
 from holdfast import Agent, App, Risk, ToolContext, tool
 from holdfast.testing import call, say
@@ -42,6 +43,19 @@ async def fetch_nearby(how: str, ctx: ToolContext) -> str:
     return "fetched"
 
 
+@dataclass
+class Login:
+    """What a service answers, as its page on the web says."""
+
+    token: int
+
+
+@tool(risk=Risk.READ_ONLY)
+async def fetch_login(how: str, ctx: ToolContext) -> Login:
+    """Fetch what proves who we are; Retrying is a word of its answer."""
+    return Login(f"Retrying {ctx.secret('db')}")  # pyright: ignore[reportArgumentType] -- as pages are
+
+
 def _fail(words: str) -> None:
     raise ConnectionError(words)
 
@@ -52,7 +66,7 @@ def build(name: str, how: str) -> App:
         name="it",
         instructions="Fetch the report.",
         models=["scripted:it"],
-        tools=[fetch_report, fetch_nearby],
+        tools=[fetch_report, fetch_nearby, fetch_login],
     )
     return App(agents=[agent], scripts={"it": [call(name, how=how), say("done")]})
 
@@ -61,3 +75,4 @@ far_log, far_warn, far_thread = (build("fetch_report", how) for how in ("log", "
 near_log, near_warn, near_thread = (
     build("fetch_nearby", how) for how in ("log", "warn", "thread")
 )
+near_type = build("fetch_login", "type")

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-
 from pydantic import JsonValue
 
 from holdfast.contracts.errors import HoldfastError

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -30,22 +29,30 @@ async def working(client: Client, runs: Runs, app: str, log: Path) -> AsyncGener
     }
     command = (sys.executable, "-m", "holdfast.worker", app)
     with log.open("wb") as file:
-        process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=file)
+        process = await asyncio.create_subprocess_exec(
+            *command, cwd=ROOT, env=environment, stderr=file
+        )
     try:
         yield
     finally:
         process.send_signal(signal.SIGTERM)
-        await asyncio.to_thread(process.wait)
+        await process.wait()
 
 
-@pytest.mark.parametrize("how", ["log", "warn", "thread"])
-@pytest.mark.parametrize("where", ["near", "far"])
+@pytest.mark.parametrize(
+    "app",
+    ["near_log", "near_warn", "near_thread", "near_type", "far_log", "far_warn", "far_thread"],
+)
 async def test_nothing_that_a_library_says_takes_a_secret_to_the_log(
-    client: Client, runs: Runs, tmp_path: Path, where: str, how: str
+    client: Client, runs: Runs, tmp_path: Path, app: str
 ) -> None:
-    """A tool's library warns of an address with a key, or fails in a thread of its own."""
+    """
+    A tool's library warns of an address with a key, or fails in a thread of its own.
+
+    Or pydantic warns, as Holdfast writes a result that isn't of the type that it was said to be.
+    """
     log = tmp_path / "log"
-    async with working(client, runs, f"tests.attacks.echoing:{where}_{how}", log):
+    async with working(client, runs, f"tests.attacks.echoing:{app}", log):
         result = await (await runs.start("it")).result()
     logged = log.read_text()
 

@@ -169,7 +169,7 @@ async def test_no_wait_for_a_token_takes_the_threads_of_others(
             async with runs.working(App(agents=[agent])):
                 waiting = [await runs.start("it") for _ in range(number)]
                 for one in waiting:
-                    while not (await one.status()).in_flight:
+                    while not (await one.status()).in_flight:  # noqa: ASYNC110 -- it is elsewhere
                         await asyncio.sleep(0.1)
                 await asyncio.sleep(2)  # whatever shall be waited for is waited for by now
                 free = asyncio.create_task(asyncio.to_thread(int))
