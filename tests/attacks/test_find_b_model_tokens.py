@@ -59,11 +59,14 @@ def quoting(quote: Callable[[str], str]) -> Generator[str]:
             thread.join()
 
 
-@pytest.mark.parametrize(
-    "quote",
-    [str, lambda token: b64encode(token.encode()).decode(), lambda token: token.encode().hex()],
-    ids=["as it is", "base64", "hex"],
-)
+QUOTES: dict[str, Callable[[str], str]] = {
+    "as it is": str,
+    "base64": lambda token: b64encode(token.encode()).decode(),
+    "hex": lambda token: token.encode().hex(),
+}
+
+
+@pytest.mark.parametrize("quote", QUOTES.values(), ids=QUOTES)
 async def test_a_token_of_a_federated_identity_stays_in_the_worker(
     runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quote: Callable[[str], str]
 ) -> None:

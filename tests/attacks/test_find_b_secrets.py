@@ -1,6 +1,7 @@
 """Found: secrets that a worker uses, and doesn't know."""
 
 import threading
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,8 @@ class Slow(frozenset[str]):
     began: threading.Event
     go_on: threading.Event
 
-    def __or__(self, other: object) -> frozenset[str]:
-        found = frozenset(self) | frozenset(other)  # pyright: ignore[reportArgumentType]
+    def __or__(self, other: AbstractSet[str]) -> frozenset[str]:  # pyright: ignore[reportIncompatibleMethodOverride] -- of texts alone
+        found = frozenset[str](self) | frozenset[str](other)
         if not self.began.is_set():
             self.began.set()
             self.go_on.wait(20)
