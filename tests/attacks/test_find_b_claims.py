@@ -40,6 +40,7 @@ def test_no_number_in_a_lock_is_a_traceback(tmp_path: Path, server: JsonValue) -
 
 
 def test_no_depth_of_a_lock_is_a_traceback(tmp_path: Path) -> None:
+    """Nor is JSON that nobody can read for its depth."""
     lock = tmp_path / "temporal.db.lock"
     lock.write_text("[" * 100_000)
 

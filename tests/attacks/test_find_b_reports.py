@@ -32,6 +32,7 @@ def order_far(log: str, ctx: ToolContext) -> str:
 
 @pytest.mark.parametrize("name", ["order", "order_far"])
 async def test_a_write_is_done_whatever_it_reports(runs: Runs, tmp_path: Path, name: str) -> None:
+    """What a report holds has nothing to do with what was done."""
     log = tmp_path / "log"
     app = scripted([call(name, log=str(log)), told], tools=[order, order_far])
     async with runs.working(app):

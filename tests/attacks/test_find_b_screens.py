@@ -2,6 +2,7 @@
 
 import ctypes
 import locale
+import termios
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from uuid import uuid4
@@ -92,6 +93,27 @@ async def test_no_row_of_a_request_begins_with_words_of_the_model(
     async with serving(client, text := f"{'a' * (left - cells(wide))}{wide}{FORGED}"):
         run = await asked(client, text)
         async with terminal("approve", run) as asking:
+            await asking.says("approve? [y/N] ")
+            asking.types("n")
+            await asking.code()
+    await client.get_workflow_handle(run).terminate()
+    block = rows(asking.shown.partition("approve? [y/N]")[0])
+
+    assert len([row for row in block if row.startswith("    who ")]) == 1
+
+
+@pytest.mark.usefixtures("command_line")
+async def test_a_variable_says_nothing_of_how_wide_a_terminal_is(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shell that was wider once may have said COLUMNS to all that it starts."""
+    monkeypatch.setenv("COLUMNS", "200")
+    text = "a" * (COLUMNS - len('              text = "')) + FORGED
+    async with serving(client, text):
+        run = await asked(client, text)
+        async with terminal("approve", run) as asking:
+            # Before it writes.
+            termios.tcsetwinsize(asking._end, (24, COLUMNS))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
             await asking.says("approve? [y/N] ")
             asking.types("n")
             await asking.code()
