@@ -115,7 +115,8 @@ async def sign(
         client, run, request, kinds, digest=digest, question=f"sign: {decision}?"
     )
     own = signatures.own_key(key)
-    screen.tell(signatures.token(own, signatures.passphrase_of(own), run, found, decision))
+    token = signatures.token(own, signatures.passphrase_of(own), run, found, decision)
+    Screen().line(token, hang=None)
 
 
 def _new_passphrase() -> str:

@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import JsonValue
 
 from holdfast.cli.screen import Screen
-from holdfast.contracts.texts import escape_invisible, escape_invisible_lines
+from holdfast.contracts.texts import clip_chars, escape_invisible, escape_invisible_lines
 from holdfast.trace.words import Line, Tone, offset
 
 _STYLES: dict[Tone, str] = {
@@ -17,6 +17,9 @@ _STYLES: dict[Tone, str] = {
     "bad": "red",
     "waiting": "yellow",
 }
+
+_MAX_CELL_CHARS = 60
+"""On a terminal, where a stranger's word would push all others out of their rows."""
 
 
 _ELAPSED_COLUMNS = len("+59m59s")
@@ -51,12 +54,20 @@ def show_json(value: JsonValue) -> None:
 
 
 def show_table(out: Screen, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows in columns that are as wide as they need, on a terminal and into a pipe alike."""
-    shown = [[escape_invisible(cell) for cell in row] for row in (header, *rows)]
+    """Print rows in columns that are as wide as they need; a terminal has cells of less."""
+    shown = [_cells(out, row) for row in (header, *rows)]
     widths = [max(len(row[column]) for row in shown) for column in range(len(header))]
     for number, row in enumerate(shown):
         padded = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         out.line(padded.rstrip(), "" if number else "bold")
+
+
+def _cells(out: Screen, row: Sequence[str]) -> list[str]:
+    """Return what shows of a row; nothing stands behind its last cell, which is whole."""
+    *cells, last = map(escape_invisible, row)
+    if out.is_terminal:
+        cells = [clip_chars(cell, _MAX_CELL_CHARS) for cell in cells]
+    return [*cells, last]
 
 
 def show_fields(out: Screen, fields: Sequence[tuple[str, str]]) -> None:

@@ -47,7 +47,7 @@ def show_request(out: Screen, run: str, request: Request) -> None:
         for line in more:  # marked: it could look like an argument, or a field of a draft
             out.line(f"{'':<{_VALUE_COLUMN}}| {line}", hang=_BELOW)
     # Not cut: it is there to be copied.
-    out.line(f"    {'decide':<10}{command(run, request)}")
+    out.line(f"    {'decide':<10}{command(run, request)}", hang=None)
 
 
 def command(run: str, request: Request) -> str:

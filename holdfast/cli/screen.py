@@ -1,21 +1,24 @@
 """The terminal: what the command line writes, and what a person types."""
 
 import asyncio
+import os
 import shlex
 import sys
 import termios
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, nullcontext
 from getpass import getpass
 
-from rich.cells import chop_cells
 from rich.console import Console
 from rich.text import Text
 
 from holdfast.contracts.texts import escape_invisible, escape_invisible_json
 
-_MIN_TEXT_COLUMNS = 20
-"""Columns that a text has at least, however far to the right it begins."""
+_HANG = 10
+"""The column in which a line goes on that is too long: no line of ours begins so far right."""
+
+_COLUMNS = 80
+"""Columns of a terminal that doesn't say how wide it is."""
 
 
 class Screen:
@@ -36,19 +39,21 @@ class Screen:
         """Whether somebody reads along."""
         return self._console.file.isatty()
 
-    def line(self, text: str, style: str = "", *, head: str = "", hang: int | None = None) -> None:
+    def line(
+        self, text: str, style: str = "", *, head: str = "", hang: int | None = _HANG
+    ) -> None:
         """
         Write a line, after a *head* in a quiet colour.
 
-        With *hang*, a line that is too long for the terminal goes on below, that far to the right:
-        so its end is never read as a line of its own.
+        A line that is too long for the terminal goes on below, *hang* columns to the right: so its
+        end is never read as a line of its own. None is for what people copy, and no stranger says.
         """
         whole = escape_invisible(head) + escape_invisible(text)
         first, *more = [whole] if hang is None else self._wrap(whole, hang)
         begin = min(len(escape_invisible(head)), len(first))
         self._write(Text.assemble((first[:begin], "dim"), (first[begin:], style)), "\n")
-        for part in more:
-            self._write(Text(" " * (hang or 0) + part, style), "\n")
+        for row in more:
+            self._write(Text(row, style), "\n")
 
     def question(self, text: str) -> None:
         """Write the beginning of a line that somebody ends by typing."""
@@ -64,9 +69,34 @@ class Screen:
     def _wrap(self, text: str, hang: int) -> list[str]:
         if not self.is_terminal:
             return [text]
-        width = max(self._console.width, hang + _MIN_TEXT_COLUMNS)
-        first = next(iter(chop_cells(text, width)), "")
-        return [first, *chop_cells(text[len(first) :], width - hang)]
+        width = self._find_width()
+        hang = min(hang, (width - 1) // 2)
+        first, *more = break_rows(text, width, width - hang)
+        return [first, *(f"{' ' * hang}{row}" for row in more)]
+
+    def _find_width(self) -> int:
+        """Ask the terminal itself: COLUMNS is what some other one once was."""
+        try:
+            return os.get_terminal_size(self._console.file.fileno()).columns or _COLUMNS
+        except OSError:
+            return _COLUMNS
+
+
+def break_rows(text: str, width: int, width_below: int) -> Iterator[str]:
+    """
+    Break a text into rows that no terminal breaks once more, the second and on by *width_below*.
+
+    Terminals differ in how wide a character is, also with the tables of Unicode that each has: so
+    all but those of ASCII count as two columns, and none takes more.
+    """
+    begin, free = 0, width
+    for place, character in enumerate(text):
+        columns = 1 if character.isascii() else 2
+        if columns > free and place > begin:
+            yield text[begin:place]
+            begin, free = place, width_below
+        free -= columns
+    yield text[begin:]
 
 
 def tell(text: str) -> None:

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import termios
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import cache
@@ -148,9 +149,10 @@ class Terminal:
 
 
 @asynccontextmanager
-async def terminal(*arguments: str) -> AsyncGenerator[Terminal]:
-    """Start a command on a terminal."""
+async def terminal(*arguments: str, columns: int = 0) -> AsyncGenerator[Terminal]:
+    """Start a command on a terminal; one with no columns doesn't say how wide it is."""
     mine, its = pty.openpty()
+    termios.tcsetwinsize(its, (24, columns))
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "holdfast.cli.main", *arguments),
         cwd=ROOT,

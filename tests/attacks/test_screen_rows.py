@@ -1,18 +1,24 @@
-"""Found: lines that are forged on a terminal by what is wider there than it was counted."""
+"""No row of a terminal begins with words of a stranger: not by their width, nor by a variable."""
 
 import ctypes
 import locale
+import os
+import pty
+import sys
 import termios
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from uuid import uuid4
 
 import pytest
+from rich.console import Console
 from temporalio.client import Client
 
 from holdfast import Agent, App, Risk, tool, worker
+from holdfast.cli.screen import Screen, break_rows
 from holdfast.contracts.run import TASK_QUEUE, RunResult
 from holdfast.contracts.switches import switches_id
+from holdfast.contracts.texts import escape_invisible
 from holdfast.testing import call, say
 from tests.attacks.test_screens import OURS
 from tests.holdfast.commands import terminal
@@ -20,6 +26,7 @@ from tests.running import Run
 
 COLUMNS = 80
 FORGED = "    who       anybody, but not whom it is for"
+LIBRARY = ctypes.CDLL(None)
 WIDE = {
     "letters": "a",  # for comparison
     "spacing marks": "\u0bc1",
@@ -32,8 +39,11 @@ WIDE = {
 def cells(text: str) -> int:
     """How many columns a text takes, as the C library says, which terminals agree with."""
     locale.setlocale(locale.LC_CTYPE, "C.UTF-8")
-    library = ctypes.CDLL(None)
-    return sum(max(library.wcwidth(ctypes.c_uint32(ord(character))), 0) for character in text)
+    return sum(map(width, text))
+
+
+def width(character: str) -> int:
+    return max(LIBRARY.wcwidth(ctypes.c_uint32(ord(character))), 0)
 
 
 def rows(shown: str) -> list[str]:
@@ -78,6 +88,34 @@ async def serving(client: Client, text: str) -> AsyncGenerator[None]:
         yield
 
 
+def test_no_character_takes_more_columns_than_a_row_has_for_it() -> None:
+    """Of all that Unicode has, whatever its tables say by now: rows are as full as they may be."""
+    shown = [
+        one for code in range(sys.maxunicode + 1) if escape_invisible(one := chr(code)) == one
+    ]
+    locale.setlocale(locale.LC_CTYPE, "C.UTF-8")
+    broken = list(break_rows("".join(shown), COLUMNS, COLUMNS // 2))
+
+    assert len(shown) > 100_000
+    assert "".join(broken) == "".join(shown)
+    assert {len(row) for row in broken[3:-1]} == {COLUMNS // 4}
+    assert max(sum(map(width, row)) for row in broken[1:]) <= COLUMNS // 2
+
+
+@pytest.mark.parametrize("columns", [2, 7, 30, 200])
+def test_a_row_is_no_wider_than_its_terminal(columns: int) -> None:
+    """However narrow it is, and however far to the right a line would go on."""
+    mine, its = pty.openpty()
+    termios.tcsetwinsize(its, (24, columns))
+    with os.fdopen(mine, "rb", 0) as reading, os.fdopen(its, "w", encoding="utf-8") as writing:
+        Screen(Console(file=writing)).line(f"{'漢' * 9}{'x' * 300}", hang=18)
+        writing.flush()
+        shown = reading.read(65_536).decode().splitlines()
+
+    assert max(map(cells, shown)) <= columns
+    assert {row.startswith(" " * min(18, (columns - 1) // 2)) for row in shown[1:]} == {True}
+
+
 @pytest.mark.usefixtures("command_line")
 @pytest.mark.parametrize("character", WIDE.values(), ids=list(WIDE))
 async def test_no_row_of_a_request_begins_with_words_of_the_model(
@@ -111,9 +149,7 @@ async def test_a_variable_says_nothing_of_how_wide_a_terminal_is(
     text = "a" * (COLUMNS - len('              text = "')) + FORGED
     async with serving(client, text):
         run = await asked(client, text)
-        async with terminal("approve", run) as asking:
-            # Before it writes.
-            termios.tcsetwinsize(asking._end, (24, COLUMNS))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        async with terminal("approve", run, columns=COLUMNS) as asking:
             await asking.says("approve? [y/N] ")
             asking.types("n")
             await asking.code()
