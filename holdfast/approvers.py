@@ -1,9 +1,11 @@
 """The file of the people whose own signatures count: which public keys, and whose they are."""
 
+import fcntl
 import json
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from holdfast.contracts.base import JsonObject
@@ -35,28 +37,53 @@ def read_keys(approvers: Path) -> tuple[JsonObject, ...]:
 def trust(approvers: Path, text: str) -> JsonObject:
     """Add a public key to a file and return it as it is there; only a good and new one is."""
     key = _parse_public_key(text)
-    known = read_keys(approvers)
-    if same := next(
-        (one for one in known if select_public_part(one) == select_public_part(key)), None
-    ):
-        raise HoldfastError(f"this key is trusted already, for {same.get('sub')!r}")
-    if any(one.get("kid") == key["kid"] for one in known):
-        raise HoldfastError(
-            f"a key with the id {key['kid']!r} is trusted already: revoke it first"
-        )
-    _replace(approvers, (*known, key))
+    with _changing(approvers):
+        known = read_keys(approvers)
+        if same := next(
+            (one for one in known if select_public_part(one) == select_public_part(key)), None
+        ):
+            raise HoldfastError(f"this key is trusted already, for {same.get('sub')!r}")
+        if any(one.get("kid") == key["kid"] for one in known):
+            raise HoldfastError(
+                f"a key with the id {key['kid']!r} is trusted already: revoke it first"
+            )
+        _replace(approvers, (*known, key))
     return key
 
 
 def revoke(approvers: Path, name: str) -> tuple[JsonObject, ...]:
     """Remove all keys of a person, or the one with this id, and return what was removed."""
-    known = read_keys(approvers)
-    gone = tuple(key for key in known if name in (key.get("sub"), key.get("kid")))
-    if not gone:
-        people = ", ".join(sorted({str(key.get("sub")) for key in known})) or "nobody"
-        raise HoldfastError(f"no key of {name!r} is trusted in {approvers} (trusted: {people})")
-    _replace(approvers, [key for key in known if key not in gone])
+    with _changing(approvers):
+        known = read_keys(approvers)
+        gone = tuple(key for key in known if name in (key.get("sub"), key.get("kid")))
+        if not gone:
+            people = ", ".join(sorted({str(key.get("sub")) for key in known})) or "nobody"
+            raise HoldfastError(
+                f"no key of {name!r} is trusted in {approvers} (trusted: {people})"
+            )
+        _replace(approvers, [key for key in known if key not in gone])
     return gone
+
+
+@contextmanager
+def _changing(approvers: Path) -> Generator[None]:
+    """
+    Let nobody else change the file while the block lasts, in this process or another one.
+
+    What one of two had read before the other wrote would bring back a key that was revoked.
+    """
+    lock = approvers.with_name(f"{approvers.name}.lock")
+    try:
+        approvers.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(lock, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+    except OSError as error:
+        raise HoldfastError(f"{lock}: {error.strerror}") from None
+    with os.fdopen(descriptor):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except OSError as error:
+            raise HoldfastError(f"{lock}: {error.strerror}") from None
+        yield
 
 
 def _parse_public_key(text: str) -> JsonObject:
@@ -94,7 +121,6 @@ def _parse_public_key(text: str) -> JsonObject:
 def _replace(approvers: Path, keys: Sequence[JsonObject]) -> None:
     """Write the file anew, so that a worker sees the old one or the new one, and no half."""
     try:
-        approvers.parent.mkdir(parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(dir=approvers.parent, prefix=f".{approvers.name}.")
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             json.dump({"keys": list(keys)}, file, indent=2)
