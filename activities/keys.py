@@ -13,14 +13,12 @@ from pathlib import Path
 from typing import Protocol
 
 import httpx
-import structlog
 
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import AppError
+from holdfast.event_log import log
 from holdfast.policy.signatures import MAX_JWKS_BYTES, KeyClaim, parse_jwks
 from holdfast.policy.trust import LOCAL_ISSUER, Issuer, TrustedIssuer, is_address
-
-log = structlog.get_logger()
 
 FRESH_SECONDS = 300.0
 """Seconds for which fetched keys are used without asking again."""

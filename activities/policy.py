@@ -63,6 +63,7 @@ from holdfast.contracts.run import AuditEvent
 from holdfast.contracts.signals import Message
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.texts import clip_chars
+from holdfast.event_log import log
 from holdfast.policy.allowlists import may_repeat
 from holdfast.policy.approvals import find_key_claims, find_lapsed_reviews, judge
 from holdfast.policy.case import CallContext, DecisionFacts
@@ -93,7 +94,8 @@ class Basis(NamedTuple):
         return digest([self.policy.digest, self.environment, tool.digest])[:BASIS_CHARS]
 
 
-log = structlog.get_logger()
+audit = structlog.get_logger()
+"""What must stand there before the run goes on: a line that can't be written is an error."""
 
 
 class Keyring(Protocol):
@@ -223,7 +225,7 @@ class PolicyActivities:
     async def record(self, event: AuditEvent) -> None:
         """Write an audit line to the worker's log; in history it is the marker's summary."""
         require_run_caller(event.run_id)
-        log.info("run.audited", run_id=event.run_id, audit_event=event.event, text=event.text)
+        audit.info("run.audited", run_id=event.run_id, audit_event=event.event, text=event.text)
 
     @activity.defn
     async def mark_judged(self, run_id: str) -> None:

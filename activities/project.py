@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-import structlog
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
@@ -20,6 +19,7 @@ from holdfast.contracts.project import (
     SnapshotWorkspace,
     WorkspaceSnapshot,
 )
+from holdfast.event_log import log
 from holdfast.policy import project
 from holdfast.policy.project import Document, FileLocations
 from holdfast.tools.redaction import Redactor
@@ -32,8 +32,6 @@ FAILED = "WorkspaceFailed"
 
 _MAX_ERROR_CHARS = 1_000
 _MAX_LOG_LINES = 20
-
-log = structlog.get_logger()
 
 _T = TypeVar("_T")
 

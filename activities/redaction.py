@@ -5,7 +5,6 @@ import contextlib
 from types import TracebackType
 from typing import Any
 
-import structlog
 import temporalio
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
@@ -25,12 +24,11 @@ from holdfast.contracts.base import repair_surrogates
 from holdfast.contracts.bounds import CLEARING_TIMEOUT, MAX_FAILURE_BYTES
 from holdfast.contracts.errors import HoldfastError, ToolCrashed, format_stack, safe_str
 from holdfast.contracts.texts import cut_with_note
+from holdfast.event_log import log
 from holdfast.tools.large_json import MAX_INLINE_BYTES, look_through
 from holdfast.tools.redaction import Redactor
 
 _TOO_DEEP = "[redacted: nested too deeply to be checked]"
-
-log = structlog.get_logger()
 
 
 class RedactionInterceptor(Interceptor):

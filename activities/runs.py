@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator, Mapping
 from datetime import timedelta
 
-import structlog
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.history.v1 import HistoryEvent
@@ -26,6 +25,7 @@ from holdfast.contracts.model import ModelCall, Prefix
 from holdfast.contracts.run import WORKFLOW_TYPE
 from holdfast.contracts.state import Carryover
 from holdfast.contracts.transcript import TranscriptPage
+from holdfast.event_log import log
 from holdfast.guardrails.detectors import resource_claims
 
 _KEYWORD = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
@@ -49,8 +49,6 @@ CARRYOVER_TIMEOUT = timedelta(seconds=30)
 
 REPLAY_FAILED = "[TMPRL11"
 """What the SDK says where it couldn't replay a run for a query: another moment it may."""
-
-log = structlog.get_logger()
 
 
 class TemporalRuns:

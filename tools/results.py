@@ -1,6 +1,5 @@
 """From what a function returned to what the model reads: structured, and never too large."""
 
-import structlog
 from pydantic import JsonValue
 from pydantic_core import from_json
 
@@ -16,10 +15,9 @@ from holdfast.contracts.bounds import (
 from holdfast.contracts.calls import ToolFailure, ToolInvocation, ToolSuccess
 from holdfast.contracts.errors import ToolDenied, ToolError
 from holdfast.contracts.texts import clip_bytes, clip_chars, cut_with_note
+from holdfast.event_log import log
 from holdfast.tools.artifacts import ArtifactStore
 from holdfast.tools.views import MAX_PIECES
-
-log = structlog.get_logger()
 
 
 def success(

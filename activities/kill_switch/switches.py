@@ -5,13 +5,13 @@ from contextvars import Context
 from types import TracebackType
 from typing import Protocol, Self
 
-import structlog
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.activities.kill_switch.switch_history import SwitchHistory
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.switches import Switch, SwitchState
+from holdfast.event_log import log
 
 
 class KillSwitch(Protocol):
@@ -31,9 +31,6 @@ RECONNECT_SECONDS = 0.5
 
 
 _POLL_TIMEOUT_STATUSES = {RPCStatusCode.CANCELLED, RPCStatusCode.DEADLINE_EXCEEDED}
-
-
-log = structlog.get_logger()
 
 
 class TemporalKillSwitch:

@@ -1,4 +1,4 @@
-"""Found: what was done is unknown where the log's disk is as full as that of the artifacts."""
+"""A log without room hides nothing that was done, and what must stand in it is waited for."""
 
 import errno
 from collections.abc import Generator
@@ -14,33 +14,33 @@ from tests.sample import lines, note, scripted, told
 
 
 class FullOnce:
-    """A log whose disk is full when the first line comes after `fill`, and has room again."""
+    """A log whose disk is full when an event first comes, and has room for it the next time."""
 
-    full = False
-    refused = 0
+    def __init__(self) -> None:
+        self.full_at = ""
+        self.refused: list[str] = []
+        self.written: list[str] = []
 
     def write(self, text: str) -> int:
-        if self.full:
-            self.full = False
-            self.refused += 1
+        if self.full_at in text and not self.refused:
+            self.refused.append(text)
             raise OSError(errno.ENOSPC, "No space left on device")
+        self.written.append(text)
         return len(text)
 
     def flush(self) -> None: ...
 
 
-LOG = FullOnce()
-
-
 @pytest.fixture
-def _logging() -> Generator[None]:
+def full_once() -> Generator[FullOnce]:
     before = structlog.get_config()
+    stream = FullOnce()
     structlog.configure(
         processors=[structlog.processors.JSONRenderer()],
-        logger_factory=structlog.WriteLoggerFactory(LOG),  # pyright: ignore[reportArgumentType]
+        logger_factory=structlog.WriteLoggerFactory(stream),  # pyright: ignore[reportArgumentType]
         cache_logger_on_first_use=False,
     )
-    yield
+    yield stream
     structlog.configure(**before)
 
 
@@ -48,16 +48,16 @@ def _logging() -> Generator[None]:
 async def order(log: str) -> str:
     """Order what is missing, and say at length what was ordered."""
     note(log, "ordered")
-    LOG.full = True
     return "ordered: " + "lamps, " * 100
 
 
-@pytest.mark.usefixtures("_logging")
-async def test_a_write_that_cant_be_kept_nor_logged_has_happened(
-    runs: Runs, tmp_path: Path
+@pytest.mark.parametrize(("event", "comes_again"), [("artifact", False), ("run.audited", True)])
+async def test_a_write_has_happened_whatever_has_room(
+    runs: Runs, tmp_path: Path, full_once: FullOnce, event: str, comes_again: bool
 ) -> None:
-    """HOLDFAST_LOG_FILE mostly lies on the same disk as HOLDFAST_HOME."""
+    """HOLDFAST_LOG_FILE mostly lies on the disk of HOLDFAST_HOME; an audit line isn't left out."""
     log = tmp_path / "log"
+    full_once.full_at = event
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "artifacts").write_text("no folder: nothing can be kept below it")
     async with runs.working(scripted([call("order", log=str(log)), told], tools=[order])):
@@ -67,5 +67,6 @@ async def test_a_write_that_cant_be_kept_nor_logged_has_happened(
         [result] = await run.results()
 
     assert lines(log) == ["ordered"]
-    assert LOG.refused == 1
     assert result.status == "ok"
+    assert len(full_once.refused) == 1
+    assert (full_once.refused[0] in full_once.written) is comes_again

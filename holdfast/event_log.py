@@ -1,0 +1,33 @@
+"""The log of a worker's own events: a line that can't be written changes nothing else."""
+
+from contextlib import suppress
+
+import structlog
+
+_UNWRITABLE = (OSError, ValueError)
+"""A disk that is full, a pipe or a file that is closed, a text that its encoding lacks."""
+
+
+class EventLog:
+    """
+    Events beside the work, for whoever operates a worker.
+
+    A call has done what it did, whether its line finds room or not. What must stand in the log
+    before anything else happens is written with structlog itself, which raises.
+    """
+
+    def __init__(self) -> None:
+        self._log = structlog.get_logger()
+
+    def info(self, event: str, **fields: object) -> None:
+        """Write an event that was to be expected."""
+        with suppress(*_UNWRITABLE):
+            self._log.info(event, **fields)
+
+    def warning(self, event: str, **fields: object) -> None:
+        """Write an event that somebody may want to do something about."""
+        with suppress(*_UNWRITABLE):
+            self._log.warning(event, **fields)
+
+
+log = EventLog()
