@@ -10,7 +10,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from typing import NamedTuple, Protocol
 
-import structlog
 from temporalio.client import Client
 from temporalio.worker import Interceptor, Worker
 
@@ -39,6 +38,7 @@ from holdfast.connection import CREDENTIALS, connect
 from holdfast.contracts.errors import AppError, HoldfastError
 from holdfast.contracts.run import sandbox_queue
 from holdfast.contracts.texts import escape_invisible
+from holdfast.event_log import log
 from holdfast.event_order import LocalSecondsInterceptor
 from holdfast.guardrails.definition import ResourceClaims
 from holdfast.runner import RUNNER, disable_deadlock_detection
@@ -56,8 +56,6 @@ from holdfast.workflows.switches import HoldfastSwitches
 
 if __name__ == "worker":  # as "__mp_main__" it is where synchronous tools run
     raise ImportError("import it as holdfast.worker")
-
-log = structlog.get_logger()
 
 # Objects between two looks for cycles: looking after every 700, as Python does, takes half of the
 # time when thousands of messages arrive in one workflow task.
@@ -307,7 +305,7 @@ def heed_signals() -> asyncio.Event:
 
 async def serve(name: str) -> None:
     """Work for one app until the process is told to stop. Raises HoldfastError if it can't."""
-    logs.configure()
+    logs.configure(Redactor(settings.KnownSecrets(CREDENTIALS)).text)
     app = load_app(name)
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
@@ -321,6 +319,7 @@ async def serve(name: str) -> None:
 
 def main() -> int:
     """Run the worker; what keeps it from starting is one line on standard error."""
+    logs.capture()
     name = sys.argv[1] if len(sys.argv) > 1 else settings.Settings.load().app
     if name is None:
         sys.stderr.write("usage: python worker.py APP, where APP is module:attribute\n")

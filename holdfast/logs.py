@@ -3,9 +3,11 @@
 import json
 import logging
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from datetime import datetime
 from pathlib import Path
+from types import TracebackType
 from typing import TypeAlias
 
 import structlog
@@ -69,10 +71,35 @@ def configure(redact: Callable[[str], str] = str, *, quiet: bool = False) -> Non
 
 
 def capture() -> None:
-    """Write what libraries log with every character visible, where nothing else is logged."""
+    """
+    Let nothing but what is logged reach standard error, from here on and in the whole process.
+
+    Warnings, and what fails in a thread, where nobody hears of it or at the very end, are written
+    as what libraries log is. Until `configure` says more, that is with every character visible.
+    """
     handler = logging.StreamHandler()
     handler.setFormatter(_VisibleFormatter())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    logging.captureWarnings(capture=True)
+    # A line that can't be written would be printed with all that it was to say.
+    logging.raiseExceptions = False
+    sys.excepthook = _log_error
+    sys.unraisablehook = lambda lost: _log_error(
+        lost.exc_type, lost.exc_value, lost.exc_traceback, lost.err_msg or "an error was lost"
+    )
+    threading.excepthook = lambda failed: _log_error(
+        failed.exc_type, failed.exc_value, failed.exc_traceback, "a thread has failed"
+    )
+
+
+def _log_error(
+    kind: type[BaseException],
+    error: BaseException | None,
+    trace: TracebackType | None,
+    event: str = "this process has failed",
+) -> None:
+    if not issubclass(kind, SystemExit):
+        logging.getLogger("holdfast").error("%s", event, exc_info=(kind, error or kind(), trace))
 
 
 def _open(path: Path) -> logging.FileHandler:
@@ -152,12 +179,18 @@ class _EventFormatter(logging.Formatter):
         level = record.levelname.lower()
         event: Event = {"level": level, **structlog.contextvars.get_contextvars()}
         fields: Mapping[str, object] | None = getattr(record, FIELDS, None)
-        event |= (
-            {"event": record.getMessage(), "logger": record.name} if fields is None else fields
-        )
+        event |= {"event": _message(record), "logger": record.name} if fields is None else fields
         if record.exc_info:
             event[STACK] = self.formatException(record.exc_info)
         return self._render(None, level, event)
+
+
+def _message(record: logging.LogRecord) -> str:
+    """Return what a library says; without the values where it gives other ones than it names."""
+    try:
+        return record.getMessage()
+    except (TypeError, ValueError, KeyError):
+        return str(record.msg)
 
 
 class _VisibleFormatter(logging.Formatter):

@@ -20,6 +20,7 @@ from pydantic import JsonValue
 
 from holdfast.contracts.calls import ErrorType, ToolInvocation
 from holdfast.contracts.errors import ToolCrashed, ToolError, format_short_stack, safe_str
+from holdfast.event_log import log
 from holdfast.tools.context import ToolContext
 from holdfast.tools.limits import time_limit
 from holdfast.tools.tool import Tool
@@ -31,6 +32,12 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 # Not the loop's threads: whoever else keeps these busy would keep a call from beginning until its
 # time is over.
 _STARTERS = ThreadPoolExecutor(max_workers=8, thread_name_prefix="start-tool")
+
+_MAX_OUTPUT_BYTES = 131_072
+"""Of one call, in the log."""
+
+_STANDARD_STREAMS = (1, 2)
+"""Output and errors, as numbers: what isn't Python writes there too."""
 
 
 class Job(NamedTuple):
@@ -101,26 +108,84 @@ async def run_in_process(
     child is killed with everything that it started, save what it moved to a session of its own.
     """
     receiver, sender = _CONTEXT.Pipe(duplex=False)
-    child = _CONTEXT.Process(target=_serve, args=(sender, job))
+    output = _Output(job.tool.contract.name)
+    child = _CONTEXT.Process(target=_serve, args=(sender, output.writer, job))
     starting = asyncio.get_running_loop().run_in_executor(_STARTERS, child.start)
     try:
         await asyncio.shield(starting)
         sender.close()
+        output.listen()
         async with time_limit(job.tool.contract.name, seconds):
             return await _outcome(receiver, heartbeat)
     finally:
         # Shielded: a second cancellation must not save the child.
-        await asyncio.shield(asyncio.ensure_future(_end(child, starting, receiver)))
+        await asyncio.shield(asyncio.ensure_future(_end(child, starting, receiver, output)))
 
 
 async def _end(
-    child: ForkServerProcess, starting: asyncio.Future[None], receiver: Connection
+    child: ForkServerProcess,
+    starting: asyncio.Future[None],
+    receiver: Connection,
+    output: "_Output",
 ) -> None:
     await starting
     _kill_with_children(child.pid)
     await _wait_readable(child.sentinel)
     child.join()
     receiver.close()
+    output.close()
+
+
+class _Output:
+    """
+    What a tool's process writes on its standard streams: lines of the log, as a library's are.
+
+    Whoever writes there knows of no secret and no terminal: warnings, threads that fail, programs.
+    """
+
+    def __init__(self, tool: str) -> None:
+        self._reader, self.writer = _CONTEXT.Pipe(duplex=False)
+        self._tool = tool
+        self._begun = b""
+        self._room = _MAX_OUTPUT_BYTES
+        os.set_blocking(self._reader.fileno(), False)
+
+    def listen(self) -> None:
+        """Log each line when it has ended, from now on: the process has its end of the pipe."""
+        self.writer.close()
+        asyncio.get_running_loop().add_reader(self._reader.fileno(), self._read)
+
+    def close(self) -> None:
+        """Log what is left, also a line that never ended; what else lives on writes to nobody."""
+        self.writer.close()
+        self._read()
+        self._log(self._begun)
+        asyncio.get_running_loop().remove_reader(self._reader.fileno())
+        self._reader.close()
+
+    def _read(self) -> None:
+        try:
+            piece = os.read(self._reader.fileno(), _MAX_OUTPUT_BYTES)
+        except BlockingIOError:
+            return
+        if not piece:
+            asyncio.get_running_loop().remove_reader(self._reader.fileno())
+        elif self._room >= 0:
+            self._take(self._begun + piece)
+
+    def _take(self, text: bytes) -> None:
+        """Log the lines that have ended; none is ever cut, or half of a secret would remain."""
+        if len(text) > self._room:
+            self._begun, self._room = b"", -1
+            log.warning("tool.wrote_more", tool=self._tool, effect="it is left out")
+            return
+        lines, _, self._begun = text.rpartition(b"\n")
+        self._room -= len(lines)
+        self._log(lines)
+
+    def _log(self, lines: bytes) -> None:
+        if lines.strip():
+            log.warning("tool.wrote", tool=self._tool, stack=lines.decode(errors="replace"))
 
 
 async def _outcome(receiver: Connection, heartbeat: Callable[[JsonValue], None]) -> bytes:
@@ -160,9 +225,12 @@ def _kill_with_children(pid: int | None) -> None:
             kill(pid, signal.SIGKILL)
 
 
-def _serve(sender: Connection, job: Job) -> None:
+def _serve(sender: Connection, output: Connection, job: Job) -> None:
     """Run in the child: one call, one outcome."""
     os.setpgrp()
+    for stream in _STANDARD_STREAMS:
+        os.dup2(output.fileno(), stream)
+    output.close()
     threading.Thread(target=_die_with_parent, daemon=True).start()
     context = ToolContext.of(
         job.invocation, job.secret, lambda value: sender.send(_Progress(value))

@@ -11,9 +11,10 @@ from holdfast.app import App, load_app
 from holdfast.cli import render, screen
 from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
+from holdfast.connection import CREDENTIALS
 from holdfast.contracts.errors import HoldfastError
 from holdfast.dev_server import dev_server
-from holdfast.settings import LogSettings, Settings
+from holdfast.settings import KnownSecrets, LogSettings, Settings
 from holdfast.tools.redaction import Redactor
 from holdfast.worker import build_known_secrets, heed_signals, run_worker, serve
 
@@ -37,7 +38,7 @@ async def dev(
     ] = None,
 ) -> None:
     """Run a Temporal server with its UI, and a worker if an app is named, until Ctrl-C."""
-    logs.configure(quiet=True)
+    logs.configure(Redactor(KnownSecrets(CREDENTIALS)).text, quiet=True)
     settings = Settings.load()
     name = app or settings.app
     served = None if name is None else load_app(name)

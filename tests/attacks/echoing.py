@@ -1,45 +1,72 @@
-"""A tool in a process of its own, whose library warns of what it was given."""
+"""Tools whose library says in every way what it was given: an address with a key in it."""
 
 import logging
+import os
+import subprocess
 import threading
 import warnings
 from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
 
 from holdfast import Agent, App, Risk, ToolContext, tool
 from holdfast.testing import call, say
 
 library = logging.getLogger("urllib3.connectionpool")
 
+Way: TypeAlias = Literal["log", "wrong log", "warning", "thread", "end"]
+WAYS: tuple[Way, ...] = get_args(Way)
 
-@tool(risk=Risk.READ_ONLY)
-def fetch_report(how: str, ctx: ToolContext) -> str:
-    """Fetch a report from a service that wants a key in its address."""
-    words = f"Retrying after connection broken: /report?key={ctx.secret('db')}\x1b[2J"
-    match how:
+
+class Lost:
+    """Something whose end fails, where nobody can be told."""
+
+    def __init__(self, words: str) -> None:
+        self._words = words
+
+    def __del__(self) -> None:
+        raise ConnectionError(self._words)
+
+
+def echo(way: Way, words: str) -> None:
+    """Say words in one of all ways."""
+    match way:
         case "log":
             library.warning("%s", words)
-        case "warn":
+        case "wrong log":
+            library.warning("Retrying as %d", words)
+        case "warning":
             warnings.warn(words, stacklevel=1)
-        case _:
+        case "thread":
             thread = threading.Thread(target=_fail, args=(words,))
             thread.start()
             thread.join()
+        case "end":
+            Lost(words)
+
+
+def _fail(words: str) -> None:
+    raise ConnectionError(words)
+
+
+def words(ctx: ToolContext) -> str:
+    return f"Retrying after connection broken: /report?key={ctx.secret('db')}\x1b[2J"
+
+
+@tool(risk=Risk.READ_ONLY)
+def fetch_far(ctx: ToolContext) -> str:
+    """Fetch a report in a process of its own, and with a program."""
+    for way in WAYS:
+        echo(way, words(ctx))
+    os.write(1, f"{words(ctx)}\n".encode())
+    subprocess.run(["/bin/sh", "-c", 'printf %s "$0" >&2', words(ctx)], check=True)
     return "fetched"
 
 
 @tool(risk=Risk.READ_ONLY)
-async def fetch_nearby(how: str, ctx: ToolContext) -> str:
-    """Fetch a report, within the worker itself."""
-    words = f"Retrying after connection broken: /report?key={ctx.secret('db')}\x1b[2J"
-    match how:
-        case "log":
-            library.warning("%s", words)
-        case "warn":
-            warnings.warn(words, stacklevel=1)
-        case _:
-            thread = threading.Thread(target=_fail, args=(words,))
-            thread.start()
-            thread.join()
+async def fetch_near(ctx: ToolContext) -> str:
+    """Fetch a report within the worker itself."""
+    for way in WAYS:
+        echo(way, words(ctx))
     return "fetched"
 
 
@@ -51,28 +78,17 @@ class Login:
 
 
 @tool(risk=Risk.READ_ONLY)
-async def fetch_login(how: str, ctx: ToolContext) -> Login:
-    """Fetch what proves who we are; Retrying is a word of its answer."""
-    return Login(f"Retrying {ctx.secret('db')}")  # pyright: ignore[reportArgumentType] -- as pages are
+async def fetch_login(ctx: ToolContext) -> Login:
+    """Fetch what proves who we are, which is of another type than it was said to be."""
+    library.warning("Retrying")
+    return Login(ctx.secret("db"))  # pyright: ignore[reportArgumentType] -- as pages are
 
 
-def _fail(words: str) -> None:
-    raise ConnectionError(words)
-
-
-def build(name: str, how: str) -> App:
+def build(name: str) -> App:
     """An app whose run calls one of them once."""
-    agent = Agent(
-        name="it",
-        instructions="Fetch the report.",
-        models=["scripted:it"],
-        tools=[fetch_report, fetch_nearby, fetch_login],
-    )
-    return App(agents=[agent], scripts={"it": [call(name, how=how), say("done")]})
+    tools = [fetch_far, fetch_near, fetch_login]
+    agent = Agent(name="it", instructions="Fetch.", models=["scripted:it"], tools=tools)
+    return App(agents=[agent], scripts={"it": [call(name), say("done")]})
 
 
-far_log, far_warn, far_thread = (build("fetch_report", how) for how in ("log", "warn", "thread"))
-near_log, near_warn, near_thread = (
-    build("fetch_nearby", how) for how in ("log", "warn", "thread")
-)
-near_type = build("fetch_login", "type")
+far, near, login = map(build, ("fetch_far", "fetch_near", "fetch_login"))

@@ -40,6 +40,15 @@ class OutOfStock(Exception):
     """Something that a tool raises without telling anybody why."""
 
 
+@tool(risk=Risk.READ_ONLY)
+def chatter(lines: int, width: int) -> str:
+    """Say that often how it goes on, with a last line that never ends."""
+    for number in range(lines):
+        os.write(2, f"{number}: {'.' * width}\n".encode())
+    os.write(1, b"half of a line")
+    return "said"
+
+
 @tool(risk=Risk.COMPUTE_ONLY, timeout=5)
 async def order(
     lines: list[Line],

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 from pydantic_core import from_json
+from structlog.testing import capture_logs
 
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import ToolCrashed, ToolError, ToolTimeout
@@ -167,6 +168,29 @@ async def test_progress_passes() -> None:
     await execute(sample_tools.progress, an_invocation(), sample_tools.secret_of, heard.append)
 
     assert heard == [{"done": 1}, {"done": 2}, None]
+
+
+async def test_what_its_process_writes_is_logged_by_lines() -> None:
+    """Each once it has ended, and what is left at the end of the call."""
+    with capture_logs() as logged:
+        assert await ran(sample_tools.chatter, {"lines": 3, "width": 2}) == "said"
+    lines = "\n".join(str(one["stack"]) for one in logged).split("\n")
+
+    assert lines == ["0: ..", "1: ..", "2: ..", "half of a line"]
+    assert {(one["event"], one["tool"]) for one in logged} == {("tool.wrote", "chatter")}
+
+
+@pytest.mark.parametrize(("lines", "width"), [(1, 1_000_000), (10_000, 100)])
+async def test_what_its_process_writes_is_bounded(lines: int, width: int) -> None:
+    """It needn't wait, nor fail, for the log's sake; no line is cut, or half a secret remained."""
+    with capture_logs() as logged:
+        assert await ran(sample_tools.chatter, {"lines": lines, "width": width}) == "said"
+    said = [one["event"] for one in logged]
+    written = "\n".join(str(one.get("stack", "")) for one in logged).split("\n")
+
+    assert said.count("tool.wrote_more") == 1
+    assert {len(line.partition(": ")[2]) for line in written} <= {0, width}
+    assert sum(map(len, written)) < 200_000
 
 
 @asynccontextmanager

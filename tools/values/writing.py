@@ -20,7 +20,8 @@ def write_json(returns: TypeAdapter[object], value: object) -> bytes:
     """
     try:
         try:
-            return returns.dump_json(returns.validate_python(value))
+            # Its warnings would quote the value.
+            return returns.dump_json(returns.validate_python(value), warnings=False)
         except ValueError as error:
             if not _has_halves(error):
                 raise
@@ -37,9 +38,9 @@ def _write_and_repair(returns: TypeAdapter[object], value: object) -> bytes:
     """Repair what is plain before its type reads it, and what types made of it behind them."""
     read = returns.validate_python(_repair(value))
     try:
-        return to_json(_repair(returns.dump_python(read, mode="json")))
+        return to_json(_repair(returns.dump_python(read, mode="json", warnings=False)))
     except UnicodeEncodeError:  # by a name of a field in what has no type
-        return to_json(_repair(returns.dump_python(read)), serialize_unknown=True)
+        return to_json(_repair(returns.dump_python(read, warnings=False)), serialize_unknown=True)
 
 
 def _repair(value: object) -> object:
