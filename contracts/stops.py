@@ -86,18 +86,25 @@ class StopReason(Enum):
         self.words = words
         self.next_safe_action = next_safe_action
 
+    @property
+    def quotes(self) -> bool:
+        """Whether its words are those of a guardrail, a person or an error."""
+        return "{why}" in self.words or "{error}" in self.words
+
 
 class Stop(Contract):
     """
     Why a run ended without an answer, and what to do next.
 
-    `ended_by` is who ended it, where a person did: by rejecting a review, or by an abort.
+    `ended_by` is who ended it, where a person did: by rejecting a review, or by an abort. `quotes`
+    says that `reason` is in the words of a guardrail, a person or an error, which are history's.
     """
 
     reason: str
     detail: str
     next_safe_action: str
     ended_by: str = Field(default="", exclude_if=not_)
+    quotes: bool = Field(default=False, exclude_if=not_)
 
     def with_(self, *, detail: str) -> Self:
         """Return a copy with another detail."""
@@ -119,4 +126,5 @@ class Stop(Contract):
             detail=detail,
             next_safe_action=next_safe_action or reason.next_safe_action.format(**fields),
             ended_by=ended_by,
+            quotes=reason.quotes,
         )

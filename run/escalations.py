@@ -123,6 +123,7 @@ def build_stop(request: Escalation, detail: str, *, ended_by: str = "") -> Stop:
         detail=f"{request.detail}; {detail}",
         next_safe_action=request.next_safe_action,
         ended_by=ended_by,
+        quotes=request.trigger == TIERS,
     )
 
 

@@ -111,7 +111,7 @@ class AgentRun:
                 run_context.publish_status(self._run)
             log_event("run.ended", self._run.state, status="cancelled" if cancelled else "failed")
             raise
-        reason = None if result.stop is None else result.stop.reason
+        reason = None if result.stop is None or result.stop.quotes else result.stop.reason
         log_event("run.ended", self._run.state, status=result.status, reason=reason)
         return result
 

@@ -253,6 +253,7 @@ EXAMPLES: list[Contract] = [
     RunMetadata(agent="it", tenant="acme"),
     RunInput.model_validate({"agent": "it", "input": "go", "metadata": {"k": [1]}}),
     STOP,
+    STOP.model_copy(update={"ended_by": "dana", "quotes": True}),
     RunResult(
         status="stopped",
         answer=None,

@@ -24,7 +24,16 @@ def test_every_reason_says_what_to_do_next(reason: StopReason) -> None:
     assert "{" not in stop.reason + stop.next_safe_action
 
 
-def test_words_from_outside_stay_as_they_are() -> None:
+def test_words_from_outside_are_known_as_such() -> None:
+    """Those alone: all others are made of closed vocabularies, and may stand in a log."""
+    quoting = {reason for reason in StopReason if fields(reason) & {"why", "error"}}
+
+    assert quoting == {StopReason.BLOCKED, StopReason.REJECTED, StopReason.TIERS_FAILED}
+    assert {reason for reason in StopReason if reason.quotes} == quoting
+    assert Stop.because(StopReason.REJECTED, "", why="it says so").quotes
+
+
+def test_words_from_outside_stay_stay_as_they_are() -> None:
     """Braces in what a guardrail or a person says mean nothing."""
     said = "it holds {api_key} and {0}"
 

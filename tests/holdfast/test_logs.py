@@ -6,13 +6,22 @@ import logging
 import sys
 from collections.abc import Generator
 from pathlib import Path
+from typing import TypedDict
 
 import pytest
 import structlog
 from structlog.testing import capture_logs
 
-from holdfast import Agent, App, Risk, logs, tool
+from holdfast import Agent, App, Budget, Risk, logs, tool
 from holdfast.contracts.errors import HoldfastError
+from holdfast.guardrails import (
+    Guardrail,
+    GuardrailContext,
+    GuardrailResult,
+    Subject,
+    guardrail,
+    tripped,
+)
 from holdfast.testing import call, say
 from tests.running import Runs
 
@@ -144,3 +153,39 @@ async def test_lines_of_a_run(runs: Runs, caplog: pytest.LogCaptureFixture) -> N
     ]
     assert lines[1]["waits_for"] == "req-1: approval of post (write_internal)"
     assert (lines[3]["status"], lines[3]["turn"]) == ("completed", 2)
+
+
+class Fields(TypedDict, total=False):
+    """What may differ between agents."""
+
+    guardrails: list[Guardrail]
+    budget: Budget
+
+
+@guardrail(layer="input")
+async def decent(subject: Subject, context: GuardrailContext) -> GuardrailResult:
+    """Let nothing pass, and quote what was said."""
+    return tripped(f"it says {subject.text!r}")
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"guardrails": [decent]}, ("blocked", None)),
+        ({"budget": Budget(max_steps=1)}, ("stopped", "max_steps (1) reached")),
+    ],
+    ids=["of a guardrail", "of ours"],
+)
+async def test_a_reason_stands_in_a_line_of_a_run_if_it_is_ours(
+    runs: Runs, caplog: pytest.LogCaptureFixture, fields: Fields, expected: tuple[str, str | None]
+) -> None:
+    """What a guardrail says of a goal may quote a person: it is for history."""
+    caplog.set_level(logging.INFO, "temporalio.workflow")
+    agent = Agent(name="it", instructions="x", models=["scripted:it"], tools=[crash], **fields)
+    async with runs.working(App(agents=[agent], scripts={"it": [call("crash", place="x")]})):
+        await (await runs.start("it", "my number is 4711-0815")).result()
+    lines = [getattr(record, "fields", {}) for record in caplog.records]
+    [ended] = [one for one in lines if one.get("event") == "run.ended"]
+
+    assert (ended["status"], ended.get("reason")) == expected
+    assert "4711-0815" not in str(lines)
