@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.adapters import failures, wire
 from holdfast.adapters.anthropic import stream
-from holdfast.adapters.anthropic.errors import PROVIDER, as_model_error
+from holdfast.adapters.anthropic.errors import PROVIDER, as_model_error, from_identity
 from holdfast.adapters.failures import PARSE_ERRORS
 from holdfast.adapters.lazy_client import OpenHttpClient
 from holdfast.adapters.stream_reader import StreamReader
@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 
 def open_client(open_http: OpenHttpClient) -> "AsyncAnthropic":
-    """Make the client. Raises ModelRejected without a key that can be sent."""
+    """
+    Make the client. Raises ModelRejected without a key that can be sent.
+
+    Without one the SDK would find an identity or a profile to change for tokens. Nobody but the
+    SDK knows these, and it asks for them by a client and in threads that nothing of ours bounds.
+    """
     from anthropic import AnthropicError, AsyncAnthropic, DefaultAsyncHttpxClient
 
     with failures.redact_key(None):
@@ -28,7 +33,9 @@ def open_client(open_http: OpenHttpClient) -> "AsyncAnthropic":
             )
         except AnthropicError as error:
             raise as_model_error(error) from None
-    if client.credentials is None and not failures.is_key(secret(client)):
+    if client.credentials is not None:
+        raise from_identity()
+    if not failures.is_key(secret(client)):
         raise failures.from_missing_key(PROVIDER)
     return client
 

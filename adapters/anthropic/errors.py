@@ -4,7 +4,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from holdfast.adapters import failures
 from holdfast.adapters.meter import UnacceptableResponse
-from holdfast.contracts.errors import ModelError
+from holdfast.contracts.errors import ModelError, ModelRejected
 from holdfast.contracts.usage import CallUsage
 
 PROVIDER = failures.Provider(
@@ -39,6 +39,15 @@ CREDENTIALS = frozenset(
 """What the SDK reads."""
 
 _BODY: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
+
+
+def from_identity() -> ModelRejected:
+    """Say that the worker has no key, but an identity or a profile that the SDK would take."""
+    return ModelRejected(
+        f"set {PROVIDER.key_variable} for the worker: {PROVIDER.name} isn't asked with a "
+        "federated identity or a profile, whose tokens nothing would keep out of history",
+        kind="auth",
+    )
 
 
 def as_model_error(error: Exception, usage: CallUsage | None = None) -> ModelError:
