@@ -44,6 +44,7 @@ from holdfast.guardrails.definition import ResourceClaims
 from holdfast.runner import RUNNER, disable_deadlock_detection
 from holdfast.tools.artifacts import FileArtifacts
 from holdfast.tools.egress.client import Egress
+from holdfast.tools.egress.names import look_up_apart
 from holdfast.tools.execution import Executor, WorkerExecutor, needs_sandbox
 from holdfast.tools.process import warm_up
 from holdfast.tools.redaction import Redactor
@@ -116,6 +117,7 @@ async def run_worker(
     """
     found = settings.Settings.load()
     task_queue = task_queue or found.task_queue or app.queue
+    look_up_apart(asyncio.get_running_loop())
     async with AsyncExitStack() as stack:
         switches = await stack.enter_async_context(TemporalKillSwitch(client, task_queue))
         secrets = build_known_secrets(app, client.api_key)
