@@ -27,15 +27,17 @@ class _KnownSecrets:
         # A secret that is a piece of a mark would be found in every mark.
         found = encode_secrets(value for value in values if value not in REDACTED + WITHHELD)
         self._any = bool(values)
-        self._plain, self._hex, self._base64 = map(Pieces, found)
+        self._plain, self._quoted, self._hex, self._base64 = map(Pieces, found)
+        self._have_signs = found.have_signs
 
     def find_in(self, text: str, effort: Effort) -> Iterator[SecretMatch]:
         """Find all secrets; some may be found more than once."""
         if not self._any or len(text) < MIN_SECRET_CHARS:
             return
-        read = views(text, effort)
+        read = views(text, effort, signs=self._have_signs)
         for pieces, some in (
             (self._plain, read.plain),
+            (self._quoted, read.quoted),
             (self._hex, read.hex),
             (self._base64, read.base64),
         ):

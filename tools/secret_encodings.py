@@ -3,6 +3,7 @@
 import base64
 import html
 import json
+import shlex
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 from urllib.parse import quote, quote_plus, urlsplit
@@ -10,7 +11,7 @@ from urllib.parse import quote, quote_plus, urlsplit
 from pydantic import JsonValue
 
 from holdfast.tools.pieces import Needle
-from holdfast.tools.views import bytewise, unescape_stepwise
+from holdfast.tools.views import QUOTATION_MARK, bytewise, unescape_stepwise, unite_marks
 
 MIN_SECRET_CHARS = 8
 """Characters; anything shorter stands in innocent words too."""
@@ -20,6 +21,7 @@ _PIECE, _PIECE_OF_BASE64, _PIECE_OF_HEX = 11, 15, 22
 """Characters of a form that no innocent text has by chance."""
 
 _MAX_PARTIAL_MATCH_CHARS = 2_000
+_SIGNS = frozenset("'\"`\\*()\0")
 _SECRET_FIELD_WORDS = ("pass", "secret", "token", "key", "credential")
 
 
@@ -27,8 +29,15 @@ class SecretEncodings(NamedTuple):
     """The forms of secrets, by the reading of a text in which each can be found."""
 
     plain: frozenset[Needle]
+    quoted: frozenset[Needle]
     hex: frozenset[Needle]
     base64: frozenset[Needle]
+
+    @property
+    def have_signs(self) -> bool:
+        """Whether any has what a language doubles, or writes as a number, to quote it."""
+        forms = (needle.text for needle in (*self.plain, *self.quoted))
+        return any(not form.isascii() or not _SIGNS.isdisjoint(form) for form in forms)
 
 
 _QUOTED: tuple[Callable[[str], str], ...] = (
@@ -40,6 +49,9 @@ _QUOTED: tuple[Callable[[str], str], ...] = (
     lambda value: quote(_bytes(value)),
     lambda value: quote_plus(_bytes(value)),
     lambda value: quote(_bytes(value), safe=""),
+    lambda value: value.replace('"', '""'),
+    lambda value: value.replace("'", "''"),
+    lambda value: shlex.quote(value)[1:-1],
 )
 """How texts quote others: below base64 and hex nothing undoes that."""
 
@@ -47,6 +59,7 @@ _QUOTED: tuple[Callable[[str], str], ...] = (
 def encode_secrets(secrets: Iterable[str]) -> SecretEncodings:
     """Return every usual form of secrets: themselves, encoded once, and encoded twice."""
     plain: set[Needle] = set()
+    quoted: set[Needle] = set()
     digits: set[Needle] = set()
     letters: set[Needle] = set()
     for value in secrets:
@@ -56,12 +69,15 @@ def encode_secrets(secrets: Iterable[str]) -> SecretEncodings:
             for form in (text, bytewise(text)):
                 plain.add(_needle(form, _PIECE, whole=whole))
                 plain.add(_needle(form.replace(" ", "+"), _PIECE, whole=whole))
+                marked = unite_marks(form)
+                if QUOTATION_MARK in marked and len(marked) >= MIN_SECRET_CHARS:
+                    quoted.add(_needle(marked, _PIECE, whole=whole))
         digits.add(_needle(content.hex(), _PIECE_OF_HEX, whole=whole))
         letters.update(_needle(core, _PIECE_OF_BASE64, whole=whole) for core in _cores(content))
         for inner in _encoded_once(value) - {content}:
             digits.add(_needle(inner.hex(), _PIECE_OF_HEX, whole=True))
             letters.update(_needle(core, _PIECE_OF_BASE64, whole=True) for core in _cores(inner))
-    return SecretEncodings(frozenset(plain), frozenset(digits), frozenset(letters))
+    return SecretEncodings(*map(frozenset, (plain, quoted, digits, letters)))
 
 
 def parts(value: str) -> frozenset[str]:

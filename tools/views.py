@@ -13,7 +13,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, lru_cache
-from itertools import accumulate, chain
+from itertools import accumulate
 from string import ascii_letters, digits
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -35,6 +35,10 @@ _ESCAPE = Pattern(
     r"|0x[0-9A-Fa-f]{2}(?:[,;\s]{0,3}0x[0-9A-Fa-f]{2})+"
 )
 _MARKS = ("\\", "%", "&", "0x")
+_NUMBERED_BYTES = Pattern(r"(?:\\[0-9A-Fa-f]{2})+")
+QUOTATION_MARK = "'"
+_AS_ONE_MARK = str.maketrans(dict.fromkeys("'\"`\\", QUOTATION_MARK))
+_QUOTATION_MARKS = Pattern(r"""['"`\\]+""")
 _CONTROL = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _BETWEEN_DIGITS = str.maketrans("", "", ",; \t\r\n")
 _LAST_CHARACTER = 0x10FFFF
@@ -100,20 +104,28 @@ class Views(NamedTuple):
     """All readings of a text, by what can be found in them."""
 
     plain: tuple[View, ...]
+    quoted: tuple[View, ...]
     hex: tuple[View, ...]
     base64: tuple[View, ...]
 
 
-def views(text: str, effort: Effort) -> Views:
-    """Read a text in every way; raises TooManyPieces."""
+def views(text: str, effort: Effort, *, signs: bool) -> Views:
+    """
+    Read a text in every way; raises TooManyPieces.
+
+    Some readings nobody needs unless what is looked for has *signs* that others write otherwise.
+    """
     plain = _readings(_Whole(text), effort)
     inner = (
         _readings(decoded, effort) for end in _ends(plain) for decoded in _decode_runs(end, effort)
     )
     found = [plain, *inner]
     ends = [end for readings in found for end in _ends(readings)]
+    escaped = [view for readings in found for view in readings]
+    numbered = (_undo_numbered_bytes(view, effort) for view in escaped if signs)
     return Views(
-        tuple(chain.from_iterable(found)),
+        (*escaped, *filter(None, numbered)),
+        tuple(_Marked(view, effort) for view in ends if signs),
         tuple(_Compact(view, _HEX) for view in ends),
         tuple(_Compact(view, _BASE64) for view in ends),
     )
@@ -137,6 +149,18 @@ def _ends(readings: list[View]) -> list[View]:
     return readings if len(readings) == 1 else [readings[0], readings[-1]]
 
 
+def unite_marks(text: str) -> str:
+    """
+    Return a text with one mark in the place of what quotes, however often it stands there.
+
+    CSV and SQL double a quotation mark; a shell ends one quotation and begins others.
+    """
+    text = text.translate(_AS_ONE_MARK)
+    while (twice := 2 * QUOTATION_MARK) in text:  # as often as the longest run can be halved
+        text = text.replace(twice, QUOTATION_MARK)
+    return text
+
+
 def bytewise(text: str) -> str:
     """Return a text as it reads where each of its bytes was escaped, and is taken for a letter."""
     return text.encode("utf-8", "surrogateescape").decode("latin-1")
@@ -150,10 +174,27 @@ class _Whole:
         return start, end
 
 
+class _Marked:
+    """A reading as `unite_marks` has it; where something stood is found when somebody asks."""
+
+    def __init__(self, below: View, effort: Effort) -> None:
+        self._below = below
+        self._effort = effort
+        self.text = unite_marks(below.text)
+
+    def source(self, start: int, end: int) -> tuple[int, int]:
+        return self._places.source(start, end)
+
+    @cached_property
+    def _places(self) -> "_Unescaped":
+        marks = self._effort.each(_spans(_QUOTATION_MARKS, self._below.text))
+        return _Unescaped(self._below, marks, lambda _: QUOTATION_MARK)
+
+
 class _Unescaped:
     """A reading with escapes undone: each is a run of characters for a run of the text below."""
 
-    def __init__(self, below: View, escapes: Iterable[Span]) -> None:
+    def __init__(self, below: View, escapes: Iterable[Span], read: Callable[[str], str]) -> None:
         self._below = below
         self._escape_starts, self._escape_ends = array("q"), array("q")
         self._starts, self._ends = array("q"), array("q")
@@ -162,7 +203,7 @@ class _Unescaped:
         for start, end in escapes:
             text.write(below.text[written:start])
             self._starts.append(text.tell())
-            text.write(_letters(below.text[start:end]))
+            text.write(read(below.text[start:end]))
             self._ends.append(text.tell())
             self._escape_starts.append(start)
             self._escape_ends.append(end)
@@ -263,7 +304,19 @@ def _from_hex(run: str) -> bytes:
 def _undo_escapes(view: View, effort: Effort) -> View | None:
     if not any(mark in view.text for mark in _MARKS):
         return None
-    return _Unescaped(view, effort.each(_spans(_ESCAPE, view.text))) or None
+    return _Unescaped(view, effort.each(_spans(_ESCAPE, view.text)), _letters) or None
+
+
+def _undo_numbered_bytes(view: View, effort: Effort) -> View | None:
+    """Read a backslash and two digits as a byte, as LDAP has it: elsewhere they are others."""
+    if "\\" not in view.text:
+        return None
+    spans = effort.each(_spans(_NUMBERED_BYTES, view.text))
+    return _Unescaped(view, spans, _from_numbered_bytes) or None
+
+
+def _from_numbered_bytes(escapes: str) -> str:
+    return bytes.fromhex(escapes.replace("\\", "")).decode("latin-1")
 
 
 def _spans(pattern: Pattern, text: str) -> Iterator[Span]:

@@ -1,9 +1,12 @@
 """A known secret is found in every guise, and in a guise within a guise."""
 
 import base64
+import csv
 import html
+import io
 import json
 import re
+import shlex
 from collections.abc import Callable
 from urllib.parse import quote, quote_plus, urlencode
 
@@ -135,6 +138,70 @@ def test_what_is_encoded_is_read_as_any_text(outer: str, subtests: pytest.Subtes
 
             assert REDACTED in redacted
             assert written[-len(written) // 2 :].strip() not in redacted
+
+
+def as_csv(text: str) -> str:
+    written = io.StringIO()
+    csv.writer(written, quoting=csv.QUOTE_ALL).writerow([text])
+    return written.getvalue().strip()
+
+
+def as_sql(text: str) -> str:
+    doubled = text.replace("'", "''")
+    return f"VALUES ('{doubled}')"
+
+
+DOUBLED: dict[str, Callable[[str], str]] = {
+    "CSV": as_csv,
+    "SQL": as_sql,
+    "shell": shlex.quote,
+    "shell with backslashes": lambda text: "'" + text.replace("'", "'\\''") + "'",
+    "SQL in a command": lambda text: shlex.quote(as_sql(text)),
+    "CSV in JSON": lambda text: json.dumps({"table": as_csv(text)}),
+    "SQL in HTML": lambda text: html.escape(as_sql(text)),
+    "CSV in hex": lambda text: as_csv(text).encode().hex(),
+    "SQL in base64": lambda text: base64.b64encode(as_sql(text).encode()).decode(),
+    "a shell in wrapped base64": lambda text: base64.encodebytes(
+        b"." * 60 + shlex.quote(text).encode()
+    ).decode(),
+}
+
+
+@pytest.mark.parametrize(
+    "secret", ["Tr0ub4d'or&3", 'p"4ss"w0rd', "a'9$Kq'1!z'Qw'77", "it's 'o''k-n\"ow", "'-q-uote'"]
+)
+def test_a_mark_that_is_doubled_hides_nothing(secret: str, subtests: pytest.Subtests) -> None:
+    """In a table of a tool, a statement that a database refuses, a command that fails."""
+    for name, write in DOUBLED.items():
+        with subtests.test(name):
+            written = write(secret)
+
+            redacted = knowing(secret).text(f"before {written} after")
+
+            assert REDACTED in redacted
+            assert redacted.startswith("before ")
+            assert redacted.endswith(" after")
+            assert written not in redacted
+
+
+def test_what_quotes_counts_as_such_alone() -> None:
+    """Words of a secret without its marks are words."""
+    text = "no pass word here, p4ss w0rd, '' \"\" and \\\\"
+
+    assert knowing('p"4ss"w0rd', "\"\"''\\\\``").text(text) == text
+
+
+@pytest.mark.parametrize("secret", ["p*ss(w)rd", "(pä*ß)-wörd*", "\\*\\*-secret-*"])
+def test_numbers_of_bytes_hide_nothing(secret: str) -> None:
+    """A directory has them where its own signs would stand, and for whatever is no ASCII."""
+    written = "".join(
+        letter if letter.isalnum() and letter.isascii() else each_byte("\\{:02x}")(letter)
+        for letter in secret
+    )
+    redacted = knowing(secret).text(f"(&(uid=ada)(userPassword={written})) has no end")
+
+    assert redacted == "(&(uid=ada)(userPassword=[redacted])) has no end"
+    assert REDACTED in knowing(secret).text(json.dumps({"filter": written}))
 
 
 FORMS: dict[str, Callable[[str], str]] = {
