@@ -85,7 +85,7 @@ def parts(value: str) -> frozenset[str]:
     Return a secret with what of it is secret by itself.
 
     That is: each long line of a key file, the password of an address, the value of a header, the
-    secret fields of a JSON object.
+    secret fields of a JSON document.
     """
     lines = [line.strip() for line in value.splitlines()]
     found = {value, value.strip(), _password(value), *_secret_fields(_read(value))}
@@ -159,12 +159,21 @@ def _read(value: str) -> JsonValue:
 
 
 def _secret_fields(value: JsonValue) -> set[str]:
-    if not isinstance(value, dict):
-        return set()
+    """Return what a document has under names of secrets, alone or in lists, however deep."""
     found: set[str] = set()
-    for name, field in value.items():
-        if isinstance(field, str) and any(word in name.lower() for word in _SECRET_FIELD_WORDS):
-            found.add(field)
-        else:
-            found |= _secret_fields(field)
+    left: list[tuple[JsonValue, bool]] = [(value, False)]
+    while left:
+        match left.pop():
+            case str() as text, True:
+                found.add(text)
+            case list() as entries, secret:
+                left += ((entry, secret) for entry in entries)
+            case dict() as fields, _:
+                left += ((field, _names_secret(name)) for name, field in fields.items())
+            case _:
+                pass
     return found
+
+
+def _names_secret(name: str) -> bool:
+    return any(word in name.lower() for word in _SECRET_FIELD_WORDS)

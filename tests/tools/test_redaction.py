@@ -159,6 +159,25 @@ def test_parts_of_a_secret_are_secret() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "document",
+    [
+        '{"users": [{"name": "ada", "password": "correct-horse-battery"}]}',
+        '[{"client_secret": "correct-horse-battery"}]',
+        '{"db": {"passwords": [["correct-horse-battery"], "the-one-before-it"]}}',
+        '{"db": {"password": "correct-horse-battery"}}',
+        pytest.param(
+            '{"a": ' * 500 + '{"key": "correct-horse-battery"}' + "}" * 500, id="deep within"
+        ),
+    ],
+)
+def test_a_secret_field_is_found_wherever_it_lies_in_a_document(document: str) -> None:
+    """A secret that is JSON has lists, too: of users, of clients, of what was before."""
+    shown = knowing(document).text("login of ada failed: correct-horse-battery")
+
+    assert shown == "login of ada failed: [redacted]"
+
+
 def test_secrets_that_overlap_are_one() -> None:
     """Where two secrets share letters, none of either stays."""
     assert knowing("abcdefgh", "efghijkl").text("<abcdefghijkl>") == "<[redacted]>"
