@@ -34,7 +34,7 @@ from holdfast.adapters.base import ModelAdapter
 from holdfast.adapters.catalogue import PriceList
 from holdfast.adapters.registry import Setup, build_adapters
 from holdfast.app import App, load_app
-from holdfast.connection import CREDENTIALS, connect
+from holdfast.connection import CREDENTIALS, connect, find_secrets
 from holdfast.contracts.errors import AppError, HoldfastError
 from holdfast.contracts.run import sandbox_queue
 from holdfast.contracts.texts import escape_invisible
@@ -120,7 +120,7 @@ async def run_worker(
     look_up_apart(asyncio.get_running_loop())
     async with AsyncExitStack() as stack:
         switches = await stack.enter_async_context(TemporalKillSwitch(client, task_queue))
-        secrets = build_known_secrets(app, client.api_key)
+        secrets = build_known_secrets(app, find_secrets(client))
         around = Surroundings(
             TemporalRuns(client),
             TemporalEarlierRuns(client),
@@ -277,11 +277,10 @@ def _find_capabilities(app: App) -> Capabilities:
     )
 
 
-def build_known_secrets(app: App, own: str | None = None) -> settings.KnownSecrets:
-    """Return what this process keeps out of history and logs; *own* is its key for the server."""
+def build_known_secrets(app: App, own: frozenset[str] = frozenset()) -> settings.KnownSecrets:
+    """Return what this process keeps out of history and logs, with what is its *own*."""
     providers = (adapter.credentials for adapter in adapters(app).values())
-    # That key may come from Temporal's configuration file instead of a variable.
-    return settings.KnownSecrets(CREDENTIALS.union(*providers), frozenset(filter(None, [own])))
+    return settings.KnownSecrets(CREDENTIALS.union(*providers), own)
 
 
 def _build_notify_activities(app: App, runs: OpenRequests) -> list[Callable[..., object]]:
@@ -312,7 +311,7 @@ async def serve(name: str) -> None:
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
     client = await connect()
-    logs.configure(Redactor(build_known_secrets(app, client.api_key)).text)
+    logs.configure(Redactor(build_known_secrets(app, find_secrets(client))).text)
     stopped = heed_signals()
     async with run_worker(client, app):
         log.info("worker.started", app=name, temporal=client.service_client.config.target_host)

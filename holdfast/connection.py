@@ -4,6 +4,7 @@ import asyncio
 
 from temporalio.client import Client
 from temporalio.envconfig import ClientConfig, ClientConnectConfig
+from temporalio.service import TLSConfig
 
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.patterns import Pattern
@@ -23,7 +24,7 @@ CREDENTIALS = frozenset(
         "TEMPORAL_TLS_CLIENT_KEY_DATA",
     }
 )
-"""What the SDK reads of the environment to prove itself with."""
+"""What the SDK reads of the environment to prove itself with, beside headers of any name."""
 
 _CAUSE = Pattern(r'(?:message|error): "([^"]+)"')
 
@@ -48,6 +49,26 @@ async def connect() -> Client:
             f"no Temporal at {address}: start one with 'holdfast dev' or set TEMPORAL_ADDRESS"
             f"{cause}"
         ) from None
+
+
+def find_secrets(client: Client) -> frozenset[str]:
+    """
+    Return what a client proves itself with, wherever that came from.
+
+    It may stand in Temporal's configuration file in place of a variable. Of headers nobody knows
+    which one a gateway wants for a key: all are secret, but for the namespace, which isn't.
+    """
+    config = client.service_client.config
+    found = {config.api_key, *config.rpc_metadata.values()} - {client.namespace}
+    if isinstance(config.tls, TLSConfig):
+        found.add(config.tls.client_private_key)
+    if config.http_connect_proxy_config and config.http_connect_proxy_config.basic_auth:
+        found.add(config.http_connect_proxy_config.basic_auth[1])
+    return frozenset(
+        value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
+        for value in found
+        if value
+    )
 
 
 def _load_config() -> ClientConnectConfig:

@@ -22,6 +22,7 @@ _PIECE, _PIECE_OF_BASE64, _PIECE_OF_HEX = 11, 15, 22
 
 _MAX_PARTIAL_MATCH_CHARS = 2_000
 _SIGNS = frozenset("'\"`\\*()\0")
+_SCHEMES = frozenset({"basic", "bearer", "token"})
 _SECRET_FIELD_WORDS = ("pass", "secret", "token", "key", "credential")
 
 
@@ -84,13 +85,14 @@ def parts(value: str) -> frozenset[str]:
     """
     Return a secret with what of it is secret by itself.
 
-    That is: each long line of a key file, the password of an address, the value of a header, the
-    secret fields of a JSON document.
+    That is: each long line of a key file, the password of an address, the value of a header
+    and what stands behind its scheme, the secret fields of a JSON document.
     """
     lines = [line.strip() for line in value.splitlines()]
-    found = {value, value.strip(), _password(value), *_secret_fields(_read(value))}
+    found = {value, _password(value), *_secret_fields(_read(value))}
     found.update(line for line in lines if len(line) >= _LONG_LINE and len(line.split()) == 1)
-    found.update(map(_value_of_header, lines))
+    headers = [value.strip(), *map(_value_of_header, lines)]
+    found.update(headers, map(_without_scheme, headers))
     return frozenset(part for part in found if len(part) >= MIN_SECRET_CHARS)
 
 
@@ -149,6 +151,11 @@ def _password(value: str) -> str:
 def _value_of_header(line: str) -> str:
     name, colon, value = line.partition(":")
     return value.strip() if colon and name.replace("-", "").isalnum() else ""
+
+
+def _without_scheme(header: str) -> str:
+    scheme, _, credentials = header.partition(" ")
+    return credentials.strip() if scheme.lower() in _SCHEMES else ""
 
 
 def _read(value: str) -> JsonValue:

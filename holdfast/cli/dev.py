@@ -11,7 +11,7 @@ from holdfast.app import App, load_app
 from holdfast.cli import render, screen
 from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
-from holdfast.connection import CREDENTIALS
+from holdfast.connection import CREDENTIALS, find_secrets
 from holdfast.contracts.errors import HoldfastError
 from holdfast.dev_server import dev_server
 from holdfast.settings import KnownSecrets, LogSettings, Settings
@@ -55,7 +55,7 @@ async def dev(
             dev_server(port=port, ui_port=ui_port, database=database)
         )
         if served is not None:
-            secrets = build_known_secrets(served, environment.client.api_key)
+            secrets = build_known_secrets(served, find_secrets(environment.client))
             logs.configure(Redactor(secrets).text, quiet=True)
             await stack.enter_async_context(run_worker(environment.client, served))
         out = Screen()
