@@ -208,8 +208,9 @@ class KnownSecrets:
         self, credentials: Iterable[str] = (), values: frozenset[str] = frozenset()
     ) -> None:
         named = frozenset(credentials)
+        # Only ever added to, which no other thread can undo.
+        self._noted = set(values)
         self._seen = values
-        self._given: set[str] = set()
         self._files: dict[str, tuple[int, int, int]] = {}
         for name, value in os.environ.items():
             if not name.startswith(_SECRET) and name not in named:
@@ -230,16 +231,17 @@ class KnownSecrets:
                     self._files[path] = state
             except (OSError, HoldfastError):
                 continue  # whoever asks for it is told
-        if not self._given <= self._seen:
-            self._seen |= self._given
-        return self._seen
+        seen = self._seen
+        if len(seen) != len(self._noted):
+            self._seen = seen = frozenset(self._noted)
+        return seen
 
     def give(self, name: str) -> str:
         """Return a secret as `secret` does, known from then on whatever its file says next."""
         value = secret(name)
-        self._given.add(value)  # at once: somebody else may just be looking at the files
+        self._noted.add(value)  # at once: somebody else may just be looking at the files
         return value
 
     def _note(self, value: str) -> None:
         if len(value) >= MIN_SECRET_CHARS:
-            self._seen |= {value}
+            self._noted.add(value)

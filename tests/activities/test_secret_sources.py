@@ -1,5 +1,6 @@
 """Where the secrets of a worker come from, and which of them it knows."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -141,3 +142,40 @@ def test_what_was_given_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     file.write_text("second secret", encoding="utf-8")
 
     assert known() == {given, "second secret"}
+
+
+class Late(str):
+    """A text that no set takes the first time before somebody says so."""
+
+    __slots__ = ()
+    began, go_on = threading.Event(), threading.Event()
+
+    def __hash__(self) -> int:
+        if not self.began.is_set():
+            self.began.set()
+            self.go_on.wait(20)
+        return super().__hash__()
+
+
+def test_two_threads_that_learn_at_once_forget_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Secrets are rotated together, as mounts are, while results are cleared in threads."""
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(f"value-of-{name}")
+        monkeypatch.setenv(f"HOLDFAST_SECRET_{name.upper()}_FILE", str(tmp_path / name))
+
+    def read(_: str, path: Path) -> str:
+        text = path.read_text()
+        return Late(text) if path.name == "one" else text
+
+    monkeypatch.setattr(settings, "_read_secret_file", read)
+    known = settings.KnownSecrets()
+    late = threading.Thread(target=known)
+    late.start()
+    Late.began.wait(20)
+    meanwhile = known()
+    Late.go_on.set()
+    late.join()
+
+    assert meanwhile == known() == {"value-of-one", "value-of-two"}
