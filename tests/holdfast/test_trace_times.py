@@ -1,6 +1,7 @@
 """Each line of `holdfast trace` says when it was known."""
 
 import io
+import os
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -23,6 +24,9 @@ class Paper(io.StringIO):
 
     def isatty(self) -> bool:
         return True
+
+    def fileno(self) -> int:
+        return 0
 
 
 @pytest.mark.parametrize(
@@ -97,9 +101,12 @@ async def test_lines_of_a_wait_have_the_times_of_people(runs: Runs) -> None:
         ),
     ],
 )
-def test_times_on_terminals(since: datetime | None, columns: int, written: str) -> None:
+def test_times_on_terminals(
+    monkeypatch: pytest.MonkeyPatch, since: datetime | None, columns: int, written: str
+) -> None:
     """What is too long goes on beside the column of times, where no line begins."""
     paper = Paper()
+    monkeypatch.setattr(os, "get_terminal_size", {0: os.terminal_size((columns, 24))}.__getitem__)
     screen = Screen(Console(file=paper, width=columns, force_terminal=True, color_system=None))
     line = Line("says", "one two three four five six seven", at=BEGAN + timedelta(seconds=1.5))
 

@@ -103,7 +103,7 @@ async def test_a_run_that_is_over_is_shown_whole(client: Client, name: str) -> N
 async def test_watching_on_a_terminal_asks(client: Client, name: str) -> None:
     """What waits now is asked, by `watch` as by `run`."""
     async with working(client):
-        await holdfast("run", "sender", "go", "--id", name, "--detach")
+        await holdfast("run", "sender", "go", "--actor", "eve", "--id", name, "--detach")
         await seen(name)
         async with terminal("watch", name) as asking:
             await asking.says("approve? [y/N]")
