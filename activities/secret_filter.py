@@ -13,10 +13,10 @@ from temporalio.exceptions import ApplicationError
 from holdfast.activities.callers import NOT_AS_DECIDED, NOT_HERE
 from holdfast.activities.redaction import is_cancellation
 from holdfast.contracts.base import repair_surrogates
-from holdfast.contracts.bounds import MAX_NEXT_ACTIONS, MAX_PROGRESS_BYTES
+from holdfast.contracts.bounds import MAX_NEXT_ACTIONS
 from holdfast.contracts.calls import ToolSuccess
 from holdfast.contracts.errors import ToolCrashed, ToolError, ToolTimeout, safe_str
-from holdfast.tools.context import UNREADABLE_REPORT
+from holdfast.tools.context import as_report
 from holdfast.tools.large_json import MAX_INLINE_BYTES, is_readable_json, look_through
 from holdfast.tools.redaction import WITHHELD, Redactor, withhold_values
 from holdfast.tools.views import TooManyPieces
@@ -49,7 +49,7 @@ class SecretFilter:
 
     def redact_report(self, progress: JsonValue) -> Callable[[], JsonValue]:
         """Take note of a report as it is now, and return what makes of it what may be told."""
-        return partial(self._filter_json, to_json(progress))
+        return partial(self._filter_report, as_report(progress))
 
     def redact_refusal(self, error: ToolError, *, by_tool: bool = True) -> ToolError:
         """Return what a tool refuses with, or its worker, without secrets; the model reads it."""
@@ -110,16 +110,10 @@ class SecretFilter:
         return kind if kind is None or not self._withholds or hasattr(builtins, kind) else WITHHELD
 
     def _detail(self, detail: object) -> JsonValue:
-        return self._filter_json(to_json(detail, serialize_unknown=True))
+        return self._filter_report(as_report(detail))
 
-    def _filter_json(self, content: bytes) -> JsonValue:
-        if len(content) > MAX_PROGRESS_BYTES:
-            return (
-                f"a report of {len(content):,} bytes is left out: {MAX_PROGRESS_BYTES:,} is most"
-            )
-        if not is_readable_json(content):
-            return UNREADABLE_REPORT
-        return from_json(withhold_values(content) if self._withholds else content)
+    def _filter_report(self, report: JsonValue) -> JsonValue:
+        return from_json(withhold_values(to_json(report))) if self._withholds else report
 
     def _redact_readable(self, content: bytes) -> bytes | None:
         if not is_readable_json(content):

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from pydantic import JsonValue
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
-from holdfast.contracts.bounds import MAX_JSON_DEPTH
+from holdfast.contracts.bounds import MAX_JSON_DEPTH, MAX_PROGRESS_BYTES
 from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import HoldfastError
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest, request
 from holdfast.tools.large_json import is_readable_json
 
-UNREADABLE_REPORT = (
+_UNREADABLE = (
     f"a report is left out: nested more than {MAX_JSON_DEPTH} deep, too large, or not to be read"
 )
 
@@ -81,8 +81,12 @@ class ToolContext:
         return self._secret(name)
 
     def heartbeat(self, progress: JsonValue = None) -> None:
-        """Report progress. That the tool is alive is reported without it."""
-        self._heartbeat(_replace_unreadable(progress))
+        """
+        Report progress. That the tool is alive is reported without it.
+
+        Of what JSON has no word for, its own words are told.
+        """
+        self._heartbeat(as_report(progress))
 
     def http(
         self,
@@ -100,10 +104,12 @@ class ToolContext:
         return self._ask(request(method, url, headers, body))
 
 
-def _replace_unreadable(progress: JsonValue) -> JsonValue:
-    """Leave out a report that no process could hand on to another."""
+def as_report(progress: object) -> JsonValue:
+    """Return a copy that any process can hand on to another, or why it is left out."""
     try:
-        fits = is_readable_json(to_json(progress, serialize_unknown=True))
+        content = to_json(progress, serialize_unknown=True)
     except ValueError:
-        fits = False
-    return progress if fits else UNREADABLE_REPORT
+        return _UNREADABLE
+    if len(content) > MAX_PROGRESS_BYTES:
+        return f"a report of {len(content):,} bytes is left out: {MAX_PROGRESS_BYTES:,} is most"
+    return from_json(content) if is_readable_json(content) else _UNREADABLE

@@ -148,6 +148,19 @@ async def test_reports_and_results_of_honest_tools(
     assert said == b'"' + b"x" * 3_000_000 + b'"'
 
 
+@pytest.mark.parametrize("report", ["object", "b'\\xff'", "'x' * 20_000", "set('ab'), lambda: 1"])
+async def test_a_tool_ends_well_whatever_it_reports(
+    sandbox: Sandbox, invocation: ToolInvocation, report: str
+) -> None:
+    """What can't be told, or is too long, has nothing to do with what was done."""
+    heard: list[JsonValue] = []
+    code = f"ctx.heartbeat({{'it': ({report})}}); result = 'done'"
+    call = invocation.model_copy(update={"arguments": {"code": code}})
+
+    assert await sandbox.run(hostile.run_async, call, heard.append, nobody) == b'"done"'
+    assert len(heard) == 1
+
+
 async def test_sandboxes_beside_each_other(attack: Attack) -> None:
     """Calls run beside each other, each in a sandbox of its own."""
     code = "import os; result = sorted(name for name in os.listdir('/proc') if name.isdigit())"

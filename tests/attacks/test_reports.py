@@ -1,0 +1,68 @@
+"""Reports of progress that nobody can hand on: they have nothing to do with what was done."""
+
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from holdfast import Risk, ToolContext, tool
+from holdfast.testing import call, calls
+from tests.running import Runs
+from tests.sample import lines, note, scripted, told
+
+
+class Row:
+    """What a library gives back, for example of a database."""
+
+
+class Local(Row):
+    """What no other process can make again."""
+
+    def __reduce__(self) -> tuple[Callable[[str], None], tuple[str]]:
+        return fail, ("nobody can make it again",)
+
+
+def fail(words: str) -> None:
+    raise RuntimeError(words)
+
+
+REPORTS: Mapping[str, Callable[[], object]] = {
+    "an object": Row,
+    "an object that is made once": Local,
+    "a lock": threading.Lock,
+    "bytes": lambda: b"\xff",
+    "a large text": lambda: "x" * 3_000_000,
+}
+
+
+@tool(risk=Risk.WRITE_INTERNAL)
+async def order(log: str, what: str, ctx: ToolContext) -> str:
+    """Order what is missing, and report how far it has come."""
+    note(log, "ordered")
+    ctx.heartbeat({"row": REPORTS[what]()})  # pyright: ignore[reportArgumentType] -- no author looks
+    return "ordered"
+
+
+@tool(risk=Risk.WRITE_INTERNAL)
+def order_apart(log: str, what: str, ctx: ToolContext) -> str:
+    """Order what is missing, and report how far it has come, from a process of its own."""
+    note(log, "ordered")
+    ctx.heartbeat({"row": REPORTS[what]()})  # pyright: ignore[reportArgumentType] -- as above
+    return "ordered"
+
+
+@pytest.mark.parametrize("name", ["order", "order_apart"])
+async def test_a_write_is_done_whatever_it_reports(runs: Runs, tmp_path: Path, name: str) -> None:
+    """A report that JSON, or another process, has no word for ends no write as unknown."""
+    log = tmp_path / "log"
+    orders = calls(*(call(name, log=str(log), what=what) for what in REPORTS))
+    async with runs.working(scripted([orders, told], tools=[order, order_apart])):
+        run = await runs.start("it")
+        for request in await run.asked(len(REPORTS)):
+            await run.approve(request.request_id)
+        await run.result()
+        results = await run.results()
+
+    assert lines(log) == ["ordered"] * len(REPORTS)
+    assert [result.status for result in results] == ["ok"] * len(REPORTS)
