@@ -117,7 +117,6 @@ async def run_worker(
     """
     found = settings.Settings.load()
     task_queue = task_queue or found.task_queue or app.queue
-    look_up_apart(asyncio.get_running_loop())
     async with AsyncExitStack() as stack:
         switches = await stack.enter_async_context(TemporalKillSwitch(client, task_queue))
         secrets = build_known_secrets(app, find_secrets(client))
@@ -135,7 +134,7 @@ async def run_worker(
         if found.sandbox == "only":
             yield
             return
-        warm_up(app.synchronous_modules())
+        _prepare_threads(app)
         worker = Worker(
             client,
             task_queue=task_queue,
@@ -190,6 +189,12 @@ def build_activities(
 def build_interceptors(redactor: Redactor) -> list[Interceptor]:
     """Build what stands between these activities and history, from the outside inwards."""
     return [LocalSecondsInterceptor(), RedactionInterceptor(redactor)]
+
+
+def _prepare_threads(app: App) -> None:
+    """Leave the loop's threads to those who need them: neither names nor processes take any."""
+    look_up_apart(asyncio.get_running_loop())
+    warm_up(app.synchronous_modules())
 
 
 @asynccontextmanager
