@@ -1,5 +1,6 @@
 """Commands that read the history of a run: none of them needs a worker."""
 
+import errno
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +28,9 @@ from holdfast.workflows.agent_run import AgentRun
 from holdfast.workflows.switches import HoldfastSwitches
 
 _TASK_COMPLETED_EVENT = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+_MAX_ID_CHARS = 1000
+"""What a server takes as the id of any workflow."""
+
 _MESSAGE = Pattern(r'message: "((?:[^"\\]|\\.)*)"')
 
 
@@ -98,12 +102,21 @@ async def _load_histories(run: str) -> Sequence[WorkflowHistory]:
     if _is_file(path):
         return histories.read(path)
     if path.suffix == ".json" or "/" in run:
-        raise HoldfastError(f"there is no file {run!r}")
+        raise HoldfastError(f"there is no file {shorten(run)!r}")
+    if len(run) > _MAX_ID_CHARS:
+        raise HoldfastError(
+            f"no file and no run has a name of {len(run):,} characters, as {shorten(run)!r}"
+        )
     return await run_client.history(await connect(), run)
 
 
 def _is_file(path: Path) -> bool:
-    return path.is_file()
+    try:
+        return path.is_file()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return False
+        raise HoldfastError(f"{path}: {error.strerror}") from None
 
 
 def _parse_trace(run: str, found: Sequence[WorkflowHistory]) -> Trace:

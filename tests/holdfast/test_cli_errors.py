@@ -112,6 +112,12 @@ FAILURES = [
     pytest.param(["dev", "nosuch.app:app"], "No module named 'nosuch'", id="dev"),
     pytest.param(["trace", "nosuch.json"], "there is no file 'nosuch.json'", id="history file"),
     pytest.param(
+        ["replay", "r" * 5_000],
+        "no file and no run has a name of 5,000 characters",
+        id="long name",
+    ),
+    pytest.param(["trace", "r/" * 2_500], "there is no file 'r/r/r/", id="long path"),
+    pytest.param(
         ["keys", "trust", "-----BEGIN PUBLIC KEY-----\nMCow\n-----END PUBLIC KEY-----"],
         "that is a key as PEM: give the JWK that 'holdfast keys new NAME' has printed",
         id="PEM",
