@@ -64,6 +64,7 @@ from holdfast.workflows import (
 )
 from holdfast.workflows.authorizing import authorize
 from holdfast.workflows.children import report_suspensions
+from holdfast.workflows.handing_back import Search
 from holdfast.workflows.inbound.inbox import (
     LONG_SECONDS,
     InboundMessage,
@@ -194,7 +195,10 @@ class AgentRun:
         visible = tuple(tool.name for tool in self._run.state.agent.tools)
         asked = authorization.build_input(self._run.state, calls, visible, workflow.now())
         try:
-            answer = await authorize(asked, lambda: isinstance(self._next_step(), Authorize))
+            search = Search(
+                lambda: isinstance(self._next_step(), Authorize), self._run.seconds_left
+            )
+            answer = await authorize(asked, search)
         except PayloadTooLarge as error:  # nothing is under way: all that was done is known
             stop = Stop.because(StopReason.DECISION_TOO_LARGE, str(error))
             await self._run.record("stopped", stop.reason)

@@ -7,9 +7,9 @@ its own. An attempt that Temporal repeats is given what the first one was. Here 
 own time, so that nothing which lapses meanwhile counts.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from datetime import timedelta
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_exception
@@ -22,13 +22,21 @@ from holdfast.contracts.errors import PayloadTooLarge
 from holdfast.contracts.run import FindWorker
 from holdfast.run import authorization, summaries
 from holdfast.workflows import failures, options
-from holdfast.workflows.handing_back import on_capable_worker
+from holdfast.workflows.handing_back import UNTIL_FOUND, Search, on_capable_worker
 
 InputT = TypeVar("InputT", AuthorizeCalls, JudgeInput)
 Answer = TypeVar("Answer")
 
 
-async def authorize(given: AuthorizeCalls, is_wanted: Callable[[], bool]) -> Rulings | None:
+class _Wanted(NamedTuple):
+    """Who is to decide, for how long one is looked for, and what history says of it."""
+
+    summary: str
+    worker: FindWorker
+    search: Search
+
+
+async def authorize(given: AuthorizeCalls, search: Search) -> Rulings | None:
     """
     Ask for rulings on calls; null if, before there are any, they aren't wanted any more.
 
@@ -38,20 +46,20 @@ async def authorize(given: AuthorizeCalls, is_wanted: Callable[[], bool]) -> Rul
     delays = _delays()
     while True:
         try:
-            answer = await _rule_on_all(given)
+            answer = await _rule_on_all(given, search)
         except FailureError as error:
             if not failures.is_handed_back(error):
                 raise
             answer, given = None, given.with_(gone=True)
         if answer is not None:
             return answer
-        await _wait(delays)
-        if not is_wanted():
+        if search.is_wanted():
+            await _wait(delays)
+        if not search.is_wanted():
             return None
-        given = given.with_(now=workflow.now())
 
 
-async def _rule_on_all(given: AuthorizeCalls) -> Rulings | None:
+async def _rule_on_all(given: AuthorizeCalls, search: Search) -> Rulings | None:
     """
     Ask about as many calls at once as can be sent; null where not all could be decided now.
 
@@ -61,12 +69,11 @@ async def _rule_on_all(given: AuthorizeCalls) -> Rulings | None:
     while left.calls or left.reviews or not answers:
         if answers:
             await workflow.sleep(options.YIELD_DELAY, summary="more calls are to be decided")
-            left = left.with_(now=workflow.now())
         part = authorization.take_part(left)
         summary = summaries.calls_line(part.calls)
         tools = {call.name for call in part.calls} & set(part.visible_tools)
         wanted = FindWorker(run_id=part.run_id, app=part.app, tools=tuple(sorted(tools)))
-        answer = await _attempt(PolicyActivities.authorize, part, summary, wanted)
+        answer = await _attempt(PolicyActivities.authorize, part, _Wanted(summary, wanted, search))
         if answer is None:
             return None
         answers.append(answer)
@@ -77,26 +84,30 @@ async def _rule_on_all(given: AuthorizeCalls) -> Rulings | None:
 async def judge(hearing: JudgeInput) -> Verdicts:
     """Ask what messages are good for."""
     summary, delays = summaries.messages_line(hearing.messages), _delays()
-    wanted = FindWorker(run_id=hearing.run_id, app=hearing.app)
-    while (answer := await _attempt(PolicyActivities.judge, hearing, summary, wanted)) is None:
+    worker = FindWorker(run_id=hearing.run_id, app=hearing.app)
+    wanted = _Wanted(summary, worker, UNTIL_FOUND)
+    while (answer := await _attempt(PolicyActivities.judge, hearing, wanted)) is None:
         await _wait(delays)
-        hearing = hearing.with_(now=workflow.now())
     return answer
 
 
 async def _attempt(
     activity: MethodAsyncSingleParam[PolicyActivities, InputT, Answer],
     given: InputT,
-    summary: str,
-    wanted: FindWorker,
+    wanted: _Wanted,
 ) -> Answer | None:
-    """Ask once, on a worker that has what is wanted; null where there is no answer now."""
+    """
+    Ask on a worker that has what is wanted; null where there is no answer now.
+
+    Each is asked at the time that it is: one may have been looked for as long as a token is good.
+    """
     try:
         return await on_capable_worker(
-            wanted,
+            wanted.worker,
             lambda: workflow.execute_local_activity_method(
-                activity, given, **options.ruling(summary)
+                activity, given.with_(now=workflow.now()), **options.ruling(wanted.summary)
             ),
+            wanted.search,
         )
     except FailureError as error:  # a local activity's own, or that its time was over
         if isinstance(error, ApplicationError) and error.type == PayloadTooLarge.__name__:

@@ -26,6 +26,7 @@ from holdfast.run import authorization, disagreements, summaries, tool_results
 from holdfast.run.disagreements import NotBegun
 from holdfast.workflows import resets
 from holdfast.workflows.authorizing import authorize
+from holdfast.workflows.handing_back import Search
 from holdfast.workflows.run_context import RunContext
 from holdfast.workflows.tool_call import run_tool
 
@@ -101,7 +102,7 @@ async def _authorize_and_run(
     asked = authorization.build_input(
         run.state, (CallState(call=call),), (RUN_COMMAND,), workflow.now()
     )
-    answer = await authorize(asked, lambda: run.seconds_left() != 0)
+    answer = await authorize(asked, Search(lambda: run.seconds_left() != 0, run.seconds_left))
     if answer is None:
         return tool_results.build_denial(call, "timeout", "nobody could decide about it in time")
     await resets.handle_reset(run, answer.execution)

@@ -29,7 +29,7 @@ from holdfast.run.limits import budgets
 from holdfast.run.transcript import halt
 from holdfast.workflows import commands, failures, options
 from holdfast.workflows.children import ChildTask, run_child
-from holdfast.workflows.handing_back import on_capable_worker
+from holdfast.workflows.handing_back import on_capable_worker, while_under_way
 from holdfast.workflows.run_context import RunContext, is_cancellation
 
 _VERDICTS_ADAPTER = TypeAdapter(GuardrailVerdicts)
@@ -139,10 +139,12 @@ async def _run_functions(
     try:
         name = f"{ACTIVITY_PREFIX}{'+'.join(names)}"
         with run.track_in_flight(name):
-            answer = await _run_activity(name, asked, together)
+            answer = await _run_activity(run, name, asked, together)
     except FailureError as error:
         if is_cancellation(error):
             raise
+        if failures.is_handed_back(error) and isinstance(left := run.remaining(), Stop):
+            run.state = halt(run.state, left)  # as where an agent judges
         return tuple(
             verdict
             for one in together
@@ -174,7 +176,7 @@ def _require_all_verdicts(
 
 
 async def _run_activity(
-    name: str, asked: RunGuardrails, together: tuple[GuardrailCheck, ...]
+    run: RunContext, name: str, asked: RunGuardrails, together: tuple[GuardrailCheck, ...]
 ) -> GuardrailVerdicts:
     spec = together[0].spec
     if spec.local:
@@ -186,6 +188,7 @@ async def _run_activity(
             lambda: workflow.execute_local_activity(
                 name, asked, result_type=GuardrailVerdicts, **options.local_guardrail(name, spec)
             ),
+            while_under_way(run),
         )
     return await failures.execute_activity(
         name, asked, _VERDICTS_ADAPTER, options.guardrail(name, spec)

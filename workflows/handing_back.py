@@ -3,12 +3,14 @@ Leaving to another worker what this one has no code for: while a deployment roll
 
 An activity of its own is tried again on whatever worker takes it. What is decided within a
 workflow task stays with the worker that has the run in its cache. So the run waits until some
-worker says that it can go on, which has the server offer the run to all of them. Where it comes to
-one without the code again, and again, this one's task is given up: nothing was decided in it.
+worker says that it can go on, and that one has the server offer the next task to all. Whoever
+takes it tries; where that is again a worker without the code, it is looked for once more. No task
+is failed for it: what a worker has said may be in history by then, and each replay would fail.
 """
 
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Generator
+from datetime import timedelta
+from typing import NamedTuple, TypeVar
 
 from temporalio import workflow
 from temporalio.common import RawValue
@@ -16,51 +18,82 @@ from temporalio.exceptions import FailureError
 
 from holdfast.contracts.run import FindWorker
 from holdfast.workflows import failures, options
-from holdfast.workflows.run_context import is_cancellation
+from holdfast.workflows.run_context import RunContext, is_cancellation
 
 Answer = TypeVar("Answer")
 
 
-MAX_OFFERS = 10
-"""So often a run is offered to all workers anew; to give up a task costs its time-out."""
+class Search(NamedTuple):
+    """For how long a worker is looked for: while it is wanted, and within the seconds left."""
+
+    is_wanted: Callable[[], bool]
+    seconds_left: Callable[[], float | None]
 
 
-class HandBack(Exception):
-    """Fails the workflow task, and not the run: another worker is to take it."""
+UNTIL_FOUND = Search(lambda: True, lambda: None)
+"""As long as a deployment may roll: what is wanted doesn't depend on where the run stands."""
+
+
+def while_under_way(run: RunContext) -> Search:
+    """Look for a worker until the run is over, or its time."""
+    return Search(lambda: run.state.outcome is None, run.seconds_left)
 
 
 async def on_capable_worker(
-    wanted: FindWorker, attempt: Callable[[], Awaitable[Answer]]
+    wanted: FindWorker, attempt: Callable[[], Awaitable[Answer]], search: Search
 ) -> Answer:
     """
     Return what a local activity comes to on a worker that has what is wanted.
 
-    Raises the failure by which one without it hands back, where none was found in time.
+    Each *attempt* is begun at another time, and builds what it gives away by that. Raises the
+    failure by which a worker hands back, where no other was found.
     """
-    offers = 0
+    pauses = _pauses()
     while True:
         try:
             return await attempt()
         except FailureError as error:
             if not failures.is_handed_back(error):
                 raise
-            if offers >= MAX_OFFERS:
-                raise HandBack(failures.message(error)) from None
-            if not await find_worker(wanted):
+            if pause := next(pauses):
+                await workflow.sleep(pause, summary="another worker may take the run meanwhile")
+            if not await find_worker(wanted, search):
                 raise
-            offers += 1
 
 
-async def find_worker(wanted: FindWorker) -> bool:
+async def find_worker(wanted: FindWorker, search: Search) -> bool:
     """Wait until some worker says that it has what is wanted; false where none does in time."""
-    summary = f"a worker that has {wanted}"
+    if not search.is_wanted():
+        return False
+    began, left = workflow.now(), search.seconds_left()
+    bounded = left is not None and left < options.HAND_BACK_TIMEOUT.total_seconds()
+    limit = timedelta(seconds=left or 0.0) if bounded else options.HAND_BACK_TIMEOUT
+    # Nobody reads what it came to: anybody may have said that, or that it failed.
+    looking = workflow.start_activity(
+        "find_worker",
+        wanted,
+        result_type=RawValue,
+        **options.find_worker(f"a worker that has {wanted}", limit),
+    )
+    await workflow.wait_condition(lambda: looking.done() or not search.is_wanted())
+    if not looking.done():
+        looking.cancel()
     try:
-        # Nobody reads what it came to: anybody may have said that, or that it failed.
-        await workflow.execute_activity(
-            "find_worker", wanted, result_type=RawValue, **options.find_worker(summary)
-        )
+        await looking
     except FailureError as error:
         if is_cancellation(error):
             raise
+        if bounded and search.is_wanted():
+            # The server gives up where no other attempt fits in; the time isn't over before this.
+            rest = began + limit - workflow.now()
+            await workflow.sleep(options.at_least(rest), summary="what is left of its time")
         return False
     return True
+
+
+def _pauses() -> Generator[timedelta]:
+    """Yield how long to wait before a worker is looked for: at first not at all."""
+    pause = timedelta(0)
+    while True:
+        yield pause
+        pause = min(max(2 * pause, options.INITIAL_HAND_BACK_PAUSE), options.MAX_HAND_BACK_PAUSE)

@@ -18,7 +18,7 @@ from holdfast.contracts.run import (
 from holdfast.contracts.state import Carryover, ReadEarlierRun, RunState
 from holdfast.run import gates, tool_calls, turns
 from holdfast.workflows import failures, options
-from holdfast.workflows.handing_back import on_capable_worker
+from holdfast.workflows.handing_back import UNTIL_FOUND, on_capable_worker
 from holdfast.workflows.inbound import messages
 from holdfast.workflows.run_context import RunContext
 
@@ -55,6 +55,7 @@ async def open_run(run: RunContext, arguments: tuple[JsonValue, ...]) -> None:
                 OpenRun(run_id=info.workflow_id, agent=given.agent, task_kind=task_kind),
                 **options.record(f"open agent {given.agent}"),
             ),
+            UNTIL_FOUND,
         )
     except FailureError as error:
         if is_cancelled_exception(error) or not failures.is_handed_back(error):

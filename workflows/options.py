@@ -47,6 +47,10 @@ MAX_RETRY_INTERVAL = timedelta(seconds=30)
 # So long a run waits for a worker that has the code for it.
 HAND_BACK_TIMEOUT = timedelta(minutes=10)
 
+# Between two tries where a worker has the code, and others that lack it take the run.
+INITIAL_HAND_BACK_PAUSE = timedelta(seconds=0.1)
+MAX_HAND_BACK_PAUSE = timedelta(seconds=10)
+
 # Ends a workflow task: where much is done in one, it looks as if it hung, and grows too large.
 YIELD_DELAY = timedelta(milliseconds=1)
 
@@ -109,12 +113,14 @@ def read_earlier_run(summary: str) -> LocalActivityConfig:
     )
 
 
-def find_worker(summary: str) -> ActivityConfig:
-    """Options of `find_worker`: so long a deployment may roll before nobody has what it takes."""
+def find_worker(summary: str, limit: timedelta) -> ActivityConfig:
+    """Options of `find_worker`, which is tried for so long."""
     return ActivityConfig(
         start_to_close_timeout=timedelta(seconds=10),
-        schedule_to_close_timeout=HAND_BACK_TIMEOUT,
-        retry_policy=RetryPolicy(maximum_interval=timedelta(seconds=10)),
+        schedule_to_close_timeout=at_least(limit),
+        retry_policy=RetryPolicy(
+            initial_interval=2 * INITIAL_HAND_BACK_PAUSE, maximum_interval=MAX_HAND_BACK_PAUSE
+        ),
         summary=summary,
     )
 
@@ -253,4 +259,14 @@ def _backoff(contract: ToolContract) -> timedelta:
 
 
 def _to_timeout(seconds_left: float | None) -> timedelta | None:
-    return None if seconds_left is None else timedelta(seconds=max(seconds_left, 0.001))
+    return None if seconds_left is None else at_least(timedelta(seconds=seconds_left))
+
+
+def at_least(wait: timedelta) -> timedelta:
+    """
+    Return a wait that there is a timer of, however late it is by now.
+
+    Behind a local activity a replay may know another time: with a timer that stands in history
+    for one time, and for the other doesn't, it would fail.
+    """
+    return max(wait, YIELD_DELAY)

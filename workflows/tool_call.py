@@ -4,7 +4,7 @@ Tool calls as activities under their tools' names, and taking back what they did
 What can't be undone is told, not hidden. Nobody is asked: each undo was ruled on with its call.
 """
 
-from datetime import timedelta
+from collections.abc import Awaitable, Callable
 from typing import cast
 
 from pydantic import TypeAdapter
@@ -33,7 +33,7 @@ from holdfast.run import tool_results, tripwires
 from holdfast.run.disagreements import NotBegun
 from holdfast.run.summaries import call_line
 from holdfast.workflows import failures, options
-from holdfast.workflows.handing_back import find_worker, on_capable_worker
+from holdfast.workflows.handing_back import UNTIL_FOUND, on_capable_worker
 from holdfast.workflows.run_context import RunContext, is_cancellation, wait_for_resume
 
 # Pydantic decodes a union like any type; only the annotation of execute_activity wants a class.
@@ -108,43 +108,59 @@ async def execute_tool(
     Run a tool's activity as one of the class that was ruled on; whatever it comes to is a result.
 
     Nothing begins where the workflow was reset since the call was allowed, or where the worker
-    decides by something else than the one that allowed it. What takes a call back, or finds out
-    about it, waits for a worker that has the tool; anything else is decided anew.
+    decides by something else than the one that allowed it, or hasn't the tool: it is decided anew.
     """
     contract = contract.with_risk(risk)
+    running = _execute(contract, invocation, seconds_left, summary)
+    return await _take_result(contract, invocation, running)
+
+
+async def _execute(
+    contract: ToolContract, invocation: ToolInvocation, seconds_left: float | None, summary: str
+) -> ToolResult:
+    """Run a tool's activity. Raises FailureError."""
     call = _build_call(contract, invocation)
     summary = summary or call_line(call)
-    wanted = FindWorker(run_id=invocation.run_id, app=invocation.app, tools=(contract.name,))
-    try:
-        if contract.local:
-            return await on_capable_worker(
-                wanted,
-                lambda: workflow.execute_local_activity(
-                    contract.name,
-                    invocation,
-                    result_type=_RESULT_TYPE,
-                    **options.local_tool_call(summary, contract),
-                ),
-            )
-        result = await failures.execute_activity(
+    if contract.local:
+        return await workflow.execute_local_activity(
             contract.name,
             invocation,
-            _RESULT_ADAPTER,
-            options.tool_call(
-                summary, contract, seconds_left, sandboxed=invocation.grant is not None
-            ),
+            result_type=_RESULT_TYPE,
+            **options.local_tool_call(summary, contract),
         )
-        # A client may have said what it came to; it is the result of this call all the same.
-        return result.with_(call_id=call.call_id, name=call.name)
+    result = await failures.execute_activity(
+        contract.name,
+        invocation,
+        _RESULT_ADAPTER,
+        options.tool_call(summary, contract, seconds_left, sandboxed=invocation.grant is not None),
+    )
+    # A client may have said what it came to; it is the result of this call all the same.
+    return result.with_(call_id=call.call_id, name=call.name)
+
+
+async def _take_result(
+    contract: ToolContract, invocation: ToolInvocation, running: Awaitable[ToolResult]
+) -> ToolResult | NotBegun:
+    """Make a result of whatever a call comes to, if it began."""
+    try:
+        return await running
     except FailureError as error:  # a local activity fails without an ActivityError around it
         if is_cancellation(error):
             raise
-        if not (reason := failures.find_disagreement(error)):
-            return failures.build_tool_failure(call, contract, error)
-        again = failures.is_handed_back(error) and invocation.purpose in {"undo", "reconcile"}
-        if not again or not await find_worker(wanted):
+        if reason := failures.find_disagreement(error):
             return NotBegun(reason)
-    return await execute_tool(contract, risk, invocation, seconds_left, summary=summary)
+        return failures.build_tool_failure(_build_call(contract, invocation), contract, error)
+
+
+async def _execute_where_found(
+    contract: ToolContract,
+    invocation: ToolInvocation,
+    attempt: Callable[[], Awaitable[ToolResult]],
+) -> ToolResult | NotBegun:
+    """Have a call tried, by which another is taken back or found out about, where its tool is."""
+    wanted = FindWorker(run_id=invocation.run_id, app=invocation.app, tools=(contract.name,))
+    running = on_capable_worker(wanted, attempt, UNTIL_FOUND)
+    return await _take_result(contract, invocation, running)
 
 
 async def _reconcile(
@@ -167,13 +183,13 @@ async def _reconcile(
     if finder is None:
         return unknown
     asked = invocation.with_(purpose="reconcile", grant=None, basis=finder.risk)
-    found = _parse_reconciliation(await execute_tool(finder, finder.risk, asked, None))
+    found = await _ask_finder(finder, asked)
     if found is not None and found.happened is False:
         words = f"until {contract.name} can't be under way any more"
         why = f"{contract.name} was cut off and may still happen: {finder.name} is asked then"
         with run.track_wait(why, over):
-            await workflow.sleep(max(over - workflow.now(), timedelta(0)), summary=words)
-        found = _parse_reconciliation(await execute_tool(finder, finder.risk, asked, None))
+            await workflow.sleep(options.at_least(over - workflow.now()), summary=words)
+        found = await _ask_finder(finder, asked)
     if found is None or found.happened is None:
         return unknown
     call = _build_call(contract, invocation)
@@ -186,7 +202,8 @@ def _build_call(contract: ToolContract, invocation: ToolInvocation) -> ToolCall:
     return ToolCall(call_id=invocation.call_id, name=contract.name, arguments=invocation.arguments)
 
 
-def _parse_reconciliation(answer: ToolResult | NotBegun) -> Reconciled | None:
+async def _ask_finder(finder: ToolContract, asked: ToolInvocation) -> Reconciled | None:
+    answer = await _execute_where_found(finder, asked, lambda: _execute(finder, asked, None, ""))
     return None if isinstance(answer, NotBegun) else tool_results.parse_reconciliation(answer)
 
 
@@ -223,9 +240,8 @@ async def compensate(run: RunContext, *, workspace_restored: bool = False) -> Co
             flaw = "" if restored else " (it stays in the run's own workspace)"
         else:
             await wait_for_resume(run)
-            with run.track_in_flight("undo"):
-                flaw = await _undo_effect(run, effect)
-                await run.record("not undone" if flaw else "undone", effect.summary + flaw)
+            flaw = await _undo_effect(run, effect)
+            await run.record("not undone" if flaw else "undone", effect.summary + flaw)
         (not_undone if flaw else undone).append(effect.summary + flaw)
         if flaw:
             standing.append(effect.with_(reported=True))
@@ -276,7 +292,14 @@ async def _undo_effect(run: RunContext, effect: Effect) -> str:
         basis=ruling.risk,
         call_id=_call_id(effect, effect.call),
     )
-    result = await execute_tool(tool, ruling.risk, invocation, None)
+    undoing = tool.with_risk(ruling.risk)
+
+    async def attempt() -> ToolResult:
+        await wait_for_resume(run)  # each time: a worker was looked for in between
+        with run.track_in_flight("undo"):
+            return await _execute(undoing, invocation, None, "")
+
+    result = await _execute_where_found(undoing, invocation, attempt)
     if isinstance(result, NotBegun):
         return f" ({result.reason}; find out what was taken back before)"
     return f" ({tool.name}: {result.reason})" if isinstance(result, ToolFailure) else ""

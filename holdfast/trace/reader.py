@@ -19,7 +19,6 @@ from holdfast.trace.payloads import build_activity_error, decode, read_time
 from holdfast.trace.signal_reader import SignalReader
 from holdfast.trace.values import Trace
 from holdfast.workflows import failures
-from holdfast.workflows.handing_back import HandBack
 
 _INPUT = TypeAdapter(RunInput)
 _STATE = TypeAdapter(RunState)
@@ -128,13 +127,6 @@ class TraceReader:
             cause = WorkflowTaskFailedCause.Name(failed.cause).removeprefix(
                 "WORKFLOW_TASK_FAILED_CAUSE_"
             )
-            if failed.failure.application_failure_info.type == HandBack.__name__:
-                self._chronicle.add_audit_line(
-                    "handed back",
-                    f"its task: {failed.failure.message}, says worker {failed.identity}",
-                    read_time(event),
-                )
-                return
             said = failed.failure.message or cause.lower().replace("_", " ")
             self._chronicle.add_audit_line("workflow task failed", said, read_time(event))
 

@@ -2,10 +2,12 @@
 
 import asyncio
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from holdfast import App, Tool, tool
+from holdfast import App, Budget, Tool, tool
 from holdfast.activities.callers import NOT_HERE
+from holdfast.contracts.run import StatusReport
 from holdfast.contracts.tools import Risk
 from holdfast.testing import call, say
 from holdfast.tools import ask_user
@@ -13,7 +15,7 @@ from tests.attacks.test_tokens import ALICE, claims, refunding, trusting
 from tests.control.guarded import NAMED, on_word
 from tests.durability.test_handing_back import app, side_by_side
 from tests.running import Run, Runs
-from tests.sample import lines, note, scripted
+from tests.sample import lines, note, scripted, told
 
 
 async def left_to_others(run: Run) -> None:
@@ -104,3 +106,41 @@ async def test_no_undo_begins_in_a_suspended_run_when_its_worker_is_found(
             await run.handle.terminate()
 
     assert (status.status, before) == ("suspended", [])
+
+
+LATE = timedelta(seconds=30)
+"""Ten times as long as the run may work."""
+
+
+def workflow_age(status: StatusReport) -> timedelta:
+    return datetime.now(UTC) - status.started_at
+
+
+@tool(risk=Risk.WRITE_INTERNAL)
+async def hand_in(log: str) -> str:
+    """Hand something in."""
+    note(log, "handed in")
+    return "handed in"
+
+
+async def test_a_worker_without_a_tool_keeps_no_run_beyond_its_time(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """It waits for a decision that no worker can make, and not longer than it may work."""
+    script = [call("hand_in", log=str(tmp_path / "log")), told]
+    budget = Budget(max_wall_time=3.0, max_steps=9)
+    async with runs.working(scripted(script, tools=[hand_in], budget=budget)):
+        run = await runs.start("it")
+        (request,) = await run.asked()
+    async with runs.working(
+        scripted(script, tools=[ask_user], budget=budget), client=await runs.another_client()
+    ):
+        await run.approve(request.request_id)
+        while (status := await run.status()).status in {"running", "waiting"} and (  # noqa: ASYNC110 -- it is elsewhere
+            workflow_age(status) < LATE
+        ):
+            await asyncio.sleep(0.2)
+        await run.handle.terminate() if status.stop is None else None
+
+    assert status.stop is not None
+    assert status.stop.reason == "max_wall_time (3 s) reached"

@@ -15,7 +15,7 @@ from tests.durability.test_handing_back import app, replays, side_by_side
 from tests.running import Run, Runs
 from tests.sample import told
 
-RUNS, LOOKERS = 8, 2
+RUNS, LOOKERS = 4, 2
 
 
 async def look(run: Run) -> None:
@@ -51,15 +51,13 @@ async def test_who_looks_at_runs_that_are_handed_back_wedges_none(
         await asyncio.gather(*map(left_to_others, started))
         looking = [asyncio.create_task(look(run)) for run in started for _ in range(LOOKERS)]
         async with side_by_side(runs, ours):
-            await asyncio.sleep(12)  # the pauses of find_worker grow to ten seconds
+            with suppress(TimeoutError):
+                async with asyncio.timeout(60):
+                    while not all([await is_over(run) for run in started]):  # noqa: ASYNC110 -- it is elsewhere
+                        await asyncio.sleep(0.2)
     for one in looking:
         one.cancel()
     await asyncio.gather(*looking, return_exceptions=True)
-    async with side_by_side(runs, ours):
-        with suppress(TimeoutError):
-            async with asyncio.timeout(40):
-                while not all([await is_over(run) for run in started]):  # noqa: ASYNC110 -- it is elsewhere
-                    await asyncio.sleep(0.5)
     stuck = [run for run in started if not await is_over(run)]
     for run in stuck:
         await run.handle.terminate()
