@@ -154,7 +154,8 @@ async def _check_beside(
     try:
         return await guarding_task
     finally:
-        if guarding_task.cancelled() or guarding_task.exception() is not None:
+        failed = guarding_task.done() and (guarding_task.cancelled() or guarding_task.exception())
+        if failed:
             asking.cancel()
 
 
