@@ -60,7 +60,7 @@ async def test_a_key_that_is_revoked_while_nothing_can_be_logged_releases_nothin
     """Between a ruling and its call stands a line for the audit, tried until it is there."""
     # RK-19 BY-15
     log, policy, disk = tmp_path / "log", tmp_path / "policy.yaml", _FullDisk()
-    monkeypatch.setattr(deciding, "log", disk)
+    monkeypatch.setattr(deciding, "audit", disk)
     policy.write_text(FORBIDDEN, encoding="utf-8")
     trusting(runs, tmp_path, ALICE, BOB)
     agent = Agent(
