@@ -103,9 +103,10 @@ class ApprovalPrompt:
             self._say("decided elsewhere")
         elif isinstance(reading.exception(), EOFError):
             self._out.line("")
-            self._say(f"left open: {request_details.command(self._run, request)}")
+            self._tell_command("left open", request)
         elif isinstance(error := reading.exception(), HoldfastError):
-            self._say(f"{error}; left open: {request_details.command(self._run, request)}")
+            self._say(str(error))
+            self._tell_command("left open", request)
         else:
             await self._send(request, reading.result())
 
@@ -189,13 +190,19 @@ class ApprovalPrompt:
                 case ResolutionSignal():
                     await run_client.signal(self._client, self._run, "resolution", message)
         except (HoldfastError, RPCError) as error:
-            self._say(f"{error}; decide it later: {request_details.command(self._run, request)}")
+            self._say(str(error))
+            self._tell_command("decide it later", request)
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(run_client.RPC_TIMEOUT.total_seconds()):
                 while message.request_id in self._open:
                     self._changed.clear()
                     await self._changed.wait()
+
+    def _tell_command(self, words: str, request: Request) -> None:
+        """Say how a request is decided elsewhere, in a line that no terminal breaks for us."""
+        command = request_details.command(self._run, request)
+        self._out.line(f"{words}: {command}", "dim", hang=None)
 
     def _say(self, text: str) -> None:
         self._out.line(text, "dim")
