@@ -50,7 +50,7 @@ async def _offer_to_all() -> None:
     Have the server offer the run's next workflow task to all workers.
 
     Otherwise it would go to the one that has the run in its cache: the one that handed it back. A
-    server that doesn't take this from a worker leaves the run there, which then fails its task.
+    server that doesn't take this from a worker leaves the run there, where it is looked for again.
     """
     asked = activity.info()
     with suppress(RPCError, RuntimeError):

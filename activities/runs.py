@@ -48,7 +48,11 @@ CARRYOVER_TIMEOUT = timedelta(seconds=30)
 """So long a worker may take to build a run anew that is over."""
 
 REPLAY_FAILED = "[TMPRL11"
-"""What the SDK says where it couldn't replay a run for a query: another moment it may."""
+"""
+What the SDK says where it couldn't replay a run for a query, and nothing of the run itself:
+another moment it can. A worker that is busy takes too long (TMPRL1101), and an execution that ends
+while it is asked is taken for another workflow (TMPRL1100).
+"""
 
 
 class TemporalRuns:

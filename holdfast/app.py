@@ -11,6 +11,7 @@ from types import TracebackType
 from pydantic import TypeAdapter, ValidationError
 
 from holdfast.activities.notifications import Webhook
+from holdfast.adapters.base import ModelAdapter
 from holdfast.adapters.openai_chat.servers import OPENAI_CHAT, ChatServer, validate
 from holdfast.adapters.registry import Setup, build_adapters
 from holdfast.adapters.scripted import Script
@@ -179,8 +180,12 @@ class App:
             *self._check_delegates(agent),
         ]:
             return found
-        adapters = build_adapters(Setup(chat_servers=self.chat_servers))
-        return [*check_limits(agent), *check_sampling(agent, adapters)]
+        return [*check_limits(agent), *check_sampling(agent, self._unconnected_adapters)]
+
+    @cached_property
+    def _unconnected_adapters(self) -> Mapping[str, ModelAdapter]:
+        """Adapters that know no key: they are only asked what their models take."""
+        return build_adapters(Setup(chat_servers=self.chat_servers))
 
     def _check_delegates(self, agent: Agent) -> list[str]:
         """Name agents that others are to ask, and that can't be asked."""

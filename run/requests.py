@@ -1,6 +1,6 @@
 """The requests that are open in a run, and the calls that they are about. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from holdfast.contracts.approvals import (
@@ -49,7 +49,7 @@ def open_request(state: RunState, request: Request) -> RunState:
     return state.with_(requests=(*state.requests, request), requests_made=state.requests_made + 1)
 
 
-def pending_keywords(state: RunState) -> tuple[str, ...]:
+def pending_keywords(requests: Iterable[Request]) -> tuple[str, ...]:
     """
     Return what a run that waits is searched by: `kind:group:tool`, one for each eligible group.
 
@@ -58,8 +58,8 @@ def pending_keywords(state: RunState) -> tuple[str, ...]:
     """
     found: dict[str, None] = {}
     left = MAX_SEARCH_ATTRIBUTE_BYTES
-    for request in state.requests:
-        for keyword in _build_keywords(state, request):
+    for request in requests:
+        for keyword in _build_keywords(request):
             left -= size(keyword) + 1
             if left < 0 or len(found) == MAX_SEARCHABLE_REQUESTS:
                 return tuple(found)
@@ -67,14 +67,14 @@ def pending_keywords(state: RunState) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _build_keywords(state: RunState, request: Request) -> Iterator[str]:
+def _build_keywords(request: Request) -> Iterator[str]:
     match request:
         case ApprovalRequest() | Review():
             about = subject_line(request) if isinstance(request, Review) else request.tool
             for group in find_eligible_groups(request) or ("",):
                 yield f"{request.kind}:{group}:{about}"
-        case Question(call_id=call_id):
-            yield f"question::{find_call(state, call_id).call.name}"
+        case Question(tool=tool):
+            yield f"question::{tool}"
         case Escalation(trigger=trigger):
             yield f"escalation::{trigger}"
 

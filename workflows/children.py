@@ -190,6 +190,7 @@ def _can_begin(run: RunContext) -> bool:
 
 
 async def _execute_child(run: RunContext, task: ChildTask) -> RunResult:
+    summary = _describe_child(run, task)
     child = await workflow.start_child_workflow(
         WORKFLOW_TYPE,
         _build_input(run, task),
@@ -198,8 +199,8 @@ async def _execute_child(run: RunContext, task: ChildTask) -> RunResult:
         task_timeout=workflow.info().task_timeout,
         parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
         cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
-        static_summary=_describe_child(run, task),
-        memo={SUMMARY: _describe_child(run, task)},
+        static_summary=summary,
+        memo={SUMMARY: summary},
     )
     run.parts[child.id] = False
     alike = asyncio.create_task(_mirror_suspension(run, child))

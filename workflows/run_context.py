@@ -187,7 +187,7 @@ def publish_status(run: RunContext) -> None:
     if not state.agent.search_attributes:
         return
     shown = workflow.info().typed_search_attributes
-    waiting = list(requests.pending_keywords(state))
+    waiting = list(requests.pending_keywords(state.requests))
     wanted = (
         *(
             key.value_set(value)
@@ -206,10 +206,9 @@ def publish_status(run: RunContext) -> None:
 
 def publish_summary(state: RunState) -> None:
     """Say what the run is where runs are listed, unless its starter has."""
-    summary = workflow.payload_converter().to_payload(_summarise(state))
-    said = workflow.info().raw_memo.get(SUMMARY)
-    if said is None or said.data != summary.data:
-        workflow.upsert_memo({SUMMARY: _summarise(state)})
+    summary, said = _summarise(state), workflow.info().raw_memo.get(SUMMARY)
+    if said is None or said.data != workflow.payload_converter().to_payload(summary).data:
+        workflow.upsert_memo({SUMMARY: summary})
 
 
 def _summarise(state: RunState) -> str:

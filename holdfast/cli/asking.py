@@ -7,7 +7,7 @@ from contextlib import suppress
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from holdfast.cli import request_details, run_client, screen, signatures
+from holdfast.cli import options, request_details, run_client, screen, signatures
 from holdfast.cli.screen import Screen
 from holdfast.contracts.approvals import (
     Approvable,
@@ -25,7 +25,6 @@ from holdfast.contracts.signals import (
     ResolutionSignal,
 )
 from holdfast.policy.people import normalize_name
-from holdfast.settings import Settings
 from holdfast.tools.values.answers import find_answer_flaw
 
 RETRY_SECONDS = 1.0
@@ -52,7 +51,7 @@ class ApprovalPrompt:
         self._changed = asyncio.Event()
         self._serving: asyncio.Task[None] | None = None
         self._reading: asyncio.Task[Message] | None = None
-        self._user = Settings.load().user
+        self._user = options.login()
 
     def set_open_requests(self, open_ids: Collection[str], requester: str) -> None:
         """Take note of which requests are open now, and of whom the run works for."""
@@ -139,12 +138,11 @@ class ApprovalPrompt:
     async def _answer(self, request: Question) -> str:
         """Ask until there is an answer that fits."""
         while True:
-            text = await self._line("answer: ")
-            flaw = find_answer_flaw(request, text)
-            if text and flaw is None:
+            if not (text := await self._line("answer: ")):
+                continue
+            if (flaw := find_answer_flaw(request, text)) is None:
                 return text
-            if text:
-                self._say(flaw or "")
+            self._say(flaw)
 
     async def _approval(self, request: Approvable) -> ApprovalSignal:
         """Approve a request, signed where it takes that; nobody approves what is done for them."""

@@ -49,7 +49,7 @@ class RunEntry(Contract):
 
 
 class Wanted(NamedTuple):
-    """Which runs are listed; null is any. `waiting_for` is a group, or a kind or tool or group."""
+    """Which runs are listed; null is any. `waiting_for` is a group, a kind or a tool."""
 
     status: TraceStatus | None = None
     agent: str | None = None

@@ -20,6 +20,7 @@ from temporalio.common import WorkflowIDReusePolicy
 from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast import histories
+from holdfast.activities.runs import REPLAY_FAILED
 from holdfast.cli.screen import command
 from holdfast.contracts.approvals import (
     PendingPage,
@@ -53,13 +54,6 @@ _NO_WORKER = {
     RPCStatusCode.DEADLINE_EXCEEDED,
     RPCStatusCode.FAILED_PRECONDITION,
 }
-
-REPLAY_FAILED = "[TMPRL11"
-"""
-What the SDK says where it couldn't replay a run for a query, and nothing of the run itself:
-another moment it can. A worker that is busy takes too long (TMPRL1101), and an execution that ends
-while it is asked is taken for another workflow (TMPRL1100).
-"""
 
 QUERY_ATTEMPTS = 3
 

@@ -79,6 +79,17 @@ async def asked(client: Client, text: str) -> str:
     return handle.id
 
 
+async def request_rows(client: Client, text: str, *, columns: int = 0) -> list[str]:
+    """What whoever is to approve reads of the request of a run with this text, row by row."""
+    run = await asked(client, text)
+    async with terminal("approve", run, columns=columns) as asking:
+        await asking.says("approve? [y/N] ")
+        asking.types("n")
+        await asking.code()
+    await client.get_workflow_handle(run).terminate()
+    return rows(asking.shown.partition("approve? [y/N]")[0])
+
+
 @asynccontextmanager
 async def serving(client: Client, text: str) -> AsyncGenerator[None]:
     """Have a worker for an agent whose model wants to post a text."""
@@ -107,10 +118,14 @@ def test_a_row_is_no_wider_than_its_terminal(columns: int) -> None:
     """However narrow it is, and however far to the right a line would go on."""
     mine, its = pty.openpty()
     termios.tcsetwinsize(its, (24, columns))
-    with os.fdopen(mine, "rb", 0) as reading, os.fdopen(its, "w", encoding="utf-8") as writing:
+    with os.fdopen(its, "w", encoding="utf-8") as writing:
         Screen(Console(file=writing)).line(f"{'漢' * 9}{'x' * 300}", hang=18)
         writing.flush()
-        shown = reading.read(65_536).decode().splitlines()
+        written = b""
+        while written.count(b"x") < 300:  # a terminal gives away what it has, piece by piece
+            written += os.read(mine, 65_536)
+    os.close(mine)
+    shown = written.decode().splitlines()
 
     assert max(map(cells, shown)) <= columns
     assert {row.startswith(" " * min(18, (columns - 1) // 2)) for row in shown[1:]} == {True}
@@ -129,13 +144,7 @@ async def test_no_row_of_a_request_begins_with_words_of_the_model(
     left = COLUMNS - len('              text = "')
     wide = (character * (left // cells(character))).removesuffix("\u200d")
     async with serving(client, text := f"{'a' * (left - cells(wide))}{wide}{FORGED}"):
-        run = await asked(client, text)
-        async with terminal("approve", run) as asking:
-            await asking.says("approve? [y/N] ")
-            asking.types("n")
-            await asking.code()
-    await client.get_workflow_handle(run).terminate()
-    block = rows(asking.shown.partition("approve? [y/N]")[0])
+        block = await request_rows(client, text)
 
     assert len([row for row in block if row.startswith("    who ")]) == 1
 
@@ -148,13 +157,7 @@ async def test_a_variable_says_nothing_of_how_wide_a_terminal_is(
     monkeypatch.setenv("COLUMNS", "200")
     text = "a" * (COLUMNS - len('              text = "')) + FORGED
     async with serving(client, text):
-        run = await asked(client, text)
-        async with terminal("approve", run, columns=COLUMNS) as asking:
-            await asking.says("approve? [y/N] ")
-            asking.types("n")
-            await asking.code()
-    await client.get_workflow_handle(run).terminate()
-    block = rows(asking.shown.partition("approve? [y/N]")[0])
+        block = await request_rows(client, text, columns=COLUMNS)
 
     assert len([row for row in block if row.startswith("    who ")]) == 1
 

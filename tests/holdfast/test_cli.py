@@ -1,10 +1,7 @@
 """The command line as people and scripts use it, against a real server."""
 
 import json
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 from temporalio.api.common.v1 import Payload, SearchAttributes, WorkflowType
@@ -52,23 +49,10 @@ APP = App(
 )
 
 
-@pytest.fixture
-def name() -> str:
-    """An id for a run."""
-    return f"run-{uuid4().hex[:8]}"
-
-
-@asynccontextmanager
-async def working(client: Client) -> AsyncGenerator[None]:
-    """Have a worker while the block lasts."""
-    async with worker.run_worker(client, APP):
-        yield
-
-
 async def test_run_shows_how_it_goes(client: Client) -> None:
     """`run` prints the transcript while it grows, and the answer."""
     # OB-05
-    async with working(client):
+    async with worker.run_worker(client, APP):
         ran = await holdfast("run", "adder", "What is 2 + 3?")
 
     assert (ran.code, ran.err) == (0, "")
@@ -94,7 +78,7 @@ async def test_exit_code_is_the_outcome(
     client: Client, agent: str, code: int, status: str
 ) -> None:
     """A script sees from the exit code how a run ended, and reads the rest as JSON."""
-    async with working(client):
+    async with worker.run_worker(client, APP):
         ran = await holdfast("run", agent, "go", "--json")
 
     assert (ran.code, ran.json["status"], ran.err) == (code, status, "")
@@ -105,7 +89,7 @@ async def test_input_file_and_limits(client: Client, name: str, tmp_path: Path) 
     # GF-07
     page = tmp_path / "page.txt"
     page.write_text("1\n2\n", encoding="utf-8")
-    async with working(client):
+    async with worker.run_worker(client, APP):
         ran = await holdfast(
             *("run", "adder", "Add these:", "--input-file", str(page)),
             *("--id", name, "--max-steps", "1", "--tenant", "acme", "--actor", "zoe"),
@@ -123,7 +107,7 @@ async def test_input_file_and_limits(client: Client, name: str, tmp_path: Path) 
 
 async def test_an_id_is_used_once(client: Client, name: str) -> None:
     """A second run with the same id is refused, also when the first is over."""
-    async with working(client):
+    async with worker.run_worker(client, APP):
         first = await holdfast("run", "adder", "go", "--id", name)
         second = await holdfast("run", "adder", "go", "--id", name)
 
@@ -133,7 +117,7 @@ async def test_an_id_is_used_once(client: Client, name: str) -> None:
 
 async def test_approval_without_a_terminal(client: Client, name: str) -> None:
     """What waits is printed once, with the command that decides it; that command does."""
-    async with working(client):
+    async with worker.run_worker(client, APP):
         running = await started("run", "sender", "go", "--id", name)
         request = await seen(name)
         command = f"holdfast approve {name} {request[0]}"
@@ -154,7 +138,7 @@ async def test_approval_without_a_terminal(client: Client, name: str) -> None:
 
 async def test_rejection(client: Client, name: str) -> None:
     """A rejection says why, and the run goes on without the call."""
-    async with working(client):
+    async with worker.run_worker(client, APP):
         await holdfast("run", "sender", "go", "--id", name, "--detach")
         request = await seen(name)
         rejected = await holdfast(
@@ -169,7 +153,7 @@ async def test_rejection(client: Client, name: str) -> None:
 
 async def test_questions_and_escalations(client: Client, name: str) -> None:
     """`answer` and `resolve` say what the run made of them."""
-    async with working(client):
+    async with worker.run_worker(client, APP):
         await holdfast("run", "asker", "go", "--id", name, "--detach")
         _, *digest = await seen(name)
         wrong = await holdfast("resolve", name, "req-1", "resume", *digest)
@@ -204,7 +188,7 @@ async def test_questions_and_escalations(client: Client, name: str) -> None:
 
 async def test_a_refused_extension_is_told(client: Client, name: str) -> None:
     """An extension that lowers a limit ends with 1 and changes nothing."""
-    async with working(client):
+    async with worker.run_worker(client, APP):
         await holdfast("run", "loser", "go", "--id", name, "--detach")
         request = await waiting(name)
         _, *digest = await seen(name)
@@ -219,7 +203,7 @@ async def test_a_refused_extension_is_told(client: Client, name: str) -> None:
 
 async def test_what_is_resolved_already_is_told(client: Client, name: str) -> None:
     """Nobody is told that a run took what came too late for it."""
-    async with working(client):
+    async with worker.run_worker(client, APP):
         await holdfast("run", "loser", "go", "--id", name, "--detach")
         _, *digest = await seen(name)
         await holdfast("suspend", name)
@@ -256,7 +240,7 @@ async def test_a_run_that_nobody_can_read(client: Client, name: str, words: list
 
 async def test_steering(client: Client, name: str) -> None:
     """A run is held, told something, let go on and cancelled by commands."""
-    async with working(client):
+    async with worker.run_worker(client, APP):
         await holdfast("run", "sender", "go", "--id", name, "--detach")
         await waiting(name)
         told = [
@@ -277,7 +261,7 @@ async def test_steering(client: Client, name: str) -> None:
 async def test_history_needs_no_worker(client: Client, name: str, tmp_path: Path) -> None:
     """A run that is over is shown, traced, exported and replayed without any worker."""
     # GF-04 OB-04
-    async with working(client):
+    async with worker.run_worker(client, APP):
         await holdfast("run", "adder", "go", "--id", name)
     file = tmp_path / "run.json"
     shown = await holdfast("show", name)
@@ -298,7 +282,7 @@ async def test_history_needs_no_worker(client: Client, name: str, tmp_path: Path
 async def test_changed_decisions_do_not_replay(client: Client, name: str, tmp_path: Path) -> None:
     """A history that today's code would not repeat is reported in one line."""
     # OB-06
-    async with working(client):
+    async with worker.run_worker(client, APP):
         await holdfast("run", "adder", "go", "--id", name)
     file = tmp_path / "run.json"
     text = (await holdfast("export", name)).out
@@ -314,7 +298,7 @@ async def test_missing_worker_is_named(client: Client, name: str) -> None:
     running = await started("run", "adder", "go", "--id", name)
     assert running.stderr is not None
     hint = (await running.stderr.readline()).decode()
-    async with working(client):
+    async with worker.run_worker(client, APP):
         ran = await ended(running)
 
     assert hint.startswith("no worker answers on task queue 'holdfast': start one with ")
@@ -324,7 +308,7 @@ async def test_missing_worker_is_named(client: Client, name: str) -> None:
 async def test_person_at_the_terminal_is_asked(client: Client) -> None:
     """On a terminal `run` asks for the approval, with the exact arguments."""
     begin = ("run", "sender", "go", "--actor", "eve")
-    async with working(client), terminal(*begin) as asking:
+    async with worker.run_worker(client, APP), terminal(*begin) as asking:
         await asking.says("approve? [y/N]")
         asked = asking.shown
         asking.types("y")

@@ -2,9 +2,6 @@
 
 import getpass
 import json
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from uuid import uuid4
 
 import pytest
 from temporalio.client import Client, WorkflowFailureError
@@ -29,22 +26,12 @@ APP = App(
 )
 
 
-@pytest.fixture
-def name() -> str:
-    """An id for a run."""
-    return f"run-{uuid4().hex[:8]}"
-
-
-@asynccontextmanager
-async def working(client: Client) -> AsyncGenerator[None]:
-    """Have a worker while the block lasts."""
-    async with worker.run_worker(client, APP):
-        yield
-
-
 async def test_who_starts_a_run_approves_nothing_of_it(client: Client, name: str) -> None:
     """A run works for whoever typed the command, and somebody else has to approve its calls."""
-    async with working(client), terminal("run", "sender", "go", "--id", name) as asking:
+    async with (
+        worker.run_worker(client, APP),
+        terminal("run", "sender", "go", "--id", name) as asking,
+    ):
         await asking.says("approve? [y/N]")
         asking.types("y")
         await asking.says("who else approves? ")
@@ -65,7 +52,10 @@ async def test_who_starts_a_run_approves_nothing_of_it(client: Client, name: str
 
 async def test_who_else_approves_is_asked_at_the_terminal(client: Client, name: str) -> None:
     """Somebody else at the same terminal gives their name, and it stands in the history."""
-    async with working(client), terminal("run", "sender", "go", "--id", name) as asking:
+    async with (
+        worker.run_worker(client, APP),
+        terminal("run", "sender", "go", "--id", name) as asking,
+    ):
         await asking.says("approve? [y/N]")
         asking.types("y")
         await asking.says("who else approves? ")
@@ -79,7 +69,7 @@ async def test_who_else_approves_is_asked_at_the_terminal(client: Client, name: 
 async def test_history_says_who_said_what(client: Client, name: str) -> None:
     """Whatever a command says to a run carries the name of whoever typed it."""
     me = getpass.getuser()
-    async with working(client):
+    async with worker.run_worker(client, APP):
         await holdfast("run", "asker", "go", "--id", name, "--detach")
         request = await seen(name)
         await holdfast("suspend", name)
@@ -107,7 +97,7 @@ async def test_runs_are_listed_by_whose_they_are_and_what_they_wait_for(
     """`list` finds runs by agent, tenant, and the group, kind or tool that they wait for."""
     tenant = f"o'{name}"
     begin = ("--tenant", tenant, "--detach", "--id")
-    async with working(client):
+    async with worker.run_worker(client, APP):
         await holdfast("run", "sender", "go", *begin, f"{name}-1")
         await holdfast("run", "asker", "go", *begin, f"{name}-2")
         await waiting(f"{name}-1")

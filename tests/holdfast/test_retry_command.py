@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from uuid import uuid4
 
 import pytest
 from temporalio.client import Client
@@ -45,12 +44,6 @@ async def working(client: Client) -> AsyncGenerator[None]:
     ]
     async with worker.run_worker(client, App(agents=agents, scripts=scripts)):
         yield
-
-
-@pytest.fixture
-def name() -> str:
-    """An id for a run."""
-    return f"run-{uuid4().hex[:8]}"
 
 
 async def test_a_run_is_tried_again(client: Client, name: str) -> None:

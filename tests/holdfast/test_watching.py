@@ -2,9 +2,6 @@
 
 import json
 import signal
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from uuid import uuid4
 
 import pytest
 from temporalio.client import Client
@@ -38,23 +35,10 @@ APP = App(
 )
 
 
-@pytest.fixture
-def name() -> str:
-    """An id for a run."""
-    return f"run-{uuid4().hex[:8]}"
-
-
-@asynccontextmanager
-async def working(client: Client) -> AsyncGenerator[None]:
-    """Have a worker while the block lasts."""
-    async with worker.run_worker(client, APP):
-        yield
-
-
 @pytest.mark.parametrize("command", ["run", "watch"])
 async def test_ctrl_c_only_detaches(client: Client, name: str, command: str) -> None:
     """Who leaves is told how to come back; the run goes on, and is shown from its goal on."""
-    async with working(client):
+    async with worker.run_worker(client, APP):
         if command == "watch":
             await holdfast("run", "sender", "go", "--id", name, "--detach")
             left = await started("watch", name)
@@ -88,7 +72,7 @@ async def test_ctrl_c_only_detaches(client: Client, name: str, command: str) -> 
 
 async def test_a_run_that_is_over_is_shown_whole(client: Client, name: str) -> None:
     """Nobody waits for it: the transcript of all its executions, and the exit code of `run`."""
-    async with working(client):
+    async with worker.run_worker(client, APP):
         ran = await holdfast("run", "walker", "go", "--id", name)
         stopped = await holdfast("run", "looper", "go", "--id", f"{name}-2", "--max-steps", "2")
     watched = await holdfast("watch", name)
@@ -102,7 +86,7 @@ async def test_a_run_that_is_over_is_shown_whole(client: Client, name: str) -> N
 
 async def test_watching_on_a_terminal_asks(client: Client, name: str) -> None:
     """What waits now is asked, by `watch` as by `run`."""
-    async with working(client):
+    async with worker.run_worker(client, APP):
         await holdfast("run", "sender", "go", "--actor", "eve", "--id", name, "--detach")
         await seen(name)
         async with terminal("watch", name) as asking:

@@ -314,20 +314,21 @@ def test_what_waits_is_searched_for_by_kind_group_and_tool() -> None:
     later = verdicts.after_timeout(state, NOW + timedelta(seconds=61))
     stuck = state.with_(requests=(an_escalation(trigger="models"),))
 
-    assert requests.pending_keywords(state) == (
+    assert requests.pending_keywords(state.requests) == (
         "approval:finance:send",
         "approval:leads:send",
         "question::ask_user",
     )
-    assert "approval:board:send" in requests.pending_keywords(later)
-    assert requests.pending_keywords(waiting()) == ("approval::send",)
-    assert requests.pending_keywords(stuck) == ("escalation::models",)
+    assert "approval:board:send" in requests.pending_keywords(later.requests)
+    assert requests.pending_keywords(waiting().requests) == ("approval::send",)
+    assert requests.pending_keywords(stuck.requests) == ("escalation::models",)
 
 
 def test_what_waits_is_searched_for_as_far_as_the_server_takes_it() -> None:
     """However many groups may decide, the attribute has no more bytes than the server takes."""
     groups = [f"{number}-{'g' * 190}" for number in range(50)]
-    found = requests.pending_keywords(ruled((SEND, to_approve(SEND, groups=tuple(groups)))))
+    asked = ruled((SEND, to_approve(SEND, groups=tuple(groups))))
+    found = requests.pending_keywords(asked.requests)
 
     assert 0 < len(found) < len(groups)
     assert sum(map(len, found)) < MAX_SEARCH_ATTRIBUTE_BYTES
