@@ -5,6 +5,9 @@ from time import monotonic
 
 from temporalio import activity
 
+DECISION_TIMEOUT = timedelta(seconds=10)
+"""So long a decision may wait for its turn, and take."""
+
 
 class Clock:
     """
@@ -16,7 +19,9 @@ class Clock:
 
     def __init__(self, asked_at: datetime) -> None:
         info = activity.info()
+        # Longer than it may take it only seems to have waited: its worker's clock was set.
         waited = max(info.started_time - info.scheduled_time, timedelta(0))
+        waited = min(waited, DECISION_TIMEOUT)
         self._began = asked_at + waited if info.is_local else max(asked_at, info.started_time)
         self._since = monotonic()
 

@@ -133,11 +133,15 @@ def drop_lapsed_approvals(
 
 
 def select_recent(batch: tuple[CallState, ...], now: datetime) -> tuple[CallState, ...]:
-    """Return the calls that were decided just now: what was waited for since may have changed."""
+    """
+    Return the calls that were decided just now: what was waited for since may have changed.
+
+    One that is dated as far ahead was decided by a clock that was set.
+    """
     return tuple(
         call
         for call in batch
-        if isinstance(call.ruling, Decided) and now - call.ruling.at <= MAX_RULING_AGE
+        if isinstance(call.ruling, Decided) and abs(now - call.ruling.at) <= MAX_RULING_AGE
     )
 
 

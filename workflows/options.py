@@ -6,6 +6,7 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.workflow import ActivityCancellationType, ActivityConfig, LocalActivityConfig
 
+from holdfast.activities.clock import DECISION_TIMEOUT
 from holdfast.contracts.bounds import CLEARING_TIMEOUT, MAX_HISTORY_BYTES
 from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.run import sandbox_queue
@@ -49,7 +50,7 @@ HAND_BACK_TIMEOUT = timedelta(minutes=10)
 
 # Between two tries where a worker has the code, and others that lack it take the run.
 INITIAL_HAND_BACK_PAUSE = timedelta(seconds=0.1)
-MAX_HAND_BACK_PAUSE = timedelta(seconds=10)
+MAX_HAND_BACK_PAUSE = timedelta(seconds=5)
 
 # Ends a workflow task: where much is done in one, it looks as if it hung, and grows too large.
 YIELD_DELAY = timedelta(milliseconds=1)
@@ -79,7 +80,7 @@ def ruling(summary: str) -> LocalActivityConfig:
     So long it may wait for its turn, and take.
     """
     return LocalActivityConfig(
-        schedule_to_close_timeout=timedelta(seconds=10),
+        schedule_to_close_timeout=DECISION_TIMEOUT,
         retry_policy=RetryPolicy(maximum_attempts=1),
         summary=summary,
     )
@@ -119,7 +120,7 @@ def find_worker(summary: str, limit: timedelta) -> ActivityConfig:
         start_to_close_timeout=timedelta(seconds=10),
         schedule_to_close_timeout=at_least(limit),
         retry_policy=RetryPolicy(
-            initial_interval=2 * INITIAL_HAND_BACK_PAUSE, maximum_interval=MAX_HAND_BACK_PAUSE
+            initial_interval=2 * INITIAL_HAND_BACK_PAUSE, maximum_interval=timedelta(seconds=10)
         ),
         summary=summary,
     )

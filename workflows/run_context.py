@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from temporalio import workflow
 from temporalio.common import SearchAttributeKey
@@ -151,7 +151,7 @@ async def wait_for_people(run: RunContext, until: datetime, is_over: Callable[[]
     try:
         await workflow.wait_condition(
             is_over,
-            timeout=max(until - workflow.now(), timedelta(0)),
+            timeout=options.at_least(until - workflow.now()),
             timeout_summary=requests_line(run.state.requests),
         )
     except TimeoutError:
