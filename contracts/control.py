@@ -147,7 +147,8 @@ class ProviderWait(Contract):
     """
     A run waits for the provider of its last model, which is down since a call of that failed.
 
-    It is asked again at `until`, for the time after `tries` such waits.
+    It is asked again at `until`, for the time after `tries` such waits; the wait is `over` when
+    its timer says so. Before it the run had `waited` so many seconds for people, or suspended.
     """
 
     model: str
@@ -156,6 +157,8 @@ class ProviderWait(Contract):
     since: datetime
     until: datetime
     tries: int
+    waited: float = Field(default=0.0, exclude_if=not_)
+    over: bool = Field(default=False, exclude_if=not_)
 
 
 class Approach(Contract):

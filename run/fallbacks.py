@@ -52,6 +52,13 @@ def after_no_answer(state: RunState, attempt: ModelAttempt, now: datetime) -> Ru
             return None
 
 
+def end_wait(state: RunState) -> RunState:
+    """Have the last model asked again: the time to wait for its provider has passed."""
+    if (wait := state.provider_wait) is None:
+        return state
+    return state.with_(provider_wait=wait.model_copy(update={"over": True}))
+
+
 def switch_model(state: RunState) -> RunState | None:
     """Go on with the agent's next model, if there is one."""
     following = state.model_index + 1
@@ -63,10 +70,15 @@ def switch_model(state: RunState) -> RunState | None:
 
 
 def wait_for_provider(state: RunState, attempt: ModelAttempt, now: datetime) -> RunState | None:
-    """Wait before the last model is asked again, if what keeps it from answering may pass."""
-    patience = timedelta(seconds=state.agent.settings.patience)
-    before = state.provider_wait
+    """
+    Wait before the last model is asked again, if what keeps it from answering may pass.
+
+    Patience lasts as long as the run works: neither suspension nor people use it up.
+    """
+    before, waited = state.provider_wait, state.ledger.waited
     since, tries = (before.since, before.tries) if before else (now, 0)
+    at_rest = waited - before.waited if before else 0.0
+    patience = timedelta(seconds=state.agent.settings.patience + at_rest)
     if attempt.kind not in fallback.PASSING_FAILURES or now >= since + patience:
         return None
     pause = min(fallback.FIRST_WAIT * 2 ** min(tries, 10), fallback.LONGEST_WAIT)
@@ -77,6 +89,7 @@ def wait_for_provider(state: RunState, attempt: ModelAttempt, now: datetime) -> 
         since=since,
         until=min(now + pause, since + patience),
         tries=tries + 1,
+        waited=before.waited if before else waited,
     )
     return state.with_(provider_wait=wait)
 

@@ -1,7 +1,7 @@
 """What a run can do next, and how that is decided: a pure function over its state."""
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Literal, NamedTuple, TypeAlias
 
 from holdfast.contracts import bounds
@@ -169,7 +169,7 @@ def drain_inbox(run: Situation) -> Step | None:
     begins with less.
     """
     state = run.state
-    if not (run.flooded and (state.suspended or state.requests)):
+    if not (run.flooded and (state.suspended or state.requests or _awaits_provider(state))):
         return None
     between_turns = not (state.calls or state.candidate or state.requests)
     failed = state.tripped is not None or bool(state.dead_end)
@@ -258,11 +258,13 @@ def continue_as_new(run: Situation) -> Step | None:
 
 
 def await_provider(run: Situation) -> Step | None:
-    """While the provider of the last model is down the run waits, and asks it now and then."""
+    """
+    While the provider of the last model is down the run waits, and asks it now and then.
+
+    Only its timer says when that is over: behind a local activity a replay knows another time.
+    """
     wait = run.state.provider_wait
-    if wait is None or run.state.started_at + timedelta(seconds=run.elapsed) >= wait.until:
-        return None
-    return AwaitProvider(wait)
+    return AwaitProvider(wait) if wait and not wait.over else None
 
 
 def open_project(run: Situation) -> Step | None:
@@ -335,6 +337,10 @@ def next_step(
         if step is not None:  # one without fields is an empty tuple
             return step
     return _ask_model(state, "turn")
+
+
+def _awaits_provider(state: RunState) -> bool:
+    return state.provider_wait is not None and not state.provider_wait.over
 
 
 def _ask_model(state: RunState, purpose: ModelPurpose) -> CallModel:

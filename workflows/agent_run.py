@@ -2,8 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 from temporalio import workflow
@@ -31,6 +30,7 @@ from holdfast.run import (
     authorization,
     compaction,
     disagreements,
+    fallbacks,
     parts,
     steps,
     summaries,
@@ -239,15 +239,17 @@ class AgentRun:
 
     async def _wait_for_provider(self, wait: ProviderWait) -> None:
         run_context.publish_status(self._run)
-        seconds = (wait.until - workflow.now()).total_seconds()
-        if (left := self._run.seconds_left()) is not None:
-            seconds = min(seconds, left)
-        with suppress(TimeoutError):
+        pause, left = wait.until - workflow.now(), self._run.seconds_left()
+        ends_first = left is not None and timedelta(seconds=left) < pause
+        try:
             await workflow.wait_condition(
                 lambda: not isinstance(self._next_step(), AwaitProvider),
-                timeout=max(seconds, 0),
+                timeout=options.at_least(timedelta(seconds=left or 0) if ends_first else pause),
                 timeout_summary=f"asks again then: {summaries.wait_line(wait)}",
             )
+        except TimeoutError:
+            if not ends_first:
+                self._run.state = fallbacks.end_wait(self._run.state)
 
     async def _wait_for_resume(self) -> None:
         with at_rest(self._run):

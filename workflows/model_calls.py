@@ -214,8 +214,9 @@ async def _apply_failure(run: RunContext, failed: _FailedCall) -> None:
         return
     await run.record("model failed", f"{failed.attempt.model}: {failed.attempt.error}")
     before = run.state
+    # By the time of the failure: what it is behind that line a replay may know otherwise.
     run.state = fallbacks.after_failure(
-        before, failed.attempt, failed.used, workflow.now(), limited=failed.limited
+        before, failed.attempt, failed.used, failed.attempt.at, limited=failed.limited
     )
     await _record_changes(run, before)
 

@@ -23,8 +23,9 @@ from temporalio.api.workflowservice.v1 import (
 
 from holdfast import Agent, App
 from holdfast.testing import say
+from tests.attacks.half_workers import half_working, no_calls
 from tests.attacks.test_forged_results import complete
-from tests.attacks.test_releases import ALLOWED, half_working, no_calls
+from tests.attacks.test_releases import ALLOWED
 from tests.builders import a_call, a_reply
 from tests.running import Run, Runs
 from tests.sample import TOOLS, scripted

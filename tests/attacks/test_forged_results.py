@@ -13,7 +13,8 @@ from temporalio.client import WorkflowHistory
 
 from holdfast import Agent, App
 from holdfast.contracts.base import JsonObject
-from tests.attacks.test_releases import ALLOWED, half_working, no_calls, release
+from tests.attacks.half_workers import half_working, no_calls
+from tests.attacks.test_releases import ALLOWED, release
 from tests.attacks.test_tokens import ALICE, claims, refunding, send, trusting
 from tests.builders import a_call, a_reply
 from tests.control.guarded import on_word

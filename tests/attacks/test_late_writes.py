@@ -5,9 +5,9 @@ from pathlib import Path
 
 from holdfast import Reconciled, Risk, tool
 from holdfast.testing import say
+from tests.attacks.half_workers import half_working, no_calls, no_decisions
 from tests.attacks.test_forged_failures import begun
 from tests.attacks.test_forged_results import complete
-from tests.attacks.test_releases import half_working, no_calls, no_decisions
 from tests.builders import a_call, a_reply
 from tests.running import Run, Runs
 from tests.sample import note, scripted, told

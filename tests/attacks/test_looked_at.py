@@ -15,12 +15,12 @@ from tests.durability.test_handing_back import app, replays, side_by_side
 from tests.running import Run, Runs
 from tests.sample import told
 
-RUNS, LOOKERS = 4, 2
+RUNS, LOOKERS = 3, 2
 
 
-async def look(run: Run) -> None:
+async def look(run: Run, seen: asyncio.Event) -> None:
     """Look at a run all the time, as 'holdfast show' does."""
-    while True:
+    while not seen.is_set():
         with suppress(RPCError, WorkflowQueryFailedError):
             await run.handle.query("status", rpc_timeout=timedelta(seconds=2))
         await asyncio.sleep(0.01)
@@ -49,15 +49,15 @@ async def test_who_looks_at_runs_that_are_handed_back_wedges_none(
         for run, request in zip(started, requests, strict=True):
             await run.approve(request.request_id)
         await asyncio.gather(*map(left_to_others, started))
-        looking = [asyncio.create_task(look(run)) for run in started for _ in range(LOOKERS)]
+        seen = asyncio.Event()
+        looking = [asyncio.create_task(look(run, seen)) for run in started for _ in range(LOOKERS)]
         async with side_by_side(runs, ours):
             with suppress(TimeoutError):
                 async with asyncio.timeout(60):
                     while not all([await is_over(run) for run in started]):  # noqa: ASYNC110 -- it is elsewhere
                         await asyncio.sleep(0.2)
-    for one in looking:
-        one.cancel()
-    await asyncio.gather(*looking, return_exceptions=True)
+        seen.set()
+        await asyncio.gather(*looking)
     stuck = [run for run in started if not await is_over(run)]
     for run in stuck:
         await run.handle.terminate()

@@ -15,8 +15,8 @@ from holdfast.guardrails import GuardrailContext, GuardrailResult, Subject, guar
 from holdfast.policy.signatures import KeyClaim
 from holdfast.policy.trust import TrustedIssuer
 from holdfast.testing import call
+from tests.attacks.half_workers import half_working, no_calls, no_decisions
 from tests.attacks.test_old_approvals import approve, looked_at
-from tests.attacks.test_releases import half_working, no_calls, no_decisions
 from tests.attacks.test_tokens import ALICE, BOB, refunding, trusting
 from tests.control.controlled import replayed
 from tests.running import Run, Runs

@@ -1,18 +1,14 @@
 """Workers of two releases on one queue: no call runs by what another release decided about it."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import pytest
 from pydantic import AfterValidator
 from temporalio.api.enums.v1 import EventType
-from temporalio.worker import Worker
 
-from holdfast import App, Tool, tool, worker
+from holdfast import App, Tool, tool
 from holdfast.activities.callers import NOT_AS_DECIDED
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.tools import Risk
@@ -26,6 +22,7 @@ from holdfast.guardrails import (
 )
 from holdfast.run.disagreements import RETRY_DELAYS_SECONDS
 from holdfast.testing import Script, call, say
+from tests.attacks.half_workers import half_working, no_calls, no_decisions
 from tests.control.controlled import replayed
 from tests.control.guarded import Seen, looking, on_word
 from tests.running import Run, Runs
@@ -77,27 +74,6 @@ def release(
     (folder / name).mkdir()
     found = policy(folder / name, *rules) if rules else None
     return scripted(script, policy=found, **agent)  # pyright: ignore[reportArgumentType] -- either kind of script
-
-
-def no_calls(make: Callable[..., Worker]) -> Callable[..., Worker]:
-    return partial(make, no_remote_activities=True)
-
-
-def no_decisions(make: Callable[..., Worker]) -> Callable[..., Worker]:
-    return lambda *given, **options: make(*given, **{**options, "workflows": []})
-
-
-@asynccontextmanager
-async def half_working(
-    runs: Runs, app: App, half: Callable[[Callable[..., Worker]], Callable[..., Worker]]
-) -> AsyncGenerator[None]:
-    """Have a worker that only decides, or only runs calls: the other half is busy."""
-    client = await runs.another_client()
-    async with AsyncExitStack() as stack:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(worker, "Worker", half(Worker))
-            await stack.enter_async_context(runs.working(app, client=client))
-        yield
 
 
 async def attempts(run: Run, name: str) -> list[str]:

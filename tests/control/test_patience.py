@@ -183,7 +183,8 @@ def test_nothing_is_asked_before_its_time() -> None:
 
     assert isinstance(steps.next_step(state, NOW), steps.AwaitProvider)
     later = NOW + fallback.FIRST_WAIT
-    assert isinstance(steps.next_step(state, later), steps.CallModel)
+    assert isinstance(steps.next_step(state, later), steps.AwaitProvider)  # its timer says when
+    assert isinstance(steps.next_step(fallbacks.end_wait(state), later), steps.CallModel)
 
 
 @pytest.mark.parametrize("kind", ["not_found", "quota", "unreadable", "invalid_request"])
