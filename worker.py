@@ -37,6 +37,7 @@ from holdfast.app import App, load_app
 from holdfast.connection import CREDENTIALS, connect, find_secrets
 from holdfast.contracts.errors import AppError, HoldfastError
 from holdfast.contracts.run import sandbox_queue
+from holdfast.contracts.switches import SWITCHES
 from holdfast.contracts.texts import escape_invisible
 from holdfast.event_log import log
 from holdfast.event_order import LocalSecondsInterceptor
@@ -107,18 +108,23 @@ def _require_adapters(app: App) -> dict[str, ModelAdapter]:
 
 @asynccontextmanager
 async def run_worker(
-    client: Client, app: App, *, task_queue: str | None = None, cached_transcripts: int = 256
+    client: Client,
+    app: App,
+    *,
+    task_queue: str | None = None,
+    switches_name: str = SWITCHES,
+    cached_transcripts: int = 256,
 ) -> AsyncGenerator[None]:
     """
     Serve an app while the block lasts: of its calls, those that HOLDFAST_SANDBOX leaves to us.
 
-    The queue is *task_queue*, or what HOLDFAST_TASK_QUEUE says, or else the app's own. Tests and
-    the bench work so too, so they test this product.
+    The queue is *task_queue*, or HOLDFAST_TASK_QUEUE, or else the app's own. Tests and the bench
+    work so too; tests have switches of their own.
     """
     found = settings.Settings.load()
     task_queue = task_queue or found.task_queue or app.queue
     async with AsyncExitStack() as stack:
-        switches = await stack.enter_async_context(TemporalKillSwitch(client, task_queue))
+        switches = await stack.enter_async_context(_keep_switches(client, switches_name))
         secrets = build_known_secrets(app, find_secrets(client))
         around = Surroundings(
             TemporalRuns(client),
@@ -138,7 +144,7 @@ async def run_worker(
         worker = Worker(
             client,
             task_queue=task_queue,
-            workflows=[AgentRun, HoldfastSwitches],
+            workflows=[AgentRun],
             activities=build_activities(
                 app,
                 found,
@@ -195,6 +201,21 @@ def _prepare_threads(app: App) -> None:
     """Leave the loop's threads to those who need them: neither names nor processes take any."""
     look_up_apart(asyncio.get_running_loop())
     warm_up(app.synchronous_modules())
+
+
+@asynccontextmanager
+async def _keep_switches(client: Client, name: str) -> AsyncGenerator[TemporalKillSwitch]:
+    """Follow the switches of the namespace, and help to keep them, as every worker does."""
+    worker = Worker(
+        client,
+        task_queue=name,
+        workflows=[HoldfastSwitches],
+        workflow_runner=RUNNER,
+        max_cached_workflows=0,
+        max_concurrent_workflow_task_polls=1,
+    )
+    async with disable_deadlock_detection(worker), TemporalKillSwitch(client, name) as switches:
+        yield switches
 
 
 @asynccontextmanager

@@ -86,8 +86,8 @@ def _working(kind: str, client: Client, queue: str) -> AbstractAsyncContextManag
     from bench.app import app
     from holdfast.worker import run_worker
 
-    cached = {"cached_transcripts": 0} if kind == "uncached" else {}
-    return run_worker(client, app, task_queue=queue, **cached)
+    cached = 0 if kind == "uncached" else 256
+    return run_worker(client, app, task_queue=queue, cached_transcripts=cached)
 
 
 async def _work(kind: str, address: str, queue: str, variant: str) -> None:

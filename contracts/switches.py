@@ -11,6 +11,14 @@ from holdfast.contracts.bounds import MAX_SWITCH_NAME_CHARS, MAX_SWITCH_REASON_C
 
 SWITCHES_WORKFLOW_TYPE = "HoldfastSwitches"
 
+SWITCHES = "holdfast-switches"
+"""
+The id of the workflow that keeps the switches of a namespace, and the queue of its tasks.
+
+All runs of the namespace follow them, whatever queue they are on: who switches something off needs
+to know no queue, and can't take the wrong one.
+"""
+
 SwitchKind: TypeAlias = Literal["tool", "agent", "tenant", "everything"]
 
 EVERYTHING = "*"
@@ -18,11 +26,6 @@ EVERYTHING = "*"
 
 
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_SWITCH_NAME_CHARS)]
-
-
-def switches_id(task_queue: str) -> str:
-    """Return the workflow id under which the switches of a task queue are kept."""
-    return f"{task_queue}-switches"
 
 
 class SwitchSignal(Inbound):

@@ -9,7 +9,6 @@ from typing import Literal, Self, TypeAlias, get_args
 
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.patterns import Pattern
-from holdfast.contracts.run import TASK_QUEUE
 
 MIN_SECRET_CHARS = 8
 """Characters."""
@@ -67,11 +66,6 @@ class Settings:
             environment=os.environ.get("HOLDFAST_ENVIRONMENT", ""),
             sandbox=_sandbox(),
         )
-
-
-def find_task_queue() -> str:
-    """Return the queue of the runs that commands are about: no app says so here."""
-    return Settings.load().task_queue or TASK_QUEUE
 
 
 @dataclass(frozen=True)

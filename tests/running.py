@@ -196,6 +196,11 @@ class Runs:
         self.environment = environment
         self.queue = f"test-{uuid4().hex[:8]}"
 
+    @property
+    def switches(self) -> str:
+        """The workflow that keeps the switches of these runs, and its queue."""
+        return f"{self.queue}-switches"
+
     async def pass_time(self, seconds: float) -> None:
         """
         Let time pass on a server that skips it.
@@ -230,6 +235,7 @@ class Runs:
             client or self.client,
             app,
             task_queue=self.queue,
+            switches_name=self.switches,
             cached_transcripts=cached_transcripts,
         ):
             yield

@@ -1,4 +1,4 @@
-"""The kill switch: one workflow that keeps what is switched off for all runs of a task queue."""
+"""The kill switch: one workflow that keeps what is switched off for all runs of a namespace."""
 
 from collections.abc import Sequence
 from datetime import datetime

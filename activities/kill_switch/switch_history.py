@@ -24,10 +24,10 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.switches import (
+    SWITCHES,
     SWITCHES_WORKFLOW_TYPE,
     SwitchSignal,
     SwitchState,
-    switches_id,
 )
 from holdfast.policy.switches import after_signal, parse_state
 
@@ -72,12 +72,11 @@ class Reading(NamedTuple):
 
 
 class SwitchHistory:
-    """The workflow that keeps the switches of a task queue, seen from outside."""
+    """The workflow that keeps the switches of a namespace, seen from outside; *name* for tests."""
 
-    def __init__(self, client: Client, task_queue: str) -> None:
+    def __init__(self, client: Client, name: str = SWITCHES) -> None:
         self._client = client
-        self._task_queue = task_queue
-        self._id = switches_id(task_queue)
+        self._id = name
 
     async def latest(self) -> Execution | None:
         """Return the latest execution, if there is one. Raises RPCError or HoldfastError."""
@@ -200,7 +199,7 @@ class SwitchHistory:
             SWITCHES_WORKFLOW_TYPE,
             state,
             id=self._id,
-            task_queue=self._task_queue,
+            task_queue=self._id,
             task_timeout=TASK_TIMEOUT,
             id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,

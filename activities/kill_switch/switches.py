@@ -10,7 +10,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.activities.kill_switch.switch_history import SwitchHistory
 from holdfast.contracts.errors import HoldfastError
-from holdfast.contracts.switches import Switch, SwitchState
+from holdfast.contracts.switches import SWITCHES, Switch, SwitchState
 from holdfast.event_log import log
 
 
@@ -41,8 +41,8 @@ class TemporalKillSwitch:
     known until everything has been read again.
     """
 
-    def __init__(self, client: Client, task_queue: str) -> None:
-        self._history = SwitchHistory(client, task_queue)
+    def __init__(self, client: Client, name: str = SWITCHES) -> None:
+        self._history = SwitchHistory(client, name)
         self._known: SwitchState | None = None
         self._news = asyncio.Event()
         self._trouble = "the server has not answered yet"

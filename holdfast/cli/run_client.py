@@ -5,7 +5,10 @@ from datetime import timedelta
 from typing import TypeVar
 
 from pydantic import JsonValue, TypeAdapter
+from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.api.errordetails.v1 import NamespaceNotFoundFailure
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import (
     Client,
     WorkflowExecutionDescription,
@@ -58,6 +61,19 @@ _NO_WORKER = {
 QUERY_ATTEMPTS = 3
 
 START_A_WORKER = "start one with 'holdfast dev APP' or 'holdfast worker APP'"
+
+
+async def has_workers(client: Client, queue: str) -> bool:
+    """Whether a worker asks for work on a task queue, or the server doesn't say."""
+    request = DescribeTaskQueueRequest(
+        namespace=client.namespace,
+        task_queue=TaskQueue(name=queue),
+        task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+    )
+    try:
+        return bool((await client.workflow_service.describe_task_queue(request)).pollers)
+    except RPCError:
+        return True
 
 
 async def query_run(

@@ -31,7 +31,6 @@ from holdfast.contracts.signals import (
     SuspensionSignal,
 )
 from holdfast.run.summaries import describe_validation_error
-from holdfast.settings import find_task_queue
 from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Trace
 
@@ -70,6 +69,7 @@ async def run(
     session: Annotated[str | None, typer.Option(help="The session that it belongs to.")] = None,
     domain: Annotated[str | None, typer.Option(help="What it is about, as in payments.")] = None,
     task_kind: Annotated[str | None, typer.Option(help="What kind of task it is.")] = None,
+    queue: Annotated[str | None, typer.Option(help="Where its app is, as in desk.")] = None,
     max_steps: options.MaxSteps = None,
     max_tokens: options.MaxTokens = None,
     max_cost: options.MaxCost = None,
@@ -91,9 +91,9 @@ async def run(
     )
     if id is not None and not is_run_id(id):
         raise typer.BadParameter(f"{RUN_ID_RULE}: choose another --id")
-    client = await connect()
-    handle = await _start(client, brief, id or _fresh_id(), find_task_queue())
-    await _follow(client, handle, wait=wait, as_json=as_json)
+    client, queue = await connect(), queue or options.find_queue()
+    handle = await _start(client, brief, id or _fresh_id(), queue)
+    await _follow(client, handle, queue, wait=wait, as_json=as_json)
 
 
 @blocking
@@ -134,7 +134,7 @@ async def retry(
         if id is None
         else _start(client, brief, id, queue)
     )
-    await _follow(client, handle, wait=wait, as_json=as_json)
+    await _follow(client, handle, queue, wait=wait, as_json=as_json)
 
 
 async def _find_retryable(client: Client, run: str) -> tuple[Trace, str]:
@@ -174,7 +174,12 @@ async def _start_under_next_id(
 
 
 async def _follow(
-    client: Client, handle: WorkflowHandle[object, object], *, wait: bool, as_json: bool
+    client: Client,
+    handle: WorkflowHandle[object, object],
+    queue: str,
+    *,
+    wait: bool,
+    as_json: bool,
 ) -> None:
     """Show a run until its end, if that is wanted; else tell its id."""
     if wait:
@@ -182,10 +187,19 @@ async def _follow(
         if as_json:
             render.show_json(_outcome(trace))
         raise typer.Exit(_exit_code(trace))
+    await _tell_start(client, handle.id, queue, as_json=as_json)
+
+
+async def _tell_start(client: Client, run: str, queue: str, *, as_json: bool) -> None:
+    """Say what was started, and if nobody seems to take it."""
     if as_json:
-        render.show_json({"run_id": handle.id})
+        render.show_json({"run_id": run})
     else:
-        screen.tell(handle.id)  # nothing but the id, for scripts
+        screen.tell(run)  # nothing but the id, for scripts
+    if not await run_client.has_workers(client, queue):
+        screen.warn(
+            f"no worker asks for work on task queue {queue!r}: {run_client.START_A_WORKER}"
+        )
 
 
 def _check_domain(domain: str) -> None:

@@ -16,7 +16,6 @@ from holdfast.connection import connect
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.switches import EVERYTHING, SwitchKind, SwitchSignal, SwitchState
 from holdfast.run.summaries import describe_validation_error
-from holdfast.settings import find_task_queue
 from holdfast.trace.words import moment
 
 app = typer.Typer(
@@ -62,7 +61,7 @@ async def on(kind: KindArgument, name: NameArgument = EVERYTHING) -> None:
 @blocking
 async def list_(as_json: options.Json = False) -> None:
     """Show what is switched off."""
-    state = await SwitchHistory(await connect(), find_task_queue()).read()
+    state = await SwitchHistory(await connect()).read()
     if as_json:
         render.show_json([switch.model_dump(mode="json") for switch in state.switches])
     else:
@@ -78,7 +77,7 @@ def _signal(kind: SwitchKind, name: str, reason: str) -> SwitchSignal:
 
 async def _send(client: Client, name: str, signal: SwitchSignal) -> SwitchState:
     """Send a signal and return what history says after it; no worker need run for that."""
-    history = SwitchHistory(client, find_task_queue())
+    history = SwitchHistory(client)
     await history.send(name, signal)
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):

@@ -16,7 +16,6 @@ from holdfast.cli.screen import Screen
 from holdfast.contracts.texts import one_line
 from holdfast.histories import follow
 from holdfast.run.limits import triggers
-from holdfast.settings import find_task_queue
 from holdfast.trace.progress import Progress
 from holdfast.trace.reader import TraceReader
 from holdfast.trace.values import Trace
@@ -121,7 +120,8 @@ def _reasons(description: WorkflowExecutionDescription) -> Iterator[str]:
     raw = description.raw_description
     scheduled = PendingWorkflowTaskState.PENDING_WORKFLOW_TASK_STATE_SCHEDULED
     if raw.HasField("pending_workflow_task") and raw.pending_workflow_task.state == scheduled:
-        yield f"no worker answers on task queue {find_task_queue()!r}: {run_client.START_A_WORKER}"
+        queue = description.task_queue
+        yield f"no worker answers on task queue {queue!r}: {run_client.START_A_WORKER}"
     for activity in raw.pending_activities:
         if activity.attempt > 1:
             reason = one_line(activity.last_failure.message)

@@ -29,7 +29,7 @@ from holdfast.activities.kill_switch import switch_history, switches
 from holdfast.activities.kill_switch.switch_history import SwitchHistory
 from holdfast.activities.kill_switch.switches import TemporalKillSwitch
 from holdfast.contracts.errors import HoldfastError
-from holdfast.contracts.switches import Switch, SwitchKind, SwitchSignal, switches_id
+from holdfast.contracts.switches import Switch, SwitchKind, SwitchSignal
 from holdfast.runner import RUNNER, disable_deadlock_detection
 from holdfast.workflows.switches import HoldfastSwitches
 from tests.activities.cable import plugged
@@ -48,7 +48,7 @@ async def board(client: Client, queue: str) -> AsyncGenerator[TemporalKillSwitch
 
 
 def of(client: Client, queue: str) -> WorkflowHandle[object, object]:
-    return client.get_workflow_handle(switches_id(queue))
+    return client.get_workflow_handle(queue)
 
 
 async def switch(
@@ -161,7 +161,7 @@ async def test_ending_the_workflow_switches_nothing_on(
         await switch(client, queue, "off")
         await seen(board, bool)
         handle = client.get_workflow_handle(
-            switches_id(queue), run_id=(await of(client, queue).describe()).run_id
+            queue, run_id=(await of(client, queue).describe()).run_id
         )
         await (handle.terminate() if end == "terminate" else handle.cancel())
         while (await of(client, queue).describe()).run_id == handle.run_id:  # noqa: ASYNC110 -- it is elsewhere
@@ -187,7 +187,7 @@ async def test_what_the_server_begins_again_switches_nothing_on(
     """It has the input of once, when nothing was off: what the execution before knew counts."""
     first = await client.start_workflow(
         "HoldfastSwitches",
-        id=switches_id(queue),
+        id=queue,
         task_queue=queue,
         run_timeout=timedelta(seconds=1),
         retry_policy=retry_policy,
@@ -209,7 +209,7 @@ async def test_switches_that_the_server_would_begin_again_end_at_once(
 ) -> None:
     """The workflow refuses such a start; the next one begins with what was off by then."""
     first = await client.start_workflow(
-        "HoldfastSwitches", id=switches_id(queue), task_queue=queue, retry_policy=AGAIN
+        "HoldfastSwitches", id=queue, task_queue=queue, retry_policy=AGAIN
     )
     await switch(client, queue, "off")
     async with working(client, queue):
@@ -277,9 +277,9 @@ async def test_a_stranger_under_the_name_is_not_believed(
 ) -> None:
     """Another workflow under the id of the switches keeps everything from running."""
     monkeypatch.setattr(switches, "TIMEOUT_SECONDS", 0.5)
-    await client.start_workflow("Other", id=switches_id(queue), task_queue=queue)
+    await client.start_workflow("Other", id=queue, task_queue=queue)
 
-    why = f"workflow '{queue}-switches' is a 'Other': end it"
+    why = f"workflow '{queue}' is a 'Other': end it"
     assert why in await refusal(board, why)
 
 
@@ -289,9 +289,7 @@ async def test_switches_that_cant_be_read_let_nothing_run(
     """A state that nobody can read isn't an empty one, also when its workflow has failed."""
     monkeypatch.setattr(switches, "TIMEOUT_SECONDS", 0.5)
     broken = {"switches": [{"kind": "region"}]}
-    await client.start_workflow(
-        "HoldfastSwitches", broken, id=switches_id(queue), task_queue=queue
-    )
+    await client.start_workflow("HoldfastSwitches", broken, id=queue, task_queue=queue)
     why = "what is switched off can't be read"
     said = await refusal(board, why)
     async with working(client, queue):
@@ -309,7 +307,7 @@ async def test_deleted_switches_begin_anew(
     await board.current()
     await switch(client, queue, "off")
     await seen(board, bool)
-    execution = WorkflowExecution(workflow_id=switches_id(queue))
+    execution = WorkflowExecution(workflow_id=queue)
     await client.workflow_service.delete_workflow_execution(
         DeleteWorkflowExecutionRequest(namespace=client.namespace, workflow_execution=execution)
     )

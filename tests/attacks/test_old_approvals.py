@@ -18,7 +18,7 @@ from holdfast.contracts.approvals import ApprovalRecord, Review
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.decisions import AuthorizeCalls, Decided
-from holdfast.contracts.switches import SWITCHES_WORKFLOW_TYPE, switches_id
+from holdfast.contracts.switches import SWITCHES_WORKFLOW_TYPE
 from holdfast.guardrails import (
     Guardrail,
     GuardrailContext,
@@ -254,7 +254,7 @@ async def test_who_keeps_a_decision_waiting_gains_nothing(
     """Nobody can tell what is switched off until the approval has lapsed: they are asked anew."""
     # PF-09
     monkeypatch.setattr(switches, "TIMEOUT_SECONDS", 0.2)
-    log, board = tmp_path / "log", switches_id(runs.queue)
+    log, board = tmp_path / "log", runs.switches
     async with runs.working(booking(log, "effect: approve, approval: {valid_for: 1s}")):
         run = await runs.start("it")
         await run.asked()
@@ -267,7 +267,7 @@ async def test_who_keeps_a_decision_waiting_gains_nothing(
         while time.monotonic() < given + 1.1:  # noqa: ASYNC110 -- so it was said in the policy
             await asyncio.sleep(0.02)
         await foreign.terminate()
-        await runs.client.start_workflow(SWITCHES_WORKFLOW_TYPE, id=board, task_queue=runs.queue)
+        await runs.client.start_workflow(SWITCHES_WORKFLOW_TYPE, id=board, task_queue=board)
         (request,) = await run.asked()
         await run.handle.cancel()
 

@@ -17,7 +17,7 @@ from temporalio.client import Client
 from holdfast import Agent, App, Risk, tool, worker
 from holdfast.cli.screen import Screen, break_rows
 from holdfast.contracts.run import TASK_QUEUE, RunResult
-from holdfast.contracts.switches import switches_id
+from holdfast.contracts.switches import SWITCHES
 from holdfast.contracts.texts import escape_invisible
 from holdfast.testing import call, say
 from tests.attacks.test_screens import OURS
@@ -178,7 +178,7 @@ async def test_no_row_of_a_trace_begins_with_words_of_the_model(client: Client) 
 @pytest.mark.usefixtures("command_line")
 async def test_no_row_of_the_switches_begins_with_words_of_a_stranger(client: Client) -> None:
     """A reason that is longer than the terminal is wide forges no switch."""
-    board = client.get_workflow_handle(switches_id(TASK_QUEUE))
+    board = client.get_workflow_handle(SWITCHES)
     name, before = uuid4().hex[:8], len("tool  12345678  x   2026-03-01 12:00:00 UTC  ")
     forged = "tool  refunds   eve 2026-03-01 12:00:00 UTC  INC-71"
     reason = f"{'.' * (COLUMNS - before)}{forged}"

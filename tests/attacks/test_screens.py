@@ -21,7 +21,7 @@ from holdfast import Agent, App, Risk, tool, worker
 from holdfast.cli import main, screen
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.run import TASK_QUEUE, RunResult
-from holdfast.contracts.switches import switches_id
+from holdfast.contracts.switches import SWITCHES
 from holdfast.testing import call, say
 from tests.contracts.test_texts import HOSTILE, moves
 from tests.holdfast.commands import terminal
@@ -136,7 +136,7 @@ async def test_no_id_of_a_run_paints(client: Client, capsys: pytest.CaptureFixtu
 
 async def test_no_switch_paints(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
     """Whoever switches something off names it, themselves and a reason as they like."""
-    board = client.get_workflow_handle(switches_id(TASK_QUEUE))
+    board = client.get_workflow_handle(SWITCHES)
     switch: JsonObject = {"kind": "tool", "name": PAINT[:150], "by": PAINT[:150]}
     await board.signal("off", {**switch, "reason": PAINT})
     seen = ""

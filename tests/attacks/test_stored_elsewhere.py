@@ -13,7 +13,7 @@ from temporalio.common import RawValue
 
 from holdfast import Agent, App, Risk, tool
 from holdfast.contracts.run import RunResult
-from holdfast.contracts.switches import SwitchState, switches_id
+from holdfast.contracts.switches import SwitchState
 from holdfast.testing import call, say
 from tests.attacks.test_forged_failures import fail
 from tests.attacks.test_forged_results import complete_with, unfinished
@@ -107,7 +107,7 @@ async def test_no_message_keeps_the_switches_from_working(
     app = scripted([call("add", a=1, b=2), say("done")])
     async with runs.working(app):
         await (await runs.start("it", "first")).result()
-        switches = runs.client.get_workflow_handle(switches_id(runs.queue))
+        switches = runs.client.get_workflow_handle(runs.switches)
         await switches.signal("off", RawValue(stored(metadata, "no switch")))
         before = await runs.start("it", "second")
         await before.result()

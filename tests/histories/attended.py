@@ -8,7 +8,7 @@ from temporalio.common import WorkflowIDConflictPolicy
 
 from holdfast import App, Budget, Triggers, approvers, signing
 from holdfast.contracts.approvals import Approvable
-from holdfast.contracts.switches import SwitchSignal, switches_id
+from holdfast.contracts.switches import SwitchSignal
 from holdfast.settings import Settings
 from holdfast.testing import Reply, ScriptTurn, call, calls, say
 from tests.control.controlled import resolve, used
@@ -110,15 +110,15 @@ async def switch_off(scene: Scene) -> None:
     await decided(scene.run, request, "approve")
     await scene.run.result()
     await switch(scene, "on")
-    await scene.runs.client.get_workflow_handle(switches_id(KILLED)).query("switches")
+    await scene.runs.client.get_workflow_handle(scene.runs.switches).query("switches")
 
 
 async def switch(scene: Scene, name: str, reason: str = "") -> None:
     """Switch `send`, as any Temporal client can."""
     await scene.runs.client.start_workflow(
         "HoldfastSwitches",
-        id=switches_id(KILLED),
-        task_queue=KILLED,
+        id=scene.runs.switches,
+        task_queue=scene.runs.switches,
         id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
         start_signal=name,
         start_signal_args=[SwitchSignal(kind="tool", name="send", by="dana", reason=reason)],
@@ -230,5 +230,5 @@ ATTENDED = (
     ),
     Scenario("budget_extension", lambda _: spending(), extend),
     Scenario("cancel", lambda _: a_desk([call("linger"), told], linger), cancel),
-    Scenario(KILLED, lambda _: a_desk(SENDING), switch_off, beside=[switches_id(KILLED)]),
+    Scenario(KILLED, lambda _: a_desk(SENDING), switch_off, beside=[f"{KILLED}-switches"]),
 )

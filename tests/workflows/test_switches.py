@@ -18,7 +18,7 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 from holdfast import App, Budget, Tiers, tool
 from holdfast.activities.kill_switch.switch_history import SwitchHistory
 from holdfast.contracts.calls import ToolFailure, ToolSuccess
-from holdfast.contracts.switches import Switch, SwitchKind, SwitchSignal, SwitchState, switches_id
+from holdfast.contracts.switches import Switch, SwitchKind, SwitchSignal, SwitchState
 from holdfast.contracts.tools import Risk
 from holdfast.runner import RUNNER, build_replayer, disable_deadlock_detection
 from holdfast.testing import Reply, ScriptTurn, call, calls, say
@@ -66,8 +66,8 @@ async def switch(runs: Runs, name: str, kind: SwitchKind, thing: str, by: str = 
     signal = SwitchSignal(kind=kind, name=thing, by=by, reason=REASON if name == "off" else "")
     await runs.client.start_workflow(
         "HoldfastSwitches",
-        id=switches_id(runs.queue),
-        task_queue=runs.queue,
+        id=runs.switches,
+        task_queue=runs.switches,
         id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
         start_signal=name,
         start_signal_args=[signal],
@@ -240,13 +240,13 @@ async def test_a_refund_may_still_be_looked_for(runs: Runs, tmp_path: Path) -> N
 class Keeper:
     """The workflow of the switches and nothing else, at work."""
 
-    def __init__(self, client: Client, queue: str) -> None:
+    def __init__(self, client: Client, name: str) -> None:
         self._client = client
-        self.queue = queue
+        self.name = name
 
     @property
     def handle(self) -> WorkflowHandle[object, object]:
-        return self._client.get_workflow_handle(switches_id(self.queue))
+        return self._client.get_workflow_handle(self.name)
 
     async def state(self) -> SwitchState:
         return await self.handle.query("switches", result_type=SwitchState)
@@ -257,9 +257,9 @@ class Keeper:
 
 @pytest.fixture
 async def keeper(runs: Runs) -> AsyncGenerator[Keeper]:
-    async with keeping(runs.client, runs.queue):
-        await SwitchHistory(runs.client, runs.queue).start(None)
-        yield Keeper(runs.client, runs.queue)
+    async with keeping(runs.client, runs.switches):
+        await SwitchHistory(runs.client, runs.switches).start(None)
+        yield Keeper(runs.client, runs.switches)
 
 
 @asynccontextmanager
@@ -304,7 +304,7 @@ async def test_worker_and_workflow_read_the_same(keeper: Keeper, runs: Runs) -> 
     for number, (kind, name) in enumerate([("tool", "a"), ("agent", "b"), ("tenant", "c")] * 2):
         await switch(runs, "on" if number == 4 else "off", kind, name)  # pyright: ignore[reportArgumentType] -- one of the three
     asked = await keeper.state()
-    read = await SwitchHistory(runs.client, runs.queue).read()
+    read = await SwitchHistory(runs.client, runs.switches).read()
 
     assert [one.name for one in read.switches] == ["a", "c"]
     assert [one.model_dump(exclude={"at"}) for one in asked.switches] == [
