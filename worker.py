@@ -125,15 +125,7 @@ async def run_worker(
     task_queue = task_queue or found.task_queue or app.queue
     async with AsyncExitStack() as stack:
         switches = await stack.enter_async_context(_keep_switches(client, switches_name))
-        secrets = build_known_secrets(app, find_secrets(client))
-        around = Surroundings(
-            TemporalRuns(client),
-            TemporalEarlierRuns(client),
-            switches,
-            TemporalHolders(client),
-            secrets,
-            Redactor(secrets),
-        )
+        around = _build_surroundings(app, client, switches)
         flaw = await stack.enter_async_context(
             _run_sandbox_worker(client, app, task_queue, found, around)
         )
@@ -159,6 +151,18 @@ async def run_worker(
         )
         await stack.enter_async_context(disable_deadlock_detection(worker))
         yield
+
+
+def _build_surroundings(app: App, client: Client, switches: KillSwitch) -> Surroundings:
+    secrets = build_known_secrets(app, find_secrets(client))
+    return Surroundings(
+        TemporalRuns(client),
+        TemporalEarlierRuns(client),
+        switches,
+        TemporalHolders(client),
+        secrets,
+        Redactor(secrets),
+    )
 
 
 def build_activities(
