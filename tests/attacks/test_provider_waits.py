@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from holdfast.contracts.run import StatusReport
+from holdfast.contracts.run import StatusReport, Waiting
 from holdfast.contracts.state import RunState
 from holdfast.run.limits import fallback
 from holdfast.runner import build_replayer
@@ -61,10 +61,12 @@ async def test_time_in_which_a_run_is_suspended_uses_no_patience_up(skipping_run
     assert (result.status, result.answer) == ("completed", "done")
 
 
-def describe_slowly(state: RunState, in_flight: tuple[str, ...]) -> StatusReport:
+def describe_slowly(
+    state: RunState, in_flight: tuple[str, ...], wait: Waiting | None
+) -> StatusReport:
     """Take a moment, as a busy worker does."""
     time.sleep(0.6)
-    return views_status(state, in_flight)
+    return views_status(state, in_flight, wait)
 
 
 @pytest.mark.timeout(100)

@@ -115,7 +115,7 @@ async def test_kill_switch_is_no_run(
     off = {"kind": "tool", "name": "add", "by": "ann"}
     async with runs.working(scripted([say("done")])):
         kept = await runs.client.start_workflow(
-            SWITCHES_WORKFLOW_TYPE, id=f"{runs.queue}-others", task_queue=runs.queue
+            SWITCHES_WORKFLOW_TYPE, id=f"{runs.queue}-others", task_queue=runs.switches
         )
         await kept.signal("off", off)
         await kept.query("switches")
