@@ -222,6 +222,7 @@ class EffectChange(TypedDict, total=False):
     summary: str
     arguments: JsonObject | None
     part: str
+    outcome: EffectOutcome
     reported: bool
     undo: UndoRuling | None
     call: ToolCall | None

@@ -1,7 +1,6 @@
 """What parts of a run did: kept for the whole, and told to whoever comes next. Pure."""
 
 from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
 from datetime import datetime
 
 from holdfast.contracts import bounds
@@ -9,7 +8,7 @@ from holdfast.contracts.bounds import MAX_LISTED_EFFECTS
 from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.control import Effect, KnownEffect
 from holdfast.contracts.run import RunResult
-from holdfast.contracts.state import Carryover, RunState
+from holdfast.contracts.state import CallState, Carryover, RunState
 from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, UserTurn
 from holdfast.run import escalations, tool_calls, tool_results, transcript, turns
 
@@ -90,7 +89,10 @@ def describe_standing_effects(state: RunState) -> str:
 
 
 def build_carryover(
-    state: RunState, begun: AbstractSet[str], lost_parts: Mapping[str, str], now: datetime
+    state: RunState,
+    begun: tuple[CallState, ...],
+    lost_parts: Mapping[str, str],
+    now: datetime,
 ) -> Carryover:
     """
     Return what a run that is over leaves to one that tries it again.
@@ -127,14 +129,16 @@ def build_carryover(
     )
 
 
-def _close_turn(state: RunState, begun: AbstractSet[str], now: datetime) -> RunState:
-    """Give each call of an open turn its result; what may have happened is kept as that."""
+def _close_turn(state: RunState, begun: tuple[CallState, ...], now: datetime) -> RunState:
+    """
+    Give each call of an open turn its result; what may have happened is kept as that.
+
+    Whoever ended the run may have closed its turn before; what had begun may happen all the same.
+    """
     under_way = tuple(
         call
-        for call in state.calls
-        if call.result is None
-        and call.call.call_id in begun
-        and not tool_calls.changes_nothing(state, call)
+        for call in begun
+        if call.drafting is None and not tool_calls.changes_nothing(state, call)
     )
     lost = tuple(
         ToolFailure.of(

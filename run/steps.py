@@ -163,13 +163,14 @@ def finish(run: Situation) -> Step | None:
 
 def drain_inbox(run: Situation) -> Step | None:
     """
-    While the run waits, messages have filled its execution.
+    While the run waits, messages have filled its execution, or attempts of its last model have.
 
     Guardrails look first, at the whole of what it holds: of a long transcript the new execution
     begins with less.
     """
     state = run.state
-    if not (run.flooded and (state.suspended or state.requests or _awaits_provider(state))):
+    full = run.flooded or (run.history_is_long and _awaits_provider(state))
+    if not (full and (state.suspended or state.requests or _awaits_provider(state))):
         return None
     between_turns = not (state.calls or state.candidate or state.requests)
     failed = state.tripped is not None or bool(state.dead_end)

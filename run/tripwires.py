@@ -92,6 +92,8 @@ def after_compensation(state: RunState, undone: Compensation) -> RunState:
         return state
     approved = gates.select_run_approvals(state)
     state = tool_results.record_compensation(state, undone).with_(tripped=None, reviewed=approved)
+    if state.outcome is not None:
+        return state  # whoever ended the run meanwhile has ended it
     if _on_trip(state, verdict) != "retry":
         return block(state, verdict)
     if state.output_retries >= state.agent.max_output_retries:

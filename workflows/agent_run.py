@@ -277,6 +277,8 @@ class AgentRun:
         ran = tuple(result for result in found if not isinstance(result, NotBegun))
         state = turns.after_tools(self._run.state, ran, workflow.now(), batch)
         self._run.state = state
+        for result in ran:
+            self._run.begun.pop(result.call_id, None)
         await self._send_back(batch, found)
         if tool_calls.has_more(state, batch):
             await workflow.sleep(
@@ -302,11 +304,11 @@ class AgentRun:
     async def _run_tool(
         self, call: CallState, seconds_left: float | None
     ) -> ToolResult | NotBegun:
-        self._run.begun.add(call.call.call_id)
+        self._run.begun[call.call.call_id] = call
         with self._run.track_in_flight(f"tool {call.call.name}"):
             result = await run_tool(self._run, call, seconds_left)
         if isinstance(result, NotBegun):
-            self._run.begun.discard(call.call.call_id)
+            del self._run.begun[call.call.call_id]
         return result
 
     async def _prune(self, before: int) -> None:
@@ -362,7 +364,9 @@ class AgentRun:
     def carryover(self, asked: views.CarryoverQuery | None = None) -> Carryover:
         """Return what this run leaves to one that tries it again, once it is over."""
         run = self._run
-        left = parts.build_carryover(run.state, run.begun, run.begun_parts, workflow.now())
+        left = parts.build_carryover(
+            run.state, tuple(run.begun.values()), run.begun_parts, workflow.now()
+        )
         return views.carryover(run.state, asked or views.CarryoverQuery(), left)
 
     @workflow.query

@@ -13,7 +13,7 @@ from holdfast.activities.policy import PolicyActivities
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.run import AuditEvent, Waiting
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import UserTurn
@@ -56,8 +56,9 @@ class RunContext:
 
     A message may change the state during any await. A run that is `resting` waits for people or is
     suspended, and how long is not in its ledger yet. `parts` are the runs that work for it now,
-    each with whether it is known to be held. Calls that have `begun`, and `begun_parts` with their
-    agents, stay there until it is known what they came to.
+    each with whether it is known to be held. Calls that have `begun`, as they were then, and
+    `begun_parts` with their agents, stay there until it is known what they came to, though the run
+    closes their turn meanwhile.
     """
 
     def __init__(self) -> None:
@@ -65,7 +66,7 @@ class RunContext:
         self._under_way: list[str] = []
         self._waits: list[Waiting] = []
         self.parts: dict[str, bool] = {}
-        self.begun: set[str] = set()
+        self.begun: dict[str, CallState] = {}
         self.begun_parts: dict[str, str] = {}
         self.resting = False
 

@@ -226,14 +226,14 @@ async def compensate(run: RunContext, *, workspace_restored: bool = False) -> Co
 
     None is begun while the run is suspended, nor after it was cancelled.
     What changed nothing but the workspace is taken back by restoring that.
+    Whenever the run ends meanwhile, its state says what stands; nobody knows it of the one that is
+    being taken back.
     """
     undone: list[str] = []
     not_undone: list[str] = []
-    standing: list[Effect] = []
     await _wait_until_over(run)
     for effect in reversed(run.state.effects):
         if effect.reported:
-            standing.append(effect)
             continue
         if effect.local:
             restored = workspace_restored and not effect.part
@@ -241,13 +241,13 @@ async def compensate(run: RunContext, *, workspace_restored: bool = False) -> Co
         else:
             await wait_for_resume(run)
             flaw = await _undo_effect(run, effect)
+        left = (effect.with_(reported=True),) if flaw else ()
+        run.state = tool_results.replace_effect(run.state, effect, left)
+        if not effect.local:
             await run.record("not undone" if flaw else "undone", effect.summary + flaw)
         (not_undone if flaw else undone).append(effect.summary + flaw)
-        if flaw:
-            standing.append(effect.with_(reported=True))
     if (lost := run.state.forgotten_effects) > 0:
         not_undone.append(f"{lost} earlier changes, which only history knows one by one")
-    run.state = run.state.with_(effects=tuple(reversed(standing)))
     return Compensation(undone=tuple(undone), not_undone=tuple(not_undone))
 
 
@@ -296,6 +296,8 @@ async def _undo_effect(run: RunContext, effect: Effect) -> str:
 
     async def attempt() -> ToolResult:
         await wait_for_resume(run)  # each time: a worker was looked for in between
+        doubtful = effect.with_(outcome="unknown")
+        run.state = tool_results.replace_effect(run.state, effect, (doubtful,))
         with run.track_in_flight("undo"):
             return await _execute(undoing, invocation, None, "")
 

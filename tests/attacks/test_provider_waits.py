@@ -16,6 +16,7 @@ from tests.attacks.test_payloads import a_stranger
 from tests.control.test_patience import HOUR, Outage, patient
 from tests.durability.test_handing_back import replays
 from tests.histories.playing import fetch
+from tests.memory.runs import MemoryRuns
 from tests.running import Run, Runs
 from tests.sample import scripted
 
@@ -46,15 +47,18 @@ async def test_a_run_that_waits_for_its_provider_goes_on_from_a_flood_in_a_new_e
         await build_replayer(AgentRun).replay_workflow(history)
 
 
-async def test_time_in_which_a_run_is_suspended_uses_no_patience_up(skipping_runs: Runs) -> None:
+async def test_time_in_which_a_run_is_suspended_uses_no_patience_up(
+    memory_runs: MemoryRuns,
+) -> None:
     """The provider is down for a minute more than the run is suspended for."""
-    async with skipping_runs.working(scripted(Outage(4), settings=patient(300.0))):
-        run = await skipping_runs.start("it")
-        await waits(run)
+    async with memory_runs.working(scripted(Outage(4), settings=patient(300.0))):
+        run = await memory_runs.start("it")
+        while (await run.status()).waiting is None:  # noqa: ASYNC110 -- it is elsewhere
+            await asyncio.sleep(0)
         await run.signal("suspend", {})
-        while (await run.status()).status != "suspended":  # noqa: ASYNC110 -- it is elsewhere
-            await asyncio.sleep(0.02)
-        await skipping_runs.pass_time(HOUR)
+        while (await run.status()).status != "suspended":  # noqa: ASYNC110 -- as above
+            await asyncio.sleep(0)
+        await memory_runs.pass_time(HOUR)
         await run.signal("resume", {})
         result = await run.result()
 
