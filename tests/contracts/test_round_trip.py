@@ -269,7 +269,7 @@ EXAMPLES: list[Contract] = [
     RunInput.model_validate({"agent": "it", "retry_of": "run-0", "budget": {"max_steps": 3}}),
     RetryOf(run_id="run-0", first_execution_run_id=FIRST),
     ReadEarlierRun(run_id="run-1", agent="it", tenant="acme", retry_of=RetryOf(run_id="run-0")),
-    parts.build_carryover(BUSY, {"c1"}, {"1-full": "hand"}, NOW),
+    parts.build_carryover(BUSY, BUSY.calls[:1], {"1-full": "hand"}, NOW),
     views.status(BUSY.model_copy(update={"refused": (REFUSED,)})),
     views.usage(BUSY),
     Waiting(reason="anthropic:claude: overloaded: 529", until=NOW),

@@ -20,11 +20,11 @@ def test_a_turn_that_a_model_was_not_done_with_becomes_words() -> None:
         a_state(), reply.model_copy(update={"text": "", "parts": ()}), NOW
     )
 
-    last = parts.build_carryover(state, set(), {}, NOW).items[-1]
+    last = parts.build_carryover(state, (), {}, NOW).items[-1]
 
     assert isinstance(last, AssistantTurn)
     assert (state.paused, last.text, last.parts) == (True, "so far", ())
-    assert len(parts.build_carryover(silent, set(), {}, NOW).items) == 1
+    assert len(parts.build_carryover(silent, (), {}, NOW).items) == 1
 
 
 def test_what_a_new_run_says_anew_is_left() -> None:
@@ -35,7 +35,7 @@ def test_what_a_new_run_says_anew_is_left() -> None:
         UserTurn(text="knit it", origin="plan"),
     ).with_(steers=(UserTurn(text="in red", origin="steer"),))
 
-    items = parts.build_carryover(state, set(), {}, NOW).items
+    items = parts.build_carryover(state, (), {}, NOW).items
 
     assert [(item.origin, item.text) for item in items if isinstance(item, UserTurn)] == [
         ("goal", "reach the goal"),
@@ -50,7 +50,7 @@ def test_what_was_lost_before_stays_lost() -> None:
     known = KnownEffect(tool="send", digest="a" * 64, outcome="done")
     state = a_state(run={"known": [known.model_dump()]}).with_(unresolved=("b" * 64,))
 
-    left = parts.build_carryover(state, set(), {"1-full": "hand"}, NOW)
+    left = parts.build_carryover(state, (), {"1-full": "hand"}, NOW)
 
     assert left.known == (
         UNKNOWN_EFFECT,
@@ -66,7 +66,9 @@ def test_a_call_that_had_not_begun_did_not_happen() -> None:
     send, write = a_call("send", "c1"), a_call("write", "c2")
     state = ruled_upon(asked_for(send, write), (allowed(send), allowed(write)))
 
-    begun, fresh = (parts.build_carryover(state, calls, {}, NOW) for calls in ({"c1"}, set[str]()))
+    begun, fresh = (
+        parts.build_carryover(state, calls, {}, NOW) for calls in (state.calls[:1], ())
+    )
 
     assert [one.tool for one in begun.known] == ["send"]
     assert fresh.known == ()
