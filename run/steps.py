@@ -169,8 +169,9 @@ def drain_inbox(run: Situation) -> Step | None:
     begins with less.
     """
     state = run.state
-    full = run.flooded or (run.history_is_long and _awaits_provider(state))
-    if not (full and (state.suspended or state.requests or _awaits_provider(state))):
+    asks_again = _awaits_provider(state)
+    full = run.flooded or (asks_again and run.history_is_long)
+    if not (full and (state.suspended or state.requests or asks_again)):
         return None
     between_turns = not (state.calls or state.candidate or state.requests)
     failed = state.tripped is not None or bool(state.dead_end)

@@ -87,15 +87,9 @@ def _drop_compensation(effect: Effect) -> Effect:
     )
 
 
-def replace_effect(state: RunState, effect: Effect, left: tuple[Effect, ...]) -> RunState:
-    """Keep what is *left* of an effect in its place, whatever is thought of its outcome now."""
-    at = next(
-        (n for n, one in enumerate(state.effects) if one.with_(outcome=effect.outcome) == effect),
-        None,
-    )
-    if at is None:
-        return state
-    return state.with_(effects=(*state.effects[:at], *left, *state.effects[at + 1 :]))
+def replace_effect(state: RunState, index: int, *left: Effect) -> RunState:
+    """Keep what is *left* of an effect in its place."""
+    return state.with_(effects=(*state.effects[:index], *left, *state.effects[index + 1 :]))
 
 
 def record_compensation(state: RunState, undone: Compensation) -> RunState:

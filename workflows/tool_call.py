@@ -232,7 +232,7 @@ async def compensate(run: RunContext, *, workspace_restored: bool = False) -> Co
     undone: list[str] = []
     not_undone: list[str] = []
     await _wait_until_over(run)
-    for effect in reversed(run.state.effects):
+    for index, effect in reversed(tuple(enumerate(run.state.effects))):
         if effect.reported:
             continue
         if effect.local:
@@ -240,9 +240,9 @@ async def compensate(run: RunContext, *, workspace_restored: bool = False) -> Co
             flaw = "" if restored else " (it stays in the run's own workspace)"
         else:
             await wait_for_resume(run)
-            flaw = await _undo_effect(run, effect)
-        left = (effect.with_(reported=True),) if flaw else ()
-        run.state = tool_results.replace_effect(run.state, effect, left)
+            flaw = await _undo_effect(run, index, effect)
+        left = [effect.with_(reported=True)] if flaw else []
+        run.state = tool_results.replace_effect(run.state, index, *left)
         if not effect.local:
             await run.record("not undone" if flaw else "undone", effect.summary + flaw)
         (not_undone if flaw else undone).append(effect.summary + flaw)
@@ -274,8 +274,8 @@ async def compensate_before_stop(run: RunContext, stop: Stop) -> Stop:
     return tripwires.with_losses(stop, undone.not_undone)
 
 
-async def _undo_effect(run: RunContext, effect: Effect) -> str:
-    """Take one effect back; say why not where it can't be."""
+async def _undo_effect(run: RunContext, index: int, effect: Effect) -> str:
+    """Take one effect back, by its place among all; say why not where it can't be."""
     state, ruling = run.state, effect.undo
     if ruling is None:
         return " (nothing undoes it)"
@@ -297,7 +297,7 @@ async def _undo_effect(run: RunContext, effect: Effect) -> str:
     async def attempt() -> ToolResult:
         await wait_for_resume(run)  # each time: a worker was looked for in between
         doubtful = effect.with_(outcome="unknown")
-        run.state = tool_results.replace_effect(run.state, effect, (doubtful,))
+        run.state = tool_results.replace_effect(run.state, index, doubtful)
         with run.track_in_flight("undo"):
             return await _execute(undoing, invocation, None, "")
 

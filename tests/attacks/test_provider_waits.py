@@ -13,7 +13,7 @@ from holdfast.runner import build_replayer
 from holdfast.workflows import options, views
 from holdfast.workflows.agent_run import AgentRun
 from tests.attacks.test_payloads import a_stranger
-from tests.control.test_patience import HOUR, Outage, patient
+from tests.control.test_patience import HOUR, Outage, patient, waits
 from tests.durability.test_handing_back import replays
 from tests.histories.playing import fetch
 from tests.memory.runs import MemoryRuns
@@ -21,11 +21,6 @@ from tests.running import Run, Runs
 from tests.sample import scripted
 
 views_status = views.status
-
-
-async def waits(run: Run) -> None:
-    while (await run.status()).waiting is None:  # noqa: ASYNC110 -- it is elsewhere
-        await asyncio.sleep(0.02)
 
 
 async def test_a_run_that_waits_for_its_provider_goes_on_from_a_flood_in_a_new_execution(
@@ -53,8 +48,7 @@ async def test_time_in_which_a_run_is_suspended_uses_no_patience_up(
     """The provider is down for a minute more than the run is suspended for."""
     async with memory_runs.working(scripted(Outage(4), settings=patient(300.0))):
         run = await memory_runs.start("it")
-        while (await run.status()).waiting is None:  # noqa: ASYNC110 -- it is elsewhere
-            await asyncio.sleep(0)
+        await waits(run)
         await run.signal("suspend", {})
         while (await run.status()).status != "suspended":  # noqa: ASYNC110 -- as above
             await asyncio.sleep(0)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from temporalio.client import WorkflowFailureError
 
-from holdfast import Risk, Triggers, tool
+from holdfast import App, Risk, Triggers, tool
 from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.transcript import ToolTurn
 from holdfast.testing import Reply, ScriptTurn, call, say
@@ -31,6 +31,18 @@ async def ended(run: Run, how: str) -> None:
     await (run.handle.cancel() if how == "cancel" else run.handle.terminate())
     with pytest.raises(WorkflowFailureError):
         await run.result()
+
+
+def blocked_then(log: Path, words: list[str], *replies: Reply) -> App:
+    """What is tried again keeps what its model is told, and says these *replies*."""
+    app = blocked(log)
+
+    def again(turn: ScriptTurn) -> Reply:
+        words.append(said(turn)[-1].text)
+        return replies[turn.number - 1]
+
+    app.scripts["it"] = first_then(app.scripts["it"], again)
+    return app
 
 
 @pytest.mark.timeout(120)
@@ -101,16 +113,7 @@ async def test_what_was_taken_back_before_the_end_is_not_told_as_done(
 ) -> None:
     """A run is cancelled between two undos: the first was taken back, and may be done again."""
     log, words = tmp_path / "log", list[str]()
-    app = blocked(log)
-    first = app.scripts["it"]
-
-    def again(turn: ScriptTurn) -> Reply:
-        words.append(said(turn)[-1].text)
-        if turn.number > 1:
-            return say("good")
-        return call("put_up", log=str(log), title="three")
-
-    app.scripts["it"] = first_then(first, again)
+    app = blocked_then(log, words, call("put_up", log=str(log), title="three"), say("good"))
     async with runs.working(app):
         run = await runs.start("it")
         await held(run, log)
@@ -130,14 +133,7 @@ async def test_an_undo_that_was_under_way_at_the_end_may_have_happened(
 ) -> None:
     """A run is terminated while it takes something back: nobody knows whether that stands."""
     log, words = tmp_path / "log", list[str]()
-    app = blocked(log)
-    first = app.scripts["it"]
-
-    def again(turn: ScriptTurn) -> Reply:
-        words.append(said(turn)[-1].text)
-        return say("good")
-
-    app.scripts["it"] = first_then(first, again)
+    app = blocked_then(log, words, say("good"))
     async with runs.working(app):
         run = await runs.start("it")
         await written(log)

@@ -19,7 +19,7 @@ from holdfast.testing import Reply, ScriptTurn, say
 from tests.builders import NOW, a_state, an_agent
 from tests.control.controlled import replayed
 from tests.memory.runs import MemoryRuns
-from tests.running import Run, Runs
+from tests.running import AnyRun, Runs
 from tests.sample import IMPATIENT, scripted
 
 HOUR = 3600.0
@@ -70,7 +70,7 @@ class LongOutage:
         return say("done")
 
 
-async def waits(run: Run) -> StatusReport:
+async def waits(run: AnyRun) -> StatusReport:
     """Wait until a run waits for its provider."""
     while (status := await run.status()).waiting is None:  # noqa: ASYNC110 -- it is elsewhere
         await asyncio.sleep(0.02)
