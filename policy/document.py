@@ -1,11 +1,11 @@
 """From the text of a policy file to a policy. Reads text, opens nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.base import digest
@@ -13,7 +13,13 @@ from holdfast.contracts.errors import PolicyRefused
 from holdfast.policy.checks import find_problems
 from holdfast.policy.conditions import Condition, compile_condition
 from holdfast.policy.rules import Match, Policy, PolicyRule
-from holdfast.policy.schema import ENTRY_MODELS, ApprovalEntry, PolicyFile, RuleEntry
+from holdfast.policy.schema import (
+    ENTRY_MODELS,
+    RULE_ID,
+    ApprovalEntry,
+    PolicyFile,
+    RuleEntry,
+)
 from holdfast.policy.yaml_lines import LocatedYaml, Problem, describe_validation_errors, parse_yaml
 
 
@@ -43,9 +49,8 @@ def parse_source(text: str, name: str = "policy", folder: Path | None = None) ->
     try:
         file = PolicyFile.model_validate(located.value)
     except ValidationError as error:
-        raise build_refusal(
-            name, [*describe_validation_errors(located, error, ENTRY_MODELS), *flaws]
-        ) from None
+        flaws += describe_validation_errors(located, error, ENTRY_MODELS)
+        raise build_refusal(name, [*flaws, *_check_rest(located, error)]) from None
     if flaws := [*flaws, *find_problems(file, located)]:
         raise build_refusal(name, flaws)
     policy = Policy(
@@ -58,6 +63,35 @@ def parse_source(text: str, name: str = "policy", folder: Path | None = None) ->
         folder=folder,
     )
     return PolicySource(policy, file, located)
+
+
+def _check_rest(located: LocatedYaml, error: ValidationError) -> Iterator[Problem]:
+    """
+    Say what is wrong with the rules whose fields are well formed, beside those that aren't.
+
+    Nothing is said where groups or issuers aren't, or another field of the file: rules rest on it.
+    """
+    wrong = {entry["loc"][1:2] for entry in error.errors() if entry["loc"][:1] == ("rules",)}
+    others = [entry for entry in error.errors() if entry["loc"][:1] != ("rules",)]
+    match located.value:
+        case {"rules": list(rules), **rest} if () not in wrong and not others:
+            kept = [
+                _stand_in(rule, number) if (number,) in wrong else rule
+                for number, rule in enumerate(rules)
+            ]
+            yield from find_problems(PolicyFile.model_validate({**rest, "rules": kept}), located)
+        case _:
+            pass
+
+
+def _stand_in(rule: JsonValue, number: int) -> JsonValue:
+    """Return a rule without flaws in the place of one that has some, with its id if it can be."""
+    match rule:
+        case {"id": str(name)} if RULE_ID.fits(name):
+            pass
+        case _:
+            name = f"rule-{number}"
+    return {"id": name, "effect": "forbid", "match": {"tools": ["-"]}}
 
 
 def build_refusal(name: str, flaws: list[Problem]) -> PolicyRefused:

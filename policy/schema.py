@@ -1,6 +1,7 @@
 """What may stand in a policy file, field by field."""
 
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Annotated, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StrictBool, field_validator
@@ -13,6 +14,9 @@ from holdfast.policy.rules import Effect
 from holdfast.policy.trust import Issuer
 
 Entry = TypeVar("Entry")
+
+_RULE_ID = "[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
+RULE_ID = Pattern(_RULE_ID)
 
 _UNITS: Mapping[str, int] = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _DURATION = Pattern(r"([0-9]{1,9})([smhd])")
@@ -28,6 +32,16 @@ def _parse_duration(value: object) -> float:
     if not 0 < seconds <= _MAX_DURATION_SECONDS:
         raise ValueError("a time is longer than nothing, and 3650d at most")
     return float(seconds)
+
+
+def write_duration(seconds: float) -> str:
+    """Write a time as a policy has it: `90s`, `5m`, `4h`, `7d`."""
+    unit, size = max(
+        ((unit, size) for unit, size in _UNITS.items() if seconds % size == 0),
+        key=itemgetter(1),
+        default=("s", 1),
+    )
+    return f"{seconds / size:.15g}{unit}"
 
 
 def _check_command(entry: str) -> str:
@@ -50,7 +64,7 @@ def _require_entries(given: tuple[Entry, ...]) -> tuple[Entry, ...]:
 
 Seconds: TypeAlias = Annotated[float, BeforeValidator(_parse_duration)]
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
-RuleId: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+RuleId: TypeAlias = Annotated[str, Field(pattern=rf"^{_RULE_ID}$")]
 Members: TypeAlias = tuple[Name, ...]
 Given: TypeAlias = Annotated[tuple[Entry, ...], AfterValidator(_require_entries)]
 """An empty list would mean any, where a template had nothing to name."""

@@ -13,6 +13,7 @@ from holdfast.contracts.approvals import (
     Question,
     Request,
     Review,
+    Verdict,
 )
 from holdfast.contracts.bounds import MAX_VALIDATION_ERROR_CHARS
 from holdfast.contracts.calls import AnyCall, ToolCall
@@ -30,6 +31,18 @@ from holdfast.contracts.texts import MAX_LINE_CHARS, escape_invisible, one_line,
 _DIGEST_PREFIX_CHARS = 16
 _DIGEST = Pattern(":[0-9a-f]{64}$")
 
+
+_MAX_NAME_CHARS = 60
+
+_DONE = {
+    "approve": "approved",
+    "reject": "rejected",
+    "answer": "answered",
+    "resume": "resumed",
+    "extend": "extended",
+    "abort": "aborted",
+}
+"""What was said, once it counts."""
 
 MAX_SUMMARY_CHARS = 160
 """Characters; the server takes 400 bytes."""
@@ -122,7 +135,40 @@ def message_line(message: Message) -> str:
 
 
 def _says(name: str | None) -> str:
-    return f", says {name}" if name else ""
+    return f", says {shorten(name, _MAX_NAME_CHARS)}" if name else ""
+
+
+def verdict_line(message: Message, verdict: Verdict) -> str:
+    """Write what became of what a person says: `req-1 approved by olga, strongly`."""
+    name = shorten(message.request_id, _MAX_NAME_CHARS)
+    if not verdict.accepted:
+        return f"{name} refused: {verdict.code}{_says(find_sender(message))}"
+    by = verdict.approver or find_sender(message)
+    who = f" by {shorten(by, _MAX_NAME_CHARS)}" if by else ""
+    strongly = ", strongly" if verdict.proof else ""
+    return f"{name} {_DONE[find_decision(message)]}{who}{strongly}"
+
+
+def verdicts_line(said: Sequence[Message], judged: Sequence[Verdict]) -> str:
+    """Write on one line what became of what several people say at once."""
+    lines = (verdict_line(*both).replace(";", ",") for both in zip(said, judged, strict=True))
+    return shorten("; ".join(lines))
+
+
+def find_sender(message: Message) -> str:
+    """Return who a message says it is from."""
+    return (message.approver if isinstance(message, ApprovalSignal) else message.by) or ""
+
+
+def find_decision(message: Message) -> str:
+    """Return in one word what a person says about a request."""
+    match message:
+        case ApprovalSignal():
+            return message.decision
+        case AnswerSignal():
+            return "answer"
+        case ResolutionSignal():
+            return message.action
 
 
 def messages_line(said: tuple[Message, ...]) -> str:

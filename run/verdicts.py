@@ -21,6 +21,7 @@ from holdfast.contracts.signals import (
 )
 from holdfast.contracts.state import RunState
 from holdfast.run import approvals, escalations, requests, tool_results
+from holdfast.run.summaries import find_sender
 from holdfast.run.transcript import halt
 
 KEEP_LAST_REFUSALS = 20
@@ -42,8 +43,8 @@ def after_verdict(
         why = f"the request has just {late}"
         verdict = Verdict(accepted=False, request_id=message.request_id, reason=why, code=late)
     if request is None or not verdict.accepted:
-        sender = message.approver if isinstance(message, ApprovalSignal) else message.by
-        state = record_refusal(state, _SIGNALS[type(message)], verdict, now, sender=sender or "")
+        sender = find_sender(message)
+        state = record_refusal(state, _SIGNALS[type(message)], verdict, now, sender=sender)
         return state, _build_outcome(verdict)
     match message, request:
         case ApprovalSignal(), ApprovalRequest():

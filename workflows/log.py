@@ -1,19 +1,27 @@
 """Lines of the worker's log that come from workflow code; a replay repeats none of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from temporalio import workflow
 
-from holdfast.contracts.approvals import ApprovalRequest, Escalation, Question, Request, Review
+from holdfast.contracts.approvals import (
+    ApprovalRequest,
+    Escalation,
+    Question,
+    Request,
+    Review,
+    Verdict,
+)
+from holdfast.contracts.signals import Message
 from holdfast.contracts.state import RunState
-from holdfast.run.summaries import subject_line
+from holdfast.run.summaries import find_decision, find_sender, subject_line
 
 FIELDS = "fields"
 """Where a record of `logging` has them, its event among them."""
 
 
 def log_event(event: str, state: RunState, **fields: str | float | None) -> None:
-    """Log an event of a run. No word of a model or a person stands in it: those are history's."""
+    """Log an event of a run. No word of a model or a person stands in it, but for names."""
     turn = state.ledger.steps
     known = {"event": event, "run_id": state.run_id, **({"turn": turn} if turn else {})}
     given = {name: value for name, value in fields.items() if value is not None}
@@ -24,6 +32,34 @@ def log_start(state: RunState) -> None:
     """Log that a run begins, or that it goes on in a new execution."""
     goes_on = workflow.info().continued_run_id is not None
     log_event("run.continued" if goes_on else "run.started", state, agent=state.agent.name)
+
+
+def log_verdicts(state: RunState, judged: Iterable[tuple[Message, Verdict]]) -> None:
+    """Log each message that counts, and of those that don't the first: they may be thousands."""
+    refused: list[tuple[Message, Verdict]] = []
+    for message, verdict in judged:
+        if verdict.accepted:
+            log_event(
+                "message.accepted",
+                state,
+                request_id=message.request_id,
+                decision=find_decision(message),
+                by=verdict.approver or find_sender(message) or None,
+                strength="strong" if verdict.proof else "plain",
+            )
+        else:
+            refused.append((message, verdict))
+    if refused:
+        message, verdict = refused[0]
+        log_event(
+            "message.refused",
+            state,
+            request_id=message.request_id,
+            decision=find_decision(message),
+            code=verdict.code,
+            says=find_sender(message) or None,
+            at_once=len(refused) if len(refused) > 1 else None,
+        )
 
 
 def describe_wait(state: RunState) -> str:

@@ -126,12 +126,12 @@ def find_worker(summary: str, limit: timedelta) -> ActivityConfig:
     )
 
 
-def mark() -> ActivityConfig:
+def mark(summary: str) -> ActivityConfig:
     """Options of what only has to stand in history; it is tried until it does."""
     return ActivityConfig(
         start_to_close_timeout=timedelta(seconds=10),
         retry_policy=RetryPolicy(maximum_interval=INITIAL_DECISION_DELAY),
-        summary="messages judged",
+        summary=summary,
     )
 
 

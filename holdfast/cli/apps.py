@@ -9,6 +9,7 @@ from holdfast.app import load_app
 from holdfast.cli import options, render
 from holdfast.cli.screen import Screen
 from holdfast.contracts.tools import ToolContract
+from holdfast.tools.values.answers import describe_fitting
 
 
 def tools(
@@ -27,6 +28,8 @@ def tools(
         out.line(contract.name, "bold")
         fields = contract.model_dump(mode="json", exclude={"name"})
         rows = [(f"  {name}", render.field(value)) for name, value in fields.items()]
+        if contract.permission == "ask_user":
+            rows.append(("  answer", _describe_answer(contract)))
         others = "; ".join(_stands_in(contract, contracts))
         more = [("  stands in", others)] if others else []
         render.show_fields(out, [*rows, *more, ("  agents", ", ".join(users))])
@@ -35,6 +38,12 @@ def tools(
             out.line(f"{hosted.name} (hosted)", "bold")
             rows = [("  risk", hosted.risk), ("  options", render.field(hosted.options))]
             render.show_fields(out, [*rows, ("  agent", agent.name)])
+
+
+def _describe_answer(contract: ToolContract) -> str:
+    """Say what a person answers whom the tool asks."""
+    schema = contract.answer_schema
+    return describe_fitting(schema) if schema is not None else "words"
 
 
 def _stands_in(contract: ToolContract, others: tuple[ToolContract, ...]) -> Iterator[str]:

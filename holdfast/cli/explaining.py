@@ -6,9 +6,13 @@ from holdfast.cli import render
 from holdfast.cli.screen import Screen
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.decisions import Decision
+from holdfast.policy.schema import write_duration
 from holdfast.policy_testing.rehearsal import DryRun, RuleEvaluation
 from holdfast.run.summaries import call_line
 from holdfast.trace.words import pluralize
+
+_TIMES = {"max_auth_age", "valid_for", "expires_after", "escalate_after"}
+"""Fields of a decision in seconds."""
 
 _DECISION: TypeAdapter[Decision] = TypeAdapter(Decision)
 
@@ -79,10 +83,17 @@ def _describe_decision(decision: Decision) -> list[tuple[str, str]]:
     if decision.verdict == "approval_required":
         fields = {"strength": decision.strength, "count": decision.count, **fields}
     return [
-        (f"  {name.replace('_', ' ')}", render.field(value))
+        (f"  {name.replace('_', ' ')}", _write_value(name, value))
         for name, value in fields.items()
         if name not in known
     ]
+
+
+def _write_value(name: str, value: JsonValue) -> str:
+    """Write a field of a decision; times as a policy has them, whose fields are in seconds."""
+    if name in _TIMES and isinstance(value, int | float):
+        return write_duration(float(value))
+    return render.field(value)
 
 
 def _describe_evaluation(sight: RuleEvaluation) -> str:

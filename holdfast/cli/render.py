@@ -21,6 +21,14 @@ _STYLES: dict[Tone, str] = {
 _MAX_CELL_CHARS = 60
 """On a terminal, where a stranger's word would push all others out of their rows."""
 
+_CELL_CHARS = (_MAX_CELL_CHARS, 40, 24, 16)
+"""What cells are cut to, but for the first and the last, until a table fits a terminal."""
+
+_LAST_CELL_CHARS = 20
+"""Of the last cell so much stands beside the others; the rest goes on below."""
+
+_GAP = "  "
+
 
 _ELAPSED_COLUMNS = len("+59m59s")
 _CLOCK_COLUMNS = len("11-25 17:42:09")
@@ -54,20 +62,45 @@ def show_json(value: JsonValue) -> None:
 
 
 def show_table(out: Screen, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows in columns that are as wide as they need; a terminal has cells of less."""
-    shown = [_cells(out, row) for row in (header, *rows)]
-    widths = [max(len(row[column]) for row in shown) for column in range(len(header))]
+    """
+    Print rows in columns that are as wide as they need; a terminal has cells of less.
+
+    Where it is too narrow for them all the same, each row is a block of names and values.
+    """
+    whole = [[escape_invisible(cell) for cell in row] for row in (header, *rows)]
+    shown = _fit(whole, out.find_width()) if out.is_terminal else whole
+    if shown is None:
+        names = [header[0], *(f"{_GAP}{name}" for name in header[1:])]
+        for row in rows:
+            show_fields(out, list(zip(names, row, strict=True)))
+        return
+    *widths, _ = _find_widths(shown)
     for number, row in enumerate(shown):
-        padded = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        out.line(padded.rstrip(), "" if number else "bold")
+        padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        line = _GAP.join([*padded, row[-1]]).rstrip()
+        out.line(line, "" if number else "bold", hang=_find_last_column(widths))
 
 
-def _cells(out: Screen, row: Sequence[str]) -> list[str]:
-    """Return what shows of a row; nothing stands behind its last cell, which is whole."""
-    *cells, last = map(escape_invisible, row)
-    if out.is_terminal:
-        cells = [clip_chars(cell, _MAX_CELL_CHARS) for cell in cells]
-    return [*cells, last]
+def _fit(rows: Sequence[Sequence[str]], columns: int) -> list[list[str]] | None:
+    """Cut cells until rows fit a terminal of so many columns; null if they never do."""
+    for most in _CELL_CHARS:
+        cut = [
+            [clip_chars(row[0], _MAX_CELL_CHARS), *(clip_chars(cell, most) for cell in row[1:-1])]
+            for row in rows
+        ]
+        shown = [[*cells, row[-1]] for cells, row in zip(cut, rows, strict=True)]
+        *widths, last = _find_widths(shown)
+        if _find_last_column(widths) + min(last, _LAST_CELL_CHARS) <= columns:
+            return shown
+    return None
+
+
+def _find_widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*rows, strict=True)]
+
+
+def _find_last_column(widths: Sequence[int]) -> int:
+    return sum(width + len(_GAP) for width in widths)
 
 
 def show_fields(out: Screen, fields: Sequence[tuple[str, str]]) -> None:

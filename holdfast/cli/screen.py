@@ -69,12 +69,12 @@ class Screen:
     def _wrap(self, text: str, hang: int) -> list[str]:
         if not self.is_terminal:
             return [text]
-        width = self._find_width()
+        width = self.find_width()
         hang = min(hang, (width - 1) // 2)
         first, *more = break_rows(text, width, width - hang)
         return [first, *(f"{' ' * hang}{row}" for row in more)]
 
-    def _find_width(self) -> int:
+    def find_width(self) -> int:
         """Ask the terminal itself: COLUMNS is what some other one once was."""
         try:
             return os.get_terminal_size(self._console.file.fileno()).columns or _COLUMNS
@@ -86,16 +86,24 @@ def break_rows(text: str, width: int, width_below: int) -> Iterator[str]:
     """
     Break a text into rows that no terminal breaks once more, the second and on by *width_below*.
 
-    Terminals differ in how wide a character is, also with the tables of Unicode that each has: so
-    all but those of ASCII count as two columns, and none takes more.
+    A row ends behind a blank, unless that left half of it empty. Terminals differ in how wide a
+    character is, also with the tables of Unicode that each has: so all but those of ASCII count
+    as two columns, and none takes more.
     """
-    begin, free = 0, width
+    begin, used, room = 0, 0, width
+    word, before = 0, 0
     for place, character in enumerate(text):
         columns = 1 if character.isascii() else 2
-        if columns > free and place > begin:
-            yield text[begin:place]
-            begin, free = place, width_below
-        free -= columns
+        if used + columns > room and place > begin:
+            carried = used - before
+            whole = word > begin and 2 * before >= room and carried + columns <= width_below
+            end = word if whole else place
+            yield text[begin:end]
+            begin, used, room = end, carried if whole else 0, width_below
+            word, before = begin, 0
+        used += columns
+        if character == " ":
+            word, before = place + 1, used
     yield text[begin:]
 
 

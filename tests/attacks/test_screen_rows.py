@@ -8,6 +8,7 @@ import sys
 import termios
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from itertools import product
 from uuid import uuid4
 
 import pytest
@@ -111,6 +112,31 @@ def test_no_character_takes_more_columns_than_a_row_has_for_it() -> None:
     assert "".join(broken) == "".join(shown)
     assert {len(row) for row in broken[3:-1]} == {COLUMNS // 4}
     assert max(sum(map(width, row)) for row in broken[1:]) <= COLUMNS // 2
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("one two three four", ["one two ", "three ", "four"]),
+        ("one twothreefour", ["one twothr", "eefour"]),
+        ("one two ", ["one two "]),
+        ("aaaaaaaaaa bbbb", ["aaaaaaaaaa", " bbbb"]),
+    ],
+)
+def test_rows_end_at_words(text: str, expected: list[str]) -> None:
+    """A word that leaves half of a row is broken all the same."""
+    assert list(break_rows(text, 10, 6)) == expected
+
+
+@pytest.mark.parametrize("width", range(2, 12))
+def test_no_row_is_too_long(width: int) -> None:
+    """Whatever words there are, and however many columns each takes."""
+    below = width - (width - 1) // 2
+    for text in map("".join, product("a 漢", repeat=9)):
+        first, *more = break_rows(text, width, below)
+        assert "".join([first, *more]) == text
+        assert cells(first) <= width
+        assert max(map(cells, more), default=0) <= max(below, 2)
 
 
 @pytest.mark.parametrize("columns", [2, 7, 30, 200])

@@ -129,6 +129,8 @@ def test_tools_are_listed_hosted_ones_too(here: Path, capsys: pytest.CaptureFixt
     assert main.run(["tools", "shop:app"]) == 0
     shown = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert shown[0] == ["ask_user"]
+    assert ["answer", "words"] in shown
+    assert any(line[:2] == ["output_schema", '{"type":'] for line in shown)
     assert shown[-4:] == [
         ["web_search", "(hosted)"],
         ["risk", "search_only"],

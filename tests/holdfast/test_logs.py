@@ -23,6 +23,7 @@ from holdfast.guardrails import (
     tripped,
 )
 from holdfast.testing import call, say
+from holdfast.trace.payloads import read_summary
 from tests.running import Runs
 
 
@@ -143,16 +144,26 @@ async def test_lines_of_a_run(runs: Runs, caplog: pytest.LogCaptureFixture) -> N
         run = await runs.start("it")
         request = await run.asked_for_approval()
     async with runs.working(served, client=await runs.another_client()):
-        await run.approve(request.request_id)
+        await run.approve(request.request_id, approver="agent it")
+        await run.approve(request.request_id, approver="olga")
         await run.result()
+        events = (await run.handle.fetch_history()).events
     fields = [getattr(record, "fields", {}) for record in caplog.records]
     lines = [one for one in fields if one.get("run_id") == run.handle.id]
 
     assert [one["event"] for one in lines] == [
-        *("run.started", "run.waiting", "run.goes_on", "run.ended")
+        *("run.started", "run.waiting", "message.refused", "message.accepted"),
+        *("run.goes_on", "run.ended"),
     ]
     assert lines[1]["waits_for"] == "req-1: approval of post (write_internal)"
-    assert (lines[3]["status"], lines[3]["turn"]) == ("completed", 2)
+    assert (lines[2]["code"], lines[2]["says"]) == ("self_approval", "agent it")
+    assert (lines[3]["decision"], lines[3]["by"], lines[3]["strength"]) == (
+        *("approve", "olga", "plain"),
+    )
+    assert (lines[5]["status"], lines[5]["turn"]) == ("completed", 2)
+    assert {"req-1 refused: self_approval, says agent it", "req-1 approved by olga"} <= {
+        read_summary(event) for event in events
+    }
 
 
 class Fields(TypedDict, total=False):

@@ -54,6 +54,35 @@ def test_all_flaws_are_told_with_their_lines(holdfast: Holdfast, tmp_path: Path)
     assert (said.code, said.json) == (1, {"ok": False, "errors": lines})
 
 
+def test_flaws_of_each_kind_are_told_together(holdfast: Holdfast, tmp_path: Path) -> None:
+    """Rules whose fields are well formed are looked at beside those whose aren't."""
+    bad = written(
+        tmp_path / "bad.yaml",
+        "version: 1\nrules:\n"
+        "  - {id: a, effect: deny, whn: 'true'}\n"
+        "  - {id: b, effect: approve, approval: {groups: [oncall], expires: 5}}\n"
+        "  - {id: c, effect: approve, approval: {groups: [oncall]}}\n"
+        "  - {id: a, effect: allow}\n",
+    )
+
+    said = holdfast("check", bad)
+
+    assert [line.removeprefix(f"{bad}:") for line in said.err.splitlines()] == [
+        (
+            "3: rules[0].whn: there is no such field (known: id, effect, reason, match, when, "
+            "approval, risky)"
+        ),
+        "4: rules[1].approval.expires: write a time as 90s, 5m, 4h or 7d",
+        (
+            "5: rules[2].approval.groups[0]: there is no group 'oncall' (known: none), and "
+            "no issuer names any"
+        ),
+        "6: rules[3]: 'a' is never reached: 'c' before it fits every call",
+        "6: rules[3].id: there is a rule 'a' already",
+        "6: rules[3].match: 'allow' for every call there is: say which, in match or when",
+    ]
+
+
 @pytest.mark.parametrize(
     ("rule", "flaw"),
     [
@@ -166,6 +195,23 @@ def test_a_draft_and_what_follows_it_are_explained(holdfast: Holdfast, policy: P
     assert "decision     run_as_draft_only" in plain.out
     assert "then         approval_required (policy:refunds: " in plain.out
     assert "small-refunds  allow    its condition is false" in plain.out
+
+
+def test_times_have_units(holdfast: Holdfast, tmp_path: Path) -> None:
+    """`explain` writes them as the policy does; its JSON has seconds."""
+    file = written(
+        tmp_path / "p.yaml",
+        "version: 1\nrules:\n  - id: a\n    effect: approve\n    match: {tools: [note_ticket]}\n"
+        "    approval: {max_auth_age: 90s, valid_for: 60m, expires: 7d}\n",
+    )
+    ask = ("explain", APP, "note_ticket", '{"text": "x"}', "--policy", file)
+
+    plain, said = holdfast(*ask), holdfast(*ask, "--json")
+
+    lines = {" ".join(line.split()) for line in plain.out.splitlines()}
+    assert {"max auth age 90s", "valid for 1h", "expires after 7d"} <= lines
+    assert isinstance(said.json["decision"], dict)
+    assert said.json["decision"]["valid_for"] == 3600
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from holdfast.run import requests, summaries, turns, verdicts
 from holdfast.workflows import authorizing, options, resets, run_context
 from holdfast.workflows.inbound import messages
 from holdfast.workflows.inbound.inbox import InboundMessage
+from holdfast.workflows.log import log_verdicts
 from holdfast.workflows.run_context import RunContext, is_cancellation
 
 SUSPENSION_SIGNALS = {"suspend", "resume", "held"}
@@ -115,13 +116,14 @@ class SignalHandler:
                 digests={request.request_id: request.digest for request in named},
             )
         )
-        await end_workflow_task(state.run_id)
+        await end_workflow_task(state.run_id, summaries.verdicts_line(said, answer.verdicts))
         await resets.handle_reset(self._run, answer.execution)
         now = workflow.now()
         for (inbound, message), verdict in zip(heard, answer.verdicts, strict=True):
             self._run.state, inbound.disposition = verdicts.after_verdict(
                 self._run.state, message, verdict, now
             )
+        log_verdicts(self._run.state, zip(said, answer.verdicts, strict=True))
         self._run.state = turns.close_turn_if_complete(self._run.state, now)
 
     def _accept(self, inbound: InboundMessage, state: RunState) -> None:
@@ -165,7 +167,7 @@ def _has_guidance(message: ResolutionSignal) -> bool:
     return message.guidance is not None and message.action != "abort"
 
 
-async def end_workflow_task(run_id: str) -> None:
+async def end_workflow_task(run_id: str, summary: str = "messages judged") -> None:
     """
     End a hearing with an event among those of the messages, and the workflow task with it.
 
@@ -176,7 +178,7 @@ async def end_workflow_task(run_id: str) -> None:
     try:
         # Nobody reads what it came to: anybody may have said that, or that it failed.
         await workflow.execute_activity(
-            "mark_judged", run_id, result_type=RawValue, **options.mark()
+            "mark_judged", run_id, result_type=RawValue, **options.mark(summary)
         )
     except ActivityError as error:
         if is_cancellation(error):
