@@ -10,9 +10,9 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from holdfast.activities.callers import require_app, require_run_caller
-from holdfast.contracts.allowlists import Origin, parse_origin
 from holdfast.contracts.approvals import Notice
 from holdfast.contracts.errors import AppError, HoldfastError
+from holdfast.tools.egress.allowlists import Origin, parse_origin
 
 
 @dataclass(frozen=True)

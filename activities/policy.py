@@ -59,7 +59,7 @@ from holdfast.contracts.decisions import (
     fit_into_payload,
 )
 from holdfast.contracts.errors import ToolError
-from holdfast.contracts.run import AuditEvent
+from holdfast.contracts.journal import AuditEvent, Journal
 from holdfast.contracts.signals import Message
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.texts import clip_chars
@@ -222,10 +222,11 @@ class PolicyActivities:
         return Verdicts(verdicts=_limit_reasons(verdicts), execution=execution)
 
     @activity.defn
-    async def record(self, event: AuditEvent) -> None:
+    async def record(self, event: AuditEvent) -> Journal | None:
         """Write an audit line to the worker's log; in history it is the marker's summary."""
         require_run_caller(event.run_id)
         audit.info("run.audited", run_id=event.run_id, audit_event=event.event, text=event.text)
+        return Journal(events=event.journal) if event.journal else None
 
     @activity.defn
     async def mark_judged(self, run_id: str) -> None:

@@ -389,11 +389,3 @@ class UsageReport(Contract):
     failed_usage: CallUsage = CallUsage()
     waited_seconds: float
     budget: Limits
-
-
-class AuditEvent(Contract):
-    """Input of the activity `record`: something that people must find in history at a glance."""
-
-    run_id: str
-    event: str
-    text: str

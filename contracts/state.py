@@ -31,6 +31,7 @@ from holdfast.contracts.control import (
 )
 from holdfast.contracts.decisions import Decided, Decision, Ruling, RunAsDraftOnly, decision_of
 from holdfast.contracts.guardrails import GuardrailVerdict, Signals
+from holdfast.contracts.journal import JournalEvent
 from holdfast.contracts.project import ProjectContext
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunStatus
 from holdfast.contracts.stops import Stop
@@ -111,6 +112,7 @@ class RunStateChange(TypedDict, total=False):
     calls: tuple[CallState, ...]
     requests: tuple[Request, ...]
     closed: tuple[ClosedRequest, ...]
+    journal: tuple[JournalEvent, ...]
     requests_made: int
     request_mark: str
     steers: tuple[UserTurn, ...]
@@ -171,8 +173,8 @@ class RunState(Contract):
 
     The goal is the first of `items`. `sent` is the transcript as the model saw it last, `head` as
     it is now; `origin` is the digest that the transcript of an earlier execution ended with.
-    `calls` are those of the current turn, `steers` wait for the next model call, `unread` are the
-    bytes of words that no model has read yet.
+    `calls` are those of the current turn, `journal` what history doesn't tell yet, `steers` wait
+    for the next model call, `unread` are the bytes of words that no model has read yet.
     `call_marks` are the first 8 digits of the digest of each call id of the run, those of earlier
     executions too. A `paused` model isn't done with its turn, and people's words wait until it is.
     `unheard` from each question to a model until the run has taken the reply: what the provider
@@ -218,6 +220,7 @@ class RunState(Contract):
     calls: tuple[CallState, ...] = ()
     requests: tuple[Request, ...] = ()
     closed: tuple[ClosedRequest, ...] = ()
+    journal: tuple[JournalEvent, ...] = Field(default=(), exclude_if=not_)
     requests_made: int = 0
     request_mark: str = ""
     steers: tuple[UserTurn, ...] = ()

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from holdfast.contracts.allowlists import HARMLESS_METHODS, matches_command
 from holdfast.contracts.tools import Risk
 from holdfast.policy.case import CallContext
+from holdfast.tools.egress.allowlists import HARMLESS_METHODS, matches_command
 
 RISKY: Mapping[str, str] = {
     "destroys": "rm rmdir unlink shred dd truncate wipefs mkfs mke2fs mkswap fdisk parted",

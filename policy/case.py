@@ -5,7 +5,6 @@ from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple, Self, cast
 
-from holdfast.contracts.allowlists import Origin, parse_origin
 from holdfast.contracts.approvals import ApprovalRecord
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import Draft, ToolCall, fingerprint_effect
@@ -13,6 +12,7 @@ from holdfast.contracts.switches import Switch
 from holdfast.contracts.tools import ToolContract
 from holdfast.policy.conditions import Undetermined, Variables, bind
 from holdfast.policy.trust import TrustedIssuer
+from holdfast.tools.egress.allowlists import Origin, parse_origin
 
 
 class DraftVariant(NamedTuple):

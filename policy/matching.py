@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Literal, NamedTuple, Self
 
-from holdfast.contracts.allowlists import matches_command, matches_host
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.calls import Grant
 from holdfast.policy.allowlists import command_is_forbidden
@@ -22,6 +21,7 @@ from holdfast.policy.rules import (
     PolicyRule,
     find_safety_problem,
 )
+from holdfast.tools.egress.allowlists import matches_command, matches_host
 
 
 class MatchResult(NamedTuple):

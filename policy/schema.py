@@ -6,12 +6,12 @@ from typing import Annotated, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StrictBool, field_validator
 
-from holdfast.contracts.allowlists import is_command_entry, is_host_entry
 from holdfast.contracts.base import Inbound
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.tools import Risk
 from holdfast.policy.rules import Effect
 from holdfast.policy.trust import Issuer
+from holdfast.tools.egress.allowlists import is_command_entry, is_host_entry
 
 Entry = TypeVar("Entry")
 

@@ -10,6 +10,7 @@ from holdfast.contracts.approvals import (
     Question,
     Request,
     RequestOutcome,
+    Requirement,
     Review,
     find_eligible_groups,
     outline,
@@ -23,15 +24,18 @@ from holdfast.contracts.bounds import (
     MAX_UNREAD_BYTES,
     size,
 )
-from holdfast.contracts.signals import (
-    OutcomeCode,
-)
+from holdfast.contracts.journal import JournalEvent, RequestClosed, RequestEscalated, RequestOpened
+from holdfast.contracts.signals import OutcomeCode
 from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.texts import clip_chars
 from holdfast.contracts.transcript import UserTurn
 from holdfast.run.summaries import subject_line
 
 KEEP_LAST_CLOSED = 100
 """How many closed requests the state keeps, to tell a late message what it missed."""
+
+MAX_JOURNAL_REASON_CHARS = 2_000
+"""Characters; more of what is asked is in what led to it, and in the request."""
 
 
 def find(state: RunState, request_id: str) -> Request | None:
@@ -46,7 +50,39 @@ def is_too_large_to_show(request: Request) -> bool:
 
 def open_request(state: RunState, request: Request) -> RunState:
     """Open a request."""
-    return state.with_(requests=(*state.requests, request), requests_made=state.requests_made + 1)
+    return state.with_(
+        requests=(*state.requests, request),
+        requests_made=state.requests_made + 1,
+        journal=(*state.journal, describe_opening(request)),
+    )
+
+
+def describe_opening(request: Request) -> RequestOpened:
+    """Say what a request is about; who decides it is shown more than that."""
+    reason = request.question if isinstance(request, Question) else request.reason
+    required: Requirement | None = None
+    if isinstance(request, ApprovalRequest | Review):
+        wanted = {name: getattr(request, name) for name in Requirement.model_fields}
+        required = Requirement().copy_with(wanted)
+    return RequestOpened(
+        request_id=request.request_id,
+        kind=request.kind,
+        reason=clip_chars(reason, MAX_JOURNAL_REASON_CHARS),
+        requested_at=request.requested_at,
+        expires_at=request.expires_at,
+        call_id="" if isinstance(request, Escalation) else request.call_id,
+        subject=request.subject if isinstance(request, Review) else "",
+        required=required,
+    )
+
+
+def escalate_request(
+    state: RunState, request: ApprovalRequest | Review, now: datetime
+) -> RunState:
+    """Let members of further groups decide a request too."""
+    told = RequestEscalated(request_id=request.request_id, groups=request.escalate_to, at=now)
+    fresh = replace_request(state, request.with_(escalated_at=now))
+    return fresh.with_(journal=(*state.journal, told))
 
 
 def pending_keywords(requests: Iterable[Request]) -> tuple[str, ...]:
@@ -70,7 +106,7 @@ def pending_keywords(requests: Iterable[Request]) -> tuple[str, ...]:
 def _build_keywords(request: Request) -> Iterator[str]:
     match request:
         case ApprovalRequest() | Review():
-            about = subject_line(request) if isinstance(request, Review) else request.tool
+            about = subject_line(request.subject) if isinstance(request, Review) else request.tool
             for group in find_eligible_groups(request) or ("",):
                 yield f"{request.kind}:{group}:{about}"
         case Question(tool=tool):
@@ -90,11 +126,13 @@ def replace_request(state: RunState, fresh: ApprovalRequest | Review) -> RunStat
 def close_request(
     state: RunState, request: Request, outcome: RequestOutcome, now: datetime
 ) -> RunState:
-    """Close a request."""
-    done = ClosedRequest.model_validate(
-        {"request_id": request.request_id, "outcome": outcome, "at": now}
-    )
+    """Close a request; where a message does it, the verdict on that is in history."""
+    done = ClosedRequest(request_id=request.request_id, outcome=outcome, at=now)
+    told: tuple[JournalEvent, ...] = ()
+    if outcome in {"expired", "withdrawn"}:
+        told = (RequestClosed(request_id=request.request_id, outcome=outcome, at=now),)
     return state.with_(
+        journal=state.journal + told,
         requests=tuple(
             other for other in state.requests if other.request_id != request.request_id
         ),

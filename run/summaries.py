@@ -19,6 +19,7 @@ from holdfast.contracts.bounds import MAX_VALIDATION_ERROR_CHARS
 from holdfast.contracts.calls import AnyCall, ToolCall
 from holdfast.contracts.control import ProviderWait
 from holdfast.contracts.decisions import Decided, Ruling
+from holdfast.contracts.journal import JournalEvent, RequestClosed, RequestEscalated, RequestOpened
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.signals import (
     AnswerSignal,
@@ -95,7 +96,7 @@ def request_line(request: Request) -> str:
                 f"{request.request_id} · {request.tool}: approval_required ({request.risk})"
             )
         case Review():
-            subject = subject_line(request)
+            subject = subject_line(request.subject)
             return shorten(f"{request.request_id} · review of {subject}: {request.reason}")
         case Question():
             return shorten(f"{request.request_id} · question: {request.question}")
@@ -103,11 +104,9 @@ def request_line(request: Request) -> str:
             return shorten(f"{request.request_id} · escalated: {request.reason}")
 
 
-def subject_line(review: Review) -> str:
+def subject_line(subject: str) -> str:
     """Write what is reviewed: `domain:payments`, or a guardrail with the beginning of a digest."""
-    shown = _DIGEST.sub(
-        lambda found: found.groups[0][: len(":") + _DIGEST_PREFIX_CHARS], review.subject
-    )
+    shown = _DIGEST.sub(lambda found: found.groups[0][: len(":") + _DIGEST_PREFIX_CHARS], subject)
     return one_line(shown)
 
 
@@ -188,8 +187,20 @@ def refusals_line(reasons: Sequence[str]) -> str:
 def escalation_line(request: Approvable) -> str:
     """Write to whom a request goes that nobody decided in time."""
     groups = " or ".join(request.escalate_to)
-    name = subject_line(request) if isinstance(request, Review) else request.tool
+    name = subject_line(request.subject) if isinstance(request, Review) else request.tool
     return shorten(f"{request.request_id} · {name}: now {groups} may decide too")
+
+
+def journal_line(event: JournalEvent) -> str:
+    """Write what happened, where no other line says it."""
+    match event:
+        case RequestOpened(kind=kind, reason=reason):
+            said = f"{kind}: {reason}"
+        case RequestEscalated(groups=groups):
+            said = f"now {' or '.join(groups)} may decide too"
+        case RequestClosed(outcome=outcome):
+            said = outcome
+    return shorten(f"{event.request_id} · {said}")
 
 
 def wait_line(wait: ProviderWait) -> str:
@@ -227,7 +238,8 @@ def _describe_request(request: Request) -> str:
             )
         case Review():
             return (
-                f"- `{request.request_id}`: approve {escape_markdown(subject_line(request))}? "
+                f"- `{request.request_id}`: approve "
+                f"{escape_markdown(subject_line(request.subject))}? "
                 f"{escape_markdown(request.reason)}: {escape_markdown(request.text)}. "
                 f"Until {until}."
             )

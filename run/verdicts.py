@@ -83,7 +83,7 @@ def select_for_escalation(state: RunState, now: datetime) -> tuple[ApprovalReque
 def after_timeout(state: RunState, now: datetime) -> RunState:
     """Take what time did: a second group may decide too, calls are denied, an escalation stops."""
     for request in select_for_escalation(state, now):
-        state = requests.replace_request(state, request.with_(escalated_at=now))
+        state = requests.escalate_request(state, request, now)
     return expire_requests(state, now)
 
 

@@ -134,6 +134,7 @@ class AgentRun:
     async def _run_steps(self) -> RunResult:
         while True:
             raise_on_cancellation()
+            await self._run.write_journal()
             if is_behind_local_activity(LONG_SECONDS):
                 # A timer, which waits for no free worker while what was decided grows old.
                 await workflow.sleep(options.YIELD_DELAY, summary="what came meanwhile is heard")
@@ -207,11 +208,11 @@ class AgentRun:
         if answer is None:
             return
         await resets.handle_reset(self._run, answer.execution)
-        await self._record_rulings(answer.rulings)
         now = workflow.now()
         self._run.state = turns.close_turn_if_complete(
             tool_calls.after_rulings(self._run.state, answer, now), now
         )
+        await self._record_rulings(answer.rulings)
 
     async def _record_rulings(self, rulings: tuple[Ruling, ...]) -> None:
         """

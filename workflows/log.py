@@ -77,7 +77,7 @@ def _describe_request(request: Request) -> str:
         case ApprovalRequest():
             return f"approval of {request.tool} ({request.risk})"
         case Review():
-            return f"review of {subject_line(request)}"
+            return f"review of {subject_line(request.subject)}"
         case Question():
             return "answer to a question"
         case Escalation():

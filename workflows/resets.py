@@ -1,5 +1,9 @@
 """A reset of the workflow: another execution goes on from events of an earlier one."""
 
+from datetime import datetime
+
+from temporalio import workflow
+
 from holdfast.contracts.approvals import ApprovalRequest, Escalation, Request, Review
 from holdfast.contracts.base import digest
 from holdfast.contracts.state import CallState, RunState
@@ -17,11 +21,11 @@ async def handle_reset(run: RunContext, execution: str) -> None:
     """
     if execution == run.state.execution:
         return
-    run.state = after_reset(run.state, execution)
+    run.state = after_reset(run.state, execution, workflow.now())
     await run.record("reset", RESET)
 
 
-def after_reset(state: RunState, execution: str) -> RunState:
+def after_reset(state: RunState, execution: str, now: datetime) -> RunState:
     """
     Forget what was decided and approved; ask anew what was asked, under ids that nobody knows.
 
@@ -32,8 +36,8 @@ def after_reset(state: RunState, execution: str) -> RunState:
         execution=execution, request_mark=f"{digest(execution)[:8]}-", reviewed=(), releases=()
     )
     waiting, closed = state.requests, state.closed
-    state = state.with_(requests=())
     for request in waiting:
+        state = requests.close_request(state, request, "withdrawn", now)
         state = requests.open_request(state, _reissue_request(state, request))
     about = {one.call_id for one in waiting if not isinstance(one, Escalation)}
     calls = tuple(_invalidate_call(call, about) for call in state.calls)

@@ -12,7 +12,8 @@ from temporalio.exceptions import is_cancelled_exception
 from holdfast.activities.policy import PolicyActivities
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.errors import InvalidInput
-from holdfast.contracts.run import AuditEvent, Waiting
+from holdfast.contracts.journal import AuditEvent
+from holdfast.contracts.run import Waiting
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
@@ -22,6 +23,7 @@ from holdfast.run import gates, requests, tool_calls, turns, verdicts
 from holdfast.run.limits import budgets
 from holdfast.run.summaries import (
     escalation_line,
+    journal_line,
     requests_line,
     run_details,
     summarise_run,
@@ -29,6 +31,9 @@ from holdfast.run.summaries import (
 from holdfast.workflows import options
 from holdfast.workflows.log import describe_wait, log_event
 from holdfast.workflows.views import find_status
+
+MAX_EVENTS_TOGETHER = 50
+"""Events of the journal that one line carries: what it holds is one payload."""
 
 
 def raise_on_cancellation() -> None:
@@ -117,13 +122,25 @@ class RunContext:
             self._waits.remove(wait)
 
     async def record(self, event: str, text: str) -> None:
-        """Leave a line in history that people find at a glance; its summary is the first line."""
-        line = text.strip().partition("\n")[0]
+        """
+        Leave a line in history that people find at a glance; its summary is the first line.
+
+        What the journal holds goes with it.
+        """
+        line, told = text.strip().partition("\n")[0], self.state.journal[:MAX_EVENTS_TOGETHER]
+        if told:
+            self.state = self.state.with_(journal=self.state.journal[len(told) :])
         await workflow.execute_local_activity_method(
             PolicyActivities.record,
-            AuditEvent(run_id=self.state.run_id, event=event, text=text),
+            AuditEvent(run_id=self.state.run_id, event=event, text=text, journal=told),
             **options.record(shorten(f"{event}: {line}")),
         )
+
+    async def write_journal(self) -> None:
+        """Put on record what happened and no line has carried."""
+        while self.state.journal:
+            first = self.state.journal[0]
+            await self.record(first.type, journal_line(first))
 
     async def record_end(self) -> None:
         """Leave a line about the end of the run, if it has one with a reason."""
@@ -157,9 +174,10 @@ async def wait_for_people(run: RunContext, until: datetime, is_over: Callable[[]
         )
     except TimeoutError:
         now = workflow.now()
-        for request in verdicts.select_for_escalation(run.state, now):
-            await run.record("escalated", escalation_line(request))
+        late = verdicts.select_for_escalation(run.state, now)
         run.state = turns.close_turn_if_complete(verdicts.after_timeout(run.state, now), now)
+        for request in late:
+            await run.record("escalated", escalation_line(request))
 
 
 NAME = SearchAttributeKey.for_keyword("AgentName")

@@ -94,7 +94,7 @@ def _question(request: Request) -> str:
         case ApprovalRequest():
             return f"approve {request.tool}?"
         case Review():
-            return f"approve {subject_line(request)}? {request.reason}"
+            return f"approve {subject_line(request.subject)}? {request.reason}"
         case Question():
             return request.question or f"{request.tool} asks"
         case Escalation():

@@ -3,14 +3,14 @@
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TypeAlias, TypedDict, Unpack
 
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.exceptions import ActivityError
 
-from holdfast.contracts.approvals import RequestOutcome, Requirement
+from holdfast.contracts.approvals import RequestOutcome
 from holdfast.contracts.budget import Budget, Limits
 from holdfast.contracts.calls import AnyCall, ToolFailure, ToolResult
 from holdfast.contracts.decisions import Decided
@@ -276,18 +276,16 @@ class TraceBuilder:
         """Name an event of the current execution: each counts its own."""
         return f"{self.executions}.{event_id}"
 
-    def expiry(self, required: Requirement | None, now: datetime) -> datetime | None:
-        """Return until when somebody may decide about a request that opens now."""
-        lasts = required.expires_after if required else None
-        if lasts is None and self.agent is not None:
-            lasts = self.agent.approval_timeout
-        return None if lasts is None else now + timedelta(seconds=lasts)
-
     def open_request(self, asked: RequestTrace) -> None:
-        """Open a request."""
-        self.waits.open_request(asked)
+        """Open a request, which a decision about its call led to, or the run itself."""
+        self.waits.requests[asked.request_id] = asked
         if asked.is_of_run:
             self.entries.append(RunRequest(request_id=asked.request_id))
+        elif (call := self.find_call(asked.call_id)) is not None:
+            ruled = call.course[-1] if call.course else None
+            if isinstance(ruled, DecisionTrace):
+                ruled = replace(ruled, request_id=asked.request_id)
+                self.change_call(asked.call_id, course=(*call.course[:-1], ruled))
 
     def close_request(
         self, asked: RequestTrace, outcome: RequestOutcome, said: MessageTrace, at: datetime
@@ -295,7 +293,7 @@ class TraceBuilder:
         """Close a request with the message that decided it."""
         if said.budget is not None:
             self.budgets.append(said.budget)
-        self.waits.close_request(asked, outcome, said, at)
+        self.waits.close_request(asked, outcome, at, said)
 
     def refuse(self, said: MessageTrace) -> None:
         """Keep a message that changed nothing, with the request that it named while that waits."""
@@ -305,14 +303,17 @@ class TraceBuilder:
         elif not self.waits.add(said.request_id, said):
             self.add_message(said)
 
-    def expire(self, at: datetime) -> None:
-        """Close the requests whose time is over: their calls are denied."""
-        for asked in self.waits.expire(at):
-            if (call := self.find_call(asked.call_id)) is not None:
-                reason = f"nobody decided {asked.request_id} in time"
-                self.close_call(
-                    tool_results.build_denial(call.call, "approval_required", reason), at
-                )
+    def close_without_message(
+        self, request_id: str, outcome: RequestOutcome, at: datetime
+    ) -> None:
+        """Close a request that no message decided; where its time was over its call is denied."""
+        asked = self.waits.requests.get(request_id)
+        if asked is None or asked.outcome is not None:
+            return
+        self.waits.close_request(asked, outcome, at)
+        if outcome == "expired" and (call := self.find_call(asked.call_id)) is not None:
+            reason = f"nobody decided {request_id} in time"
+            self.close_call(tool_results.build_denial(call.call, "approval_required", reason), at)
 
     def end(self, ended: TraceStatus, at: datetime, failure: str | None = None) -> None:
         """Close the run: what nobody judged was too late, what has no result gets none."""

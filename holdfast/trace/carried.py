@@ -1,5 +1,6 @@
 """What an execution took over from one whose history the server no longer keeps."""
 
+from dataclasses import replace
 from datetime import datetime
 
 from holdfast.contracts.approvals import (
@@ -8,13 +9,12 @@ from holdfast.contracts.approvals import (
     ApprovalRequest,
     Question,
     Request,
-    Requirement,
-    Review,
 )
 from holdfast.contracts.calls import Draft, ToolSuccess
 from holdfast.contracts.state import CallState, Carryover, RunState
 from holdfast.contracts.transcript import AssistantTurn
 from holdfast.run import turns
+from holdfast.run.requests import describe_opening
 from holdfast.trace.builder import TraceBuilder
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
 from holdfast.trace.values import AuxiliaryCall, Call, DecisionTrace, Turn
@@ -32,7 +32,6 @@ def restore_state(chronicle: TraceBuilder, state: RunState, now: datetime) -> No
         chronicle.open_request(_build_request(request))
     for call in state.calls:
         _restore_approvals(chronicle, call)
-    chronicle.waits.made = state.requests_made
 
 
 def take_over(chronicle: TraceBuilder, left: Carryover | None) -> None:
@@ -117,18 +116,8 @@ def _build_request(request: Request) -> RequestTrace:
         heard += [_build_message(record) for record in approval.approvals]
         if approval.escalated_at is not None:
             heard.append(EscalatedToGroup(groups=approval.escalate_to, at=approval.escalated_at))
-    return RequestTrace(
-        request_id=request.request_id,
-        key=f"carried.{request.request_id}",
-        kind=request.kind,
-        call_id="" if request.kind == "escalation" else request.call_id,
-        reason=request.question if request.kind == "question" else request.reason,
-        at=request.requested_at,
-        subject=request.subject if isinstance(request, Review) else "",
-        required=approval and Requirement.model_validate(approval.model_dump()),
-        expires_at=request.expires_at,
-        heard=tuple(sorted(heard, key=lambda one: one.at)),
-    )
+    asked = RequestTrace.of(describe_opening(request), f"carried.{request.request_id}")
+    return replace(asked, heard=tuple(sorted(heard, key=lambda one: one.at)))
 
 
 def _restore_approvals(chronicle: TraceBuilder, call: CallState) -> None:

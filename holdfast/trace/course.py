@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from holdfast.contracts.calls import ToolResult, ToolSuccess
 from holdfast.run import tool_results
-from holdfast.run.summaries import call_line
+from holdfast.run.summaries import call_line, subject_line
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
 from holdfast.trace.values import AuxiliaryCall, Call, DecisionTrace, Trace
 from holdfast.trace.words import MAX_LINE_CHARS, Line, Tone, duration, short, with_time
@@ -67,7 +67,7 @@ def request_lines(asked: RequestTrace) -> Iterator[Line]:
 
 def escalation_lines(asked: RequestTrace) -> Iterator[Line]:
     """Write that the run itself waits, and what somebody decided about it."""
-    about = f"{asked.subject}: " if asked.subject else ""
+    about = f"{subject_line(asked.subject)}: " if asked.subject else ""
     kind = "review" if asked.kind == "review" else "escalated"
     text = f"{kind}: {about}{asked.reason} ({asked.request_id})"
     yield Line("wait", text, "waiting", at=asked.at)

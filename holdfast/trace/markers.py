@@ -1,25 +1,15 @@
 """Reads local activities, which are markers in a history: decisions, audit lines, quick tools."""
 
-from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
-from typing import TypeAlias
 
 from pydantic import TypeAdapter
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent
 
-from holdfast.contracts.approvals import Requirement, Verdicts
-from holdfast.contracts.decisions import (
-    ApprovalRequired,
-    AskUser,
-    Decided,
-    Ruling,
-    Rulings,
-    fill_arguments,
-)
-from holdfast.contracts.patterns import Pattern
+from holdfast.contracts.approvals import Verdicts
+from holdfast.contracts.decisions import Rulings, fill_arguments
+from holdfast.contracts.journal import Journal
 from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.state import Carryover
 from holdfast.run import tool_results
@@ -37,18 +27,15 @@ from holdfast.trace.payloads import (
     read_summary,
     read_time,
 )
-from holdfast.trace.values import Call, DecisionTrace, RequestTrace
-
-JudgeCallback: TypeAlias = Callable[[Verdicts, datetime], None]
+from holdfast.trace.signal_reader import SignalReader
+from holdfast.trace.values import Call, DecisionTrace
 
 _MARKER_NAME = "core_local_activity"
 _SNAPSHOT = TypeAdapter(AgentSnapshot)
 _CARRYOVER = TypeAdapter(Carryover)
 _RULINGS = TypeAdapter(Rulings)
 _VERDICTS = TypeAdapter(Verdicts)
-
-# An audit line about a request begins with its id.
-_ABOUT = Pattern(r"(req-\d+) · ")
+_JOURNAL = TypeAdapter(Journal)
 
 
 class MarkerReader:
@@ -60,10 +47,10 @@ class MarkerReader:
     """
 
     def __init__(
-        self, chronicle: TraceBuilder, judged: JudgeCallback, own: BackgroundTaskReader
+        self, chronicle: TraceBuilder, people: SignalReader, own: BackgroundTaskReader
     ) -> None:
         self._chronicle = chronicle
-        self._judged = judged
+        self._people = people
         self._own = own
         self._clock: datetime | None = None
         self._task_completed_id = 0
@@ -103,12 +90,12 @@ class MarkerReader:
                 take_over(self._chronicle, decode(payloads, _CARRYOVER))
             case "authorize":
                 if (answer := decode(payloads, _RULINGS)) is not None:
-                    self._read_rulings(event, answer, ended)
+                    self._read_rulings(answer, ended)
             case "judge":
                 if (verdicts := decode(payloads, _VERDICTS)) is not None:
-                    self._judged(verdicts, ended)
+                    self._people.apply_verdicts(verdicts, ended)
             case "record":
-                self._read_audit_line(read_summary(event), ended)
+                self._read_record(event, decode(payloads, _JOURNAL), ended)
             case _:
                 if not self._read_background_task(event, done, ended):
                     return self._read_tool_call(event, done, ended)
@@ -119,13 +106,16 @@ class MarkerReader:
         if why := describe_hand_back(failure):
             self._chronicle.add_audit_line("handed back", f"{name}: {why}", now)
 
-    def _read_audit_line(self, line: str, now: datetime) -> None:
-        name, _, text = line.partition(": ")
-        self._chronicle.add_audit_line(name, text, now)
-        if name == "escalated" and (about := _ABOUT.match(text)):
-            self._chronicle.waits.escalate(about.groups[1], now)
+    def _read_record(self, event: HistoryEvent, journal: Journal | None, now: datetime) -> None:
+        """Take a line of the audit, and what came with it; that may be all there is of it."""
+        name, _, text = read_summary(event).partition(": ")
+        told = journal.events if journal else ()
+        if name not in {one.type for one in told}:
+            self._chronicle.add_audit_line(name, text, now)
+        for one in told:
+            self._people.take(one, self._chronicle.key(event))
 
-    def _read_rulings(self, event: HistoryEvent, answer: Rulings, now: datetime) -> None:
+    def _read_rulings(self, answer: Rulings, now: datetime) -> None:
         call_ids = [ruling.call_id for ruling in answer.rulings]
         if not any(map(self._chronicle.find_command_guardrail, call_ids)):
             self._chronicle.name_calls(call_ids)
@@ -134,10 +124,6 @@ class MarkerReader:
             if call is None or call.result is not None:
                 continue
             ruled = DecisionTrace(ruling=ruling, policy=answer.policy, at=now)
-            asked = self._build_request(event, ruling, now)
-            if asked is not None:
-                ruled = replace(ruled, request_id=asked.request_id)
-                self._chronicle.open_request(asked)
             self._chronicle.change_call(
                 ruling.call_id,
                 call=fill_arguments(call.call, ruling),
@@ -145,28 +131,6 @@ class MarkerReader:
             )
             if (refusal := tool_results.build_refusal(ruling)) is not None:
                 self._chronicle.close_call(refusal, now)
-
-    def _build_request(
-        self, event: HistoryEvent, ruling: Ruling, now: datetime
-    ) -> RequestTrace | None:
-        match ruling:
-            case Decided(decision=ApprovalRequired() as decision):
-                kind, reason = "approval", decision.reason
-                required = Requirement.model_validate(decision.model_dump())
-            case Decided(decision=AskUser() as decision):
-                kind, reason, required = "question", decision.question, None
-            case _:
-                return None
-        return RequestTrace(
-            request_id=self._chronicle.waits.next_id,
-            key=f"{self._chronicle.key(event)}.{ruling.call_id}",
-            kind=kind,
-            call_id=ruling.call_id,
-            reason=reason,
-            at=now,
-            required=required,
-            expires_at=self._chronicle.expiry(required, now),
-        )
 
     def _read_background_task(
         self, event: HistoryEvent, done: LocalActivity, ended: datetime

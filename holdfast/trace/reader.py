@@ -62,7 +62,7 @@ class TraceReader:
             EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT: self._on_task_timeout,
             **ActivityReader(self._chronicle, own).readers,
             **people.readers,
-            **MarkerReader(self._chronicle, people.apply_verdicts, own).readers,
+            **MarkerReader(self._chronicle, people, own).readers,
             **ChildReader(self._chronicle).readers,
         }
 

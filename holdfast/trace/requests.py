@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Self
 
 from holdfast.contracts.approvals import (
     Proof,
@@ -11,9 +12,8 @@ from holdfast.contracts.approvals import (
     Requirement,
 )
 from holdfast.contracts.budget import Budget
-from holdfast.contracts.signals import (
-    OutcomeCode,
-)
+from holdfast.contracts.journal import RequestOpened
+from holdfast.contracts.signals import OutcomeCode
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +85,21 @@ class RequestTrace:
     settled: MessageTrace | None = None
     closed_at: datetime | None = None
 
+    @classmethod
+    def of(cls, opened: RequestOpened, key: str) -> Self:
+        """Return what is known of a request as it opens."""
+        return cls(
+            request_id=opened.request_id,
+            key=key,
+            kind=opened.kind,
+            call_id=opened.call_id,
+            reason=opened.reason,
+            at=opened.requested_at,
+            subject=opened.subject,
+            required=opened.required,
+            expires_at=opened.expires_at,
+        )
+
     @property
     def is_of_run(self) -> bool:
         """Whether the run itself waits, and not one of its calls."""
@@ -129,18 +144,7 @@ class RequestTracker:
     """What waits for people, or did; each request changes until it is closed."""
 
     def __init__(self) -> None:
-        self.made = 0
         self.requests: dict[str, RequestTrace] = {}
-
-    @property
-    def next_id(self) -> str:
-        """The id that the run gives its next request: it counts them."""
-        return f"req-{self.made + 1}"
-
-    def open_request(self, asked: RequestTrace) -> None:
-        """Open a request."""
-        self.made += 1
-        self.requests[asked.request_id] = asked
 
     def find_open(self) -> tuple[RequestTrace, ...]:
         """Return the requests that wait."""
@@ -155,40 +159,13 @@ class RequestTracker:
         return True
 
     def close_request(
-        self, asked: RequestTrace, outcome: RequestOutcome, said: MessageTrace, at: datetime
+        self,
+        asked: RequestTrace,
+        outcome: RequestOutcome,
+        at: datetime,
+        said: MessageTrace | None = None,
     ) -> None:
-        """Close a request with the message that decided it."""
+        """Close a request, perhaps with the message that decided it."""
         self.requests[asked.request_id] = replace(
             asked, outcome=outcome, settled=said, closed_at=at
         )
-
-    def escalate(self, request_id: str, at: datetime) -> None:
-        """Let members of further groups decide too."""
-        asked = self.requests.get(request_id)
-        if asked is not None and asked.required is not None:
-            self.add(request_id, EscalatedToGroup(groups=asked.required.escalate_to, at=at))
-
-    def expire(self, at: datetime) -> tuple[RequestTrace, ...]:
-        """
-        Close the requests whose time is over, and return them: a wait ended by its timer.
-
-        It was the timer of the request that was due first. The times of timers and of requests
-        come from different clocks.
-        """
-        waiting = self.find_open()
-        now = max(at, min((_due(asked, at) for asked in waiting), default=at))
-        expired = tuple(
-            asked for asked in waiting if asked.expires_at is None or asked.expires_at <= now
-        )
-        for asked in expired:
-            self.requests[asked.request_id] = replace(asked, outcome="expired", closed_at=at)
-        return expired
-
-
-def _due(asked: RequestTrace, now: datetime) -> datetime:
-    """Say when a request changes if nobody decides: it is passed on, or expires."""
-    expires_at = asked.expires_at or now
-    after = asked.required.escalate_after if asked.required else None
-    if after is None or asked.escalated_at is not None:
-        return expires_at
-    return min(asked.at + timedelta(seconds=after), expires_at)

@@ -12,11 +12,15 @@ from temporalio.common import RawValue
 
 from holdfast.contracts.approvals import (
     RequestOutcome,
-    Requirement,
     Verdict,
     Verdicts,
 )
-from holdfast.contracts.patterns import Match, Pattern
+from holdfast.contracts.journal import (
+    JournalEvent,
+    RequestClosed,
+    RequestEscalated,
+    RequestOpened,
+)
 from holdfast.contracts.signals import (
     AnswerSignal,
     ApprovalSignal,
@@ -28,13 +32,9 @@ from holdfast.contracts.signals import (
 from holdfast.run import tool_results
 from holdfast.trace import transcript
 from holdfast.trace.builder import Readers, TraceBuilder
-from holdfast.trace.payloads import read_summary, read_time
-from holdfast.trace.requests import MessageTrace, RequestTrace
+from holdfast.trace.payloads import read_time
+from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
 from holdfast.workflows.inbound import messages
-
-# The only trace of what the run itself waits for is the timer that limits the wait.
-_WAIT = Pattern(r"^req-\d+ · ")
-_RUN_REQUEST = Pattern(r"(req-\d+) · (?:escalated|review of (.+?)): (.*)")
 
 
 class _MessageOrigin(NamedTuple):
@@ -46,16 +46,15 @@ class _MessageOrigin(NamedTuple):
 
 
 class SignalReader:
-    """Reads signals, updates and the timers of waits; judgements come to it from their markers."""
+    """Reads signals and updates; judgements and the journal come to it from their markers."""
 
     def __init__(self, chronicle: TraceBuilder) -> None:
         self._chronicle = chronicle
-        self._timers: set[str] = set()
+        # A message may be judged before the journal has told of its request.
+        self._early: list[tuple[MessageTrace, Verdict, datetime]] = []
         self.readers: Readers = {
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED: self._on_signal,
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED: self._on_update,
-            EventType.EVENT_TYPE_TIMER_STARTED: self._on_timer_start,
-            EventType.EVENT_TYPE_TIMER_FIRED: self._on_timer_fire,
         }
 
     def _on_signal(self, event: HistoryEvent) -> None:
@@ -130,26 +129,28 @@ class SignalReader:
         if said.accepted and asked is not None and _is_over(asked, now):
             late = "the request has just expired"
             said = replace(said, accepted=False, refusal=late, code="expired")
-        if said.accepted:
-            asked = self._expire_approvals(
-                asked or self._open_implied_request(said), verdict.lapsed, now
-            )
-            self._accept(asked, said, now)
+        if said.accepted and asked is None:
+            self._early.append((said, verdict, now))
+        elif said.accepted and asked is not None:
+            self._accept(self._expire_approvals(asked, verdict.lapsed, now), said, now)
         else:
             self._chronicle.refuse(said)
 
-    def _open_implied_request(self, said: MessageTrace) -> RequestTrace:
-        """Open the request that an accepted message proves, though no timer told of it."""
-        asked = RequestTrace(
-            request_id=said.request_id,
-            key=f"{said.key}.{said.request_id}",
-            kind="review" if said.signal == "approval" else "escalation",
-            call_id="",
-            reason="",
-            at=said.at,
-        )
-        self._chronicle.open_request(asked)
-        return asked
+    def take(self, event: JournalEvent, key: str) -> None:
+        """Take what became of a request but for what messages did; *key* names where it stands."""
+        waits = self._chronicle.waits
+        match event:
+            case RequestOpened(request_id=name) if name not in waits.requests:
+                self._chronicle.open_request(RequestTrace.of(event, f"{key}.{name}"))
+                early, self._early = self._early, []
+                for one in early:
+                    self._apply_verdict(*one)
+            case RequestOpened():
+                return  # as the state that was carried over has it
+            case RequestEscalated(request_id=name, groups=groups, at=at):
+                waits.add(name, EscalatedToGroup(groups=groups, at=at))
+            case RequestClosed(request_id=name, outcome=outcome, at=at):
+                self._chronicle.close_without_message(name, outcome, at)
 
     def _expire_approvals(
         self, asked: RequestTrace, lapsed: tuple[str, ...], now: datetime
@@ -187,50 +188,6 @@ class SignalReader:
             self._chronicle.close_call(
                 tool_results.build_answer(call.call, said.text, contract), now
             )
-
-    def _on_timer_start(self, event: HistoryEvent) -> None:
-        line, limit = (
-            read_summary(event),
-            event.timer_started_event_attributes.start_to_fire_timeout,
-        )
-        if not _WAIT.beginning(line):
-            return
-        self._timers.add(self._chronicle.key(event))
-        # Nothing but the end of a request has a semicolon (run/summaries.py).
-        for part in line.split("; "):
-            about = _RUN_REQUEST.match(part)
-            if about and about.groups[1] not in self._chronicle.waits.requests:
-                self._chronicle.open_request(
-                    self._build_request(event, about, limit.ToTimedelta())
-                )
-
-    def _build_request(self, event: HistoryEvent, about: Match, limit: timedelta) -> RequestTrace:
-        _, request_id, subject, reason = about.groups
-        required = self._find_requirement(subject) if subject else None
-        lasts = self._chronicle.expiry(required, read_time(event)) if required else None
-        return RequestTrace(
-            request_id=request_id,
-            key=f"{self._chronicle.key(event)}.{request_id}",
-            kind="review" if subject else "escalation",
-            call_id="",
-            reason=reason,
-            at=read_time(event),
-            subject=subject,
-            required=required,
-            expires_at=lasts or read_time(event) + limit,
-        )
-
-    def _find_requirement(self, subject: str) -> Requirement:
-        """Find what a review takes: what its guardrail says, or anybody's approval."""
-        agent, words = self._chronicle.agent, subject.split(":")
-        known = agent.guardrails if agent and words[0] == "guardrail" else ()
-        reviews = (spec.review for spec in known if spec.name in words and spec.review)
-        return next(reviews, Requirement())
-
-    def _on_timer_fire(self, event: HistoryEvent) -> None:
-        started = event.timer_fired_event_attributes.started_event_id
-        if self._chronicle.build_key(started) in self._timers:
-            self._chronicle.expire(read_time(event))
 
 
 def _is_over(asked: RequestTrace, now: datetime) -> bool:

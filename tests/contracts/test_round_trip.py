@@ -46,9 +46,14 @@ from holdfast.contracts.decisions import (
     RunAsDraftOnly,
     RunInSandbox,
 )
+from holdfast.contracts.journal import (
+    AuditEvent,
+    Journal,
+    RequestClosed,
+    RequestEscalated,
+)
 from holdfast.contracts.model import FinalAnswer, ModelSettings, Prefix, ToolSchema
 from holdfast.contracts.run import (
-    AuditEvent,
     FindWorker,
     OpenRun,
     RunInput,
@@ -75,7 +80,7 @@ from holdfast.contracts.transcript import (
     UserTurn,
 )
 from holdfast.contracts.usage import Attempts, CallUsage, UsageMetrics
-from holdfast.run import parts, turns
+from holdfast.run import parts, requests, turns
 from holdfast.workflows import views
 from tests.builders import (
     EXECUTION,
@@ -278,6 +283,10 @@ EXAMPLES: list[Contract] = [
     ),
     FindWorker(run_id="run-1", app="desk", agent="it", tools=("add",), guardrails=("polite",)),
     AuditEvent(run_id="run-1", event="stopped", text="max_steps (3) reached"),
+    requests.describe_opening(a_request()),
+    RequestEscalated(request_id="req-1", groups=("leads",), at=NOW),
+    RequestClosed(request_id="req-1", outcome="expired", at=NOW),
+    Journal(events=(requests.describe_opening(a_question()),)),
     BUSY.calls[0],
     a_state(),
     BUSY,

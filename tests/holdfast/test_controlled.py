@@ -5,6 +5,7 @@ from rich.console import Console
 
 from holdfast.cli.screen import Screen
 from holdfast.cli.standing import read_view, show_view
+from holdfast.contracts.approvals import RequestKind
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.control import Approach, Compensation, Effect
 from holdfast.contracts.project import WorkspaceSnapshot
@@ -113,7 +114,7 @@ def test_an_approved_answer_was_not_held_back() -> None:
     """While people look at it it is held back, and `show` has it; once it went out it isn't."""
     written = Controlled()
     written.answered("done")
-    written.waits("req-1 · review of guardrail:house_style:0123: look at it", hours=1)
+    written.asks("review", "look at it", subject="guardrail:house_style:0123")
     waiting = read(written)
     written.ended(a_result())
 
@@ -127,20 +128,22 @@ def test_a_withheld_answer_waits_for_nobody() -> None:
     written = Controlled()
     written.answered("his address is")
     written.tripped()
-    written.waits("req-1 · escalated: max_consecutive_failures (2) reached", hours=1)
+    written.asks("escalation", "max_consecutive_failures (2) reached")
 
     assert controlled.find_candidate(read(written)) is None
 
 
 @pytest.mark.parametrize(
-    "waits", ["escalated: Taking much longer than expected", "review of guardrail:scope:0123: no"]
+    ("kind", "subject"), [("escalation", ""), ("review", "guardrail:scope:0123")]
 )
-def test_an_answer_that_nobody_is_asked_about_waits_for_nobody(waits: str) -> None:
+def test_an_answer_that_nobody_is_asked_about_waits_for_nobody(
+    kind: RequestKind, subject: str
+) -> None:
     """Its output guardrails may be about to look at it: a run may wait for another reason."""
     # SM-05
     written = Controlled()
     written.answered("his address is")
-    written.waits(f"req-1 · {waits}", hours=1)
+    written.asks(kind, "no", subject=subject)
 
     assert controlled.find_candidate(read(written)) is None
 

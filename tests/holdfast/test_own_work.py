@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.calls import Grant
 from holdfast.contracts.guardrails import (
@@ -15,8 +16,6 @@ from holdfast.testing import call, say
 from holdfast.trace.reader import read_trace
 from holdfast.trace.spans import span_tree
 from tests.builders import (
-    LATER,
-    NOW,
     a_call,
     a_success,
     allowed,
@@ -195,10 +194,14 @@ def test_a_command_of_a_guardrail_is_no_call_of_the_model() -> None:
     assert span.attributes["sandboxed"] is True
 
 
-def reviewing(subject: str, reason: str = "Sensitive domain requires human review") -> Worked:
+def reviewing(
+    subject: str,
+    reason: str = "Sensitive domain requires human review",
+    required: Requirement | None = None,
+) -> Worked:
     """A run that waits for a review."""
     written = Worked()
-    written.waits(f"req-1 · review of {subject}: {reason}", hours=1)
+    written.asks("review", reason, "", required, subject=subject)
     return written
 
 
@@ -227,7 +230,8 @@ def test_a_review_is_shown_with_what_is_reviewed() -> None:
 def test_a_review_of_a_guardrail_takes_what_the_guardrail_says() -> None:
     """Two leads must approve: the first approval leaves it open."""
     # GR-27
-    written = reviewing("guardrail:house_style:0123456789abcdef", "look at it")
+    leads = Requirement(count=2, groups=("leads",))
+    written = reviewing("guardrail:house_style:0123456789abcdef", "look at it", leads)
     written.said("approval", an_approval().model_dump(mode="json", exclude_none=True))
     written.judged(yes(groups=("leads",)))
     first = read(written)
@@ -237,7 +241,6 @@ def test_a_review_of_a_guardrail_takes_what_the_guardrail_says() -> None:
 
     assert [len(asked.approvals) for asked in first.waiting] == [1]
     assert trace.requests["req-1"].outcome == "approved"
-    assert trace.requests["req-1"].expires_at == NOW + (LATER - NOW) * 2
     assert shown(trace)[1:] == [
         "wait    approved by alice (1 of 2) after 0 ms",
         "wait    approved by bob (2 of 2) after 0 ms",
@@ -245,21 +248,21 @@ def test_a_review_of_a_guardrail_takes_what_the_guardrail_says() -> None:
 
 
 def test_a_review_that_was_answered_at_once_is_a_review() -> None:
-    """Where the run never came to wait, the message alone proves what it was about."""
+    """A message may be judged while the run still writes that it asks: it counts all the same."""
     written = Worked()
     written.said("approval", an_approval(decision="reject").model_dump(exclude_none=True))
     written.judged(yes())
+    written.asks("review", "look at it", subject="guardrail:house_style:0123")
 
-    assert read(written).requests["req-1"].kind == "review"
+    assert read(written).requests["req-1"].outcome == "rejected"
     assert shown(read(written))[1] == "wait    rejected by alice after 0 ms"
 
 
 def test_no_words_open_a_request() -> None:
-    """What a tool or a model says in a line about waiting is read as words, not as a request."""
+    """What a tool or a model says in a line is read as words, not as a request."""
     written = Worked()
-    written.waits(
-        "req-1 · escalated: it said req-7 · escalated: x, req-8 · review of y: z", hours=1
-    )
+    written.asks("escalation", "it said request.opened: req-7 · escalated: x; req-8 · review: z")
+    written.recorded("noted", "req-9 · escalated: y")
 
     assert list(read(written).requests) == ["req-1"]
 

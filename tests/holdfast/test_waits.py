@@ -8,6 +8,7 @@ from temporalio.client import WorkflowHistory
 
 from holdfast.contracts.approvals import Verdict
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.journal import RequestClosed, RequestEscalated
 from holdfast.contracts.tools import Risk
 from holdfast.run import verdicts
 from holdfast.run.transcript import build_continue_as_new_input
@@ -138,18 +139,16 @@ def test_no_token_is_in_a_trace() -> None:
 
 
 def test_request_is_passed_on_and_then_expires() -> None:
-    """The timer of an escalation closes nothing; afterwards a second group may decide as well."""
+    """A second group may decide as well, until nobody may any more."""
     written = waiting(
         groups=("staff",), escalate_after=60, escalate_to=("seniors", "board"), expires_after=600
     )
-    timer = written.waits("req-1 · pay: approval_required (financial)", seconds=60)
     written.passes(seconds=60)
-    written.fires(timer)
-    written.recorded("escalated", "req-1 · pay: now seniors or board may decide too")
+    further = ("seniors", "board")
+    written.tells(RequestEscalated(request_id="req-1", groups=further, at=written.now))
     passed_on = read(written)
-    timer = written.waits("req-1 · pay: approval_required (financial)", seconds=540)
     written.passes(seconds=540)
-    written.fires(timer)
+    written.tells(RequestClosed(request_id="req-1", outcome="expired", at=written.now))
 
     assert [asked.escalated_at for asked in passed_on.waiting] == [NOW + timedelta(seconds=60)]
     assert told(read(written)) == [
@@ -160,23 +159,19 @@ def test_request_is_passed_on_and_then_expires() -> None:
     ]
 
 
-def test_each_request_expires_in_its_own_time() -> None:
-    """What the policy gives ten minutes is over then; what it says nothing of, an hour later."""
+def test_what_nobody_needs_decide_any_more_waits_for_nobody() -> None:
+    """A request that the run takes back is closed, and its call has no result by that."""
     written = Written()
     written.opened(PAYING)
     ask = a_call("ask_user", "c2", question="Which?")
     written.asked(PAY, ask)
-    written.ruled(to_approve(PAY, expires_after=600), to_answer(ask))
-    timer = written.waits("req-1 · pay; req-2 · question: Which?", seconds=600)
-    written.passes(seconds=600)
-    written.fires(timer)
-    first = read(written)
-    timer = written.waits("req-2 · question: Which?", seconds=3000)
-    written.passes(seconds=3000)
-    written.fires(timer)
+    written.ruled(to_approve(PAY), to_answer(ask))
+    written.tells(RequestClosed(request_id="req-1", outcome="withdrawn", at=written.now))
 
-    assert [asked.request_id for asked in first.waiting] == ["req-2"]
-    assert read(written).waiting == ()
+    trace = read(written)
+    assert [asked.request_id for asked in trace.waiting] == ["req-2"]
+    assert trace.requests["req-1"].outcome == "withdrawn"
+    assert trace.calls[0].result is None
 
 
 def test_what_came_too_late_in_one_batch_is_refused() -> None:
@@ -231,17 +226,13 @@ def test_a_flood_buries_nothing() -> None:
 def going_on() -> tuple[Written, Written]:
     """A run that waits for two approvals, has one, and is flooded until it continues as new."""
     before = waiting(count=2)
-    timer = before.waits("req-1 · pay: approval_required (financial)", seconds=3600)
     decide(before, yes(approver="fred"))
 
     state = asked_for(PAY, state=a_state(tools=PAYING.tools))
     state = ruled_upon(state, (to_approve(PAY, count=2),), policy=POLICY)
     state, _ = verdicts.after_verdict(state, an_approval(), yes(approver="fred"), NOW)
     after = Written(build_continue_as_new_input(state), passed=300)
-    # A timer that is none of a wait has the number that one of a wait had before.
-    while after.waits("gathering messages", seconds=1) < timer:
-        pass
-    after.fires(timer)
+    after.tells(*state.journal)  # it is carried on where nothing has told it before
     decide(after, yes(approver="gina"))
     after.ruled(allowed(PAY))
     after.runs("pay", a_success(PAY, "paid"))

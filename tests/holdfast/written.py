@@ -7,10 +7,11 @@ from pydantic import BaseModel, JsonValue
 from pydantic_core import to_json
 from temporalio.client import WorkflowHistory
 
-from holdfast.contracts.approvals import Verdict, Verdicts
+from holdfast.contracts.approvals import RequestKind, Requirement, Verdict, Verdicts
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import AnyCall, ToolResult
-from holdfast.contracts.decisions import Ruling, Rulings
+from holdfast.contracts.decisions import ApprovalRequired, AskUser, Ruling, Rulings, decision_of
+from holdfast.contracts.journal import Journal, JournalEvent, RequestOpened
 from holdfast.contracts.run import AgentSnapshot, RunInput
 from holdfast.contracts.state import RunState
 from holdfast.trace.reader import read_trace
@@ -20,6 +21,7 @@ from tests.builders import EXECUTION, NOW, a_reply, an_invocation
 
 QUEUE = "holdfast"
 POLICY = "5f2d8c1e90ab34cd"
+HOUR = 3600.0
 
 
 class Written:
@@ -28,6 +30,7 @@ class Written:
     def __init__(self, begun: RunInput | RunState | None = None, *, passed: float = 0) -> None:
         self.now = NOW + timedelta(seconds=passed)
         self._events: list[JsonValue] = []
+        self._requests = 0
         self._add(
             "WORKFLOW_EXECUTION_STARTED",
             workflowType={"name": "AgentRun"},
@@ -60,7 +63,47 @@ class Written:
         self._completed(number, a_reply(text=text))
 
     def ruled(self, *rulings: Ruling, policy: str = POLICY) -> None:
+        """Have calls decided; people are asked where that is decided."""
         self._marker("authorize", Rulings(rulings=rulings, policy=policy, execution=EXECUTION))
+        for ruling in rulings:
+            match decision_of(ruling):
+                case ApprovalRequired() as asked:
+                    required = Requirement.model_validate(asked.model_dump())
+                    lasts = asked.expires_after or HOUR
+                    self.asks("approval", asked.reason, ruling.call_id, required, lasts=lasts)
+                case AskUser(question=question):
+                    self.asks("question", question, ruling.call_id)
+                case _:
+                    continue
+
+    def asks(
+        self,
+        kind: RequestKind,
+        reason: str,
+        call_id: str = "",
+        required: Requirement | None = None,
+        *,
+        subject: str = "",
+        lasts: float = HOUR,
+    ) -> None:
+        """Have the run wait for people."""
+        self._requests += 1
+        opened = RequestOpened(
+            request_id=f"req-{self._requests}",
+            kind=kind,
+            reason=reason,
+            requested_at=self.now,
+            expires_at=self.now + timedelta(seconds=lasts),
+            call_id=call_id,
+            subject=subject,
+            required=required,
+        )
+        self.tells(opened)
+
+    def tells(self, *events: JournalEvent) -> None:
+        """Have the run write what happened into its journal."""
+        summary = f"{events[0].type}: {events[0].request_id}"
+        self._marker("record", Journal(events=events), summary=summary)
 
     def recorded(self, event: str, text: str) -> None:
         self._marker("record", None, summary=f"{event}: {text}")
@@ -76,14 +119,6 @@ class Written:
 
     def judged(self, *verdicts: Verdict) -> None:
         self._marker("judge", Verdicts(verdicts=verdicts, execution=EXECUTION))
-
-    def waits(self, summary: str, **limit: float) -> int:
-        """Have the run wait for people; returns the number of the timer."""
-        seconds = timedelta(**limit).total_seconds()
-        return self._add("TIMER_STARTED", summary=summary, startToFireTimeout=f"{seconds:f}s")
-
-    def fires(self, timer: int) -> None:
-        self._add("TIMER_FIRED", startedEventId=str(timer))
 
     def runs(self, tool: str, result: ToolResult | None = None, **invocation: object) -> None:
         """Have a tool run; without a result it is cut off after four seconds."""

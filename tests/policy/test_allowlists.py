@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.contracts.allowlists import (
+from holdfast.policy.allowlists import INTERPRETERS, RISKY, RISKY_WORDS, find_risky_command
+from holdfast.tools.egress.allowlists import (
     Origin,
     is_command_entry,
     is_host_entry,
@@ -12,7 +13,6 @@ from holdfast.contracts.allowlists import (
     matches_host,
     parse_origin,
 )
-from holdfast.policy.allowlists import INTERPRETERS, RISKY, RISKY_WORDS, find_risky_command
 
 
 @pytest.mark.parametrize(

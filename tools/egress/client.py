@@ -10,12 +10,12 @@ from typing import NamedTuple
 import httpcore
 import httpx
 
-from holdfast.contracts.allowlists import HARMLESS_METHODS, matches_host
 from holdfast.contracts.calls import ErrorType
 from holdfast.contracts.errors import AnswerLost, ToolError
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.texts import clip_chars, one_line
 from holdfast.tools.egress.addresses import is_public
+from holdfast.tools.egress.allowlists import HARMLESS_METHODS, matches_host
 from holdfast.tools.egress.exchange import MAX_BODY_BYTES, HttpAnswer, HttpRequest
 from holdfast.tools.egress.names import LookUpsExhausted, Resolver, system_addresses
 from holdfast.tools.egress.pinned import Connector, PinnedBackend, connect_address

@@ -4,9 +4,9 @@ from ipaddress import AddressValueError, IPv4Address
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
-from holdfast.contracts.allowlists import Origin, parse_origin
 from holdfast.contracts.errors import ToolError
 from holdfast.contracts.patterns import Pattern
+from holdfast.tools.egress.allowlists import Origin, parse_origin
 
 MAX_LABEL_CHARS = 63
 MAX_HOST_CHARS = 253

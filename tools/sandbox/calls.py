@@ -2,10 +2,10 @@
 
 from functools import partial
 
-from holdfast.contracts.allowlists import matches_command, matches_host, parse_origin
 from holdfast.contracts.calls import Grant, ToolInvocation
 from holdfast.contracts.errors import ToolDenied
 from holdfast.tools.context import Heartbeat
+from holdfast.tools.egress.allowlists import matches_command, matches_host, parse_origin
 from holdfast.tools.egress.client import Egress
 from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.tools.tool import Tool

@@ -1,0 +1,68 @@
+"""The journal: what a run decided and no other event of its history says, as frozen values."""
+
+from datetime import datetime
+from operator import not_
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
+
+from holdfast.contracts.approvals import ClosedRequest, RequestKind, Requirement
+from holdfast.contracts.base import Contract
+
+
+class RequestOpened(Contract):
+    """
+    A request waits for a person, for a call or for the run itself.
+
+    `subject` is what is reviewed, where it is a review. `required` is what an approval takes; null
+    where it is none. A `reason` that is very long is cut.
+    """
+
+    type: Literal["request.opened"] = "request.opened"
+    request_id: str
+    kind: RequestKind
+    reason: str
+    requested_at: datetime
+    expires_at: datetime
+    call_id: str = Field(default="", exclude_if=not_)
+    subject: str = Field(default="", exclude_if=not_)
+    required: Requirement | None = Field(default=None, exclude_if=not_)
+
+
+class RequestEscalated(Contract):
+    """Nobody decided a request in time, so members of further groups may decide it too."""
+
+    type: Literal["request.escalated"] = "request.escalated"
+    request_id: str
+    groups: tuple[str, ...]
+    at: datetime
+
+
+class RequestClosed(ClosedRequest):
+    """A request waits no longer though no message decided it."""
+
+    type: Literal["request.closed"] = "request.closed"
+
+
+JournalEvent: TypeAlias = Annotated[
+    RequestOpened | RequestEscalated | RequestClosed, Field(discriminator="type")
+]
+
+
+class Journal(Contract):
+    """Output of the activity `record`: what happened since there was one before."""
+
+    events: tuple[JournalEvent, ...]
+
+
+class AuditEvent(Contract):
+    """
+    Input of the activity `record`: something that people must find in history at a glance.
+
+    What the `journal` holds travels with it.
+    """
+
+    run_id: str
+    event: str
+    text: str
+    journal: tuple[JournalEvent, ...] = ()
