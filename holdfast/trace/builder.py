@@ -8,17 +8,13 @@ from typing import TypeAlias, TypedDict, Unpack
 
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
-from temporalio.exceptions import ActivityError
 
 from holdfast.contracts.approvals import RequestOutcome
 from holdfast.contracts.budget import Budget, Limits
 from holdfast.contracts.calls import AnyCall, ToolFailure, ToolResult
-from holdfast.contracts.decisions import Decided
 from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
-from holdfast.contracts.tools import ToolContract
 from holdfast.run import tool_results
-from holdfast.trace import transcript
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.requests import MessageTrace, RequestTrace, RequestTracker
 from holdfast.trace.values import (
@@ -51,15 +47,6 @@ class CallChange(TypedDict, total=False):
     ended_at: datetime | None
     attempts: int
     lost: ToolFailure | None
-    result: ToolResult | None
-
-
-class AuxiliaryCallChange(TypedDict, total=False):
-    """What may become known of a tool that ran for a call."""
-
-    started_at: datetime | None
-    ended_at: datetime | None
-    attempts: int
     result: ToolResult | None
 
 
@@ -148,10 +135,11 @@ class TraceBuilder:
         turn = self.entries[self._turn_at]
         return turn if isinstance(turn, Turn) else None
 
-    def begin_turn(self, turn: Turn) -> None:
-        """Add a turn, which becomes the latest."""
+    def begin_turn(self, turn: Turn) -> int:
+        """Add a turn, which becomes the latest; return its place among the entries."""
         self._turn_at = len(self.entries)
         self.entries.append(turn)
+        return self._turn_at
 
     def change_turn(self, turn: Turn) -> None:
         """Put a changed turn in the place of the latest."""
@@ -178,81 +166,29 @@ class TraceBuilder:
         )
         self.change_turn(replace(turn, calls=calls))
 
-    def change_call(self, call_id: str, **changes: Unpack[CallChange]) -> None:
-        """Change a call of the latest turn, if it has one with this id."""
-        if self.turn is None:
+    def change_call(
+        self, call_id: str, companion: str = "", /, **changes: Unpack[CallChange]
+    ) -> None:
+        """Change a call of the latest turn, if it has one with this id, or what ran for it."""
+        call = self.find_call(call_id)
+        if self.turn is None or call is None:
             return
-        calls = tuple(
-            replace(call, **changes) if call.call.call_id == call_id else call
-            for call in self.turn.calls
-        )
+        if companion:
+            course = tuple(
+                replace(step, **changes)
+                if isinstance(step, AuxiliaryCall) and step.key == companion
+                else step
+                for step in call.course
+            )
+            fresh = replace(call, course=course)
+        else:
+            fresh = replace(call, **changes)
+        calls = tuple(fresh if one is call else one for one in self.turn.calls)
         self.change_turn(replace(self.turn, calls=calls))
 
     def close_call(self, result: ToolResult, at: datetime) -> None:
         """Give a call that doesn't run, or no longer, its result."""
         self.change_call(result.call_id, result=result, ended_at=at)
-
-    def conclude_call(self, call_id: str, result: ToolResult, at: datetime) -> None:
-        """Give a call what its tool came to; if it may have happened, that is looked for first."""
-        contract = self._find_contract(call_id)
-        finder = self._find_auxiliary_contract(contract.reconcile) if contract else None
-        if finder and isinstance(result, ToolFailure) and result.status == "outcome_unknown":
-            self.change_call(call_id, lost=result)
-        else:
-            self.change_call(call_id, result=result, ended_at=at)
-
-    def fail_call(self, call_id: str, error: ActivityError, at: datetime) -> None:
-        """Give a call that failed the result that the run gives it."""
-        if (call := self.find_call(call_id)) is not None:
-            result = transcript.build_failure(call.call, self._find_contract(call_id), error)
-            self.conclude_call(call_id, result, at)
-
-    def change_auxiliary_call(
-        self, call_id: str, key: str, **changes: Unpack[AuxiliaryCallChange]
-    ) -> AuxiliaryCall | None:
-        """Change what is known of a tool that ran for a call."""
-        call = self.find_call(call_id)
-        before = call.find_auxiliary_call(key) if call else None
-        if call is None or before is None:
-            return None
-        fresh = replace(before, **changes)
-        course = tuple(fresh if step is before else step for step in call.course)
-        self.change_call(call_id, course=course)
-        return fresh
-
-    def conclude_auxiliary_call(
-        self, call_id: str, key: str, result: ToolResult, at: datetime
-    ) -> None:
-        """Keep what a tool came to that ran for a call; the call's own result may follow."""
-        done = self.change_auxiliary_call(call_id, key, result=result, ended_at=at)
-        call = self.find_call(call_id)
-        if call is None or done is None:
-            return
-        follows = transcript.after_auxiliary_call(call, done, result)
-        if follows is not None:
-            self.close_call(follows, at)
-
-    def fail_auxiliary_call(
-        self, call_id: str, key: str, error: ActivityError, at: datetime
-    ) -> None:
-        """Keep that a tool failed that ran for a call."""
-        call = self.find_call(call_id)
-        failed = call.find_auxiliary_call(key) if call else None
-        if call is not None and failed is not None:
-            contract = self._find_auxiliary_contract(failed.tool)
-            if contract is not None and failed.purpose == "draft":
-                contract = _apply_ruling(contract, call)
-            failure = transcript.build_failure(call.call, contract, error)
-            self.conclude_auxiliary_call(call_id, key, failure, at)
-
-    def _find_contract(self, call_id: str) -> ToolContract | None:
-        """Return the contract by which a call ran: what a deployment called a write ran as one."""
-        call = self.find_call(call_id)
-        contract = self.agent.find_tool(call.call.name) if call and self.agent else None
-        return _apply_ruling(contract, call) if contract and call else None
-
-    def _find_auxiliary_contract(self, name: str | None) -> ToolContract | None:
-        return self.agent.find_any_tool(name) if self.agent else None
 
     def add_audit_line(self, event: str, text: str, at: datetime) -> None:
         """Add an audit line."""
@@ -327,10 +263,3 @@ class TraceBuilder:
         for call in self.turn.calls:
             if call.result is None:
                 self.close_call(tool_results.build_abort(call.call, self.result.stop.reason), at)
-
-
-def _apply_ruling(contract: ToolContract, call: Call) -> ToolContract:
-    ruled = call.rulings[-1].ruling if call.rulings else None
-    if not isinstance(ruled, Decided):
-        return contract
-    return contract.with_risk(ruled.runs_as, reaches_out=ruled.reaches_out)

@@ -1,29 +1,30 @@
-"""Reads what a run has done for itself: guardrails, undoing, notices, projects, child runs."""
+"""What a run has done for itself: guardrails, undoing, notices, projects, child runs."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Generic, TypeVar
 
 from pydantic import TypeAdapter
 from temporalio.api.common.v1 import Payload
-from temporalio.api.history.v1 import HistoryEvent
-from temporalio.exceptions import ActivityError, is_cancelled_exception
+from temporalio.exceptions import is_cancelled_exception
 
 from holdfast.contracts.approvals import Notice
-from holdfast.contracts.calls import ToolCall, ToolInvocation, ToolSuccess
+from holdfast.contracts.budget import Ledger
+from holdfast.contracts.calls import ToolCall, ToolInvocation
 from holdfast.contracts.guardrails import ACTIVITY_PREFIX, GuardrailVerdicts, RunGuardrails
 from holdfast.contracts.project import ProjectContext, WorkspaceSnapshot
+from holdfast.contracts.run import RunInput, RunResult
+from holdfast.contracts.usage import CallUsage
 from holdfast.run.summaries import call_line
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.builder import TraceBuilder
-from holdfast.trace.payloads import RESULT, decode, read_summary, read_time
+from holdfast.trace.operations import Operation, Outcome, Work
+from holdfast.trace.payloads import RESULT, decode
 from holdfast.trace.words import pluralize
-from holdfast.workflows import failures
 
-NOTIFY = "notify"
-PROJECT = frozenset({"open_project", "snapshot_workspace", "restore_workspace"})
+_PROJECT = frozenset({"open_project", "snapshot_workspace", "restore_workspace"})
 
 _INVOCATION = TypeAdapter(ToolInvocation)
 _RUN_GUARDRAILS = TypeAdapter(RunGuardrails)
@@ -31,190 +32,151 @@ _VERDICTS = TypeAdapter(GuardrailVerdicts)
 _NOTICE = TypeAdapter(Notice)
 _CONTEXT = TypeAdapter(ProjectContext)
 _SNAPSHOT = TypeAdapter(WorkspaceSnapshot)
+_INPUT = TypeAdapter(RunInput)
+_RESULT = TypeAdapter(RunResult)
 
 _DIGEST_PREFIX_CHARS = 16
 
-
-class LocalActivityRun(NamedTuple):
-    """What the marker of a local activity says of it."""
-
-    name: str
-    attempts: int
-    began: datetime
-    ended: datetime
-    error: ActivityError | None
+EntryT = TypeVar("EntryT", GuardrailRun, BackgroundTask)
 
 
-class BackgroundTaskReader:
-    """Knows which of a run's own activities is open under which event."""
-
-    def __init__(self, chronicle: TraceBuilder) -> None:
-        self._chronicle = chronicle
-        self._open: dict[str, int] = {}
-
-    def on_schedule(self, event: HistoryEvent) -> bool:
-        """Take an activity that was scheduled; false if it is none of the run's own."""
-        scheduled = event.activity_task_scheduled_event_attributes
-        name, payloads = scheduled.activity_type.name, scheduled.input.payloads
-        entry = self._build_entry(event, name, payloads)
-        if entry is None and (invocation := decode(payloads, _INVOCATION)) is not None:
-            entry = self._build_tool_entry(event, name, invocation)
-        if entry is None:
-            return False
-        self._open[self._chronicle.key(event)] = self._add(entry)
-        return True
-
-    def on_start(self, place: str, attempt: int, now: datetime) -> bool:
-        """Take that an activity began; false if it is none of the run's own."""
-        found = self._open.get(place)
-        if found is None:
-            return False
-        entry = self._find_entry(found)
-        # Only the last attempt has an event; the time of all begins when it was scheduled.
-        began = now if attempt == 1 else entry.at
-        self._chronicle.entries[found] = replace(entry, started_at=began, attempts=attempt)
-        return True
-
-    def on_completion(self, place: str, payloads: Sequence[Payload], now: datetime) -> bool:
-        """Take what an activity came to; false if it is none of the run's own."""
-        found = self._open.pop(place, None)
-        if found is None:
-            return False
-        self._chronicle.entries[found] = _with_result(self._find_entry(found), payloads, now)
-        return True
-
-    def on_failure(self, place: str, error: ActivityError, now: datetime) -> bool:
-        """Take that an activity failed; false if it is none of the run's own."""
-        found = self._open.pop(place, None)
-        if found is None:
-            return False
-        self._chronicle.entries[found] = _with_failure(self._find_entry(found), error, now)
-        return True
-
-    def on_local_activity(self, event: HistoryEvent, local: LocalActivityRun) -> bool:
-        """Take a local activity, which is over; false if it is none of the run's own."""
-        entry = self._build_entry(event, local.name, ())
-        if entry is None:
-            return False
-        began, ended = local.began, local.ended
-        entry = replace(entry, at=began, started_at=began, attempts=local.attempts)
-        if local.error is not None:
-            entry = _with_failure(entry, local.error, ended)
-        else:
-            result = event.marker_recorded_event_attributes.details["result"]
-            entry = _with_result(entry, result.payloads, ended)
-        self._add(entry)
-        return True
-
-    def _build_entry(
-        self, event: HistoryEvent, name: str, payloads: Sequence[Payload]
-    ) -> GuardrailRun | BackgroundTask | None:
-        """Begin an entry for an activity that is the run's own by its type."""
-        key, now = self._chronicle.key(event), read_time(event)
-        if name.startswith(ACTIVITY_PREFIX):
-            names = tuple(name.removeprefix(ACTIVITY_PREFIX).split("+"))
-            return GuardrailRun(key=key, names=names, layer=_layer(event, payloads), at=now)
-        if name == NOTIFY:
-            told = decode(payloads, _NOTICE)
-            about = f"{told.request_id} ({told.kind})" if told else "a request"
-            return BackgroundTask(key=key, kind="notice", name=name, at=now, about=about)
-        if name in PROJECT:
-            return BackgroundTask(key=key, kind="project", name=name, at=now)
-        return None
-
-    def _build_tool_entry(
-        self, event: HistoryEvent, name: str, invocation: ToolInvocation
-    ) -> BackgroundTask | None:
-        """Begin an entry for a tool that no model asked for."""
-        work = BackgroundTask(
-            key=self._chronicle.key(event),
-            kind="undo",
-            name=name,
-            at=read_time(event),
-            about=call_line(
-                ToolCall(call_id=invocation.call_id, name=name, arguments=invocation.arguments)
-            ),
-            call_id=invocation.call_id,
-            task_queue=event.activity_task_scheduled_event_attributes.task_queue.name,
-        )
-        if invocation.purpose == "undo":
-            return work
-        guardrail = self._chronicle.find_command_guardrail(invocation.call_id)
-        if guardrail is None or self._chronicle.find_call(invocation.call_id) is not None:
-            return None
-        about = _command(invocation) or work.about
-        return replace(work, kind="command", guardrail=guardrail.name, about=about)
-
-    def _add(self, entry: GuardrailRun | BackgroundTask) -> int:
-        self._chronicle.entries.append(entry)
-        return len(self._chronicle.entries) - 1
-
-    def _find_entry(self, place: int) -> GuardrailRun | BackgroundTask:
-        entry = self._chronicle.entries[place]
-        if not isinstance(entry, GuardrailRun | BackgroundTask):
-            raise TypeError(f"entry {place} is none of the run's own")
-        return entry
+def begin_own(chronicle: TraceBuilder, operation: Operation) -> Work | None:
+    """Begin to keep what no model asked for; null where one may have."""
+    name, key, at = operation.name, operation.key, operation.at
+    if operation.kind == "child":
+        return _EntryWork(chronicle, _build_child(operation), _conclude_child)
+    if name.startswith(ACTIVITY_PREFIX):
+        names = tuple(name.removeprefix(ACTIVITY_PREFIX).split("+"))
+        looking = GuardrailRun(key=key, names=names, layer=_find_layer(operation), at=at)
+        return _EntryWork(chronicle, looking, _conclude_guardrails)
+    if name == "notify":
+        told = decode(operation.given, _NOTICE)
+        about = f"{told.request_id} ({told.kind})" if told else "a request"
+        notice = BackgroundTask(key=key, kind="notice", name=name, at=at, about=about)
+        return _EntryWork(chronicle, notice, _conclude_task)
+    if name in _PROJECT:
+        task = BackgroundTask(key=key, kind="project", name=name, at=at)
+        return _EntryWork(chronicle, task, _conclude_task)
+    tool = _build_tool(chronicle, operation)
+    return tool and _EntryWork(chronicle, tool, _conclude_tool)
 
 
-def _command(invocation: ToolInvocation) -> str:
-    """Write the program and its arguments as on a command line; nothing if it names none."""
-    command = invocation.arguments.get("command")
-    return shlex.join(map(str, command)) if isinstance(command, list) else ""
+class _EntryWork(Generic[EntryT]):
+    """An entry of the trace that changes as its work goes on."""
+
+    beside = False
+
+    def __init__(
+        self,
+        chronicle: TraceBuilder,
+        entry: EntryT,
+        conclude: Callable[[EntryT, Outcome], EntryT],
+    ) -> None:
+        self._entry = entry
+        self._conclude = conclude
+        self._entries, self._place = chronicle.entries, len(chronicle.entries)
+        chronicle.entries.append(entry)
+
+    def start(self, attempts: int, began: datetime) -> None:
+        self._change(replace(self._entry, started_at=began, attempts=attempts))
+
+    def end(self, outcome: Outcome) -> None:
+        self._change(self._conclude(replace(self._entry, ended_at=outcome.at), outcome))
+
+    def _change(self, entry: EntryT) -> None:
+        self._entry = self._entries[self._place] = entry
 
 
-def _layer(event: HistoryEvent, payloads: Sequence[Payload]) -> str:
+def _find_layer(operation: Operation) -> str:
     """Find the layer: the input of a local activity isn't kept, its summary is."""
-    asked = decode(payloads, _RUN_GUARDRAILS)
-    return asked.layer if asked else read_summary(event).partition(": ")[0]
+    asked = decode(operation.given, _RUN_GUARDRAILS)
+    return asked.layer if asked else operation.summary.partition(": ")[0]
 
 
-def _with_result(
-    entry: GuardrailRun | BackgroundTask, payloads: Sequence[Payload], now: datetime
-) -> GuardrailRun | BackgroundTask:
-    if isinstance(entry, GuardrailRun):
-        answer = decode(payloads, _VERDICTS)
-        if answer is None:
-            return replace(entry, ended_at=now, error="its verdict can't be read")
-        return replace(entry, ended_at=now, verdicts=answer.verdicts)
-    if entry.kind in {"undo", "command"}:
-        return _with_tool_result(entry, payloads, now)
-    return replace(entry, ended_at=now, came_to=_describe_outcome(entry, payloads))
+def _conclude_guardrails(looked: GuardrailRun, outcome: Outcome) -> GuardrailRun:
+    if outcome.error is not None:
+        cancelled = is_cancelled_exception(outcome.error)
+        return replace(looked, cancelled=cancelled, error="" if cancelled else outcome.failure)
+    answer = decode(outcome.payloads, _VERDICTS)
+    if answer is None:
+        return replace(looked, error="its verdict can't be read")
+    return replace(looked, verdicts=answer.verdicts)
 
 
-def _with_tool_result(
-    work: BackgroundTask, payloads: Sequence[Payload], now: datetime
-) -> BackgroundTask:
-    result = decode(payloads, RESULT)
+def _build_tool(chronicle: TraceBuilder, operation: Operation) -> BackgroundTask | None:
+    """Begin an entry for a tool that undoes something, or runs a command of a guardrail."""
+    invocation = decode(operation.given, _INVOCATION)
+    if invocation is None:
+        return None
+    call_id, given = invocation.call_id, invocation.arguments
+    work = BackgroundTask(
+        key=operation.key,
+        kind="undo",
+        name=operation.name,
+        at=operation.at,
+        about=call_line(ToolCall(call_id=call_id, name=operation.name, arguments=given)),
+        call_id=call_id,
+        task_queue=operation.task_queue,
+    )
+    if invocation.purpose == "undo":
+        return work
+    guardrail = chronicle.find_command_guardrail(call_id)
+    if guardrail is None or chronicle.find_call(call_id) is not None:
+        return None
+    command = given.get("command")
+    about = shlex.join(map(str, command)) if isinstance(command, list) else ""
+    return replace(work, kind="command", guardrail=guardrail.name, about=about or work.about)
+
+
+def _conclude_tool(work: BackgroundTask, outcome: Outcome) -> BackgroundTask:
+    if outcome.error is not None:
+        return replace(work, came_to=outcome.failure, failed=True)
+    result = decode(outcome.payloads, RESULT)
     if result is None:
-        return replace(work, ended_at=now, came_to="its result can't be read", failed=True)
-    if isinstance(result, ToolSuccess):
-        return replace(work, ended_at=now, came_to=result.summary, result=result)
-    return replace(work, ended_at=now, came_to=result.reason, failed=True, result=result)
+        return replace(work, came_to="its result can't be read", failed=True)
+    if result.status == "ok":
+        return replace(work, came_to=result.summary, result=result)
+    return replace(work, came_to=result.reason, failed=True, result=result)
 
 
-def _with_failure(
-    entry: GuardrailRun | BackgroundTask, error: ActivityError, now: datetime
-) -> GuardrailRun | BackgroundTask:
-    message = failures.message(error)
-    if isinstance(entry, GuardrailRun):
-        if is_cancelled_exception(error):
-            return replace(entry, ended_at=now, cancelled=True)
-        return replace(entry, ended_at=now, error=message)
-    return replace(entry, ended_at=now, came_to=message, failed=True)
+def _conclude_task(work: BackgroundTask, outcome: Outcome) -> BackgroundTask:
+    if outcome.error is not None:
+        return replace(work, came_to=outcome.failure, failed=True)
+    return replace(work, came_to=_describe_files(work.name, outcome.payloads))
 
 
-def _describe_outcome(work: BackgroundTask, payloads: Sequence[Payload]) -> str:
-    """Say on one line what came of an activity that is about files, or of a notice."""
-    if work.name == "open_project":
-        context = decode(payloads, _CONTEXT)
-        if context is None:
-            return ""
-        read = f"{pluralize(len(context.files), 'file')} read"
-        return f"{read}, workspace {context.workspace[:_DIGEST_PREFIX_CHARS]}".removesuffix(
-            ", workspace "
-        )
-    found = decode(payloads, _SNAPSHOT)
-    if found is None:
+def _describe_files(activity: str, payloads: Sequence[Payload]) -> str:
+    """Say on one line what came of an activity that is about files; nothing of any other."""
+    if activity == "open_project" and (context := decode(payloads, _CONTEXT)) is not None:
+        files, digest = f"{pluralize(len(context.files), 'file')} read", context.workspace
+    elif (found := decode(payloads, _SNAPSHOT)) is not None:
+        sizes = (pluralize(found.files, "file"), pluralize(found.bytes, "byte"))
+        files, digest = ", ".join(sizes), found.digest
+    else:
         return ""
-    files = f"{pluralize(found.files, 'file')}, {pluralize(found.bytes, 'byte')}"
-    return f"{files}, workspace {found.digest[:_DIGEST_PREFIX_CHARS]}"
+    return f"{files}, workspace {digest[:_DIGEST_PREFIX_CHARS]}" if digest else files
+
+
+def _build_child(operation: Operation) -> BackgroundTask:
+    given = decode(operation.given, _INPUT)
+    return BackgroundTask(
+        key=operation.key,
+        kind="child",
+        name=given.agent if given else operation.name,
+        at=operation.at,
+        about=(given.input if given else None) or "",
+        run_id=operation.run_id,
+    )
+
+
+def _conclude_child(work: BackgroundTask, outcome: Outcome) -> BackgroundTask:
+    if outcome.failure:
+        return replace(work, came_to=outcome.failure, failed=True)
+    result = decode(outcome.payloads, _RESULT)
+    if result is None:
+        return replace(work, came_to="completed")
+    said = result.stop.reason if result.stop is not None else result.answer or ""
+    # A run that keeps its ledger to itself has what it used in its result.
+    used = result.ledger or Ledger(steps=result.steps, usage=CallUsage.of(result.usage))
+    failed = result.stop is not None or result.status != "completed"
+    return replace(work, came_to=f"{result.status}: {said}", failed=failed, ledger=used)

@@ -9,12 +9,10 @@ from temporalio.client import WorkflowHistory
 
 from holdfast.contracts.run import RunInput, RunResult
 from holdfast.contracts.state import RunState
-from holdfast.trace.activities import ActivityReader
 from holdfast.trace.builder import Readers, TraceBuilder
 from holdfast.trace.carried import restore_state
-from holdfast.trace.children import ChildReader
-from holdfast.trace.markers import MarkerReader
-from holdfast.trace.own import BackgroundTaskReader
+from holdfast.trace.decisions import OperationKeeper
+from holdfast.trace.operations import OperationReader
 from holdfast.trace.payloads import build_activity_error, decode, read_time
 from holdfast.trace.signal_reader import SignalReader
 from holdfast.trace.values import Trace
@@ -49,7 +47,8 @@ class TraceReader:
 
     def __init__(self) -> None:
         self._chronicle = TraceBuilder()
-        people, own = SignalReader(self._chronicle), BackgroundTaskReader(self._chronicle)
+        people = SignalReader(self._chronicle)
+        keeper = OperationKeeper(self._chronicle, people)
         self._readers: Readers = {
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED: self._on_start,
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED: self._on_completion,
@@ -60,10 +59,8 @@ class TraceReader:
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED: self._on_cancel_request,
             EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED: self._on_task_failure,
             EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT: self._on_task_timeout,
-            **ActivityReader(self._chronicle, own).readers,
             **people.readers,
-            **MarkerReader(self._chronicle, people, own).readers,
-            **ChildReader(self._chronicle).readers,
+            **OperationReader(self._chronicle, keeper.begin).readers,
         }
 
     def read(self, event: HistoryEvent) -> None:

@@ -15,6 +15,7 @@ from holdfast.contracts.approvals import (
     Verdict,
     Verdicts,
 )
+from holdfast.contracts.calls import AnyCall, ToolFailure
 from holdfast.contracts.journal import (
     JournalEvent,
     RequestClosed,
@@ -30,7 +31,6 @@ from holdfast.contracts.signals import (
     SuspensionSignal,
 )
 from holdfast.run import tool_results
-from holdfast.trace import transcript
 from holdfast.trace.builder import Readers, TraceBuilder
 from holdfast.trace.payloads import read_time
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
@@ -181,13 +181,18 @@ class SignalReader:
         if call is None:
             return
         if outcome == "rejected":
-            self._chronicle.close_call(transcript.build_rejection(call.call, said), now)
+            self._chronicle.close_call(_build_rejection(call.call, said), now)
         elif outcome == "answered":
             agent = self._chronicle.agent
             contract = agent.find_tool(call.call.name) if agent else None
             self._chronicle.close_call(
                 tool_results.build_answer(call.call, said.text, contract), now
             )
+
+
+def _build_rejection(call: AnyCall, said: MessageTrace) -> ToolFailure:
+    reason = f"rejected by {said.author}: {said.reason or 'no reason given'}"
+    return tool_results.build_denial(call, "permission_denied", reason)
 
 
 def _is_over(asked: RequestTrace, now: datetime) -> bool:

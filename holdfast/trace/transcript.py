@@ -5,19 +5,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from temporalio.exceptions import ActivityError
-
-from holdfast.contracts.calls import AnyCall, ToolFailure, ToolResult
-from holdfast.contracts.decisions import RunAsDraftOnly
-from holdfast.contracts.tools import ToolContract
-from holdfast.run import tool_results
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.controlled import is_held_back
 from holdfast.trace.course import call_lines, escalation_lines, message_line, result_lines
 from holdfast.trace.errands import guardrail_lines, is_duplicate, task_lines
 from holdfast.trace.values import (
     AuditLine,
-    AuxiliaryCall,
     Call,
     Entry,
     MessageTrace,
@@ -26,7 +19,6 @@ from holdfast.trace.values import (
     Turn,
 )
 from holdfast.trace.words import Line, dollars, duration, moment, pluralize, short, with_time
-from holdfast.workflows import failures
 
 # Audit lines that say again what other lines of the transcript say in their place.
 _REDUNDANT_EVENTS = {
@@ -225,45 +217,3 @@ def _describe_total_usage(trace: Trace, ended_at: datetime) -> str:
         used.append(pluralize(trace.hosted_calls, "hosted call"))
     used += [pluralize(usage.total_tokens, "token"), cost, duration(ended_at - trace.started_at)]
     return ", ".join(used)
-
-
-def build_failure(
-    call: AnyCall, contract: ToolContract | None, error: ActivityError
-) -> ToolFailure:
-    """Return the result of a call whose activity failed."""
-    if contract is not None:
-        return failures.build_tool_failure(call, contract, error)
-    return ToolFailure.of(call, "error", "internal_error", failures.message(error))
-
-
-def build_rejection(call: AnyCall, said: MessageTrace) -> ToolFailure:
-    """Return the result of a call that a person rejected."""
-    reason = f"rejected by {said.author}: {said.reason or 'no reason given'}"
-    return tool_results.build_denial(call, "permission_denied", reason)
-
-
-def after_auxiliary_call(
-    call: Call, companion: AuxiliaryCall, result: ToolResult
-) -> ToolResult | None:
-    """Return the result of a call that follows from a tool that ran for it, if it does."""
-    if companion.purpose == "reconcile":
-        return _reconcile(call.call, call.lost, companion.tool, result)
-    if isinstance(result, ToolFailure):
-        return result.with_(name=call.call.name)
-    ruled = call.rulings[-1].decision if call.rulings else None
-    if not isinstance(ruled, RunAsDraftOnly) or ruled.then == "approval":
-        return None
-    return tool_results.build_draft_result(
-        call.call, companion.draft_id, result.summary, result.data
-    )
-
-
-def _reconcile(
-    call: AnyCall, lost: ToolFailure | None, finder: str, answer: ToolResult
-) -> ToolResult | None:
-    truth = tool_results.parse_reconciliation(answer)
-    if truth is None or truth.happened is None:
-        return lost
-    if not truth.happened:
-        return tool_results.build_reconciled_failure(call, finder)
-    return tool_results.build_reconciled_success(call, finder, truth.result)

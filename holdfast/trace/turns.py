@@ -1,0 +1,286 @@
+"""Questions to models, and what tools did for the calls in their replies."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from pydantic import TypeAdapter
+from temporalio.exceptions import ActivityError
+
+from holdfast.contracts.calls import (
+    AnyCall,
+    MalformedCall,
+    ToolFailure,
+    ToolInvocation,
+    ToolResult,
+)
+from holdfast.contracts.decisions import Decided, RunAsDraftOnly
+from holdfast.contracts.model import ModelCall, ModelReply
+from holdfast.contracts.run import AgentSnapshot
+from holdfast.contracts.tools import ToolContract
+from holdfast.contracts.transcript import ToolTurn
+from holdfast.contracts.usage import CallUsage
+from holdfast.run import tool_results
+from holdfast.run.summaries import call_line
+from holdfast.trace.builder import TraceBuilder
+from holdfast.trace.operations import Operation, Outcome, Work
+from holdfast.trace.payloads import RESULT, decode
+from holdfast.trace.values import AuxiliaryCall, Call, Purpose, Turn
+from holdfast.workflows import failures
+
+_CALL = TypeAdapter(ModelCall)
+_REPLY = TypeAdapter(ModelReply)
+_INVOCATION = TypeAdapter(ToolInvocation)
+
+
+class TurnWork:
+    """The latest turn, while it goes on."""
+
+    beside = True
+
+    def __init__(self, chronicle: TraceBuilder, operation: Operation) -> None:
+        self._chronicle = chronicle
+        asked = decode(operation.given, _CALL)
+        if asked is not None:
+            _keep_failures(chronicle, asked)
+        before = chronicle.turn.number if chronicle.turn else 0
+        self._turn = Turn(
+            key=operation.key,
+            number=asked.turn if asked else before + 1,
+            model=asked.model if asked else operation.summary,
+            at=operation.at,
+            purpose=_find_purpose(operation.summary, asked),
+        )
+        self._place = chronicle.begin_turn(self._turn)
+
+    def start(self, attempts: int, _began: datetime) -> None:
+        self._change(replace(self._turn, attempts=attempts))
+
+    def end(self, outcome: Outcome) -> None:
+        turn, reply = replace(self._turn, ended_at=outcome.at), decode(outcome.payloads, _REPLY)
+        if outcome.error is not None:
+            used = failures.usage(outcome.error)
+            turn = replace(turn, error=outcome.failure, failed_usage=used)
+        elif reply is not None:
+            turn = _with_reply(turn, reply, outcome.at)
+        self._change(turn)
+
+    def _change(self, turn: Turn) -> None:
+        self._turn = turn
+        self._chronicle.entries[self._place] = turn
+
+
+def _with_reply(turn: Turn, reply: ModelReply, now: datetime) -> Turn:
+    return replace(
+        turn,
+        model=reply.model,
+        text=reply.words if reply.calls else reply.text,
+        parts=reply.parts,
+        calls=tuple(
+            Call(key=f"{turn.key}.{number}", call=call, at=now)
+            for number, call in enumerate(reply.calls, 1)
+        ),
+        stop=reply.stop,
+        objections=reply.objections,
+        usage=reply.usage,
+        failed_usage=reply.failed_usage or CallUsage(),
+        latency_ms=reply.latency_ms,
+        first_token_ms=reply.first_token_ms or None,
+    )
+
+
+def _keep_failures(chronicle: TraceBuilder, asked: ModelCall) -> None:
+    """
+    Take the failures that the model is told of: no word about them is truer.
+
+    Of a success it may be told less than the tool returned.
+    """
+    for item in asked.items:
+        for result in item.results if isinstance(item, ToolTurn) else ():
+            if isinstance(result, ToolFailure):
+                chronicle.change_call(result.call_id, result=result)
+
+
+def _find_purpose(summary: str, asked: ModelCall | None) -> Purpose:
+    """Find out what a model is asked for: the call says that it is no turn, the summary what."""
+    if asked is not None and not asked.without_tools:
+        return "turn"
+    match summary.rpartition(" · ")[2]:
+        case "plan" | "summary" as purpose:
+            return purpose
+        case _:
+            return "turn"
+
+
+def begin_call(chronicle: TraceBuilder, operation: Operation) -> Work:
+    """Begin to keep a tool that runs for a call: that one, or another that drafts or looks."""
+    if operation.kind == "local":
+        return _LocalCall(chronicle, operation)
+    invocation = decode(operation.given, _INVOCATION)
+    call = chronicle.find_call(invocation.call_id) if invocation else None
+    if invocation is None or call is None:
+        event = f"event {operation.key.rpartition('.')[2]}"
+        return _begin_unread(chronicle, operation, invocation.call_id if invocation else event)
+    call_id = invocation.call_id
+    match invocation.purpose:
+        case "draft" | "reconcile" as purpose:
+            ran = AuxiliaryCall(
+                key=operation.key,
+                tool=operation.name,
+                purpose=purpose,
+                at=operation.at,
+                task_queue=operation.task_queue,
+                draft_id=invocation.idempotency_key if purpose == "draft" else "",
+            )
+            chronicle.change_call(call_id, course=(*call.course, ran))
+            return _RemoteCall(chronicle, call_id, ran.key)
+        case "call" | "undo":  # what undoes is the run's own work
+            draft = invocation.draft_id or ""
+            chronicle.change_call(call_id, task_queue=operation.task_queue, draft_id=draft)
+            return _RemoteCall(chronicle, call_id)
+
+
+def _begin_unread(chronicle: TraceBuilder, operation: Operation, call_id: str) -> Work:
+    """Keep a call whose asking can't be read: that it ran can."""
+    if (turn := chronicle.turn) is not None:
+        unread = Call(
+            key=operation.key,
+            call=MalformedCall(call_id=call_id, name=operation.name, raw_arguments="?"),
+            at=operation.at,
+            task_queue=operation.task_queue,
+        )
+        chronicle.change_turn(replace(turn, calls=(*turn.calls, unread)))
+    return _RemoteCall(chronicle, call_id)
+
+
+class _RemoteCall:
+    """A call that runs, or under the key *companion* another tool for it."""
+
+    beside = True
+
+    def __init__(self, chronicle: TraceBuilder, call_id: str, companion: str = "") -> None:
+        self._chronicle = chronicle
+        self._call_id = call_id
+        self._companion = companion
+
+    def start(self, attempts: int, began: datetime) -> None:
+        self._chronicle.change_call(
+            self._call_id, self._companion, started_at=began, attempts=attempts
+        )
+
+    def end(self, outcome: Outcome) -> None:
+        call = self._chronicle.find_call(self._call_id)
+        if call is None:
+            return
+        ran = call.find_auxiliary_call(self._companion)
+        result = decode(outcome.payloads, RESULT)
+        if outcome.error is not None:
+            result = _build_failure(self._chronicle.agent, call, ran, outcome.error)
+        if result is None:
+            self._chronicle.change_call(self._call_id, ended_at=outcome.at)
+        elif ran is not None:
+            self._conclude_companion(call, ran, result, outcome.at)
+        elif isinstance(result, ToolFailure) and _is_looked_for(
+            self._chronicle.agent, call, result
+        ):
+            self._chronicle.change_call(self._call_id, lost=result)
+        else:
+            self._chronicle.change_call(self._call_id, result=result, ended_at=outcome.at)
+
+    def _conclude_companion(
+        self, call: Call, ran: AuxiliaryCall, result: ToolResult, at: datetime
+    ) -> None:
+        """Keep what a tool came to that ran for a call; the call's own result may follow."""
+        self._chronicle.change_call(self._call_id, ran.key, result=result, ended_at=at)
+        follows = _derive_result(call, ran, result)
+        if follows is not None:
+            self._chronicle.close_call(follows, at)
+
+
+class _LocalCall:
+    """A call that ran inside a workflow task: its result names it."""
+
+    beside = True
+
+    def __init__(self, chronicle: TraceBuilder, operation: Operation) -> None:
+        self._chronicle = chronicle
+        self._operation = operation
+        self._attempts = 0
+
+    def start(self, attempts: int, _began: datetime) -> None:
+        self._attempts = attempts
+
+    def end(self, outcome: Outcome) -> None:
+        result = decode(outcome.payloads, RESULT)
+        call_id = result.call_id if result else self._find_failed_call()
+        if call_id is not None:
+            call = _RemoteCall(self._chronicle, call_id)
+            call.start(self._attempts, self._operation.at)
+            call.end(outcome)
+
+    def _find_failed_call(self) -> str | None:
+        """Find the call of a failure, which names none: the first open one that reads the same."""
+        open_calls = [
+            call.call
+            for call in (self._chronicle.turn.calls if self._chronicle.turn else ())
+            if call.result is None and call.call.name == self._operation.name
+        ]
+        same = (call for call in open_calls if call_line(call) == self._operation.summary)
+        found = next(same, open_calls[0] if open_calls else None)
+        return found and found.call_id
+
+
+def _build_failure(
+    agent: AgentSnapshot | None, call: Call, ran: AuxiliaryCall | None, error: ActivityError
+) -> ToolFailure:
+    """Return what a run makes of the failure of a tool that ran for a call."""
+    if ran is None:
+        contract = _find_contract(agent, call)
+    else:
+        contract = agent.find_any_tool(ran.tool) if agent else None
+        if ran.purpose == "draft":
+            contract = _apply_ruling(contract, call)
+    if contract is not None:
+        return failures.build_tool_failure(call.call, contract, error)
+    return ToolFailure.of(call.call, "error", "internal_error", failures.message(error))
+
+
+def _is_looked_for(agent: AgentSnapshot | None, call: Call, result: ToolFailure) -> bool:
+    """Whether another tool finds out what became of a call."""
+    contract = _find_contract(agent, call)
+    finder = agent.find_any_tool(contract.reconcile) if agent and contract else None
+    return finder is not None and result.status == "outcome_unknown"
+
+
+def _find_contract(agent: AgentSnapshot | None, call: Call) -> ToolContract | None:
+    """Return the contract by which a call ran: what a deployment called a write ran as one."""
+    return _apply_ruling(agent.find_tool(call.call.name) if agent else None, call)
+
+
+def _apply_ruling(contract: ToolContract | None, call: Call) -> ToolContract | None:
+    ruled = call.rulings[-1].ruling if call.rulings else None
+    if contract is None or not isinstance(ruled, Decided):
+        return contract
+    return contract.with_risk(ruled.runs_as, reaches_out=ruled.reaches_out)
+
+
+def _derive_result(call: Call, ran: AuxiliaryCall, result: ToolResult) -> ToolResult | None:
+    """Return the result of a call that follows from a tool that ran for it, if it does."""
+    if ran.purpose == "reconcile":
+        return _reconcile(call.call, call.lost, ran.tool, result)
+    if isinstance(result, ToolFailure):
+        return result.with_(name=call.call.name)
+    ruled = call.rulings[-1].decision if call.rulings else None
+    if not isinstance(ruled, RunAsDraftOnly) or ruled.then == "approval":
+        return None
+    return tool_results.build_draft_result(call.call, ran.draft_id, result.summary, result.data)
+
+
+def _reconcile(
+    call: AnyCall, lost: ToolFailure | None, finder: str, answer: ToolResult
+) -> ToolResult | None:
+    truth = tool_results.parse_reconciliation(answer)
+    if truth is None or truth.happened is None:
+        return lost
+    if not truth.happened:
+        return tool_results.build_reconciled_failure(call, finder)
+    return tool_results.build_reconciled_success(call, finder, truth.result)
