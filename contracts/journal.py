@@ -8,6 +8,7 @@ from pydantic import Field
 
 from holdfast.contracts.approvals import ClosedRequest, RequestKind, Requirement
 from holdfast.contracts.base import Contract
+from holdfast.contracts.control import Approach
 
 
 class RequestOpened(Contract):
@@ -15,7 +16,8 @@ class RequestOpened(Contract):
     A request waits for a person, for a call or for the run itself.
 
     `subject` is what is reviewed, where it is a review. `required` is what an approval takes; null
-    where it is none. A `reason` that is very long is cut.
+    where it is none. One that `shows_answer` is about the answer that waits. A `reason` that is
+    very long is cut.
     """
 
     type: Literal["request.opened"] = "request.opened"
@@ -27,6 +29,7 @@ class RequestOpened(Contract):
     call_id: str = Field(default="", exclude_if=not_)
     subject: str = Field(default="", exclude_if=not_)
     required: Requirement | None = Field(default=None, exclude_if=not_)
+    shows_answer: bool = Field(default=False, exclude_if=not_)
 
 
 class RequestEscalated(Contract):
@@ -44,8 +47,23 @@ class RequestClosed(ClosedRequest):
     type: Literal["request.closed"] = "request.closed"
 
 
+class AnswerWithheld(Contract):
+    """An answer doesn't go out; `by` is the guardrail or check that kept it back, if one did."""
+
+    type: Literal["answer.withheld"] = "answer.withheld"
+    by: str = ""
+
+
+class ApproachFailed(Contract):
+    """The run gave up an approach, or an agent that was to reach the goal."""
+
+    type: Literal["approach.failed"] = "approach.failed"
+    approach: Approach
+
+
 JournalEvent: TypeAlias = Annotated[
-    RequestOpened | RequestEscalated | RequestClosed, Field(discriminator="type")
+    RequestOpened | RequestEscalated | RequestClosed | AnswerWithheld | ApproachFailed,
+    Field(discriminator="type"),
 ]
 
 

@@ -6,6 +6,7 @@ from holdfast.contracts.control import Approach, Candidate, Gate
 from holdfast.contracts.guardrails import GuardrailVerdict, Signals
 from holdfast.contracts.state import RunState
 from holdfast.run import gates
+from holdfast.run.transcript import drop_candidate
 
 
 def propose(state: RunState, text: str, output: JsonValue) -> RunState:
@@ -44,7 +45,7 @@ def pass_gate(state: RunState, gate: Gate) -> RunState:
 
 def withhold(state: RunState, verdict: GuardrailVerdict) -> RunState:
     """Withhold an answer; what the run did for it is taken back next."""
-    return state.with_(tripped=verdict, candidate=None)
+    return drop_candidate(state, verdict.guardrail).with_(tripped=verdict)
 
 
 WITHHELD = "[withheld: output guardrails look at what is said]"

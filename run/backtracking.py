@@ -2,17 +2,16 @@
 
 from datetime import datetime
 
-from holdfast.contracts.bounds import MAX_APPROACH_CHARS, MAX_FAILURE_REASON_CHARS
-from holdfast.contracts.calls import ToolSuccess
-from holdfast.contracts.control import Approach, Checkpoint, Compensation
+from holdfast.contracts.bounds import MAX_APPROACH_CHARS
+from holdfast.contracts.control import Checkpoint, Compensation
 from holdfast.contracts.guardrails import Signals
 from holdfast.contracts.model import ModelReply
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
-from holdfast.contracts.transcript import AssistantTurn, ItemRange, ToolTurn, UserTurn
+from holdfast.contracts.transcript import AssistantTurn, ItemRange, UserTurn
 from holdfast.contracts.usage import CallUsage
-from holdfast.run import answers, escalations, gates, parts, tool_results
+from holdfast.run import escalations, gates, parts, tool_results
 from holdfast.run.transcript import append_items, halt, measure_context
 
 
@@ -52,12 +51,7 @@ def roll_back(state: RunState, undone: Compensation, now: datetime) -> RunState:
     checkpoint = state.checkpoint
     if checkpoint is None:
         raise ValueError("there is nowhere to go back to")
-    failed = Approach(
-        number=len(state.approaches) + 1,
-        approach=state.approach or "(none was planned)",
-        failure_reason=shorten(state.dead_end, MAX_FAILURE_REASON_CHARS),
-        partial_progress=_describe_progress(state, checkpoint.items),
-    )
+    failed = escalations.describe_approach(state, state.dead_end)
     words = escalations.words_since(state, checkpoint.items)
     hidden = (*state.hidden, ItemRange(begin=checkpoint.items, end=len(state.items)))
     kept = _without_effects(state, undone)
@@ -128,24 +122,3 @@ def _render_plan_request(state: RunState) -> str:
     if state.approaches:
         lines.append("Choose another approach.")
     return "\n".join(lines)
-
-
-def _describe_progress(state: RunState, place: int) -> str:
-    """
-    Say how far an approach came: how many calls did something, and the last words beside a call.
-
-    An answer isn't quoted: it failed, and no guardrail may have seen it.
-    """
-    done = sum(
-        isinstance(result, ToolSuccess)
-        for item in state.items[place:]
-        if isinstance(item, ToolTurn)
-        for result in item.results
-    )
-    said = [
-        item.text
-        for item in state.items[place:]
-        if isinstance(item, AssistantTurn) and item.calls and item.text.strip()
-    ]
-    last = answers.redact(state, shorten(said[-1], 500)) if said else ""
-    return f"{done} calls succeeded{f'; it said at last: {last}' if last else ''}"

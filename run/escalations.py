@@ -3,20 +3,22 @@
 from datetime import datetime
 
 from holdfast.contracts import bounds
-from holdfast.contracts.approvals import (
-    Escalation,
-)
-from holdfast.contracts.control import ModelAttempt
+from holdfast.contracts.approvals import Escalation
+from holdfast.contracts.bounds import MAX_FAILURE_REASON_CHARS
+from holdfast.contracts.calls import ToolSuccess
+from holdfast.contracts.control import Approach, ModelAttempt
+from holdfast.contracts.journal import ApproachFailed
 from holdfast.contracts.signals import (
     ResolutionSignal,
 )
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop, StopReason
-from holdfast.contracts.transcript import UserTurn
+from holdfast.contracts.texts import shorten
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from holdfast.run import answers, context, gates, requests, tool_results
 from holdfast.run.limits import budget_extension, loop_detection
 from holdfast.run.limits.triggers import Trigger
-from holdfast.run.transcript import abort_open_calls, halt
+from holdfast.run.transcript import abort_open_calls, drop_candidate, halt
 
 MODELS = "models"
 TIERS = "tiers"
@@ -51,8 +53,20 @@ def can_try_again(state: RunState) -> bool:
 
 def end_approach(state: RunState, reason: str) -> RunState:
     """End the approach under way; its open calls are aborted."""
-    left = abort_open_calls(state, "the approach was given up")
-    return left.with_(dead_end=reason, candidate=None)
+    left = abort_open_calls(drop_candidate(state), "the approach was given up")
+    failed = ApproachFailed(approach=describe_approach(left, reason))
+    return left.with_(dead_end=reason, journal=(*left.journal, failed))
+
+
+def describe_approach(state: RunState, reason: str) -> Approach:
+    """Say what the approach under way was, why it fails, and how far it came."""
+    place = 0 if state.checkpoint is None else state.checkpoint.items
+    return Approach(
+        number=len(state.approaches) + 1,
+        approach=state.approach or "(none was planned)",
+        failure_reason=shorten(reason, MAX_FAILURE_REASON_CHARS),
+        partial_progress=_describe_progress(state, place),
+    )
 
 
 def escalate(state: RunState, stop: Stop, now: datetime, trigger: str) -> RunState:
@@ -146,3 +160,24 @@ def words_since(state: RunState, place: int) -> tuple[UserTurn, ...]:
     return tuple(
         turn for turn in context.select_lasting(state.items[place:]) if turn.origin in said
     )
+
+
+def _describe_progress(state: RunState, place: int) -> str:
+    """
+    Say how far an approach came: how many calls did something, and the last words beside a call.
+
+    An answer isn't quoted: it failed, and no guardrail may have seen it.
+    """
+    done = sum(
+        isinstance(result, ToolSuccess)
+        for item in state.items[place:]
+        if isinstance(item, ToolTurn)
+        for result in item.results
+    )
+    said = [
+        item.text
+        for item in state.items[place:]
+        if isinstance(item, AssistantTurn) and item.calls and item.text.strip()
+    ]
+    last = answers.redact(state, shorten(said[-1], 500)) if said else ""
+    return f"{done} calls succeeded{f'; it said at last: {last}' if last else ''}"

@@ -53,11 +53,11 @@ def open_request(state: RunState, request: Request) -> RunState:
     return state.with_(
         requests=(*state.requests, request),
         requests_made=state.requests_made + 1,
-        journal=(*state.journal, describe_opening(request)),
+        journal=(*state.journal, describe_opening(state, request)),
     )
 
 
-def describe_opening(request: Request) -> RequestOpened:
+def describe_opening(state: RunState, request: Request) -> RequestOpened:
     """Say what a request is about; who decides it is shown more than that."""
     reason = request.question if isinstance(request, Question) else request.reason
     required: Requirement | None = None
@@ -73,7 +73,18 @@ def describe_opening(request: Request) -> RequestOpened:
         call_id="" if isinstance(request, Escalation) else request.call_id,
         subject=request.subject if isinstance(request, Review) else "",
         required=required,
+        shows_answer=_shows_answer(state, request),
     )
+
+
+def _shows_answer(state: RunState, request: Request) -> bool:
+    match request:
+        case Escalation(answer=answer):
+            return answer is not None
+        case Review(call_id="", text=text):
+            return state.candidate is not None and text == state.candidate.text
+        case _:
+            return False
 
 
 def escalate_request(

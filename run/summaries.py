@@ -19,7 +19,14 @@ from holdfast.contracts.bounds import MAX_VALIDATION_ERROR_CHARS
 from holdfast.contracts.calls import AnyCall, ToolCall
 from holdfast.contracts.control import ProviderWait
 from holdfast.contracts.decisions import Decided, Ruling
-from holdfast.contracts.journal import JournalEvent, RequestClosed, RequestEscalated, RequestOpened
+from holdfast.contracts.journal import (
+    AnswerWithheld,
+    ApproachFailed,
+    JournalEvent,
+    RequestClosed,
+    RequestEscalated,
+    RequestOpened,
+)
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.signals import (
     AnswerSignal,
@@ -194,13 +201,17 @@ def escalation_line(request: Approvable) -> str:
 def journal_line(event: JournalEvent) -> str:
     """Write what happened, where no other line says it."""
     match event:
-        case RequestOpened(kind=kind, reason=reason):
-            said = f"{kind}: {reason}"
-        case RequestEscalated(groups=groups):
-            said = f"now {' or '.join(groups)} may decide too"
-        case RequestClosed(outcome=outcome):
-            said = outcome
-    return shorten(f"{event.request_id} · {said}")
+        case RequestOpened(request_id=name, kind=kind, reason=reason):
+            said = f"{name} · {kind}: {reason}"
+        case RequestEscalated(request_id=name, groups=groups):
+            said = f"{name} · now {' or '.join(groups)} may decide too"
+        case RequestClosed(request_id=name, outcome=outcome):
+            said = f"{name} · {outcome}"
+        case AnswerWithheld(by=by):
+            said = f"guardrail {by}" if by else "the run ended first"
+        case ApproachFailed(approach=approach):
+            said = approach.failure_reason
+    return shorten(said)
 
 
 def wait_line(wait: ProviderWait) -> str:

@@ -10,6 +10,7 @@ from holdfast.contracts.base import Contract
 from holdfast.contracts.bounds import MAX_EARLIER_ANSWER_CHARS, MAX_TIER_FAILURE_CHARS
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.control import Approach, Candidate, Subtask, Tiers
+from holdfast.contracts.journal import ApproachFailed
 from holdfast.contracts.run import RunResult, RunStatus
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop, StopReason
@@ -91,7 +92,10 @@ def after_failure(state: RunState, tier: int, failed: TierFailure) -> RunState:
         partial_progress=failed.progress,
     )
     return state.with_(
-        approaches=(*state.approaches, approach), tier=tier + 1, tier_failure=reason
+        approaches=(*state.approaches, approach),
+        tier=tier + 1,
+        tier_failure=reason,
+        journal=(*state.journal, ApproachFailed(approach=approach)),
     )
 
 

@@ -10,6 +10,7 @@ from holdfast.contracts.bounds import (
 )
 from holdfast.contracts.calls import AnyCall, ToolCall, ToolResult
 from holdfast.contracts.control import Checkpoint
+from holdfast.contracts.journal import AnswerWithheld
 from holdfast.contracts.run import RunStatus
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop
@@ -50,9 +51,16 @@ def halt(state: RunState, stop: Stop, outcome: RunStatus = "stopped") -> RunStat
 
     Calls that were open get an `aborted` result, and what waited for people is withdrawn.
     """
-    return abort_open_calls(state, stop.reason).with_(
-        stop=stop, outcome=outcome, requests=(), candidate=None
+    return abort_open_calls(drop_candidate(state), stop.reason).with_(
+        stop=stop, outcome=outcome, requests=()
     )
+
+
+def drop_candidate(state: RunState, by: str = "") -> RunState:
+    """Withhold the answer that waits, if one does; *by* a guardrail or a check."""
+    if state.candidate is None:
+        return state
+    return state.with_(candidate=None, journal=(*state.journal, AnswerWithheld(by=by)))
 
 
 def abort_open_calls(state: RunState, reason: str) -> RunState:

@@ -13,7 +13,7 @@ from holdfast.contracts.transcript import UserTurn
 from holdfast.run import answers, approvals, escalations, gates, requests, tool_results
 from holdfast.run.limits import loop_detection
 from holdfast.run.summaries import render_call
-from holdfast.run.transcript import append_items, halt
+from holdfast.run.transcript import append_items, drop_candidate, halt
 
 STRICTNESS: tuple[OnTrip, ...] = ("block", "deny", "retry", "ask")
 """Where several tripped, the first of these counts: what a person approves is one objection."""
@@ -140,7 +140,7 @@ def reject_answer(
 ) -> RunState:
     """Tell the model which checks its answer failed; too many such answers end the approach."""
     found = "\n".join(f"{one.guardrail}: {one.reason}" for one in verdicts)
-    state = state.with_(revisions=state.revisions + 1, candidate=None)
+    state = drop_candidate(state.with_(revisions=state.revisions + 1), verdicts[0].guardrail)
     backtracking = state.agent.backtracking
     if backtracking is not None and state.revisions > backtracking.revisions:
         return escalations.end_approach(state, f"acceptance checks failed: {found}")

@@ -51,6 +51,7 @@ from holdfast.run.steps import (
     Halt,
     Prune,
     Release,
+    RollBack,
     RunTools,
     Step,
 )
@@ -134,7 +135,8 @@ class AgentRun:
     async def _run_steps(self) -> RunResult:
         while True:
             raise_on_cancellation()
-            await self._run.write_journal()
+            if self._run.state.journal and not isinstance(self._next_step(), RollBack):
+                await self._run.write_journal()
             if is_behind_local_activity(LONG_SECONDS):
                 # A timer, which waits for no free worker while what was decided grows old.
                 await workflow.sleep(options.YIELD_DELAY, summary="what came meanwhile is heard")

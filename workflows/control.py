@@ -53,7 +53,6 @@ async def execute_step(run: RunContext, step: ControlStep) -> None:
 async def _guard(run: RunContext, step: Guard) -> None:
     seen = len(run.state.items)
     verdicts = await _claim_and_check(run, step.checks)
-    await guarding.record_tripwires(run, verdicts)
     now = workflow.now()
     match step.moment:
         case "turn":
@@ -66,6 +65,7 @@ async def _guard(run: RunContext, step: Guard) -> None:
             run.state = turns.close_turn_if_complete(state, now)
         case gate:
             run.state = tripwires.after_answer(run.state, gate, verdicts, now)
+    await guarding.record_tripwires(run, verdicts)
     await run.record_end()
 
 

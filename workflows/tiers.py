@@ -55,8 +55,8 @@ async def run_tier(run: RunContext) -> None:
                 stop = await tool_call.compensate_before_stop(run, stop)
             run.state = halt(run.state, stop, status)
         case TierFailure(reason) as failed:
-            await run.record("tier failed", f"{TIER_NAMES[tier]} ({agent}): {reason}")
             run.state = after_failure(run.state, tier, failed)
+            await run.record("tier failed", f"{TIER_NAMES[tier]} ({agent}): {reason}")
             if find_next_tier(require_tiers(run.state), run.state.tier) >= len(TIER_NAMES):
                 stop = build_exhausted_stop(run.state)
                 run.state = escalations.give_up(run.state, stop, workflow.now(), escalations.TIERS)

@@ -12,6 +12,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from holdfast.contracts.approvals import RequestOutcome
 from holdfast.contracts.budget import Budget, Limits
 from holdfast.contracts.calls import AnyCall, ToolFailure, ToolResult
+from holdfast.contracts.control import Approach
 from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
 from holdfast.run import tool_results
@@ -70,6 +71,7 @@ class TraceBuilder:
         self.failure: str | None = None
         self.entries: list[Entry] = []
         self.waits = RequestTracker()
+        self.approaches: list[Approach] = []
         self.unjudged: deque[MessageTrace] = deque()
         self._refused = 0
         self._flood: list[MessageTrace] = []
@@ -93,6 +95,7 @@ class TraceBuilder:
             result=self.result,
             failure=self.failure,
             entries=tuple(self.entries),
+            approaches=tuple(self.approaches),
             requests=dict(self.waits.requests),
             flood=tuple(self._flood),
         )
@@ -145,6 +148,11 @@ class TraceBuilder:
         """Put a changed turn in the place of the latest."""
         if self._turn_at is not None:
             self.entries[self._turn_at] = turn
+
+    def withhold_answer(self) -> None:
+        """Keep that the answer of the latest turn, if that is one, doesn't go out."""
+        if (turn := self.turn) is not None and turn.is_answer:
+            self.change_turn(replace(turn, held_back=True))
 
     def find_call(self, call_id: str) -> Call | None:
         """Return a call of the latest turn: each turn ends before the next begins."""

@@ -29,7 +29,7 @@ def restore_state(chronicle: TraceBuilder, state: RunState, now: datetime) -> No
     if state.calls:
         chronicle.begin_turn(_build_turn(state, now))
     for request in state.requests:
-        chronicle.open_request(_build_request(request))
+        chronicle.open_request(_build_request(state, request))
     for call in state.calls:
         _restore_approvals(chronicle, call)
 
@@ -109,14 +109,14 @@ def _build_draft_call(draft: Draft, key: str, now: datetime) -> AuxiliaryCall:
     )
 
 
-def _build_request(request: Request) -> RequestTrace:
+def _build_request(state: RunState, request: Request) -> RequestTrace:
     heard: list[MessageTrace | EscalatedToGroup] = []
     approval = request if isinstance(request, Approvable) else None
     if approval is not None:
         heard += [_build_message(record) for record in approval.approvals]
         if approval.escalated_at is not None:
             heard.append(EscalatedToGroup(groups=approval.escalate_to, at=approval.escalated_at))
-    asked = RequestTrace.of(describe_opening(request), f"carried.{request.request_id}")
+    asked = RequestTrace.of(describe_opening(state, request), f"carried.{request.request_id}")
     return replace(asked, heard=tuple(sorted(heard, key=lambda one: one.at)))
 
 

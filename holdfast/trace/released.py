@@ -12,7 +12,10 @@ _MODEL_EVENTS = {"approach", "answer sent back"}
 
 def redact_trace(trace: Trace) -> Trace:
     """Return a trace without what is told to nobody but auditors."""
-    shown = replace(trace, entries=tuple(redact_entry(trace, one) for one in trace.entries))
+    entries, tried = tuple(redact_entry(trace, one) for one in trace.entries), trace.approaches
+    if _hides_words(trace) and (trace.agent is None or trace.agent.tiers is None):
+        tried = tuple(one.copy_with({"approach": WITHHELD}) for one in tried)
+    shown = replace(trace, entries=entries, approaches=tried)
     if trace.brief is None or not trace.brief.withheld:
         return shown
     result = trace.result
@@ -23,8 +26,7 @@ def redact_trace(trace: Trace) -> Trace:
 
 def redact_entry(trace: Trace, entry: Entry) -> Entry:
     """Return an entry without words of a model, where output guardrails stand."""
-    guarded = trace.agent is not None and trace.agent.guards_answers
-    if not guarded and (trace.brief is None or not trace.brief.withheld):
+    if not _hides_words(trace):
         return entry
     match entry:
         case Turn():
@@ -37,3 +39,8 @@ def redact_entry(trace: Trace, entry: Entry) -> Entry:
             return replace(entry, about=WITHHELD, came_to=came_to)
         case _:
             return entry
+
+
+def _hides_words(trace: Trace) -> bool:
+    guarded = trace.agent is not None and trace.agent.guards_answers
+    return guarded or (trace.brief is not None and trace.brief.withheld)

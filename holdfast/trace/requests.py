@@ -68,7 +68,8 @@ class RequestTrace:
     `heard` is what happened while it waited, in its order: messages that were refused, approvals
     that weren't enough yet, that it was passed on. `settled` is the message that ended the wait:
     none if it expired. `required` is what its approval takes; null where it is no approval.
-    `subject` is what is reviewed, where it is a review.
+    `subject` is what is reviewed, where it is a review. One that `shows_answer` is about the
+    answer that waits.
     """
 
     request_id: str
@@ -80,6 +81,7 @@ class RequestTrace:
     subject: str = ""
     required: Requirement | None = None
     expires_at: datetime | None = None
+    shows_answer: bool = False
     heard: tuple[MessageTrace | EscalatedToGroup, ...] = ()
     outcome: RequestOutcome | None = None
     settled: MessageTrace | None = None
@@ -98,6 +100,7 @@ class RequestTrace:
             subject=opened.subject,
             required=opened.required,
             expires_at=opened.expires_at,
+            shows_answer=opened.shows_answer,
         )
 
     @property

@@ -17,6 +17,8 @@ from holdfast.contracts.approvals import (
 )
 from holdfast.contracts.calls import AnyCall, ToolFailure
 from holdfast.contracts.journal import (
+    AnswerWithheld,
+    ApproachFailed,
     JournalEvent,
     RequestClosed,
     RequestEscalated,
@@ -137,7 +139,7 @@ class SignalReader:
             self._chronicle.refuse(said)
 
     def take(self, event: JournalEvent, key: str) -> None:
-        """Take what became of a request but for what messages did; *key* names where it stands."""
+        """Take what the run decided, but for what messages say; *key* names where it stands."""
         waits = self._chronicle.waits
         match event:
             case RequestOpened(request_id=name) if name not in waits.requests:
@@ -149,6 +151,10 @@ class SignalReader:
                 return  # as the state that was carried over has it
             case RequestEscalated(request_id=name, groups=groups, at=at):
                 waits.add(name, EscalatedToGroup(groups=groups, at=at))
+            case AnswerWithheld():
+                self._chronicle.withhold_answer()
+            case ApproachFailed(approach=approach):
+                self._chronicle.approaches.append(approach)
             case RequestClosed(request_id=name, outcome=outcome, at=at):
                 self._chronicle.close_without_message(name, outcome, at)
 

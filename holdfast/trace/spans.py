@@ -10,7 +10,6 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolCall, ToolResult, ToolSuccess
 from holdfast.contracts.run import WORKFLOW_TYPE, sandbox_queue
 from holdfast.trace import records
-from holdfast.trace.controlled import is_held_back
 from holdfast.trace.ownspans import Span, SpanEvent, SpanTree, build_background_spans, span_id
 from holdfast.trace.records import iso, iso_or_null
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
@@ -105,7 +104,7 @@ def _build_generation_span(trace: Trace, turn: Turn, parent: str) -> Span:
         attributes={
             "turn": turn.number,
             "purpose": turn.purpose,
-            "held_back": is_held_back(trace, turn),
+            "held_back": turn.held_back,
             "model": turn.model,
             "tokens_in": turn.usage.input_tokens,
             "tokens_cached": turn.usage.cached_tokens,

@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
-from holdfast.trace.controlled import is_held_back
 from holdfast.trace.course import call_lines, escalation_lines, message_line, result_lines
 from holdfast.trace.errands import guardrail_lines, is_duplicate, task_lines
 from holdfast.trace.values import (
@@ -55,7 +54,7 @@ def lines(trace: Trace) -> Iterator[Line]:
         if not isinstance(entry, Turn):
             yield from with_time(entry_lines(trace, entry), _find_end(trace, entry))
             continue
-        said = turn_lines(entry, held_back=is_held_back(trace, entry))
+        said = turn_lines(entry, held_back=entry.held_back)
         yield from with_time(said, entry.ended_at)
         looked = _find_first_check(trace, place)
         for call in entry.calls:
@@ -109,7 +108,7 @@ def entry_lines(trace: Trace, entry: Entry) -> Iterator[Line]:
     """Write one entry as far as it has come."""
     match entry:
         case Turn():
-            yield from turn_lines(entry, held_back=is_held_back(trace, entry))
+            yield from turn_lines(entry, held_back=entry.held_back)
             for call in entry.calls:
                 yield from call_lines(trace, call)
         case RunRequest(request_id=request_id):

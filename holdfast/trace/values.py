@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from holdfast.contracts.budget import Ledger, Limits
 from holdfast.contracts.calls import AnyCall, ToolFailure, ToolResult
-from holdfast.contracts.control import UndoRuling
+from holdfast.contracts.control import Approach, UndoRuling
 from holdfast.contracts.decisions import Decided, Decision, Ruling
 from holdfast.contracts.model import StopCause
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
@@ -155,7 +155,7 @@ class Turn:
     A question to a model and its reply, or its failure. `ended_at` is null while it is open.
 
     `failed_usage` is what attempts without a reply used up. `objections` say why an answer that
-    has to fit a schema was sent back to the model.
+    has to fit a schema was sent back to the model. An answer that is `held_back` doesn't go out.
     """
 
     key: str
@@ -175,6 +175,13 @@ class Turn:
     latency_ms: int | None = None
     first_token_ms: int | None = None
     error: str | None = None
+    held_back: bool = False
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether it answers, and doesn't ask for calls, plan or sum up."""
+        whole = self.ended_at is not None and self.error is None and self.stop == "end_turn"
+        return self.purpose == "turn" and whole and not self.calls and not self.objections
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,8 +210,8 @@ class Trace:
 
     `run_id` is the workflow id; `first_execution` stays the same when the run continues as a new
     execution. `brief`, `agent`, `limits` and `result` are null where history doesn't hold them in
-    a form that this release reads. `failure` says why a run has no result. `flood` are refused
-    messages beyond those that anybody would read one by one.
+    a form that this release reads. `failure` says why a run has no result. `approaches` are those
+    that failed. `flood` are refused messages beyond those that anybody would read one by one.
     """
 
     run_id: str
@@ -221,6 +228,7 @@ class Trace:
     failure: str | None
     entries: tuple[Entry, ...]
     requests: Mapping[str, RequestTrace]
+    approaches: tuple[Approach, ...] = ()
     flood: tuple[MessageTrace, ...] = ()
 
     @property

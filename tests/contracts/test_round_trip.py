@@ -33,7 +33,7 @@ from holdfast.contracts.calls import (
     ToolCall,
     ToolResult,
 )
-from holdfast.contracts.control import ProviderWait, RetryOf
+from holdfast.contracts.control import Approach, ProviderWait, RetryOf
 from holdfast.contracts.decisions import (
     Allow,
     ApprovalRequired,
@@ -47,6 +47,8 @@ from holdfast.contracts.decisions import (
     RunInSandbox,
 )
 from holdfast.contracts.journal import (
+    AnswerWithheld,
+    ApproachFailed,
     AuditEvent,
     Journal,
     RequestClosed,
@@ -283,10 +285,16 @@ EXAMPLES: list[Contract] = [
     ),
     FindWorker(run_id="run-1", app="desk", agent="it", tools=("add",), guardrails=("polite",)),
     AuditEvent(run_id="run-1", event="stopped", text="max_steps (3) reached"),
-    requests.describe_opening(a_request()),
+    requests.describe_opening(STATE, a_request()),
     RequestEscalated(request_id="req-1", groups=("leads",), at=NOW),
     RequestClosed(request_id="req-1", outcome="expired", at=NOW),
-    Journal(events=(requests.describe_opening(a_question()),)),
+    AnswerWithheld(by="polite"),
+    ApproachFailed(
+        approach=Approach(
+            number=1, approach="guess", failure_reason="wrong", partial_progress="none"
+        )
+    ),
+    Journal(events=(requests.describe_opening(STATE, a_question()),)),
     BUSY.calls[0],
     a_state(),
     BUSY,

@@ -85,6 +85,7 @@ class Written:
         *,
         subject: str = "",
         lasts: float = HOUR,
+        shows_answer: bool = False,
     ) -> None:
         """Have the run wait for people."""
         self._requests += 1
@@ -97,12 +98,13 @@ class Written:
             call_id=call_id,
             subject=subject,
             required=required,
+            shows_answer=shows_answer,
         )
         self.tells(opened)
 
     def tells(self, *events: JournalEvent) -> None:
         """Have the run write what happened into its journal."""
-        summary = f"{events[0].type}: {events[0].request_id}"
+        summary = f"{events[0].type}: something"
         self._marker("record", Journal(events=events), summary=summary)
 
     def recorded(self, event: str, text: str) -> None:
