@@ -62,6 +62,13 @@ class SuspensionSignal(Inbound):
     by: Name | None = None
 
 
+class StopSignal(Inbound):
+    """The signal `stop`: the run ends with a result; `by` is who sends it, as they say."""
+
+    reason: Text
+    by: Name | None = None
+
+
 class HeldSignal(Inbound):
     """The signal `held`: a run that works for this one has come to rest, as it was told."""
 

@@ -159,6 +159,7 @@ class RunStateChange(TypedDict, total=False):
     subtasks: tuple[Subtask, ...]
     answer: str | None
     output: JsonValue
+    stopping: Stop | None
     stop: Stop | None
     outcome: RunStatus | None
 
@@ -196,7 +197,8 @@ class RunState(Contract):
     this run began, which it doesn't do again; it has `lost` something of that, of what its parts
     did or of `unresolved` where there was no room to keep all. `tier` is the one tried now,
     `tier_attempts` numbers what was tried at any, `tier_failure` is why the one before failed,
-    `subtasks` are those of a decomposed one that failed.
+    `subtasks` are those of a decomposed one that failed. While it is `stopping`, what changes
+    nothing is broken off, and what may change something comes to its end.
     """
 
     run_id: str
@@ -268,6 +270,7 @@ class RunState(Contract):
     subtasks: tuple[Subtask, ...] = ()
     answer: str | None = None
     output: JsonValue = None
+    stopping: Stop | None = Field(default=None, exclude_if=not_)
     stop: Stop | None = None
     outcome: RunStatus | None = None
 
@@ -295,6 +298,11 @@ class RunState(Contract):
         """The model that is asked next, or null when none is left."""
         models = self.agent.models
         return models[self.model_index] if self.model_index < len(models) else None
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether nothing more begins: it is over, or a person has stopped it."""
+        return self.outcome is not None or self.stopping is not None
 
     @property
     def withholds(self) -> bool:

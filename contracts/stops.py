@@ -47,6 +47,10 @@ class StopReason(Enum):
     MODEL_STOPPED = "model stopped: {kind}", _MEND
     NO_MODEL = "no model answered", _MEND
     FALLBACKS_EXHAUSTED = "All model fallbacks exhausted", _MEND
+    TOLD_TO_STOP = (
+        "stopped by a person",
+        "look at what was done; a run that tries it again goes on from there",
+    )
     WORKER_LOST = "worker lost", "find out what ends the workers, then start the run again"
     NO_ANSWER = "no_final_answer_or_tool_call", "start the run again, or with another model"
     BACKTRACKS_EXCEEDED = (
@@ -96,8 +100,9 @@ class Stop(Contract):
     """
     Why a run ended without an answer, and what to do next.
 
-    `ended_by` is who ended it, where a person did: by rejecting a review, or by an abort. `quotes`
-    says that `reason` is in the words of a guardrail, a person or an error, which are history's.
+    `ended_by` is who ended it, where a person did: by rejecting a review, by an abort, or by a
+    stop, of which it is who sent that, as they say. `quotes` says that `reason` is in the words of
+    a guardrail, a person or an error, which are history's.
     """
 
     reason: str

@@ -188,7 +188,7 @@ def expiry(state: RunState, now: datetime) -> datetime:
 
 def find_steering_refusal(state: RunState, text: str) -> tuple[str, OutcomeCode] | None:
     """Say why words for the model have no place, or no effect any more, if so."""
-    if state.outcome is not None:
+    if state.is_ending:
         return "the run is over", "over"
     if len(state.steers) < MAX_PENDING_STEERS and state.unread + size(text) <= MAX_UNREAD_BYTES:
         return None

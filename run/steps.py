@@ -161,6 +161,11 @@ def finish(run: Situation) -> Step | None:
     return Finish() if run.state.outcome is not None else None
 
 
+def stop(run: Situation) -> Step | None:
+    """Whom a person has stopped begins nothing more."""
+    return Halt(run.state.stopping) if run.state.stopping is not None else None
+
+
 def drain_inbox(run: Situation) -> Step | None:
     """
     While the run waits, messages have filled its execution, or attempts of its last model have.
@@ -231,8 +236,8 @@ def pause_for_trigger(run: Situation) -> Step | None:
 
 def halt_at_limit(run: Situation) -> Step | None:
     """Where a limit is reached the run stops."""
-    stop = budgets.check_limits(run.state.agent.budget, run.state.ledger, run.elapsed)
-    return Halt(stop) if stop else None
+    limit = budgets.check_limits(run.state.agent.budget, run.state.ledger, run.elapsed)
+    return Halt(limit) if limit else None
 
 
 def halt_before_limit(run: Situation) -> Step | None:
@@ -305,6 +310,7 @@ def plan(run: Situation) -> Step | None:
 
 PRECEDENCE: tuple[Rule, ...] = (
     finish,
+    stop,
     drain_inbox,
     await_resume,
     await_people,
@@ -354,12 +360,8 @@ def _go_on_in_a_new_execution(state: RunState) -> Step:
     written = bounds.size(build_continue_as_new_input(state))
     if written <= bounds.MAX_STATE_BYTES:
         return ContinueAsNew()
-    return Halt(
-        Stop.because(
-            StopReason.STATE_TOO_LARGE,
-            f"the state of the run has {written:,} bytes, and {bounds.MAX_STATE_BYTES:,} is most",
-        )
-    )
+    why = f"the state of the run has {written:,} bytes, and {bounds.MAX_STATE_BYTES:,} is most"
+    return Halt(Stop.because(StopReason.STATE_TOO_LARGE, why))
 
 
 def _select_call_step(state: RunState, elapsed: float) -> Step:

@@ -217,6 +217,11 @@ def changes_nothing(state: RunState, call: CallState) -> bool:
     return tool is not None and tool.risk.changes_nothing and ruled
 
 
+def may_be_broken_off(state: RunState, call: CallState) -> bool:
+    """Whether a call may be ended halfway: it changes nothing, and runs outside workflow tasks."""
+    return changes_nothing(state, call) and not _is_local(state, call)
+
+
 def is_over_result_limit(state: RunState) -> bool:
     """Whether the calls of a turn have brought so much that no other may bring more."""
     brought = (bounds.size(call.result) for call in state.calls if call.result is not None)

@@ -26,7 +26,7 @@ def find_tripwire(verdicts: Iterable[GuardrailVerdict]) -> GuardrailVerdict | No
 
 def after_turn(state: RunState, verdicts: tuple[GuardrailVerdict, ...], now: datetime) -> RunState:
     """Take what was found in what goes into the model, and in what calls did."""
-    if state.outcome is not None:
+    if state.is_ending:
         return state
     tripped = _strictest_first(state, verdicts)
     firm = [one for one in tripped if _on_trip(state, one) != "ask"]
@@ -47,7 +47,7 @@ def after_calls(
     now: datetime,
 ) -> RunState:
     """Take what was found about calls that are about to run."""
-    if state.outcome is not None:
+    if state.is_ending:
         return state
     for call in batch:
         fresh = requests.find_call(state, call.call.call_id)
@@ -92,7 +92,7 @@ def after_compensation(state: RunState, undone: Compensation) -> RunState:
         return state
     approved = gates.select_run_approvals(state)
     state = tool_results.record_compensation(state, undone).with_(tripped=None, reviewed=approved)
-    if state.outcome is not None:
+    if state.is_ending:
         return state  # whoever ended the run meanwhile has ended it
     if _on_trip(state, verdict) != "retry":
         return block(state, verdict)

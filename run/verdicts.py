@@ -18,8 +18,10 @@ from holdfast.contracts.signals import (
     MessageOutcome,
     OutcomeCode,
     ResolutionSignal,
+    StopSignal,
 )
 from holdfast.contracts.state import RunState
+from holdfast.contracts.stops import Stop, StopReason
 from holdfast.run import approvals, escalations, requests, tool_results
 from holdfast.run.summaries import find_sender
 from holdfast.run.transcript import halt
@@ -110,10 +112,16 @@ def expire_requests(state: RunState, now: datetime) -> RunState:
 
 
 def withdraw_requests(state: RunState, now: datetime) -> RunState:
-    """Close what waits for people when its run is cancelled: there is nothing left to decide."""
+    """Close what waits for people when its run is ended: there is nothing left to decide."""
     for request in state.requests:
         state = requests.close_request(state, request, "withdrawn", now)
     return state
+
+
+def after_stop(state: RunState, message: StopSignal, now: datetime) -> RunState:
+    """Begin to end a run, as a person says: nobody is asked anything any more."""
+    stop = Stop.because(StopReason.TOLD_TO_STOP, message.reason, ended_by=message.by or "a person")
+    return withdraw_requests(state, now).with_(stopping=stop)
 
 
 def record_refusal(

@@ -66,6 +66,7 @@ from holdfast.workflows import (
 from holdfast.workflows.authorizing import authorize
 from holdfast.workflows.children import report_suspensions
 from holdfast.workflows.handing_back import Search
+from holdfast.workflows.inbound.breaking_off import unless_broken_off
 from holdfast.workflows.inbound.inbox import (
     LONG_SECONDS,
     InboundMessage,
@@ -100,7 +101,7 @@ class AgentRun:
         """Take steps until the run is over."""
         await open_run(self._run, arguments)
         log_start(self._run.state)
-        self._inbox.open()
+        await self._inbox.open()
         run_context.publish_summary(self._run.state)
         run_context.publish_status(self._run)
         self._start_background_tasks()
@@ -309,10 +310,20 @@ class AgentRun:
     ) -> ToolResult | NotBegun:
         self._run.begun[call.call.call_id] = call
         with self._run.track_in_flight(f"tool {call.call.name}"):
-            result = await run_tool(self._run, call, seconds_left)
+            result = await self._run_unless_broken_off(call, seconds_left)
         if isinstance(result, NotBegun):
             del self._run.begun[call.call.call_id]
         return result
+
+    async def _run_unless_broken_off(
+        self, call: CallState, seconds_left: float | None
+    ) -> ToolResult | NotBegun:
+        """Run a call; one that changes something comes to its end, whoever ends the run."""
+        running = run_tool(self._run, call, seconds_left)
+        if not tool_calls.may_be_broken_off(self._run.state, call):
+            return await running
+        result = await unless_broken_off(self._run, asyncio.create_task(running))
+        return result or tool_results.build_abort(call.call, "broken off: the run ends")
 
     async def _prune(self, before: int) -> None:
         fresh = prune(self._run.state, before)

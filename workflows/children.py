@@ -135,7 +135,7 @@ async def _run_when_free(
         return _ChildResult(f"not begun: {MAX_ANCESTORS} agents, one above the other, are most", 0)
     async with together.free:
         await _wait_to_begin(run)
-        if run.state.outcome is not None:
+        if run.state.is_ending:
             return _ChildResult("the run is over", 0)
         ceiling = together.ceiling(run, task)
         if isinstance(ceiling, Stop):
@@ -171,7 +171,7 @@ async def _wait_to_begin(run: RunContext) -> None:
     """Wait until nothing holds this run, or it is over; what nobody decides in time expires."""
 
     def is_over() -> bool:
-        return _can_begin(run) or run.state.outcome is not None
+        return _can_begin(run) or run.state.is_ending
 
     while not is_over():
         waiting = run.state.requests
@@ -248,10 +248,13 @@ def _build_input(run: RunContext, task: ChildTask) -> JsonObject:
 async def _mirror_suspension(
     run: RunContext, child: workflow.ChildWorkflowHandle[object, RunResult]
 ) -> None:
-    """Suspend and resume a child with this run; end it with this one, or if it can't be told."""
+    """Suspend, resume and stop a child with this run; cancel it where it can't be told."""
     try:
         for told in cycle(("suspend", "resume")):
             await _wait_for_suspension(run, suspended=told == "suspend")
+            if (stopping := run.state.stopping) is not None:
+                await child.signal("stop", {"reason": stopping.detail, "by": stopping.ended_by})
+                return
             if run.state.outcome is not None:
                 child.cancel()
                 return
@@ -275,9 +278,7 @@ async def report_suspensions(run: RunContext, parent: workflow.ParentInfo) -> No
 
 
 async def _wait_for_suspension(run: RunContext, *, suspended: bool) -> None:
-    await workflow.wait_condition(
-        lambda: run.state.outcome is not None or run.state.suspended is suspended
-    )
+    await workflow.wait_condition(lambda: run.state.is_ending or run.state.suspended is suspended)
 
 
 async def _after_child_failure(

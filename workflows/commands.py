@@ -102,7 +102,7 @@ async def _authorize_and_run(
     asked = authorization.build_input(
         run.state, (CallState(call=call),), (RUN_COMMAND,), workflow.now()
     )
-    answer = await authorize(asked, Search(lambda: run.seconds_left() != 0, run.seconds_left))
+    answer = await authorize(asked, _build_search(run))
     if answer is None:
         return tool_results.build_denial(call, "timeout", "nobody could decide about it in time")
     await resets.handle_reset(run, answer.execution)
@@ -117,6 +117,10 @@ async def _authorize_and_run(
         )
     ruled = CallState(call=fill_arguments(call, ruling), ruling=ruling)
     return await run_tool(run, ruled, run.seconds_left(), summary=summary)
+
+
+def _build_search(run: RunContext) -> Search:
+    return Search(lambda: run.seconds_left() != 0 and not run.state.is_ending, run.seconds_left)
 
 
 def parse_result(result: ToolSuccess | ToolFailure) -> CommandResult | None:

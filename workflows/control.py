@@ -53,6 +53,8 @@ async def execute_step(run: RunContext, step: ControlStep) -> None:
 async def _guard(run: RunContext, step: Guard) -> None:
     seen = len(run.state.items)
     verdicts = await _claim_and_check(run, step.checks)
+    if run.state.stopping is not None:
+        return
     now = workflow.now()
     match step.moment:
         case "turn":

@@ -30,6 +30,7 @@ from holdfast.run.transcript import halt
 from holdfast.workflows import commands, failures, options
 from holdfast.workflows.children import ChildTask, run_child
 from holdfast.workflows.handing_back import on_capable_worker, while_under_way
+from holdfast.workflows.inbound.breaking_off import unless_broken_off
 from holdfast.workflows.run_context import RunContext, is_cancellation
 
 _VERDICTS_ADAPTER = TypeAdapter(GuardrailVerdicts)
@@ -47,11 +48,11 @@ async def run_checks(
     checks = tuple(one for one in map(_seen, checks) if one.subjects)
     for layer in LAYERS:
         these = [one for one in checks if one.spec.layer == layer]
-        quick = [one for one in these if one.spec.local]
+        quick = [one for one in these if one.spec.local and not run.state.is_ending]
         for _, together in groupby(quick, key=lambda one: one.subjects):
             found += await _run_functions(run, tuple(together))
         for beside in _batch_checks(one for one in these if not one.spec.local):
-            if run.state.outcome is not None:
+            if run.state.is_ending:
                 return tuple(found)
             for verdicts in await asyncio.gather(*(_run_check(run, *one) for one in beside)):
                 found += verdicts
@@ -140,6 +141,8 @@ async def _run_functions(
         name = f"{ACTIVITY_PREFIX}{'+'.join(names)}"
         with run.track_in_flight(name):
             answer = await _run_activity(run, name, asked, together)
+        if answer is None:
+            return ()
     except FailureError as error:
         if is_cancellation(error):
             raise
@@ -177,7 +180,8 @@ def _require_all_verdicts(
 
 async def _run_activity(
     run: RunContext, name: str, asked: RunGuardrails, together: tuple[GuardrailCheck, ...]
-) -> GuardrailVerdicts:
+) -> GuardrailVerdicts | None:
+    """Return what guardrails say; null where they are broken off."""
     spec = together[0].spec
     if spec.local:
         # One after the other they may take as long as each of them together.
@@ -190,9 +194,10 @@ async def _run_activity(
             ),
             while_under_way(run),
         )
-    return await failures.execute_activity(
+    looking = failures.execute_activity(
         name, asked, _VERDICTS_ADAPTER, options.guardrail(name, spec)
     )
+    return await unless_broken_off(run, asyncio.create_task(looking))
 
 
 async def _run_commands(run: RunContext, one: GuardrailCheck) -> tuple[GuardrailVerdict, ...]:
@@ -201,7 +206,7 @@ async def _run_commands(run: RunContext, one: GuardrailCheck) -> tuple[Guardrail
     if isinstance(wanted, GuardrailResult):
         return _build_verdicts(one, wanted)
     for command in wanted:
-        if run.state.outcome is not None:
+        if run.state.is_ending:
             return build_fail_closed_verdicts(one, "the run is over")
         result = await commands.run_command(run, one.spec.name, command, one.spec.timeout)
         ended = commands.parse_result(result)

@@ -26,6 +26,7 @@ from holdfast.run import (
 from holdfast.run.limits import budgets, fallback
 from holdfast.run.steps import CallModel
 from holdfast.workflows import failures, guarding, options, run_context
+from holdfast.workflows.inbound.breaking_off import unless_broken_off
 from holdfast.workflows.run_context import RunContext, is_cancellation
 
 _REPLY_ADAPTER = TypeAdapter(ModelReply)
@@ -52,7 +53,9 @@ async def run_model_call(run: RunContext, step: CallModel) -> None:
         return  # people said more, and guardrails look at that first
     checks = gates.select_parallel_checks(run.state)
     answer = await (
-        _call_with_parallel_guardrails(run, step, checks) if checks else _call_model(run, step)
+        _call_with_parallel_guardrails(run, step, checks)
+        if checks
+        else _await_reply(run, asyncio.create_task(_call_model(run, step)))
     )
     if answer is not None:
         await _apply_answer(run, step, answer)
@@ -124,15 +127,17 @@ async def _call_with_parallel_guardrails(
     seen, hosted = len(run.state.items), bool(run.state.agent.hosted)
     first = tuple(one for one in checks if one.spec.local or hosted)
     verdicts = await guarding.run_checks(run, first)
-    if run.state.outcome is not None or run.state.suspended:
+    if run.state.is_ending or run.state.suspended:
         return None
     if tripwires.find_tripwire(verdicts) is None:
         asking = asyncio.create_task(_call_model(run, step))
         rest = tuple(one for one in checks if one not in first)
         verdicts = await _check_beside(run, rest, asking)
+        if run.state.is_ending:
+            return await _await_reply(run, asking)
         if tripwires.find_tripwire(verdicts) is None:
             run.state = run.state.with_(watched=seen)
-            return await asking
+            return await _await_reply(run, asking)
         # Cancelled before the lines about it: a cancellation that follows a marker in a workflow
         # task that the server has tried again can't be replayed, and the run would hang.
         await _cancel_and_charge(run, asking)
@@ -142,6 +147,17 @@ async def _call_with_parallel_guardrails(
     run.state = tripwires.after_turn(before, verdicts, workflow.now())
     await _record_changes(run, before)
     return None
+
+
+async def _await_reply(
+    run: RunContext, asking: asyncio.Task[ModelReply | _FailedCall]
+) -> ModelReply | _FailedCall | None:
+    """Wait for a reply; of a call that is broken off what was reserved for it counts as used."""
+    answer = await unless_broken_off(run, asking)
+    if answer is None:
+        reserved = budgets.estimate_next_call(run.state.ledger)
+        run.state = turns.charge_failed_usage(run.state, reserved)
+    return answer
 
 
 async def _check_beside(
@@ -188,7 +204,7 @@ async def _apply_answer(
         await run.record(*line)
     # Read the state only now: a message may have changed it during the await.
     before, now = run.state, workflow.now()
-    if before.outcome is not None:  # a person has ended the run meanwhile
+    if before.is_ending:  # a person has ended the run meanwhile
         run.state = turns.charge(before, answer)
         return None
     match step.purpose:
@@ -209,7 +225,7 @@ async def _apply_answer(
 
 
 async def _apply_failure(run: RunContext, failed: _FailedCall) -> None:
-    if failed.hurried or run.seconds_left() == 0 or run.state.outcome is not None:
+    if failed.hurried or run.seconds_left() == 0 or run.state.is_ending:
         run.state = turns.charge_failed_usage(run.state, failed.used)
         return
     await run.record("model failed", f"{failed.attempt.model}: {failed.attempt.error}")

@@ -90,12 +90,13 @@ async def roll_back(run: RunContext) -> None:
     undone = await tool_call.compensate(
         run, workspace_restored=bool(workspace) and failure is None
     )
-    if failure is None:
+    if failure is None and not run.state.is_ending:
         run.state = backtracking.roll_back(run.state, undone, workflow.now())
         return
     run.state = tool_results.record_compensation(run.state, undone)
-    why = failures.message(failure)
-    _halt_without_workspace(run, StopReason.WORKSPACE_NOT_RESTORED, why)
+    if failure is not None:
+        why = failures.message(failure)
+        _halt_without_workspace(run, StopReason.WORKSPACE_NOT_RESTORED, why)
 
 
 async def _restore_workspace(run: RunContext, workspace: str) -> ActivityError | None:

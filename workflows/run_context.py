@@ -276,4 +276,4 @@ async def wait_for_resume(run: RunContext) -> None:
 
 
 def _is_held(run: RunContext) -> bool:
-    return run.state.suspended and run.state.outcome is None
+    return run.state.suspended and not run.state.is_ending

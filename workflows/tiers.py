@@ -46,7 +46,7 @@ async def run_tier(run: RunContext) -> None:
     tier = find_next_tier(require_tiers(run.state), run.state.tier)
     agent = agent_names(require_tiers(run.state), tier)
     match await _try_tier(run, tier):
-        case _ if run.state.outcome is not None:
+        case _ if run.state.is_ending:
             return  # a person has ended the run meanwhile
         case Candidate() as candidate:
             run.state = after_answer(run.state, agent, candidate)

@@ -14,7 +14,7 @@ async def watch_time(run: RunContext) -> None:
         await workflow.sleep(left, summary="from then on it takes longer than expected")
         await workflow.wait_condition(lambda: _is_at_work(run))
         state, agent = run.state, run.state.agent
-        if state.outcome is not None:
+        if state.is_ending:
             return
         trigger = triggers.find_trigger(
             agent.triggers, agent.budget, state.ledger, _worked_seconds(run), state.acknowledged
@@ -33,7 +33,7 @@ def _is_at_work(run: RunContext) -> bool:
 
 def _seconds_until_slow(run: RunContext) -> float | None:
     agent = run.state.agent
-    if not agent.escalates or run.state.outcome is not None:
+    if not agent.escalates or run.state.is_ending:
         return None
     return triggers.seconds_until_slow(
         agent.triggers, _worked_seconds(run), run.state.acknowledged

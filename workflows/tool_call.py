@@ -224,7 +224,7 @@ async def compensate(run: RunContext, *, workspace_restored: bool = False) -> Co
     """
     Take back the effects of the run and its parts in reverse order; what can't be, stands.
 
-    None is begun while the run is suspended, nor after it was cancelled.
+    None is begun while the run is suspended, nor after it was cancelled or stopped.
     What changed nothing but the workspace is taken back by restoring that.
     Whenever the run ends meanwhile, its state says what stands; nobody knows it of the one that is
     being taken back.
@@ -240,6 +240,8 @@ async def compensate(run: RunContext, *, workspace_restored: bool = False) -> Co
             flaw = "" if restored else " (it stays in the run's own workspace)"
         else:
             await wait_for_resume(run)
+            if run.state.stopping is not None:
+                break
             flaw = await _undo_effect(run, index, effect)
         left = [effect.with_(reported=True)] if flaw else []
         run.state = tool_results.replace_effect(run.state, index, *left)
@@ -292,10 +294,12 @@ async def _undo_effect(run: RunContext, index: int, effect: Effect) -> str:
         basis=ruling.risk,
         call_id=_call_id(effect, effect.call),
     )
-    undoing = tool.with_risk(ruling.risk)
+    undoing, call = tool.with_risk(ruling.risk), effect.call
 
     async def attempt() -> ToolResult:
         await wait_for_resume(run)  # each time: a worker was looked for in between
+        if (stopping := run.state.stopping) is not None:
+            return tool_results.build_abort(call, stopping.reason)
         doubtful = effect.with_(outcome="unknown")
         run.state = tool_results.replace_effect(run.state, index, doubtful)
         with run.track_in_flight("undo"):

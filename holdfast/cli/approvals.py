@@ -23,6 +23,7 @@ from holdfast.contracts.run import WORKFLOW_TYPE, StatusReport
 from holdfast.contracts.signals import (
     AnswerSignal,
     ResolutionSignal,
+    StopSignal,
 )
 from holdfast.run.summaries import describe_validation_error
 
@@ -42,7 +43,7 @@ Token: TypeAlias = Annotated[
     typer.Option(metavar="TOKEN", help="A token that was signed elsewhere; - reads it."),
 ]
 
-Message = TypeVar("Message", AnswerSignal, ResolutionSignal)
+Message = TypeVar("Message", AnswerSignal, ResolutionSignal, StopSignal)
 
 _STATUS = TypeAdapter(StatusReport)
 
@@ -163,6 +164,17 @@ async def resolve(
         client, run, request, kinds, digest=digest, question=f"{action}?"
     )
     await _send(client, run, "resolution", message, found.digest)
+
+
+@blocking
+async def stop(
+    run: options.RunId,
+    reason: Annotated[str, typer.Option(help="Why; it stands in the result.")],
+) -> None:
+    """End a run with a result: what changes nothing is broken off, a write comes to its end."""
+    message = _message(StopSignal, reason=reason, by=options.login())
+    await run_client.signal(await connect(), run, "stop", message)
+    screen.tell(f"sent to {run}; '{screen.command('watch', run)}' shows its end")
 
 
 def _message(kind: type[Message], **given: object) -> Message:

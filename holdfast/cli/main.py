@@ -50,6 +50,10 @@ COMMANDS = {
     "steer": ("runs:steer", "Say something to the model, before its next turn."),
     "suspend": ("runs:suspend", "Hold a run before its next step."),
     "resume": ("runs:resume", "Let a suspended run go on."),
+    "stop": (
+        "approvals:stop",
+        "End a run with a result: what changes nothing is broken off, a write comes to its end.",
+    ),
     "cancel": ("runs:cancel", "Cancel a run: tools that run are told to end, nothing new begins."),
     "trace": ("history:trace", "Print the transcript of a run, or with --json its tree of spans."),
     "replay": ("history:replay", "Replay a run with the code of today."),

@@ -30,6 +30,7 @@ from holdfast.contracts.signals import (
     HeldSignal,
     ResolutionSignal,
     SteerSignal,
+    StopSignal,
     SuspensionSignal,
 )
 from holdfast.run import tool_results
@@ -88,6 +89,9 @@ class SignalReader:
                 said = replace(said, text=message.action, budget=budget, sender=message.by or "")
                 self._queue_message(said, message.request_id, message.guidance)
             case SteerSignal(text=text, by=by):
+                said = replace(said, text=text, sender=by or "", accepted=True)
+                self._chronicle.add_message(said)
+            case StopSignal(reason=text, by=by):
                 said = replace(said, text=text, sender=by or "", accepted=True)
                 self._chronicle.add_message(said)
             case HeldSignal(run_id=run_id):

@@ -132,7 +132,10 @@ def guardrails_come_first(played: Played) -> Complaints:
     yield from (f"{line!r} happened, and the call was denied" for line in bad)
     if played.script.goal != "go" and played.effects:
         yield f"{played.effects} happened, and the goal was blocked"
-    if played.script.goal != "go" and played.status.status not in {"blocked", "suspended"}:
+    stop = played.result.stop if played.result else None
+    by_person = stop is not None and stop.ended_by == "dana"
+    blocked = played.status.status in {"blocked", "suspended"}
+    if played.script.goal != "go" and not (blocked or by_person):
         yield f"a bad goal, and the run is {played.status.status}"
     for history in played.histories:
         yield from _unguarded(history)

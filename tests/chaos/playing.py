@@ -325,6 +325,7 @@ def build_signals(
         "steer_badly": (("steer", [{"text": MARKS["input"]}]),),
         "suspend": (("suspend", [{}]),),
         "resume": (("resume", []),),
+        "stop": (("stop", [{"reason": "enough", "by": "dana"}]),),
         "not_json": (("approval", ["no object"]),),
         "no_such_signal": (("aproval", [approval]),),
         "too_many": (("approval", [approval, approval]),),

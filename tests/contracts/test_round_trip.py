@@ -67,6 +67,7 @@ from holdfast.contracts.signals import (
     HeldSignal,
     MessageOutcome,
     SteerSignal,
+    StopSignal,
     SuspensionSignal,
 )
 from holdfast.contracts.state import CallState, ReadEarlierRun
@@ -201,6 +202,7 @@ EXAMPLES: list[Contract] = [
     a_resolution("extend", guidance="go on", budget={"max_steps": 30}),
     SteerSignal(text="be brief"),
     SuspensionSignal(),
+    StopSignal(reason="wrong customer", by="dana"),
     HeldSignal(run_id="run-1.1-full"),
     a_request(),
     PendingPage(items=(a_request(),), total=2, next_offset=1),

@@ -12,6 +12,7 @@ from holdfast.contracts.control import Candidate, Checkpoint, Gate, Triggers
 from holdfast.contracts.guardrails import GuardrailSpec, GuardrailVerdict, Signals
 from holdfast.contracts.project import ProjectContext
 from holdfast.contracts.state import RunState
+from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import gates, steps
 from holdfast.run.steps import (
@@ -94,6 +95,7 @@ def everything() -> RunState:
     )
     causes: dict[str, object] = {
         "outcome": "stopped",
+        "stopping": Stop.because(StopReason.TOLD_TO_STOP, "enough"),
         "suspended": True,
         "requests": (an_escalation(),),
         "tripped": TRIPPED,
@@ -130,7 +132,8 @@ def looked_at(state: RunState) -> RunState:
 
 TAKEN_AWAY: tuple[tuple[Callable[[RunState], RunState], type[Step]], ...] = (
     (to(), Finish),
-    (to(outcome=None), AwaitResume),
+    (to(outcome=None), Halt),
+    (to(stopping=None), AwaitResume),
     (to(suspended=False), AwaitPeople),
     (to(requests=()), Compensate),
     (to(tripped=None), RollBack),

@@ -83,9 +83,11 @@ class Inbox:
         """Whether messages filled this execution: by their number, or by their size."""
         return self.taken >= MAX_MESSAGES_PER_EXECUTION or (history_is_long and self.taken > 0)
 
-    def open(self) -> None:
-        """Begin to judge; what came before is judged first."""
+    async def open(self) -> None:
+        """Begin to judge; a stop or a suspension that came before has taken effect on return."""
         self._opened.set()
+        if self._waiting:
+            await workflow.wait_condition(lambda: True)  # everybody else had a turn by then
 
     def set_draining(self, *, on: bool = True) -> None:
         """Gather no more: the run wants to go on in a new execution as soon as nothing waits."""

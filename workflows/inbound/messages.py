@@ -15,6 +15,7 @@ from holdfast.contracts.signals import (
     HeldSignal,
     ResolutionSignal,
     SteerSignal,
+    StopSignal,
     SuspensionSignal,
 )
 from holdfast.contracts.state import RunState
@@ -22,7 +23,13 @@ from holdfast.contracts.texts import shorten
 from holdfast.run.summaries import describe_validation_error
 
 AnySignal: TypeAlias = (
-    ApprovalSignal | AnswerSignal | ResolutionSignal | SteerSignal | SuspensionSignal | HeldSignal
+    ApprovalSignal
+    | AnswerSignal
+    | ResolutionSignal
+    | SteerSignal
+    | SuspensionSignal
+    | StopSignal
+    | HeldSignal
 )
 
 SIGNALS: Mapping[str, type[AnySignal]] = {
@@ -32,6 +39,7 @@ SIGNALS: Mapping[str, type[AnySignal]] = {
     "steer": SteerSignal,
     "suspend": SuspensionSignal,
     "resume": SuspensionSignal,
+    "stop": StopSignal,
     "held": HeldSignal,
 }
 

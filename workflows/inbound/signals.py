@@ -17,6 +17,7 @@ from holdfast.contracts.signals import (
     OutcomeCode,
     ResolutionSignal,
     SteerSignal,
+    StopSignal,
     SuspensionSignal,
 )
 from holdfast.contracts.state import RunState
@@ -89,6 +90,10 @@ class SignalHandler:
                 return self._accept(
                     inbound, turns.set_suspension(state, on=inbound.signal == "suspend")
                 )
+            case StopSignal(by=by) if state.is_ending:
+                return self._refuse(inbound, "the run is over", "over", sender=by or "")
+            case StopSignal() as order:
+                return self._accept(inbound, verdicts.after_stop(state, order, workflow.now()))
             case HeldSignal(run_id=part):
                 self._run.confirm_suspension(part)
                 return self._accept(inbound, state)
