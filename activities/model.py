@@ -96,7 +96,7 @@ class ModelActivities:
             provider_state=_own_state(provider, call.provider_state),
             strategy=call.strategy,
             pruned_before=context.measure_reduction(call.view),
-            without_tools=call.without_tools,
+            without_tools=call.purpose != "turn",
             unheard=call.unheard,
             calls_left=call.calls_left,
         )

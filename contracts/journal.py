@@ -4,10 +4,10 @@ from datetime import datetime
 from operator import not_
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, field_serializer
 
 from holdfast.contracts.approvals import ClosedRequest, RequestKind, Requirement
-from holdfast.contracts.base import Contract
+from holdfast.contracts.base import Contract, JsonObject
 from holdfast.contracts.control import Approach
 
 
@@ -30,6 +30,10 @@ class RequestOpened(Contract):
     subject: str = Field(default="", exclude_if=not_)
     required: Requirement | None = Field(default=None, exclude_if=not_)
     shows_answer: bool = Field(default=False, exclude_if=not_)
+
+    @field_serializer("required")
+    def _leave_out_defaults(self, required: Requirement | None) -> JsonObject | None:
+        return required and required.model_dump(mode="json", exclude_defaults=True)
 
 
 class RequestEscalated(Contract):

@@ -145,6 +145,10 @@ class Prefix(Contract):
         return digest(self.model_dump(mode="json"))
 
 
+ModelPurpose: TypeAlias = Literal["turn", "plan", "summary"]
+"""What a model is asked for: to go on, to plan an approach, or to sum up what was said."""
+
+
 class ModelCall(Contract):
     """
     Input of the activity `call_model`: what is new, and a proof of what is not.
@@ -152,7 +156,7 @@ class ModelCall(Contract):
     The transcript is the one up to `base`, then `items`; behind them its rolling digest, begun
     from `origin`, must be that of `head`. Of what stands before item number `pruned_before` the
     model is shown what run/context.py leaves of it within `max_context_bytes`. A model that is
-    asked `without_tools` may only say something. `unheard`: what its provider keeps may be ahead
+    asked for no turn may only say something. `unheard`: what its provider keeps may be ahead
     of the transcript, because a reply was dropped or never came. `calls_left` are those of tools
     that the budget leaves, where hosted ones may use them up. No attempt is repeated that would
     have to wait longer than `patience` (seconds), whatever its provider asks for.
@@ -174,7 +178,7 @@ class ModelCall(Contract):
     hidden: tuple[ItemRange, ...] = Field(default=(), exclude_if=not_)
     summary: str = Field(default="", exclude_if=not_)
     summarised_before: int = Field(default=0, exclude_if=not_)
-    without_tools: bool = Field(default=False, exclude_if=not_)
+    purpose: ModelPurpose = Field(default="turn", exclude_if=lambda purpose: purpose == "turn")
     unheard: bool = Field(default=False, exclude_if=not_)
     calls_left: int | None = Field(default=None, exclude_if=lambda value: value is None)
     patience: float = Field(

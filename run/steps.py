@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from holdfast.contracts import bounds
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.control import Gate, ProviderWait
+from holdfast.contracts.model import ModelPurpose
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.run import approvals, compaction, gates, tool_calls, verdicts
@@ -15,8 +16,6 @@ from holdfast.run.gates import GuardrailCheck
 from holdfast.run.limits import budgets, triggers
 from holdfast.run.limits.triggers import Trigger
 from holdfast.run.transcript import build_continue_as_new_input
-
-ModelPurpose: TypeAlias = Literal["turn", "plan", "summary"]
 
 
 class CallModel(NamedTuple):

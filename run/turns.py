@@ -11,7 +11,7 @@ from holdfast.contracts.calls import (
     ToolResult,
     idempotency_key,
 )
-from holdfast.contracts.model import ModelCall, ModelReply
+from holdfast.contracts.model import ModelCall, ModelPurpose, ModelReply
 from holdfast.contracts.run import AgentSnapshot, RunInput, RunMetadata, RunResult
 from holdfast.contracts.state import CallState, Carryover, RunState
 from holdfast.contracts.transcript import TranscriptDigest, UserTurn
@@ -122,7 +122,7 @@ def append_steering(state: RunState) -> RunState:
     return append_items(state, *state.steers).with_(steers=())
 
 
-def build_model_call(state: RunState, model: str, *, without_tools: bool = False) -> ModelCall:
+def build_model_call(state: RunState, model: str, purpose: ModelPurpose = "turn") -> ModelCall:
     """Build the input of `call_model`: only what the model hasn't seen yet."""
     left = len(state.agent.models) - state.model_index - 1
     hosted = bool(state.agent.hosted)
@@ -143,7 +143,7 @@ def build_model_call(state: RunState, model: str, *, without_tools: bool = False
         hidden=state.hidden,
         summary=state.summary,
         summarised_before=state.summarised_before,
-        without_tools=without_tools,
+        purpose=purpose,
         unheard=state.unheard,
         calls_left=budgets.calls_left(state.agent.budget, state.ledger) if hosted else None,
         patience=fallback.compute_max_wait(state.agent.fallback, models_left=left),

@@ -75,7 +75,7 @@ async def _call_model(run: RunContext, step: CallModel) -> ModelReply | _FailedC
     state, model = run.state, step.model
     turn = f"turn {state.ledger.steps + 1} · {model}"
     summary = turn if step.purpose == "turn" else f"{turn} · {step.purpose}"
-    call = turns.build_model_call(state, model, without_tools=step.purpose != "turn")
+    call = turns.build_model_call(state, model, step.purpose)
     run.state = state.with_(unheard=True)
     try:
         with run.track_in_flight(f"model {model}"):

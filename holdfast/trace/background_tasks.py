@@ -16,13 +16,12 @@ class GuardrailRun:
     """
     Guardrails that looked; several that are quick look together.
 
-    `layer` is empty where history doesn't tell. `verdicts` are there once they have looked, or
-    `error` says why they couldn't. Those that were `cancelled` have found nothing.
+    `verdicts` are there once they have looked, or `error` says why they couldn't. Those that were
+    `cancelled` have found nothing.
     """
 
     key: str
     names: tuple[str, ...]
-    layer: str
     at: datetime
     started_at: datetime | None = None
     ended_at: datetime | None = None

@@ -13,7 +13,7 @@ from temporalio.exceptions import is_cancelled_exception
 from holdfast.contracts.approvals import Notice
 from holdfast.contracts.budget import Ledger
 from holdfast.contracts.calls import ToolCall, ToolInvocation
-from holdfast.contracts.guardrails import ACTIVITY_PREFIX, GuardrailVerdicts, RunGuardrails
+from holdfast.contracts.guardrails import ACTIVITY_PREFIX, GuardrailVerdicts
 from holdfast.contracts.project import ProjectContext, WorkspaceSnapshot
 from holdfast.contracts.run import RunInput, RunResult
 from holdfast.contracts.usage import CallUsage
@@ -27,7 +27,6 @@ from holdfast.trace.words import pluralize
 _PROJECT = frozenset({"open_project", "snapshot_workspace", "restore_workspace"})
 
 _INVOCATION = TypeAdapter(ToolInvocation)
-_RUN_GUARDRAILS = TypeAdapter(RunGuardrails)
 _VERDICTS = TypeAdapter(GuardrailVerdicts)
 _NOTICE = TypeAdapter(Notice)
 _CONTEXT = TypeAdapter(ProjectContext)
@@ -47,7 +46,7 @@ def begin_own(chronicle: TraceBuilder, operation: Operation) -> Work | None:
         return _EntryWork(chronicle, _build_child(operation), _conclude_child)
     if name.startswith(ACTIVITY_PREFIX):
         names = tuple(name.removeprefix(ACTIVITY_PREFIX).split("+"))
-        looking = GuardrailRun(key=key, names=names, layer=_find_layer(operation), at=at)
+        looking = GuardrailRun(key=key, names=names, at=at)
         return _EntryWork(chronicle, looking, _conclude_guardrails)
     if name == "notify":
         told = decode(operation.given, _NOTICE)
@@ -85,12 +84,6 @@ class _EntryWork(Generic[EntryT]):
 
     def _change(self, entry: EntryT) -> None:
         self._entry = self._entries[self._place] = entry
-
-
-def _find_layer(operation: Operation) -> str:
-    """Find the layer: the input of a local activity isn't kept, its summary is."""
-    asked = decode(operation.given, _RUN_GUARDRAILS)
-    return asked.layer if asked else operation.summary.partition(": ")[0]
 
 
 def _conclude_guardrails(looked: GuardrailRun, outcome: Outcome) -> GuardrailRun:

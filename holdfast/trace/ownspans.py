@@ -87,7 +87,7 @@ def build_background_spans(trace: Trace, parent: str) -> Iterator[Span]:
 
 def _build_guardrail_span(trace: Trace, guarded: GuardrailRun, name: str, parent: str) -> Span:
     """Build the span of one guardrail, named as OpenTelemetry's draft for guardrails has it."""
-    verdicts = guarded.find_verdicts(name)
+    verdicts, layer = guarded.find_verdicts(name), _layer(trace, name)
     return Span(
         span_id=span_id(trace, f"{guarded.key}.{name}"),
         parent_id=parent,
@@ -98,9 +98,9 @@ def _build_guardrail_span(trace: Trace, guarded: GuardrailRun, name: str, parent
         attributes={
             "gen_ai.operation.name": "run_guardrail",
             "gen_ai.guardrail.component.name": name,
-            **_target(guarded.layer),
+            **_target(layer),
             **_verdict(trace, guarded, name),
-            "layer": guarded.layer or None,
+            "layer": layer or None,
             "attempts": guarded.attempts,
             "error": guarded.error or None,
             "verdicts": [verdict.model_dump(mode="json") for verdict in verdicts],

@@ -24,7 +24,7 @@ from holdfast.run.summaries import call_line
 from holdfast.trace.builder import TraceBuilder
 from holdfast.trace.operations import Operation, Outcome, Work
 from holdfast.trace.payloads import RESULT, decode
-from holdfast.trace.values import AuxiliaryCall, Call, Purpose, Turn
+from holdfast.trace.values import AuxiliaryCall, Call, Turn
 from holdfast.workflows import failures
 
 _CALL = TypeAdapter(ModelCall)
@@ -48,7 +48,7 @@ class TurnWork:
             number=asked.turn if asked else before + 1,
             model=asked.model if asked else operation.summary,
             at=operation.at,
-            purpose=_find_purpose(operation.summary, asked),
+            purpose=asked.purpose if asked else "turn",
         )
         self._place = chronicle.begin_turn(self._turn)
 
@@ -98,17 +98,6 @@ def _keep_failures(chronicle: TraceBuilder, asked: ModelCall) -> None:
         for result in item.results if isinstance(item, ToolTurn) else ():
             if isinstance(result, ToolFailure):
                 chronicle.change_call(result.call_id, result=result)
-
-
-def _find_purpose(summary: str, asked: ModelCall | None) -> Purpose:
-    """Find out what a model is asked for: the call says that it is no turn, the summary what."""
-    if asked is not None and not asked.without_tools:
-        return "turn"
-    match summary.rpartition(" · ")[2]:
-        case "plan" | "summary" as purpose:
-            return purpose
-        case _:
-            return "turn"
 
 
 def begin_call(chronicle: TraceBuilder, operation: Operation) -> Work:

@@ -9,16 +9,13 @@ from holdfast.contracts.budget import Ledger, Limits
 from holdfast.contracts.calls import AnyCall, ToolFailure, ToolResult
 from holdfast.contracts.control import Approach, UndoRuling
 from holdfast.contracts.decisions import Decided, Decision, Ruling
-from holdfast.contracts.model import StopCause
+from holdfast.contracts.model import ModelPurpose, StopCause
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
 from holdfast.contracts.tools import Risk
 from holdfast.contracts.transcript import Part
 from holdfast.contracts.usage import CallUsage
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.requests import MessageTrace, RequestTrace
-
-Purpose: TypeAlias = Literal["turn", "plan", "summary"]
-"""What a model is asked for: to go on, to plan an approach, or to sum up what was said."""
 
 TraceStatus: TypeAlias = Literal[
     "running",
@@ -162,7 +159,7 @@ class Turn:
     number: int
     model: str
     at: datetime
-    purpose: Purpose = "turn"
+    purpose: ModelPurpose = "turn"
     ended_at: datetime | None = None
     attempts: int = 0
     text: str = ""

@@ -157,7 +157,7 @@ async def test_a_model_that_calls_all_the_same_is_not_heeded() -> None:
         notes=("slow today",),
     )
 
-    reply = await asked(scripted(lambda _: spoken), a_model_call(without_tools=True))
+    reply = await asked(scripted(lambda _: spoken), a_model_call(purpose="summary"))
 
     assert (reply.text, reply.calls, reply.stop) == ("So far so good.", (), "end_turn")
     assert [part.kind for part in reply.parts] == ["text"]
@@ -170,7 +170,7 @@ async def test_a_model_that_calls_all_the_same_is_not_heeded() -> None:
 
 async def test_a_summary_needs_no_shape() -> None:
     """The shape of an answer is for answers: nothing is objected to in words alone."""
-    reply = await asked(scripted(lambda _: say("All done.")), a_model_call(without_tools=True))
+    reply = await asked(scripted(lambda _: say("All done.")), a_model_call(purpose="summary"))
     answer = await asked(scripted(lambda _: say("All done.")), a_model_call())
 
     assert (reply.text, reply.objections, reply.output) == ("All done.", (), None)
@@ -183,7 +183,7 @@ async def test_a_script_hears_that_words_alone_are_wanted() -> None:
     def script(turn: ScriptTurn) -> Reply:
         return say("a summary") if turn.without_tools else call("look")
 
-    reply = await asked(scripted(script), a_model_call(without_tools=True))
+    reply = await asked(scripted(script), a_model_call(purpose="summary"))
 
     assert reply.text == "a summary"
 
@@ -259,6 +259,6 @@ async def test_a_summary_is_billed_like_any_call() -> None:
     """Words alone cost what they cost."""
     answer = using(say("All done."), CallUsage(input_tokens=9))
 
-    reply = await asked(scripted(lambda _: answer), a_model_call(without_tools=True))
+    reply = await asked(scripted(lambda _: answer), a_model_call(purpose="summary"))
 
     assert reply.usage.input_tokens == 9

@@ -125,8 +125,9 @@ def tripped(layer: Layer) -> Claim:
     return Claim(
         f"a guardrail tripped at {layer}",
         lambda story: any(
-            guard.layer == layer and any(guard.has_tripwire(name) for name in guard.names)
+            spec.layer == layer and guard.has_tripwire(spec.name)
             for guard in story.trace.guardrail_runs
+            for spec in (story.trace.agent.guardrails if story.trace.agent else ())
         ),
     )
 

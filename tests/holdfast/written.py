@@ -12,12 +12,14 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import AnyCall, ToolResult
 from holdfast.contracts.decisions import ApprovalRequired, AskUser, Ruling, Rulings, decision_of
 from holdfast.contracts.journal import Journal, JournalEvent, RequestOpened
+from holdfast.contracts.model import ModelPurpose
 from holdfast.contracts.run import AgentSnapshot, RunInput
 from holdfast.contracts.state import RunState
+from holdfast.run import turns
 from holdfast.trace.reader import read_trace
 from holdfast.trace.transcript import lines
 from holdfast.trace.values import Trace
-from tests.builders import EXECUTION, NOW, a_reply, an_invocation
+from tests.builders import EXECUTION, NOW, a_reply, a_state, an_invocation
 
 QUEUE = "holdfast"
 POLICY = "5f2d8c1e90ab34cd"
@@ -31,6 +33,7 @@ class Written:
         self.now = NOW + timedelta(seconds=passed)
         self._events: list[JsonValue] = []
         self._requests = 0
+        self._turns = 0
         self._add(
             "WORKFLOW_EXECUTION_STARTED",
             workflowType={"name": "AgentRun"},
@@ -53,14 +56,20 @@ class Written:
 
     def asked(self, *calls: AnyCall) -> None:
         """Have the model ask for these calls."""
+        self._turn()
         number = self._scheduled("call_model", {})
         self._completed(number, a_reply(*calls))
 
-    def answered(self, text: str, *, purpose: str = "turn") -> None:
+    def answered(self, text: str, *, purpose: ModelPurpose = "turn") -> None:
         """Have the model answer, plan or sum up."""
-        summary = "turn 1 · scripted:it" + ("" if purpose == "turn" else f" · {purpose}")
-        number = self._scheduled("call_model", {}, summary=summary)
+        asked = turns.build_model_call(a_state(), "scripted:it", purpose)
+        number = self._scheduled("call_model", asked.model_copy(update={"turn": self._turn()}))
         self._completed(number, a_reply(text=text))
+
+    def _turn(self) -> int:
+        """The number of the next turn."""
+        self._turns += 1
+        return self._turns
 
     def ruled(self, *rulings: Ruling, policy: str = POLICY) -> None:
         """Have calls decided; people are asked where that is decided."""
