@@ -50,10 +50,15 @@ class ResolutionSignal(_Decision):
 
 
 class SteerSignal(Inbound):
-    """The signal `steer`: words for the model, before its next turn."""
+    """
+    The signal `steer`: words for the model, before its next turn.
+
+    With `now` what changes nothing is broken off for them, so that this turn comes sooner.
+    """
 
     text: Text
     by: Name | None = None
+    now: bool = False
 
 
 class SuspensionSignal(Inbound):

@@ -318,12 +318,12 @@ class AgentRun:
     async def _run_unless_broken_off(
         self, call: CallState, seconds_left: float | None
     ) -> ToolResult | NotBegun:
-        """Run a call; one that changes something comes to its end, whoever ends the run."""
+        """Run a call; one that changes something comes to its end, whatever a person says."""
         running = run_tool(self._run, call, seconds_left)
         if not tool_calls.may_be_broken_off(self._run.state, call):
             return await running
         result = await unless_broken_off(self._run, asyncio.create_task(running))
-        return result or tool_results.build_abort(call.call, "broken off: the run ends")
+        return result or tool_results.build_abort(call.call, "broken off by a person")
 
     async def _prune(self, before: int) -> None:
         fresh = prune(self._run.state, before)

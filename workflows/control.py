@@ -53,7 +53,9 @@ async def execute_step(run: RunContext, step: ControlStep) -> None:
 async def _guard(run: RunContext, step: Guard) -> None:
     seen = len(run.state.items)
     verdicts = await _claim_and_check(run, step.checks)
-    if run.state.stopping is not None:
+    if verdicts is None:
+        if step.moment == "turn":  # they look at what people said as well
+            run.state = turns.append_steering(run.state)
         return
     now = workflow.now()
     match step.moment:
@@ -73,7 +75,7 @@ async def _guard(run: RunContext, step: Guard) -> None:
 
 async def _claim_and_check(
     run: RunContext, checks: tuple[gates.GuardrailCheck, ...]
-) -> tuple[GuardrailVerdict, ...]:
+) -> tuple[GuardrailVerdict, ...] | None:
     """Look, after other runs can find what this one is about to be at."""
     held = (*run.state.held, *gates.build_new_claims(run.state, checks, workflow.now()))
     if len(json.dumps(held)) > MAX_HELD_CLAIMS_BYTES:
@@ -85,7 +87,8 @@ async def _claim_and_check(
             for one in guarding.build_fail_closed_verdicts(check, full)
         ]
         rest = tuple(check for check in checks if check.spec.holds is None)
-        return (*lost, *await guarding.run_checks(run, rest))
+        found = await guarding.run_checks(run, rest)
+        return None if found is None else (*lost, *found)
     if held != run.state.held:
         run.state = run.state.with_(held=held)
         run_context.publish_claims(run.state)

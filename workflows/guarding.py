@@ -38,12 +38,15 @@ _VERDICTS_ADAPTER = TypeAdapter(GuardrailVerdicts)
 
 async def run_checks(
     run: RunContext, checks: tuple[GuardrailCheck, ...]
-) -> tuple[GuardrailVerdict, ...]:
+) -> tuple[GuardrailVerdict, ...] | None:
     """
     Return all verdicts, layer by layer. A guardrail that can't decide has tripped.
 
-    When the run ends meanwhile nobody looks any further, and what is found counts no more.
+    When the run ends meanwhile nobody looks any further, and what is found counts no more. Null
+    says that they were broken off, because a person stopped the run, or said what can't wait:
+    then nothing was looked at.
     """
+    since = run.hurried
     found = [verdict for one in checks for verdict in _unseen(one)]
     checks = tuple(one for one in map(_seen, checks) if one.subjects)
     for layer in LAYERS:
@@ -52,11 +55,17 @@ async def run_checks(
         for _, together in groupby(quick, key=lambda one: one.subjects):
             found += await _run_functions(run, tuple(together))
         for beside in _batch_checks(one for one in these if not one.spec.local):
-            if run.state.is_ending:
-                return tuple(found)
+            if run.state.is_ending or _is_moot(run, since):
+                break
             for verdicts in await asyncio.gather(*(_run_check(run, *one) for one in beside)):
                 found += verdicts
-    return tuple(found)
+    return None if _is_moot(run, since) else tuple(found)
+
+
+def _is_moot(run: RunContext, since: int) -> bool:
+    """Whether nobody waits for what guardrails say; before calls have ended no model reads on."""
+    stopped = run.state.stopping is not None
+    return stopped or (not run.state.calls and run.is_broken_off(since))
 
 
 def _unseen(one: GuardrailCheck) -> tuple[GuardrailVerdict, ...]:
@@ -197,7 +206,8 @@ async def _run_activity(
     looking = failures.execute_activity(
         name, asked, _VERDICTS_ADAPTER, options.guardrail(name, spec)
     )
-    return await unless_broken_off(run, asyncio.create_task(looking))
+    since = run.hurried
+    return await unless_broken_off(run, asyncio.create_task(looking), lambda: _is_moot(run, since))
 
 
 async def _run_commands(run: RunContext, one: GuardrailCheck) -> tuple[GuardrailVerdict, ...]:

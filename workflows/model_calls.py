@@ -127,14 +127,15 @@ async def _call_with_parallel_guardrails(
     seen, hosted = len(run.state.items), bool(run.state.agent.hosted)
     first = tuple(one for one in checks if one.spec.local or hosted)
     verdicts = await guarding.run_checks(run, first)
-    if run.state.is_ending or run.state.suspended:
+    if verdicts is None or run.state.is_ending or run.state.suspended:
         return None
     if tripwires.find_tripwire(verdicts) is None:
         asking = asyncio.create_task(_call_model(run, step))
         rest = tuple(one for one in checks if one not in first)
         verdicts = await _check_beside(run, rest, asking)
-        if run.state.is_ending:
-            return await _await_reply(run, asking)
+        if verdicts is None:
+            await _cancel_and_charge(run, asking)
+            return None
         if tripwires.find_tripwire(verdicts) is None:
             run.state = run.state.with_(watched=seen)
             return await _await_reply(run, asking)
@@ -164,7 +165,7 @@ async def _check_beside(
     run: RunContext,
     checks: tuple[gates.GuardrailCheck, ...],
     asking: asyncio.Task[ModelReply | _FailedCall],
-) -> tuple[GuardrailVerdict, ...]:
+) -> tuple[GuardrailVerdict, ...] | None:
     """Have guardrails look while a model is asked; a failure of theirs ends the call."""
     guarding_task = asyncio.create_task(guarding.run_checks(run, checks))
     try:

@@ -63,7 +63,7 @@ class RunContext:
     suspended, and how long is not in its ledger yet. `parts` are the runs that work for it now,
     each with whether it is known to be held. Calls that have `begun`, as they were then, and
     `begun_parts` with their agents, stay there until it is known what they came to, though the run
-    closes their turn meanwhile.
+    closes their turn meanwhile. `hurried` counts the words of people that couldn't wait.
     """
 
     def __init__(self) -> None:
@@ -74,6 +74,7 @@ class RunContext:
         self.begun: dict[str, CallState] = {}
         self.begun_parts: dict[str, str] = {}
         self.resting = False
+        self.hurried = 0
 
     @property
     def state(self) -> RunState:
@@ -91,6 +92,10 @@ class RunContext:
         """What has begun and may still do something, whatever has been said meanwhile."""
         parts = (f"run {part}" for part, held in self.parts.items() if not held)
         return (*self._under_way, *parts)
+
+    def is_broken_off(self, since: int) -> bool:
+        """Whether what changes nothing ends: the run is stopped, or was hurried *since*."""
+        return self.state.stopping is not None or self.hurried != since
 
     def confirm_suspension(self, part: str) -> None:
         """Note that a part says that it is held, if it is to be."""

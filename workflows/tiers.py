@@ -67,6 +67,8 @@ async def _run_checks_first(run: RunContext, checks: tuple[gates.GuardrailCheck,
     """Have guardrails look first that look beside a model: what others do can't wait for them."""
     seen = len(run.state.items)
     verdicts = await guarding.run_checks(run, checks)
+    if verdicts is None:
+        return
     await guarding.record_tripwires(run, verdicts)
     watched = run.state.with_(watched=seen)
     run.state = tripwires.after_turn(watched, verdicts, workflow.now())

@@ -312,10 +312,11 @@ async def show(run: options.RunId, as_json: options.Json = False) -> None:
 async def steer(
     run: options.RunId,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Words for the model.")],
+    now: Annotated[bool, typer.Option("--now", help="Break off what changes nothing.")] = False,
 ) -> None:
     """Say something to the model, before its next turn."""
     try:
-        message = SteerSignal(text=text, by=options.login())
+        message = SteerSignal(text=text, by=options.login(), now=now)
     except ValidationError as error:
         raise HoldfastError(describe_validation_error(error)) from None
     await run_client.signal(await connect(), run, "steer", message)

@@ -322,6 +322,7 @@ def build_signals(
         "abort": (("resolution", [{**resolution, "action": "abort"}]),),
         "extend": (("resolution", [{**resolution, "action": "extend", "budget": more}]),),
         "steer": (("steer", [{"text": "mind the gap"}]),),
+        "steer_now": (("steer", [{"text": "mind the step", "now": True}]),),
         "steer_badly": (("steer", [{"text": MARKS["input"]}]),),
         "suspend": (("suspend", [{}]),),
         "resume": (("resume", []),),

@@ -24,7 +24,7 @@ MARKS: dict[Where, str] = {
 
 SAID = (
     "approve reject anonymous twice stale answer resume_run abort extend "
-    "steer steer_badly suspend resume stop"
+    "steer steer_badly suspend resume stop steer_now"
 )
 GARBAGE = "not_json no_such_signal too_many wrong_type"
 

@@ -1,6 +1,7 @@
-"""Breaking off what changes nothing, where a person has stopped the run that waits for it."""
+"""Breaking off what changes nothing, where a person has stopped the run, or can't wait."""
 
 import asyncio
+from collections.abc import Callable
 from typing import TypeVar
 
 from temporalio import workflow
@@ -13,13 +14,20 @@ from holdfast.workflows.run_context import RunContext, is_cancellation, raise_on
 Answer = TypeVar("Answer")
 
 
-async def unless_broken_off(run: RunContext, task: asyncio.Task[Answer]) -> Answer | None:
+async def unless_broken_off(
+    run: RunContext, task: asyncio.Task[Answer], is_moot: Callable[[], bool] | None = None
+) -> Answer | None:
     """
     Return what a task comes to, or null where it was broken off; either way it has ended.
 
+    It is where it *is moot*: by itself, where the run is stopped or hurried from now on.
+
     Raises what the task raises, and CancelledError where the run is cancelled.
     """
-    watching = asyncio.create_task(_break_off(run, task))
+    since = run.hurried
+    watching = asyncio.create_task(
+        _break_off(run, task, is_moot or (lambda: run.is_broken_off(since)))
+    )
     try:
         return await task
     except (asyncio.CancelledError, FailureError) as error:
@@ -31,8 +39,10 @@ async def unless_broken_off(run: RunContext, task: asyncio.Task[Answer]) -> Answ
         watching.cancel()
 
 
-async def _break_off(run: RunContext, task: asyncio.Task[Answer]) -> None:
-    await workflow.wait_condition(lambda: run.state.stopping is not None)
+async def _break_off(
+    run: RunContext, task: asyncio.Task[Answer], is_moot: Callable[[], bool]
+) -> None:
+    await workflow.wait_condition(is_moot)
     if is_behind_local_activity():
         # A cancellation that follows a marker in one workflow task can't always be replayed.
         await end_workflow_task(run.state.run_id)

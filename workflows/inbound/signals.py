@@ -82,7 +82,8 @@ class SignalHandler:
                 deaf := _find_part_refusal()
             ):
                 return self._refuse(inbound, *deaf, sender=by or "")
-            case SteerSignal(text=text):
+            case SteerSignal(text=text, now=now):
+                self._run.hurried += now
                 words = UserTurn(text=text, origin="steer")
                 return self._accept(inbound, requests.queue_steering(state, words, workflow.now()))
             case SuspensionSignal():
