@@ -7,7 +7,6 @@ from holdfast.contracts.approvals import (
     Approvable,
     ApprovalRecord,
     ApprovalRequest,
-    Question,
     Request,
 )
 from holdfast.contracts.calls import Draft, ToolSuccess
@@ -26,6 +25,7 @@ def restore_state(chronicle: TraceBuilder, state: RunState, now: datetime) -> No
     chronicle.brief, chronicle.agent = state.brief, state.agent
     chronicle.goal = next((item.text for item in state.items if item.kind == "user"), "")
     chronicle.suspended = state.suspended
+    chronicle.approaches += state.approaches
     if state.calls:
         chronicle.begin_turn(_build_turn(state, now))
     for request in state.requests:
@@ -67,23 +67,9 @@ def _build_call(state: RunState, carried: CallState, key: str, now: datetime) ->
     if carried.draft is not None:
         course.append(_build_draft_call(carried.draft, key, now))
     if carried.ruling is not None:
-        request = next(
-            (
-                one
-                for one in state.requests
-                if isinstance(one, ApprovalRequest | Question) and one.call_id == call_id
-            ),
-            None,
-        )
-        settled = carried.approvals[0].request_id if carried.approvals else None
-        course.append(
-            DecisionTrace(
-                ruling=carried.ruling,
-                policy=request.policy if isinstance(request, ApprovalRequest) else "",
-                at=now,
-                request_id=request.request_id if request else settled,
-            )
-        )
+        about = (one for one in state.requests if isinstance(one, ApprovalRequest))
+        policy = next((one.policy for one in about if one.call_id == call_id), "")
+        course.append(DecisionTrace(ruling=carried.ruling, policy=policy, at=now))
     return Call(
         key=key,
         call=carried.call,
