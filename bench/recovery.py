@@ -14,7 +14,7 @@ from temporalio.client import Client, WorkflowQueryFailedError
 from bench.goals import Tally
 from bench.processes import WorkerProcess, worker_process
 from bench.samples import Handle
-from holdfast.cli.run_client import TASK_TIMEOUT
+from holdfast.client.holdfast import TASK_TIMEOUT
 from holdfast.contracts.run import WORKFLOW_TYPE
 
 POLL = 0.02

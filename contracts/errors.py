@@ -3,6 +3,8 @@ Everything that Holdfast raises on purpose.
 
 * HoldfastError
   x InvalidInput            a run was started with an input that can't be used
+  x NoWorker                nobody who works at a run answers
+  x MessageRefused          a run didn't take what a person said
   x PayloadTooLarge         something is larger than a server takes
   x AppError                an app, agent or tool is defined in a way that can't work
     - PolicyRefused         a policy file says what no policy may
@@ -26,6 +28,7 @@ from typing import Literal
 
 from holdfast.contracts.bounds import MAX_TOOL_REASON_CHARS
 from holdfast.contracts.calls import ErrorType
+from holdfast.contracts.signals import OutcomeCode
 from holdfast.contracts.usage import CallUsage
 
 FailureKind = Literal[
@@ -56,6 +59,23 @@ class HoldfastError(Exception):
 
 class InvalidInput(HoldfastError):
     """A run was started with an input that can't be used; the message says what to change."""
+
+
+class NoWorker(HoldfastError):
+    """Nobody who works at a run answers: workers are down, or of another queue."""
+
+
+class MessageRefused(HoldfastError):
+    """
+    A run didn't take what a person said.
+
+    `reason` says why, `code` says it in one word (docs/approvals.md).
+    """
+
+    def __init__(self, reason: str, code: OutcomeCode) -> None:
+        super().__init__(f"refused: {reason}")
+        self.reason = reason
+        self.code: OutcomeCode = code
 
 
 class PayloadTooLarge(HoldfastError):

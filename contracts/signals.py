@@ -1,6 +1,6 @@
 """What people say to a run, and what became of that: the closed set of signals."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field
 
@@ -22,6 +22,10 @@ class _Decision(Inbound):
 
     request_id: Name
     digest: Name | None = None
+
+    def with_digest(self, digest: str) -> Self:
+        """Return a copy that is about nothing but the request with this digest."""
+        return self.copy_with({"digest": digest})
 
 
 class ApprovalSignal(_Decision):

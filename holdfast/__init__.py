@@ -2,7 +2,7 @@
 What user code imports: agents, tools of an app, and their settings.
 
 Guardrails are in `holdfast.guardrails`, the tools that come along in `holdfast.tools`, what tests
-need in `holdfast.testing`.
+need in `holdfast.testing`, what starts runs and decides about them in `holdfast.client`.
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,10 @@
 """The way to a Temporal server: where it is, and what a person does if it isn't there."""
 
 import asyncio
+from dataclasses import replace
 
 from temporalio.client import Client
+from temporalio.converter import PayloadCodec
 from temporalio.envconfig import ClientConfig, ClientConnectConfig
 from temporalio.service import TLSConfig
 
@@ -29,17 +31,20 @@ CREDENTIALS = frozenset(
 _CAUSE = Pattern(r'(?:message|error): "([^"]+)"')
 
 
-async def connect() -> Client:
+async def connect(codec: PayloadCodec | None = None) -> Client:
     """
     Connect to the server that Temporal's own variables or configuration file name.
+
+    With a *codec* it reads and writes no payload but what that makes of it.
 
     Raises HoldfastError, on one line, when they can't be read or nothing answers there.
     """
     config = _load_config()
+    converter = replace(data_converter, payload_codec=codec)
     address = config.setdefault("target_host", DEFAULT_ADDRESS)
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT_SECONDS):
-            return await Client.connect(**config, data_converter=data_converter)
+            return await Client.connect(**config, data_converter=converter)
     except ValueError as error:
         raise HoldfastError(f"{address!r} is no address of a Temporal server: {error}") from None
     except (RuntimeError, TimeoutError) as error:

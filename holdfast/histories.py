@@ -2,11 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from pathlib import Path
 
 from google.protobuf.json_format import Error as ProtobufJsonError
+from google.protobuf.message import Message
 from pydantic import JsonValue, TypeAdapter, ValidationError
+from temporalio.api.common.v1 import Payload
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client, WorkflowHistory
 from temporalio.service import RPCError, RPCStatusCode
@@ -37,11 +39,10 @@ async def fetch(
 
     What the server no longer keeps is left out. Raises RPCError when there is no such run.
     """
-    found = [await client.get_workflow_handle(run_id, run_id=execution).fetch_history()]
+    found = [await _fetch(client, run_id, execution)]
     while earlier := _execution_before(found[0]):
         try:
-            handle = client.get_workflow_handle(run_id, run_id=earlier)
-            found.insert(0, await handle.fetch_history())
+            found.insert(0, await _fetch(client, run_id, earlier))
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 break
@@ -66,6 +67,7 @@ async def follow(client: Client, run_id: str, execution: str) -> AsyncGenerator[
                 read = event.event_id
                 continued = event.workflow_execution_continued_as_new_event_attributes
                 following = continued.new_execution_run_id
+                await _decode(client, event)
                 yield event
         except RPCError as error:
             if error.status is not RPCStatusCode.UNAVAILABLE:
@@ -73,6 +75,41 @@ async def follow(client: Client, run_id: str, execution: str) -> AsyncGenerator[
             await asyncio.sleep(RECONNECT_SECONDS)
         else:
             execution, read = following, 0
+
+
+async def _fetch(client: Client, run_id: str, execution: str | None) -> WorkflowHistory:
+    found = await client.get_workflow_handle(run_id, run_id=execution).fetch_history()
+    for event in found.events:
+        await _decode(client, event)
+    return found
+
+
+async def _decode(client: Client, event: HistoryEvent) -> None:
+    """Have the client's codec, if it has one, make readable what stands in an event."""
+    codec = client.data_converter.payload_codec
+    if codec is None:
+        return
+    for payload in _find_payloads(event):
+        (readable,) = await codec.decode([payload])
+        payload.CopyFrom(readable)
+
+
+def _find_payloads(message: Message) -> Iterator[Payload]:
+    if isinstance(message, Payload):
+        yield message
+        return
+    for field, value in message.ListFields():
+        if field.message_type is None:
+            continue
+        options = field.message_type.GetOptions()
+        if options.map_entry:
+            inner = (
+                value.values() if field.message_type.fields_by_name["value"].message_type else ()
+            )
+        else:
+            inner = value if field.is_repeated else (value,)
+        for one in inner:
+            yield from _find_payloads(one)
 
 
 def render_export(histories: Sequence[WorkflowHistory]) -> str:

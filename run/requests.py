@@ -114,6 +114,21 @@ def pending_keywords(requests: Iterable[Request]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def may_wait_for(keywords: Sequence[str] | None, group: str) -> bool:
+    """Whether members of a group may be waited for, by what a run is searched by, if known."""
+    if keywords is None or len(keywords) == MAX_SEARCHABLE_REQUESTS:
+        return True
+    return any(f":{group}:" in keyword for keyword in keywords) or (
+        # There was no room for more, which may name the group.
+        sum(size(keyword) + 1 for keyword in keywords) > MAX_SEARCH_ATTRIBUTE_BYTES // 2
+    )
+
+
+def is_for_group(request: Request, group: str) -> bool:
+    """Whether members of a group may decide a request that not everybody may."""
+    return isinstance(request, ApprovalRequest | Review) and group in find_eligible_groups(request)
+
+
 def _build_keywords(request: Request) -> Iterator[str]:
     match request:
         case ApprovalRequest() | Review():

@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 
-from temporalio.client import Client
 from temporalio.service import RPCError
 
-from holdfast.cli import options, request_details, run_client, screen, signatures
+from holdfast.cli import options, request_details, screen, signatures
 from holdfast.cli.screen import Screen
+from holdfast.client import NoWorker, Run
+from holdfast.client.run import RPC_TIMEOUT
 from holdfast.contracts.approvals import (
     Approvable,
     ApprovalRequest,
@@ -39,9 +40,8 @@ class ApprovalPrompt:
     else decides is withdrawn. `question` is what the person reads in the line where they type.
     """
 
-    def __init__(self, client: Client, run: str, out: Screen, *, asks: bool) -> None:
+    def __init__(self, run: Run, out: Screen, *, asks: bool) -> None:
         self.question = ""
-        self._client = client
         self._run = run
         self._out = out
         self._asks = asks
@@ -86,12 +86,12 @@ class ApprovalPrompt:
 
     async def _pending(self) -> tuple[Request, ...] | None:
         try:
-            return await run_client.find_pending(self._client, self._run)
-        except RPCError:
+            return await self._run.pending()
+        except (NoWorker, RPCError):
             return None
 
     async def _present(self, request: Request) -> None:
-        request_details.show_request(self._out, self._run, request)
+        request_details.show_request(self._out, self._run.id, request)
         if not self._asks or request.request_id not in self._open:
             return
         self._reading = asyncio.create_task(self._read(request), name=request.request_id)
@@ -156,7 +156,7 @@ class ApprovalPrompt:
             question = f"passphrase of key {key.name!r}: "
             passphrase = await self._line(question, shown=False) if key.has_passphrase else None
             user = key.name
-            token = signatures.token(key, passphrase, self._run, request, "approve")
+            token = signatures.token(key, passphrase, self._run.id, request, "approve")
         return ApprovalSignal(
             request_id=request.request_id,
             digest=request.digest,
@@ -179,27 +179,27 @@ class ApprovalPrompt:
         try:
             match message:
                 case ApprovalSignal():
-                    disposition = await run_client.decide(self._client, self._run, message)
+                    disposition = await self._run.decide(message)
                     if not disposition.accepted:
                         self._say(f"refused: {disposition.reason}")
                         return
                 case AnswerSignal():
-                    await run_client.signal(self._client, self._run, "answer", message)
+                    await self._run.signal("answer", message)
                 case ResolutionSignal():
-                    await run_client.signal(self._client, self._run, "resolution", message)
+                    await self._run.signal("resolution", message)
         except (HoldfastError, RPCError) as error:
             self._say(str(error))
             self._tell_command("decide it later", request)
             return
         with suppress(TimeoutError):
-            async with asyncio.timeout(run_client.RPC_TIMEOUT.total_seconds()):
+            async with asyncio.timeout(RPC_TIMEOUT.total_seconds()):
                 while message.request_id in self._open:
                     self._changed.clear()
                     await self._changed.wait()
 
     def _tell_command(self, words: str, request: Request) -> None:
         """Say how a request is decided elsewhere, in a line that no terminal breaks for us."""
-        command = request_details.command(self._run, request)
+        command = request_details.command(self._run.id, request)
         self._out.line(f"{words}: {command}", "dim", hang=None)
 
     def _say(self, text: str) -> None:

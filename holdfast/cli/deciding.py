@@ -4,20 +4,18 @@ import sys
 from typing import Literal, NamedTuple
 
 import typer
-from pydantic import ValidationError
-from temporalio.client import Client
 
-from holdfast.cli import options, run_client, screen, seeing, signatures
+from holdfast.cli import options, screen, seeing, signatures
+from holdfast.client import MessageRefused, Run
+from holdfast.client.messages import build
 from holdfast.contracts.approvals import (
     Approvable,
     ApprovalRequest,
     Review,
 )
-from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.signals import (
     ApprovalSignal,
 )
-from holdfast.run.summaries import describe_validation_error
 
 _STANDARD_INPUT = "-"
 
@@ -37,34 +35,32 @@ class DecisionOptions(NamedTuple):
     token: str | None = None
 
 
-async def decide(client: Client, run: str, request_id: str | None, words: DecisionOptions) -> None:
+async def decide(run: Run, request_id: str | None, words: DecisionOptions) -> None:
     """Have a person see a request, send what they decide, and say what became of it."""
     signed = words.token is not None
     if signed and (words.key is not None or words.approver is not None):
         raise typer.BadParameter("a token says itself who decides: no --key or --approver with it")
     kinds, question = (ApprovalRequest, Review), f"{words.decision}?"
     request = await seeing.confirm_request(
-        client, run, request_id, kinds, digest=words.digest, question=question, signed=signed
+        run, request_id, kinds, digest=words.digest, question=question, signed=signed
     )
-    signature = _signature(run, request, words)
-    try:
-        message = ApprovalSignal(
-            request_id=request.request_id,
-            digest=request.digest,
-            decision=words.decision,
-            approver=signature.name or "by token",
-            reason=words.reason,
-            token=signature.token,
-        )
-    except ValidationError as error:
-        raise HoldfastError(describe_validation_error(error)) from None
-    disposition = await run_client.decide(client, run, message)
-    if not disposition.accepted:
-        raise HoldfastError(f"refused: {disposition.reason}")
+    signature = _signature(run.id, request, words)
+    message = build(
+        ApprovalSignal,
+        request_id=request.request_id,
+        digest=request.digest,
+        decision=words.decision,
+        approver=signature.name or "by token",
+        reason=words.reason,
+        token=signature.token,
+    )
+    outcome = await run.decide(message)
+    if not outcome.accepted:
+        raise MessageRefused(outcome.reason, outcome.code)
     done = "approved" if words.decision == "approve" else "rejected"
     who = f" as {signature.name}" if signature.name else ""
     more = _still_missing(request) if words.decision == "approve" else ""
-    screen.tell(f"{done} {message.request_id} of {run}{who}{more}")
+    screen.tell(f"{done} {message.request_id} of {run.id}{who}{more}")
 
 
 class _Signature(NamedTuple):

@@ -11,10 +11,10 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHistory
 
 from holdfast import histories
-from holdfast.cli import options, render, run_client, screen
+from holdfast.cli import options, render, screen
 from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
-from holdfast.connection import connect
+from holdfast.client import Holdfast
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.run import WORKFLOW_TYPE
@@ -81,7 +81,7 @@ async def export(
     ] = None,
 ) -> None:
     """Write the history of a run as JSON, all its executions. 'trace' and 'replay' read it."""
-    text = histories.render_export(await run_client.history(await connect(), run))
+    text = histories.render_export(await (await Holdfast.connect()).run(run).history())
     if output is None:
         Screen().json(text)
         return
@@ -107,7 +107,7 @@ async def _load_histories(run: str) -> Sequence[WorkflowHistory]:
         raise HoldfastError(
             f"no file and no run has a name of {len(run):,} characters, as {shorten(run)!r}"
         )
-    return await run_client.history(await connect(), run)
+    return await (await Holdfast.connect()).run(run).history()
 
 
 def _is_file(path: Path) -> bool:

@@ -10,7 +10,7 @@ from holdfast import approvers, signing
 from holdfast.cli import options, render, screen, seeing, signatures
 from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
-from holdfast.connection import connect
+from holdfast.client import Holdfast
 from holdfast.contracts.approvals import ApprovalRequest, Review
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import HoldfastError
@@ -109,10 +109,10 @@ async def sign(
     ] = "approve",
 ) -> None:
     """Print a token that decides one request of a run, for whatever sends it within minutes."""
-    client = await connect()
+    asked = (await Holdfast.connect()).run(run)
     kinds = (ApprovalRequest, Review)
     found = await seeing.confirm_request(
-        client, run, request, kinds, digest=digest, question=f"sign: {decision}?"
+        asked, request, kinds, digest=digest, question=f"sign: {decision}?"
     )
     own = signatures.own_key(key)
     token = signatures.token(own, signatures.passphrase_of(own), run, found, decision)

@@ -8,11 +8,11 @@ import typer
 from pydantic import TypeAdapter, ValidationError
 
 from holdfast.app import App, load_app
-from holdfast.cli import explaining, list_runs, options, render, screen
+from holdfast.cli import explaining, options, render, screen
 from holdfast.cli.history import read_run
 from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
-from holdfast.connection import connect
+from holdfast.client import Holdfast
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.errors import HoldfastError, PolicyRefused
@@ -176,9 +176,7 @@ def _arguments(text: str) -> JsonObject:
 
 
 async def _find_latest_runs(limit: int) -> list[str]:
-    return [
-        entry.run_id for entry in await list_runs.runs(await connect(), list_runs.Wanted(), limit)
-    ]
+    return [entry.run_id for entry in await (await Holdfast.connect()).runs(limit=limit)]
 
 
 def _report_cases(outcomes: list[CaseResult], *, as_json: bool) -> None:

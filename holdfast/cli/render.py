@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
 from holdfast.cli.screen import Screen
+from holdfast.client import RunEntry
 from holdfast.contracts.texts import clip_chars, escape_invisible, escape_invisible_lines
-from holdfast.trace.words import Line, Tone, offset
+from holdfast.trace.words import Line, Tone, duration, moment, offset
 
 _STYLES: dict[Tone, str] = {
     "plain": "",
@@ -109,6 +110,22 @@ def show_fields(out: Screen, fields: Sequence[tuple[str, str]]) -> None:
     for name, value in fields:
         for number, line in enumerate(escape_invisible_lines(value)):
             out.line(line, head=f"{'' if number else name:<{width}}", hang=width)
+
+
+def show_runs(out: Screen, entries: Sequence[RunEntry]) -> None:
+    """Print runs as a table."""
+    rows = [
+        (
+            entry.run_id,
+            entry.agent or "-",
+            entry.status,
+            ", ".join(entry.pending) or "-",
+            moment(entry.started_at),
+            duration((entry.ended_at or datetime.now(UTC)) - entry.started_at),
+        )
+        for entry in entries
+    ]
+    show_table(out, ("RUN", "AGENT", "STATUS", "PENDING", "STARTED", "TOOK"), rows)
 
 
 def field(value: JsonValue) -> str:

@@ -1,7 +1,6 @@
 """Commands that start runs, look at them and steer them."""
 
 import asyncio
-import secrets
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
@@ -9,40 +8,29 @@ from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
-from pydantic import JsonValue, TypeAdapter, ValidationError
-from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
+from pydantic import JsonValue
+from temporalio.client import WorkflowExecutionStatus
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
-from holdfast.cli import list_runs, options, render, request_details, run_client, screen, standing
+from holdfast.cli import options, render, request_details, screen, standing
 from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
 from holdfast.cli.watching import Watch
-from holdfast.connection import connect
+from holdfast.client import Holdfast, NoWorker, Run
+from holdfast.client.holdfast import fresh_id
+from holdfast.client.listing import STATUSES, Wanted, find_runs
+from holdfast.client.messages import build
+from holdfast.client.rpc_errors import START_A_WORKER
 from holdfast.contracts.control import Triggers
 from holdfast.contracts.errors import HoldfastError
-from holdfast.contracts.run import (
-    RUN_ID_RULE,
-    RunInput,
-    StatusReport,
-    is_run_id,
-)
-from holdfast.contracts.signals import (
-    SteerSignal,
-    SuspensionSignal,
-)
-from holdfast.run.summaries import describe_validation_error
+from holdfast.contracts.run import RUN_ID_RULE, RunInput, is_run_id
 from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Trace
-
-# Without letters and digits that look alike.
-_ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
 
 EXIT_STOPPED = 3
 
 MAX_NUMBERED_RETRIES = 100
 """So many ids are tried for a retry before somebody has to choose one."""
-
-_STATUS = TypeAdapter(StatusReport)
 
 InputFile: TypeAlias = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Text that follows the goal, or is the goal.")
@@ -79,7 +67,8 @@ async def run(
     """Start a run. Exit code: 0 completed, 3 stopped or blocked, 1 failed."""
     if domain is not None:
         _check_domain(domain)
-    brief = _brief(
+    brief = build(
+        RunInput,
         agent=agent,
         input=_goal(goal, input_file),
         tenant=tenant,
@@ -91,9 +80,9 @@ async def run(
     )
     if id is not None and not is_run_id(id):
         raise typer.BadParameter(f"{RUN_ID_RULE}: choose another --id")
-    client, queue = await connect(), queue or options.find_queue()
-    handle = await _start(client, brief, id or _fresh_id(), queue)
-    await _follow(client, handle, queue, wait=wait, as_json=as_json)
+    holdfast, queue = await Holdfast.connect(), queue or options.find_queue()
+    started = await _start(holdfast, brief, id or fresh_id(), queue)
+    await _follow(holdfast, started, queue, wait=wait, as_json=as_json)
 
 
 @blocking
@@ -120,47 +109,46 @@ async def retry(
     """
     if id is not None and not is_run_id(id):
         raise typer.BadParameter(f"{RUN_ID_RULE}: choose another --id")
-    client = await connect()
-    earlier, queue = await _find_retryable(client, run)
-    brief = _brief(
+    holdfast = await Holdfast.connect()
+    earlier, queue = await _find_retryable(holdfast.run(run))
+    brief = build(
+        RunInput,
         agent=earlier.brief.agent if earlier.brief else None,
         tenant=earlier.brief.tenant if earlier.brief else None,
         actor=actor,
         retry_of={"run_id": run, "first_execution_run_id": earlier.first_execution},
         budget=options.budget(max_steps, max_tokens, max_cost, max_wall_time),
     )
-    handle = await (
-        _start_under_next_id(client, brief, run, queue)
+    started = await (
+        _start_under_next_id(holdfast, brief, run, queue)
         if id is None
-        else _start(client, brief, id, queue)
+        else _start(holdfast, brief, id, queue)
     )
-    await _follow(client, handle, queue, wait=wait, as_json=as_json)
+    await _follow(holdfast, started, queue, wait=wait, as_json=as_json)
 
 
-async def _find_retryable(client: Client, run: str) -> tuple[Trace, str]:
+async def _find_retryable(run: Run) -> tuple[Trace, str]:
     """
     Return a run that may be tried again, and its task queue.
 
     Raises HoldfastError for any other; the new run looks for itself when it begins.
     """
-    found = await run_client.describe(client, run)
+    found = await run.describe()
     if found.status is WorkflowExecutionStatus.RUNNING:
         raise HoldfastError(
-            f"run {run!r} goes on: wait for its end, or '{screen.command('cancel', run)}'"
+            f"run {run.id!r} goes on: wait for its end, or '{screen.command('cancel', run.id)}'"
         )
-    trace = read_trace(await run_client.history(client, run))
+    trace = read_trace(await run.history())
     if trace.status in {"completed", "blocked"}:
         raise HoldfastError(
-            f"run {run!r} is {trace.status}, and only what failed or was ended is tried again"
+            f"run {run.id!r} is {trace.status}, and only what failed or was ended is tried again"
         )
     if trace.brief is None:
-        raise HoldfastError(f"run {run!r} never began: its input can't be used")
+        raise HoldfastError(f"run {run.id!r} never began: its input can't be used")
     return trace, found.task_queue
 
 
-async def _start_under_next_id(
-    client: Client, brief: RunInput, run: str, queue: str
-) -> WorkflowHandle[object, object]:
+async def _start_under_next_id(holdfast: Holdfast, brief: RunInput, run: str, queue: str) -> Run:
     """Start a run under the first of RUN-retry-1, -2, ... that no run has."""
     begins, _, number = run.rpartition("-retry-")
     stem = begins if begins and number.isdecimal() else run
@@ -169,37 +157,32 @@ async def _start_under_next_id(
         if not is_run_id(fresh):
             raise HoldfastError(f"{fresh!r} is too long for an id: choose an --id")
         with suppress(WorkflowAlreadyStartedError):
-            return await run_client.start(client, brief, fresh, queue)
+            return await holdfast.start_with(brief, fresh, queue)
     raise HoldfastError(f"{run!r} was tried {MAX_NUMBERED_RETRIES} times: choose an --id")
 
 
 async def _follow(
-    client: Client,
-    handle: WorkflowHandle[object, object],
-    queue: str,
-    *,
-    wait: bool,
-    as_json: bool,
+    holdfast: Holdfast, started: Run, queue: str, *, wait: bool, as_json: bool
 ) -> None:
     """Show a run until its end, if that is wanted; else tell its id."""
     if wait:
-        trace = await _watch(client, handle, quiet=as_json)
+        with _detaching(started.id):
+            watch = Watch(holdfast.client, started, quiet=as_json)
+            trace = await watch.until_over(started.first_execution or "")
         if as_json:
             render.show_json(_outcome(trace))
         raise typer.Exit(_exit_code(trace))
-    await _tell_start(client, handle.id, queue, as_json=as_json)
+    await _tell_start(holdfast, started.id, queue, as_json=as_json)
 
 
-async def _tell_start(client: Client, run: str, queue: str, *, as_json: bool) -> None:
+async def _tell_start(holdfast: Holdfast, run: str, queue: str, *, as_json: bool) -> None:
     """Say what was started, and if nobody seems to take it."""
     if as_json:
         render.show_json({"run_id": run})
     else:
         screen.tell(run)  # nothing but the id, for scripts
-    if not await run_client.has_workers(client, queue):
-        screen.warn(
-            f"no worker asks for work on task queue {queue!r}: {run_client.START_A_WORKER}"
-        )
+    if not await holdfast.has_workers(queue):
+        screen.warn(f"no worker asks for work on task queue {queue!r}: {START_A_WORKER}")
 
 
 def _check_domain(domain: str) -> None:
@@ -211,20 +194,6 @@ def _check_domain(domain: str) -> None:
             f"no domain {domain!r}: write {meant[0]!r}, or a word that is no likeness of "
             f"{', '.join(known)}"
         )
-
-
-def _brief(**given: object) -> RunInput:
-    try:
-        return RunInput.model_validate(
-            {name: value for name, value in given.items() if value is not None}
-        )
-    except ValidationError as error:
-        raise HoldfastError(describe_validation_error(error)) from None
-
-
-async def _watch(client: Client, handle: WorkflowHandle[object, object], *, quiet: bool) -> Trace:
-    with _detaching(handle.id):
-        return await Watch(client, handle.id, quiet=quiet).until_over(handle.result_run_id or "")
 
 
 @contextmanager
@@ -247,11 +216,12 @@ async def watch(run: options.RunId, as_json: options.Json = False) -> None:
 
     Exit code: 0 completed, 3 stopped or blocked, 1 failed.
     """
-    client = await connect()
-    known = await run_client.describe(client, run)
-    *earlier, _ = await run_client.history(client, run, known.run_id)
+    holdfast = await Holdfast.connect()
+    watched = holdfast.run(run)
+    known = await watched.describe()
+    *earlier, _ = await watched.history(known.run_id)
     with _detaching(run):
-        trace = await Watch(client, run, quiet=as_json).until_over(
+        trace = await Watch(holdfast.client, watched, quiet=as_json).until_over(
             known.run_id, earlier=earlier, known=known.history_length
         )
     if as_json:
@@ -259,11 +229,9 @@ async def watch(run: options.RunId, as_json: options.Json = False) -> None:
     raise typer.Exit(_exit_code(trace))
 
 
-async def _start(
-    client: Client, brief: RunInput, run_id: str, queue: str
-) -> WorkflowHandle[object, object]:
+async def _start(holdfast: Holdfast, brief: RunInput, run_id: str, queue: str) -> Run:
     try:
-        return await run_client.start(client, brief, run_id, queue)
+        return await holdfast.start_with(brief, run_id, queue)
     except WorkflowAlreadyStartedError:
         raise HoldfastError(
             f"there is a run {run_id!r} already: choose another --id, or look at that one with "
@@ -274,7 +242,7 @@ async def _start(
 @blocking
 async def list_(
     status: Annotated[
-        str | None, typer.Option(metavar="STATUS", help=f"One of {', '.join(list_runs.STATUSES)}.")
+        str | None, typer.Option(metavar="STATUS", help=f"One of {', '.join(STATUSES)}.")
     ] = None,
     agent: Annotated[str | None, typer.Option(help="Only runs of this agent.")] = None,
     tenant: Annotated[str | None, typer.Option(help="Only runs for this tenant.")] = None,
@@ -286,22 +254,23 @@ async def list_(
     as_json: options.Json = False,
 ) -> None:
     """List runs, the latest first."""
-    if status is not None and status not in list_runs.STATUSES:
-        raise typer.BadParameter(f"{status!r} is none of {', '.join(list_runs.STATUSES)}")
-    wanted = list_runs.Wanted(status, agent, tenant, waiting_for)
-    found = await list_runs.runs(await connect(), wanted, limit)
+    if status is not None and status not in STATUSES:
+        raise typer.BadParameter(f"{status!r} is none of {', '.join(STATUSES)}")
+    holdfast = await Holdfast.connect()
+    wanted = Wanted(status, agent, tenant, waiting_for)
+    found = await find_runs(holdfast.client, wanted, limit)
     if as_json:
         render.show_json([entry.model_dump(mode="json") for entry in found])
     elif not found:
         screen.warn("no runs")
     else:
-        list_runs.show(Screen(), found)
+        render.show_runs(Screen(), found)
 
 
 @blocking
 async def show(run: options.RunId, as_json: options.Json = False) -> None:
     """Show where a run stands. Without a worker this comes from its history."""
-    view = await standing.view(await connect(), run)
+    view = await standing.view((await Holdfast.connect()).run(run))
     if as_json:
         render.show_json(view.model_dump(mode="json"))
     else:
@@ -315,19 +284,14 @@ async def steer(
     now: Annotated[bool, typer.Option("--now", help="Break off what changes nothing.")] = False,
 ) -> None:
     """Say something to the model, before its next turn."""
-    try:
-        message = SteerSignal(text=text, by=options.login(), now=now)
-    except ValidationError as error:
-        raise HoldfastError(describe_validation_error(error)) from None
-    await run_client.signal(await connect(), run, "steer", message)
+    await (await Holdfast.connect()).run(run).steer(text, by=options.login(), now=now)
     screen.tell(f"sent to {run}; its model reads it before its next turn")
 
 
 @blocking
 async def suspend(run: options.RunId) -> None:
     """Hold a run before its next step."""
-    message = SuspensionSignal(by=options.login())
-    await run_client.signal(await connect(), run, "suspend", message)
+    await (await Holdfast.connect()).run(run).suspend(by=options.login())
     screen.tell(
         f"{run} stops before its next step, when what is in flight has ended: "
         f"'{screen.command('show', run)}' tells, '{screen.command('resume', run)}' lets it go on"
@@ -337,24 +301,26 @@ async def suspend(run: options.RunId) -> None:
 @blocking
 async def resume(run: options.RunId) -> None:
     """Let a suspended run go on."""
-    client = await connect()
-    await run_client.describe_open(client, run)
-    status = await run_client.query_run(client, run, "status", _STATUS)
-    if status is not None and status.status not in {"suspending", "suspended"}:
-        waiting = await run_client.find_pending(client, run) or ()
-        commands = ", ".join(request_details.command(run, request) for request in waiting)
-        answer = f"; answer what waits: {commands}" if commands else ""
-        raise HoldfastError(f"run {run!r} is not suspended{answer}")
-    await run_client.signal(client, run, "resume", SuspensionSignal(by=options.login()))
-    screen.tell(f"{run} goes on" if status else f"sent to {run}; no worker has taken it yet")
+    held = (await Holdfast.connect()).run(run)
+    await held.describe_open()
+    answers = True
+    try:
+        if (await held.status()).status not in {"suspending", "suspended"}:
+            waiting = await held.pending()
+            commands = ", ".join(request_details.command(run, request) for request in waiting)
+            answer = f"; answer what waits: {commands}" if commands else ""
+            raise HoldfastError(f"run {run!r} is not suspended{answer}")
+    except NoWorker:
+        answers = False
+    await held.resume(by=options.login())
+    screen.tell(f"{run} goes on" if answers else f"sent to {run}; no worker has taken it yet")
 
 
 @blocking
 async def cancel(run: options.RunId) -> None:
     """Cancel a run: tools that run are told to end, nothing new begins."""
-    client = await connect()
-    await run_client.describe_open(client, run)
-    await client.get_workflow_handle(run).cancel(reason=f"asked for by {options.login()}")
+    ended = (await Holdfast.connect()).run(run)
+    await ended.cancel(reason=f"asked for by {options.login()}")
     screen.tell(f"{run} is being cancelled")
 
 
@@ -372,10 +338,6 @@ def _goal(goal: str, input_file: Path | None) -> str:
     if not (goal.strip() or text.strip()):
         raise typer.BadParameter(f"{input_file} is empty, and so is GOAL")
     return f"{goal}\n\n{text}" if goal.strip() else text
-
-
-def _fresh_id() -> str:
-    return "run-" + "".join(secrets.choice(_ALPHABET) for _ in range(7))
 
 
 def _outcome(trace: Trace) -> dict[str, JsonValue]:

@@ -3,10 +3,9 @@
 import sys
 from typing import TypeVar
 
-from temporalio.client import Client
-
-from holdfast.cli import request_details, run_client, screen
+from holdfast.cli import request_details, screen
 from holdfast.cli.screen import Screen
+from holdfast.client import Run
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.errors import HoldfastError
 
@@ -14,8 +13,7 @@ Wanted = TypeVar("Wanted", bound=Request)
 
 
 async def confirm_request(
-    client: Client,
-    run: str,
+    run: Run,
     request_id: str | None,
     kinds: tuple[type[Wanted], ...],
     *,
@@ -34,16 +32,16 @@ async def confirm_request(
     if not (asks or signed) and (request_id is None or digest is None):
         raise HoldfastError(
             "there is no terminal to show the request on: name REQUEST and --digest DIGEST, as "
-            f"'{screen.command('pending --json', run)}' shows them"
+            f"'{screen.command('pending --json', run.id)}' shows them"
         )
-    found = await _find_request(client, run, request_id, kinds)
+    found = await _find_request(run, request_id, kinds)
     if digest not in {None, found.digest}:
         raise HoldfastError(
-            f"request {found.request_id!r} of run {run!r} is not the one with this digest: see "
-            f"'{screen.command('pending', run)}'"
+            f"request {found.request_id!r} of run {run.id!r} is not the one with this digest: see "
+            f"'{screen.command('pending', run.id)}'"
         )
     if asks:
-        await _ask(out, run, found, question)
+        await _ask(out, run.id, found, question)
     return found
 
 
@@ -58,24 +56,24 @@ async def _ask(out: Screen, run: str, request: Request, question: str) -> None:
 
 
 async def _find_request(
-    client: Client, run: str, request_id: str | None, kinds: tuple[type[Wanted], ...]
+    run: Run, request_id: str | None, kinds: tuple[type[Wanted], ...]
 ) -> Wanted:
     """Return the request with this id; without an id it is the only one of these kinds."""
-    await run_client.describe_open(client, run)
-    waiting = await run_client.require_pending(client, run)
+    await run.describe_open()
+    waiting = await run.pending()
     if request_id is None:
-        return _require_only(run, [one for one in waiting if isinstance(one, kinds)])
+        return _require_only(run.id, [one for one in waiting if isinstance(one, kinds)])
     found = next((one for one in waiting if one.request_id == request_id), None)
     if isinstance(found, kinds):
         return found
     if found is not None:
-        command = request_details.command(run, found)
+        command = request_details.command(run.id, found)
         raise HoldfastError(
-            f"request {request_id!r} of run {run!r} waits for something else: {command}"
+            f"request {request_id!r} of run {run.id!r} waits for something else: {command}"
         )
     names = ", ".join(one.request_id for one in waiting)
     what_is = f"open: {names}" if names else "none is open"
-    raise HoldfastError(f"no request {request_id!r} of run {run!r} waits; {what_is}")
+    raise HoldfastError(f"no request {request_id!r} of run {run.id!r} waits; {what_is}")
 
 
 def _require_only(run: str, fitting: list[Wanted]) -> Wanted:

@@ -1,14 +1,15 @@
 """Where one run stands."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from typing import Literal
 
-from pydantic import TypeAdapter
-from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.client import WorkflowExecutionStatus
 
-from holdfast.cli import render, request_details, run_client
+from holdfast.cli import render, request_details
 from holdfast.cli.screen import Screen
+from holdfast.client import NoWorker, Run
 from holdfast.contracts.approvals import RefusedMessage, Request
 from holdfast.contracts.base import Contract
 from holdfast.contracts.budget import Limits
@@ -24,9 +25,6 @@ from holdfast.trace.released import redact_trace
 from holdfast.trace.requests import RequestTrace
 from holdfast.trace.values import Trace, TraceStatus
 from holdfast.trace.words import dollars, duration, moment, pluralize, short
-
-_STATUS = TypeAdapter(StatusReport)
-_USAGE = TypeAdapter(UsageReport)
 
 _MAX_APPROACH_CHARS = 120
 """Characters of what is told about an approach; --json has it whole."""
@@ -85,22 +83,22 @@ class RunView(Contract):
     unresolved: tuple[Effect, ...] = ()
 
 
-async def view(client: Client, run: str) -> RunView:
+async def view(run: Run) -> RunView:
     """Return where a run stands; raises HoldfastError when there is no such run."""
-    description = await run_client.describe(client, run)
+    description = await run.describe()
     if description.status is WorkflowExecutionStatus.RUNNING:
-        status = await run_client.query_run(client, run, "status", _STATUS)
-        usage = (
-            await run_client.query_run(client, run, "usage", _USAGE)
-            if status is not None
-            else None
-        )
-        waiting = bool(status and status.waits_for)
-        requests = await run_client.find_pending(client, run) if waiting else ()
-        if status is not None and usage is not None:
-            trace = read_trace(await run_client.history(client, run))
-            return _build_worker_view(trace, status, usage, requests or ())
-    return read_view(read_trace(await run_client.history(client, run)))
+        with suppress(NoWorker):
+            return await _ask_worker(run)
+    return read_view(read_trace(await run.history()))
+
+
+async def _ask_worker(run: Run) -> RunView:
+    status, usage = await run.status(), await run.usage()
+    requests: tuple[Request, ...] = ()
+    if status.waits_for:
+        with suppress(NoWorker):  # it came as far as the rest
+            requests = await run.pending()
+    return _build_worker_view(read_trace(await run.history()), status, usage, requests)
 
 
 def show_view(out: Screen, shown: RunView) -> None:

@@ -10,9 +10,11 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client, WorkflowExecutionDescription, WorkflowHistory
 from temporalio.service import RPCError
 
-from holdfast.cli import render, run_client, screen
+from holdfast.cli import render, screen
 from holdfast.cli.asking import ApprovalPrompt
 from holdfast.cli.screen import Screen
+from holdfast.client import Run
+from holdfast.client.rpc_errors import START_A_WORKER
 from holdfast.contracts.texts import one_line
 from holdfast.histories import follow
 from holdfast.run.limits import triggers
@@ -27,7 +29,7 @@ STALL_TIMEOUT_SECONDS = 5.0
 class Watch:
     """One run, watched: its transcript as it grows, and what it waits for."""
 
-    def __init__(self, client: Client, run: str, *, quiet: bool) -> None:
+    def __init__(self, client: Client, run: Run, *, quiet: bool) -> None:
         self._client = client
         self._run = run
         self._quiet = quiet
@@ -35,7 +37,7 @@ class Watch:
         self._progress = Progress()
         self._shown: set[str] = set()
         asks = not quiet and sys.stdin.isatty() and self._out.is_terminal
-        self._prompt = ApprovalPrompt(client, run, self._out, asks=asks)
+        self._prompt = ApprovalPrompt(run, self._out, asks=asks)
 
     async def until_over(
         self, execution: str, *, earlier: Sequence[WorkflowHistory] = (), known: int = 0
@@ -49,7 +51,7 @@ class Watch:
         reader = TraceReader()
         for event in (event for history in earlier for event in history.events):
             reader.read(event)
-        async with aclosing(follow(self._client, self._run, execution)) as events:
+        async with aclosing(follow(self._client, self._run.id, execution)) as events:
             try:
                 while (event := await self._next(events)) is not None:
                     reader.read(event)
@@ -92,7 +94,7 @@ class Watch:
     async def _explain_stall(self) -> list[str]:
         """Say why nothing happens, where the server knows."""
         try:
-            return list(_reasons(await run_client.describe(self._client, self._run)))
+            return list(_reasons(await self._run.describe()))
         except RPCError as error:
             return [f"Temporal does not answer ({error.status.name.lower()}); waiting for it"]
 
@@ -121,7 +123,7 @@ def _reasons(description: WorkflowExecutionDescription) -> Iterator[str]:
     scheduled = PendingWorkflowTaskState.PENDING_WORKFLOW_TASK_STATE_SCHEDULED
     if raw.HasField("pending_workflow_task") and raw.pending_workflow_task.state == scheduled:
         queue = description.task_queue
-        yield f"no worker answers on task queue {queue!r}: {run_client.START_A_WORKER}"
+        yield f"no worker answers on task queue {queue!r}: {START_A_WORKER}"
     for activity in raw.pending_activities:
         if activity.attempt > 1:
             reason = one_line(activity.last_failure.message)

@@ -1,6 +1,7 @@
 """Everything that a run tells those who watch it, in one text to search."""
 
-from holdfast.cli import run_client, standing
+from holdfast.cli import standing
+from holdfast.client import Run
 from holdfast.trace.progress import Progress
 from holdfast.trace.reader import read_trace
 from tests.histories import activities
@@ -18,10 +19,10 @@ async def seen(runs: Runs, run_id: str) -> str:
     listed = (await execution.static_summary(), await execution.static_details(), raw)
     answers = [await handle.query(name) for name in QUERIES]
     pages = [await handle.query(name, {}) for name in ("transcript", "pending")]
-    history = await run_client.history(runs.client, run_id)
+    history = await Run(runs.client, run_id).history()
     summaries = [one.summary for one in activities(await handle.fetch_history())]
     trace = read_trace(history)
     lines = list(Progress().fresh(trace))
-    shown = await standing.view(runs.client, run_id)
+    shown = await standing.view(Run(runs.client, run_id))
     views = (shown, standing.read_view(trace))
     return "\n".join(map(str, (*listed, *answers, *pages, *summaries, *lines, *views)))

@@ -7,7 +7,9 @@ from datetime import timedelta
 import pytest
 
 from holdfast import Budget, ModelSettings
-from holdfast.cli import list_runs, standing
+from holdfast.cli import standing
+from holdfast.client import Run, RunEntry
+from holdfast.client.listing import Wanted, find_runs
 from holdfast.contracts.control import AttemptKind, ModelAttempt
 from holdfast.contracts.errors import ModelUnavailable
 from holdfast.contracts.run import StatusReport
@@ -82,7 +84,7 @@ async def test_many_runs_outlast_a_provider_that_is_down_for_an_hour(skipping_ru
     async with skipping_runs.working(scripted(LongOutage(16), settings=patient(2 * HOUR))):
         started = [await skipping_runs.start("it") for _ in range(20)]
         asked = [await waits(run) for run in started]
-        shown = [await standing.view(skipping_runs.client, run.handle.id) for run in started]
+        shown = [await standing.view(Run(skipping_runs.client, run.handle.id)) for run in started]
         results = [await run.result() for run in started]
         histories = [(await run.handle.fetch_history()).events for run in started]
     took = [one[-1].event_time.ToDatetime() - one[0].event_time.ToDatetime() for one in histories]
@@ -101,9 +103,9 @@ async def test_a_list_shows_which_runs_wait_for_a_provider(runs: Runs) -> None:
         for run in started:
             await waits(run)
         wanted = {run.handle.id for run in started}
-        listed: dict[str, list_runs.RunEntry] = {}
+        listed: dict[str, RunEntry] = {}
         while listed.keys() != wanted:  # visibility comes behind
-            found = await list_runs.runs(runs.client, list_runs.Wanted("waiting"), 1000)
+            found = await find_runs(runs.client, Wanted("waiting"), 1000)
             listed = {one.run_id: one for one in found if one.run_id in wanted}
         for run in started:
             await run.handle.terminate()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Agent, App, Risk, Tool, ToolContext, tool
+from holdfast import Agent, App, Risk, Tool, ToolContext, client, tool
 from holdfast.activities.callers import NOT_HERE
 from holdfast.cli import standing
 from holdfast.contracts.run import RunResult
@@ -90,7 +90,7 @@ async def started(runs: Runs, count: int, agent: str, goal: str) -> list[Run]:
 
 async def told_of(runs: Runs, run: Run) -> str:
     """What `show` and the trace say of workers that left something to others."""
-    shown = (await standing.view(runs.client, run.handle.id)).handed_back
+    shown = (await standing.view(client.Run(runs.client, run.handle.id))).handed_back
     history = await run.handle.fetch_history()
     await build_replayer(AgentRun).replay_workflow(history)
     traced = [one.text for one in read_trace([history]).audit_lines if one.event == "handed back"]

@@ -9,6 +9,7 @@ import pytest
 from temporalio.client import WorkflowHistory
 
 from holdfast.cli import main, standing
+from holdfast.client import Run
 from holdfast.contracts.run import UsageReport
 from holdfast.contracts.switches import SWITCHES_WORKFLOW_TYPE
 from holdfast.histories import fetch, read, render_export
@@ -99,7 +100,7 @@ async def test_history_counts_as_the_run_does(runs: Runs, tmp_path: Path) -> Non
         await run.result()
         usage = await run.handle.query("usage", result_type=UsageReport)
         status = await run.status()
-        shown = await standing.view(runs.client, run.handle.id)
+        shown = await standing.view(Run(runs.client, run.handle.id))
 
     assert shown.source == "history"
     assert (shown.tool_calls, shown.step) == (usage.tool_calls, usage.steps)

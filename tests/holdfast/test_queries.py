@@ -10,7 +10,8 @@ from temporalio.client import (
     WorkflowQueryFailedError,
 )
 
-from holdfast.cli.run_client import QUERY_ATTEMPTS, query_run
+from holdfast.client import NoWorker, Run
+from holdfast.client.run import QUERY_ATTEMPTS
 
 ANSWER = TypeAdapter[JsonValue](JsonValue)
 
@@ -31,8 +32,8 @@ class Failing(Interceptor, OutboundInterceptor):
         return "it is there"
 
 
-def a_client(client: Client, failing: Failing) -> Client:
-    return Client(client.service_client, interceptors=[failing])
+def a_run(client: Client, failing: Failing) -> Run:
+    return Run(Client(client.service_client, interceptors=[failing]), "run")
 
 
 @pytest.mark.parametrize(
@@ -47,14 +48,15 @@ async def test_a_replay_that_failed_is_tried_again(client: Client, message: str)
     """It says nothing of the run: the next answer does."""
     failing = Failing(message, failures=QUERY_ATTEMPTS - 1)
 
-    assert await query_run(a_client(client, failing), "run", "status", ANSWER) == "it is there"
+    assert await a_run(client, failing).query("status", ANSWER) == "it is there"
 
 
 async def test_a_replay_isnt_tried_for_ever(client: Client) -> None:
     """Somebody waits at the terminal."""
     failing = Failing("[TMPRL1100] Nondeterminism error", failures=99)
 
-    assert await query_run(a_client(client, failing), "run", "status", ANSWER) is None
+    with pytest.raises(NoWorker):
+        await a_run(client, failing).query("status", ANSWER)
     assert failing.queries == QUERY_ATTEMPTS
 
 
@@ -62,5 +64,6 @@ async def test_what_a_run_says_itself_is_final(client: Client) -> None:
     """A run that has only just begun can't be asked yet."""
     failing = Failing("the run has not begun", failures=99)
 
-    assert await query_run(a_client(client, failing), "run", "status", ANSWER) is None
+    with pytest.raises(NoWorker):
+        await a_run(client, failing).query("status", ANSWER)
     assert failing.queries == 1

@@ -46,8 +46,9 @@ async def test_ctrl_c_only_detaches(client: Client, name: str, command: str) -> 
             left = await started("run", "sender", "go", "--id", name)
         request = await seen(name)
         assert left.stdout is not None
-        while "decide" not in (await left.stdout.readline()).decode():
-            pass
+        async for line in left.stdout:
+            if b"decide" in line:
+                break
         left.send_signal(signal.SIGINT)
         detached = await ended(left)
         back = await started("watch", name)

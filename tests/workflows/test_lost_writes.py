@@ -8,6 +8,7 @@ import pytest
 from holdfast import Reconciled, Risk, tool
 from holdfast.cli.screen import Screen
 from holdfast.cli.standing import show_view, view
+from holdfast.client import Run
 from holdfast.testing import call
 from holdfast.workflows import options
 from tests.running import Runs
@@ -40,7 +41,7 @@ async def test_it_says_why_it_waits_and_until_when(
         run = await runs.start("it")
         while (status := await run.status()).waiting is None:
             pass
-        show_view(Screen(), await view(runs.client, run.handle.id))
+        show_view(Screen(), await view(Run(runs.client, run.handle.id)))
         result = await run.result()
         after = await run.status()
     longest = options.longest_call(0.3, sandboxed=False)

@@ -1,6 +1,6 @@
 """Which runs there are."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import NamedTuple, get_args
 
 from temporalio.client import (
@@ -11,16 +11,20 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
-from holdfast.cli import render
-from holdfast.cli.screen import Screen, command
 from holdfast.contracts.base import Contract
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.run import WORKFLOW_TYPE, RunResult
+from holdfast.run.requests import may_wait_for
 from holdfast.trace.values import TraceStatus
-from holdfast.trace.words import duration, moment
 from holdfast.workflows import run_context
 
 _ALL = f"WorkflowType = '{WORKFLOW_TYPE}'"
+_OPEN = f"{_ALL} AND ExecutionStatus = 'Running'"
+
+# Runs of a worker that began without search attributes may wait too.
+_WAITING = f"{_OPEN} AND (AgentPending IS NOT NULL OR AgentStatus IS NULL)"
+
+_UNKNOWN = "AgentTenant IS NULL"
 
 STATUSES: tuple[TraceStatus, ...] = get_args(TraceStatus)
 
@@ -81,7 +85,36 @@ class Wanted(NamedTuple):
         return self.waiting_for in {keyword, *keyword.split(":", 2)}
 
 
-async def runs(client: Client, wanted: Wanted, limit: int) -> list[RunEntry]:
+class MayWait(NamedTuple):
+    """An open run in which something may wait; `of_tenant`, the server says that it is theirs."""
+
+    run_id: str
+    of_tenant: bool
+
+
+async def find_waiting(client: Client, group: str | None, tenant: str | None) -> list[MayWait]:
+    """
+    Return open runs in which something may wait for a group, and which may be a tenant's.
+
+    Of a server that lacks the search attributes these are all open runs.
+    """
+    theirs = "" if tenant is None else f" AND (AgentTenant = {_quote(tenant)} OR {_UNKNOWN})"
+    try:
+        return [
+            MayWait(
+                run.id, of_tenant=run.typed_search_attributes.get(run_context.TENANT) == tenant
+            )
+            async for run in client.list_workflows(f"{_WAITING}{theirs}")
+            if group is None
+            or may_wait_for(run.typed_search_attributes.get(run_context.PENDING), group)
+        ]
+    except RPCError as error:
+        if error.status is not RPCStatusCode.INVALID_ARGUMENT:
+            raise
+        return [MayWait(run.id, of_tenant=False) async for run in client.list_workflows(_OPEN)]
+
+
+async def find_runs(client: Client, wanted: Wanted, limit: int) -> list[RunEntry]:
     """
     Return the latest runs that are wanted.
 
@@ -101,8 +134,9 @@ async def runs(client: Client, wanted: Wanted, limit: int) -> list[RunEntry]:
         if error.status is not RPCStatusCode.INVALID_ARGUMENT or wanted.query == _ALL:
             raise
         raise HoldfastError(
-            "this namespace has no search attributes of Holdfast, by which --agent, --tenant and "
-            f"--waiting-for find runs: create them (deploy/README.md), or '{command('list')}' all"
+            "this namespace has no search attributes of Holdfast, by which runs of an agent, for "
+            "a tenant or waiting for somebody are found: create them (deploy/README.md), or list "
+            "all"
         ) from None
     return found
 
@@ -111,22 +145,6 @@ def _quote(value: str) -> str:
     """Write a text in a query, out of which it doesn't come (Temporal's list filters)."""
     doubled = value.replace("\\", "\\\\").replace("'", "''")
     return f"'{doubled}'"
-
-
-def show(out: Screen, entries: list[RunEntry]) -> None:
-    """Print runs as a table."""
-    rows = [
-        (
-            entry.run_id,
-            entry.agent or "-",
-            entry.status,
-            ", ".join(entry.pending) or "-",
-            moment(entry.started_at),
-            duration((entry.ended_at or datetime.now(UTC)) - entry.started_at),
-        )
-        for entry in entries
-    ]
-    render.show_table(out, ("RUN", "AGENT", "STATUS", "PENDING", "STARTED", "TOOK"), rows)
 
 
 async def _entry(client: Client, execution: WorkflowExecution) -> RunEntry:

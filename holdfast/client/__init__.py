@@ -1,0 +1,27 @@
+"""
+Talking to runs from Python: what the command line does, for programs.
+
+All of it can be done with a plain Temporal client and JSON too (docs/plain_client.md).
+"""
+
+from typing import TYPE_CHECKING
+
+from holdfast.contracts import exports
+
+if TYPE_CHECKING:
+    from holdfast.client.holdfast import Holdfast, PendingRequest
+    from holdfast.client.listing import RunEntry
+    from holdfast.client.run import Run
+    from holdfast.contracts.errors import MessageRefused, NoWorker
+
+__all__ = ["Holdfast", "MessageRefused", "NoWorker", "PendingRequest", "Run", "RunEntry"]
+
+__getattr__, __dir__ = exports(
+    __name__,
+    {
+        "holdfast.client.holdfast": ("Holdfast", "PendingRequest"),
+        "holdfast.client.listing": ("RunEntry",),
+        "holdfast.client.run": ("Run",),
+        "holdfast.contracts.errors": ("MessageRefused", "NoWorker"),
+    },
+)

@@ -1,0 +1,193 @@
+"""The runs of a namespace: starting them, finding them, and what waits in them for people."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncGenerator
+from datetime import timedelta
+from typing import NamedTuple, Self, TypedDict, Unpack
+
+from pydantic import JsonValue
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.client import Client
+from temporalio.common import WorkflowIDReusePolicy
+from temporalio.converter import PayloadCodec
+from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError
+
+from holdfast import connection
+from holdfast.client.listing import MayWait, RunEntry, Wanted, find_runs, find_waiting
+from holdfast.client.messages import build
+from holdfast.client.rpc_errors import START_A_WORKER
+from holdfast.client.run import Run
+from holdfast.contracts.approvals import Request
+from holdfast.contracts.budget import Budget
+from holdfast.contracts.errors import HoldfastError, NoWorker
+from holdfast.contracts.model import Strategy
+from holdfast.contracts.run import RUN_ID_RULE, TASK_QUEUE, WORKFLOW_TYPE, RunInput, is_run_id
+from holdfast.run.requests import is_for_group
+from holdfast.run.summaries import summarise_run
+from holdfast.trace.values import TraceStatus
+from holdfast.workflows.run_context import SUMMARY
+
+TASK_TIMEOUT = timedelta(seconds=3)
+"""
+How long Temporal waits for a worker to answer a workflow task before it asks another one. It is
+how long a run stands still when its worker is killed; the usual 10 seconds would be felt.
+"""
+
+MAX_CONCURRENT_QUERIES = 20
+"""Open runs that are asked at the same time."""
+
+# Without letters and digits that look alike.
+_ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
+
+
+class StartOptions(TypedDict, total=False):
+    """What else a run is started with; each is a field of its input (docs/plain_client.md)."""
+
+    tenant: str | None
+    actor: str | None
+    session_id: str | None
+    strategy: Strategy | None
+    task_kind: str | None
+    domain: str | None
+    metadata: dict[str, JsonValue] | None
+    budget: Budget | None
+
+
+class PendingRequest(NamedTuple):
+    """A request that waits, and the run in which it does."""
+
+    run: Run
+    request: Request
+
+
+class Holdfast:
+    """The runs of one namespace, over a Temporal client, wherever that was made."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    @classmethod
+    async def connect(cls, *, codec: PayloadCodec | None = None) -> Self:
+        """
+        Connect to the server that Temporal's own variables or configuration file name.
+
+        A *codec* reads and writes what a server shall not; workers have the same. Raises
+        HoldfastError when nothing answers.
+        """
+        return cls(await connection.connect(codec))
+
+    def run(self, run_id: str) -> Run:
+        """Return a run by its id, whether it exists or not."""
+        return Run(self.client, run_id)
+
+    async def start(
+        self,
+        agent: str,
+        input: str,
+        *,
+        id: str | None = None,
+        queue: str = TASK_QUEUE,
+        **options: Unpack[StartOptions],
+    ) -> Run:
+        """
+        Start a run on the task queue of its app; without an *id* it gets one.
+
+        Raises HoldfastError if a run has this id, or the input can't be used.
+        """
+        run_id = fresh_id() if id is None else id
+        if not is_run_id(run_id):
+            raise HoldfastError(f"{RUN_ID_RULE}: choose another id than {run_id!r}")
+        brief = build(RunInput, agent=agent, input=input, **options)
+        try:
+            return await self.start_with(brief, run_id, queue)
+        except WorkflowAlreadyStartedError:
+            raise HoldfastError(f"there is a run {run_id!r} already: choose another id") from None
+
+    async def start_with(self, brief: RunInput, run_id: str, queue: str) -> Run:
+        """Start a run; raises WorkflowAlreadyStartedError where its id is taken."""
+        again = f"{brief.retry_of.run_id} once more" if brief.retry_of else ""
+        summary = summarise_run(brief.agent, brief.input or again)
+        handle = await self.client.start_workflow(
+            WORKFLOW_TYPE,
+            # Limits that were not given must not be sent: those of the agent hold.
+            brief.model_dump(mode="json", exclude_unset=True),
+            id=run_id,
+            task_queue=queue,
+            task_timeout=TASK_TIMEOUT,
+            # People look at a run, and decide about it, by its id: no second one may have it.
+            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+            static_summary=summary,
+            memo={SUMMARY: summary},
+        )
+        return Run(self.client, run_id, handle.result_run_id)
+
+    async def runs(
+        self,
+        *,
+        status: TraceStatus | None = None,
+        agent: str | None = None,
+        tenant: str | None = None,
+        waiting_for: str | None = None,
+        limit: int = 20,
+    ) -> list[RunEntry]:
+        """
+        Return the latest runs of a status, an agent, a tenant, or that wait for something.
+
+        *waiting_for* is a group, a kind of request or a tool. Raises HoldfastError where the
+        server lacks the search attributes by which they are found.
+        """
+        return await find_runs(self.client, Wanted(status, agent, tenant, waiting_for), limit)
+
+    async def pending(
+        self, *, group: str | None = None, tenant: str | None = None
+    ) -> AsyncGenerator[PendingRequest]:
+        """
+        Yield what waits for people in open runs; of a *group*, what its members may decide.
+
+        A server without search attributes is asked for every open run. Raises NoWorker at its end,
+        which names the runs that nobody answered for.
+        """
+        silent: list[str] = []
+        waiting = await find_waiting(self.client, group, tenant)
+        for begin in range(0, len(waiting), MAX_CONCURRENT_QUERIES):
+            batch = waiting[begin : begin + MAX_CONCURRENT_QUERIES]
+            asked = [self._ask(one, tenant) for one in batch]
+            for one, found in zip(batch, await asyncio.gather(*asked), strict=True):
+                if found is None:
+                    silent.append(one.run_id)
+                for request in found or ():
+                    if group is None or is_for_group(request, group):
+                        yield PendingRequest(self.run(one.run_id), request)
+        if silent:
+            raise NoWorker(f"no worker answers for {', '.join(silent)}: {START_A_WORKER}")
+
+    async def has_workers(self, queue: str) -> bool:
+        """Whether a worker asks for work on a task queue, or the server doesn't say."""
+        request = DescribeTaskQueueRequest(
+            namespace=self.client.namespace,
+            task_queue=TaskQueue(name=queue),
+            task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+        )
+        try:
+            return bool((await self.client.workflow_service.describe_task_queue(request)).pollers)
+        except RPCError:
+            return True
+
+    async def _ask(self, one: MayWait, tenant: str | None) -> tuple[Request, ...] | None:
+        """Ask an open run what waits in it: null if nobody answers, nothing if another's."""
+        run = self.run(one.run_id)
+        try:
+            if tenant is not None and not one.of_tenant and (await run.status()).tenant != tenant:
+                return ()
+            return await run.pending()
+        except NoWorker:
+            return None
+
+
+def fresh_id() -> str:
+    """Return an id for a run that nobody has named, which can be read out aloud."""
+    return "run-" + "".join(secrets.choice(_ALPHABET) for _ in range(7))

@@ -1,0 +1,21 @@
+"""What is sent to runs, checked here before a run has to refuse it."""
+
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from holdfast.contracts.base import Inbound
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.run import RunInput
+from holdfast.run.summaries import describe_validation_error
+
+Sent = TypeVar("Sent", bound=Inbound | RunInput)
+
+
+def build(kind: type[Sent], **given: object) -> Sent:
+    """Return what is sent, without what is null; raises HoldfastError if it can't be sent."""
+    named = {name: value for name, value in given.items() if value is not None}
+    try:
+        return kind.model_validate(named)
+    except ValidationError as error:
+        raise HoldfastError(describe_validation_error(error)) from None

@@ -1,0 +1,344 @@
+"""One run, as those who work with it see it: whatever is refused becomes one line."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Literal, TypeVar
+
+from pydantic import JsonValue, TypeAdapter
+from temporalio.client import (
+    Client,
+    WorkflowExecutionDescription,
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+    WorkflowHistory,
+    WorkflowQueryFailedError,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
+from temporalio.service import RPCError
+
+from holdfast import histories
+from holdfast.activities.runs import REPLAY_FAILED
+from holdfast.client.messages import build
+from holdfast.client.rpc_errors import (
+    START_A_WORKER,
+    is_without_worker,
+    no_worker,
+    translate_error,
+)
+from holdfast.contracts.approvals import Approvable, Escalation, PendingPage, Question, Request
+from holdfast.contracts.base import Inbound, JsonObject
+from holdfast.contracts.budget import Budget
+from holdfast.contracts.errors import HoldfastError, MessageRefused, NoWorker
+from holdfast.contracts.run import WORKFLOW_TYPE, RunResult, StatusReport, UsageReport
+from holdfast.contracts.signals import (
+    AnswerSignal,
+    ApprovalSignal,
+    MessageOutcome,
+    ResolutionSignal,
+    SteerSignal,
+    StopSignal,
+    SuspensionSignal,
+)
+
+Answer = TypeVar("Answer")
+
+_PENDING = TypeAdapter(PendingPage)
+_STATUS = TypeAdapter(StatusReport)
+_USAGE = TypeAdapter(UsageReport)
+
+RPC_TIMEOUT = timedelta(seconds=3)
+"""A worker that is there answers within milliseconds, unless it has to replay a long run."""
+
+QUERY_ATTEMPTS = 3
+
+_POLL_SECONDS = 0.1
+
+_SPELLED: Mapping[str, str] = {"canceled": "cancelled"}
+
+
+class Run:
+    """
+    One run, which need not exist until it is asked something.
+
+    Every method raises HoldfastError where there is no such run, and NoWorker, which is one, where
+    nobody who works at it answers. Messages also raise HoldfastError where the run is over, or
+    what they say can't be sent. What the server itself can't do raises RPCError.
+    """
+
+    def __init__(self, client: Client, run_id: str, execution: str | None = None) -> None:
+        self.id = run_id
+        self._client = client
+        self._execution = execution
+
+    @property
+    def first_execution(self) -> str | None:
+        """What the server called it when it was started here; null for any other run."""
+        return self._execution
+
+    async def status(self) -> StatusReport:
+        """Return where the run stands. One that is over is asked for its `result` instead."""
+        return await self.query("status", _STATUS)
+
+    async def usage(self) -> UsageReport:
+        """Return what was used, beside what may be."""
+        return await self.query("usage", _USAGE)
+
+    async def pending(self) -> tuple[Request, ...]:
+        """Return what waits for people, whole."""
+        found: tuple[Request, ...] = ()
+        offset: int | None = 0
+        while offset is not None:
+            page = await self.query("pending", _PENDING, {"offset": offset})
+            found, offset = found + page.items, page.next_offset
+        return found
+
+    async def result(self) -> RunResult:
+        """
+        Wait for the end of the run, however long that is, and return what it came to.
+
+        Raises HoldfastError for a run without a result: cancelled, terminated, or begun with an
+        input that can't be used.
+        """
+        handle = self._client.get_workflow_handle(self.id, run_id=self._execution)
+        try:
+            return RunResult.model_validate(await handle.result())
+        except WorkflowFailureError as error:
+            raise HoldfastError(f"run {self.id!r} has no result: {error.cause}") from None
+        except RPCError as error:
+            raise translate_error(error, self._client, self.id) from None
+
+    async def approve(
+        self,
+        request: str | Approvable,
+        *,
+        approver: str,
+        reason: str | None = None,
+        token: str | None = None,
+    ) -> None:
+        """
+        Approve a call or a review; raises MessageRefused where the run doesn't take it.
+
+        A request as `pending` returned it is approved as it was then, and refused if it has
+        changed since; by its id alone it is approved as it is now. A *token* proves who approves,
+        where the policy wants that.
+        """
+        await self._decide("approve", request, approver, reason, token)
+
+    async def reject(
+        self,
+        request: str | Approvable,
+        *,
+        approver: str,
+        reason: str | None = None,
+        token: str | None = None,
+    ) -> None:
+        """Reject a call, whose agent reads the *reason* and goes on without it, or a review."""
+        await self._decide("reject", request, approver, reason, token)
+
+    async def answer(self, request: str | Question, text: str, *, by: str | None = None) -> bool:
+        """
+        Answer a question; raises MessageRefused where the answer doesn't fit.
+
+        Returns whether the run took it; false while no worker has looked at it yet.
+        """
+        message = build(AnswerSignal, **_about(request), text=text, by=by)
+        return await self.send("answer", message)
+
+    async def resolve(
+        self,
+        request: str | Escalation,
+        action: Literal["resume", "abort", "extend"],
+        *,
+        guidance: str | None = None,
+        budget: Budget | None = None,
+        by: str | None = None,
+    ) -> bool:
+        """
+        Say how an escalated run goes on, with words for the model and, to extend, higher limits.
+
+        Returns whether the run took it, as `answer` does, and raises what that raises.
+        """
+        message = build(
+            ResolutionSignal,
+            **_about(request),
+            action=action,
+            guidance=guidance,
+            budget=budget,
+            by=by,
+        )
+        return await self.send("resolution", message)
+
+    async def steer(self, text: str, *, by: str | None = None, now: bool = False) -> None:
+        """Say something to the model, before its next turn, which begins at once with *now*."""
+        await self.signal("steer", build(SteerSignal, text=text, by=by, now=now or None))
+
+    async def suspend(self, *, by: str | None = None) -> None:
+        """Hold the run before its next step, when what is in flight has ended."""
+        await self.signal("suspend", build(SuspensionSignal, by=by))
+
+    async def resume(self, *, by: str | None = None) -> None:
+        """Let a suspended run go on."""
+        await self.signal("resume", build(SuspensionSignal, by=by))
+
+    async def stop(self, reason: str, *, by: str | None = None) -> None:
+        """
+        End the run with a result that says why.
+
+        What changes nothing is broken off, a write comes to its end, nothing is undone.
+        """
+        await self.signal("stop", build(StopSignal, reason=reason, by=by))
+
+    async def cancel(self, *, reason: str = "") -> None:
+        """Cancel the run: tools that run are told to end, nothing new begins."""
+        await self.describe_open()
+        try:
+            await self._client.get_workflow_handle(self.id).cancel(reason=reason)
+        except RPCError as error:
+            raise translate_error(error, self._client, self.id) from None
+
+    async def describe(self) -> WorkflowExecutionDescription:
+        """
+        Return what the server knows of the run.
+
+        Raises HoldfastError when nobody can read it: the server takes search attributes that are
+        labelled as another type, and no worker begins a run with them.
+        """
+        try:
+            description = await self._client.get_workflow_handle(self.id).describe()
+        except ValueError as error:
+            raise HoldfastError(
+                f"run {self.id!r} was started with search attributes that can't be read "
+                f"({error}), so no worker begins it or hears a cancellation; "
+                "'temporal workflow terminate' ends it"
+            ) from None
+        except RPCError as error:
+            raise translate_error(error, self._client, self.id) from None
+        if description.workflow_type != WORKFLOW_TYPE:
+            kind = description.workflow_type
+            raise HoldfastError(f"{self.id!r} is no run of an agent but a {kind!r}")
+        return description
+
+    async def describe_open(self) -> WorkflowExecutionDescription:
+        """Return what the server knows of a run that goes on; HoldfastError when it is over."""
+        description = await self.describe()
+        if description.status is not WorkflowExecutionStatus.RUNNING:
+            status = description.status.name.lower() if description.status else "closed"
+            raise HoldfastError(f"run {self.id!r} is over ({_SPELLED.get(status, status)})")
+        return description
+
+    async def history(self, execution: str | None = None) -> tuple[WorkflowHistory, ...]:
+        """Return the histories of its executions up to one, or of all, the oldest first."""
+        try:
+            return await histories.fetch(self._client, self.id, execution)
+        except RPCError as error:
+            raise translate_error(error, self._client, self.id) from None
+
+    async def query(self, name: str, type: TypeAdapter[Answer], *arguments: JsonObject) -> Answer:
+        """Ask the run by one of its queries (docs/plain_client.md)."""
+        handle = self._client.get_workflow_handle(self.id)
+        for _ in range(QUERY_ATTEMPTS):
+            try:
+                answer: JsonValue = await handle.query(
+                    name, args=arguments, rpc_timeout=RPC_TIMEOUT
+                )
+            except WorkflowQueryFailedError as error:
+                if REPLAY_FAILED not in str(error):
+                    raise NoWorker(f"run {self.id!r} can't be asked yet: {error}") from None
+            except RPCError as error:
+                if is_without_worker(error):
+                    break
+                raise translate_error(error, self._client, self.id) from None
+            else:
+                return type.validate_python(answer)
+        raise no_worker(self.id)
+
+    async def signal(self, name: str, message: Inbound) -> None:
+        """Send a signal; what it comes to shows `status`."""
+        await self.describe_open()
+        try:
+            await self._client.get_workflow_handle(self.id).signal(
+                name, message.model_dump(mode="json", exclude_unset=True)
+            )
+        except RPCError as error:
+            raise translate_error(error, self._client, self.id) from None
+
+    async def decide(self, message: ApprovalSignal) -> MessageOutcome:
+        """Send the update `decide` and return what became of it."""
+        await self.describe_open()
+        handle = self._client.get_workflow_handle(self.id)
+        try:
+            answer: JsonValue = await handle.execute_update(  # pyright: ignore[reportUnknownMemberType] -- an overload of the SDK leaves a type open
+                "decide",
+                message.model_dump(mode="json", exclude_none=True),
+                rpc_timeout=RPC_TIMEOUT * 3,
+            )
+            return MessageOutcome.model_validate(answer)
+        except WorkflowUpdateRPCTimeoutOrCancelledError:
+            raise NoWorker(
+                f"no worker has taken the decision about run {self.id!r}, which may still take "
+                f"effect: {START_A_WORKER}, then look at the run again"
+            ) from None
+        except WorkflowUpdateFailedError as error:
+            raise HoldfastError(f"run {self.id!r} took no decision: {error.cause}") from None
+        except RPCError as error:
+            raise translate_error(error, self._client, self.id) from None
+
+    async def send(
+        self, name: Literal["answer", "resolution"], message: AnswerSignal | ResolutionSignal
+    ) -> bool:
+        """Send a signal and return whether the run took it: it judges that itself, a bit later."""
+        try:
+            before = await self.status()
+        except NoWorker:
+            before = None
+        await self.signal(name, message)
+        if before is None:
+            return False
+        try:
+            return await self._wait_for_acceptance(name, message.request_id, before)
+        except NoWorker:
+            return False
+
+    async def _wait_for_acceptance(self, name: str, request_id: str, before: StatusReport) -> bool:
+        patience = time.monotonic() + RPC_TIMEOUT.total_seconds()
+        while time.monotonic() < patience:
+            # Refusals are asked for last: what closed the request may have refused this message.
+            pending = await self.pending()
+            status = await self.status()
+            known = max(0, len(status.refused) - (status.refused_total - before.refused_total))
+            for refused in status.refused[known:]:
+                if (refused.signal, refused.request_id) == (name, request_id):
+                    raise MessageRefused(refused.reason, refused.code)
+            if request_id not in {request.request_id for request in pending}:
+                return True
+            await asyncio.sleep(_POLL_SECONDS)
+        return False
+
+    async def _decide(
+        self,
+        decision: Literal["approve", "reject"],
+        request: str | Approvable,
+        approver: str,
+        reason: str | None,
+        token: str | None,
+    ) -> None:
+        message = build(
+            ApprovalSignal,
+            **_about(request),
+            decision=decision,
+            approver=approver,
+            reason=reason,
+            token=token,
+        )
+        outcome = await self.decide(message)
+        if not outcome.accepted:
+            raise MessageRefused(outcome.reason, outcome.code)
+
+
+def _about(request: str | Request) -> dict[str, str]:
+    if isinstance(request, str):
+        return {"request_id": request}
+    return {"request_id": request.request_id, "digest": request.digest}
