@@ -92,7 +92,7 @@ async def test_a_run_is_started_and_its_result_awaited(client: Client) -> None:
 
 
 async def test_what_waits_is_approved_as_it_was_seen(client: Client) -> None:
-    """A request carries its digest along; whose run it is can't approve it."""  # BY-44
+    """A request carries its digest along; whose run it is can't approve it."""
     async with working(client) as (holdfast, queue):
         run = await holdfast.start("sender", "go", queue=queue, actor="dana")
         request = await asked(run)
