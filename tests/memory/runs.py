@@ -65,6 +65,10 @@ class MemoryRun(AnyRun):
         """Wait until the run is over, or nothing moves in it; say whether it is over."""
         return await self._thread.call(self._rest())
 
+    def part(self, name: str) -> "MemoryRun":
+        """Return a run that this run has started, or is about to."""
+        return MemoryRun(self._thread, self._server, f"{self.id}.{name}")
+
     async def forget(self) -> None:
         """Free all that is kept of the run."""
         await self._thread.call(self._forget())

@@ -110,10 +110,12 @@ class MemoryServer:
     async def query(
         self, workflow_id: str, kind: str, payloads: Sequence[Payload], run_id: str = ""
     ) -> QueryResult:
-        """Ask a run something."""
+        """Ask a run something. Raises RPCError where there is none."""
         asked = QueryWorkflow(query_id="1", query_type=kind, arguments=payloads)
-        known = self.executions.get(workflow_id, [])
-        found = next((one for one in known if one.run_id == run_id), self.newest(workflow_id))
+        known = self.executions.get(workflow_id)
+        if not known:
+            raise RPCError("workflow not found", RPCStatusCode.NOT_FOUND, b"")
+        found = next((one for one in known if one.run_id == run_id), known[-1])
         return await found.tasks.query(asked)
 
     def signal(self, workflow_id: str, name: str, payloads: Sequence[Payload]) -> None:

@@ -325,7 +325,7 @@ async def test_who_ends_a_run_ends_its_children(runs: Runs, tmp_path: Path) -> N
     await build_replayer(AgentRun).replay_workflow(history)
 
 
-async def test_a_child_that_waits_for_people_takes_no_time(skipping_runs: Runs) -> None:
+async def test_a_child_that_waits_for_people_takes_no_time(memory_runs: MemoryRuns) -> None:
     """A day that a child waits for an answer counts toward no limit on the time of the run."""
     # T-49
     app = staffed(
@@ -333,15 +333,15 @@ async def test_a_child_that_waits_for_people_takes_no_time(skipping_runs: Runs) 
         tiers=Tiers(full="coder"),
         budget=Budget(max_wall_time=60),
     )
-    async with skipping_runs.working(app):
-        run = await skipping_runs.start("it")
-        (request,) = await asked(child(skipping_runs, run, "1-full"))
-        await skipping_runs.pass_time(86_400)
-        await child(skipping_runs, run, "1-full").signal(
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
+        (request,) = await asked(run.part("1-full"))
+        await memory_runs.pass_time(86_400)
+        await run.part("1-full").signal(
             "answer", {"request_id": request.request_id, "text": "the blue one"}
         )
         result = await run.result()
-        usage = await run.handle.query("usage", result_type=UsageReport)
+        usage = await run.query("usage", UsageReport)
 
     assert (result.status, result.answer) == ("completed", "done")
     assert 86_390 < usage.waited_seconds < 86_410

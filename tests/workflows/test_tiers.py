@@ -25,7 +25,6 @@ from tests.running import AnyRun, Runs
 from tests.sample import TOOLS, lines
 from tests.workflows.tiered import (
     asked,
-    child,
     child_summaries,
     recorded,
     staffed,
@@ -116,7 +115,7 @@ async def test_the_last_tier_is_a_plan(runs: Runs) -> None:
     await build_replayer(AgentRun).replay_workflow(history)
 
 
-async def test_all_but_the_failing_subtask_are_done(runs: Runs) -> None:
+async def test_all_but_the_failing_subtask_are_done(memory_runs: MemoryRuns) -> None:
     """One failed subtask fails the tier, with its name and error, when all others have ended."""
 
     # BY-20
@@ -126,10 +125,10 @@ async def test_all_but_the_failing_subtask_are_done(runs: Runs) -> None:
         return call("look", place=f"{turn.number}") if turn.number < 4 else say("done")
 
     app = staffed({"planner": [say('{"subtasks": ["cut", "sew", "iron"]}')], "hand": hand})
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         result = await run.result()
-        ends = [await child(runs, run, f"3-part-{place}").result() for place in (1, 2, 3)]
+        ends = [await run.part(f"3-part-{place}").result() for place in (1, 2, 3)]
 
     assert [end.status for end in ends] == ["completed", "failed", "completed"]
     assert result.stop is not None
@@ -307,7 +306,7 @@ async def ended(run: AnyRun) -> tuple[str, Stop, list[str]]:
     ids=["full", "planner", "subtask"],
 )
 async def test_who_rejects_a_part_is_not_asked_again(
-    runs: Runs, tmp_path: Path, part: str, begun: list[str]
+    memory_runs: MemoryRuns, tmp_path: Path, part: str, begun: list[str]
 ) -> None:
     """A person who says no to an agent of a tier has said no to the run: no other one begins."""
     # ES-08
@@ -318,9 +317,9 @@ async def test_who_rejects_a_part_is_not_asked_again(
         "3-plan": {"planner": pays},
         "3-part-1": {"planner": [say('{"subtasks": ["pay"]}')], "hand": pays},
     }
-    async with runs.working(staffed(by_part[part], escalates=True)):
-        run = await runs.start("it", "pay them", domain="payments")
-        payer = child(runs, run, part)
+    async with memory_runs.working(staffed(by_part[part], escalates=True)):
+        run = await memory_runs.start("it", "pay them", domain="payments")
+        payer = run.part(part)
         (request,) = await asked(payer)
         no = {"request_id": request.request_id, "decision": "reject", "approver": "alice"}
         await payer.signal("approval", {**no, "reason": "never pay them"})
@@ -331,14 +330,16 @@ async def test_who_rejects_a_part_is_not_asked_again(
     assert (parts, lines(Path(log))) == (begun, [])
 
 
-async def test_silence_in_a_tier_leads_to_the_next(skipping_runs: Runs, tmp_path: Path) -> None:
+async def test_silence_in_a_tier_leads_to_the_next(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """A review that nobody decides in time fails its tier: nobody has said no."""
     # FB-13
     pays = [call("write", log=str(tmp_path / "log"), text="pay"), say("paid")]
     app = staffed({"coder": pays, "clerk": [say("not paid")]})
-    async with skipping_runs.working(app):
-        run = await skipping_runs.start("it", "pay them", domain="payments")
-        await asked(child(skipping_runs, run, "1-full"))
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it", "pay them", domain="payments")
+        await asked(run.part("1-full"))
         result = await run.result()
 
     assert (result.answer, [one.approach for one in result.attempts]) == (
@@ -347,12 +348,12 @@ async def test_silence_in_a_tier_leads_to_the_next(skipping_runs: Runs, tmp_path
     )
 
 
-async def test_who_aborts_a_part_ends_the_run(runs: Runs) -> None:
+async def test_who_aborts_a_part_ends_the_run(memory_runs: MemoryRuns) -> None:
     """A person who aborts the escalation of a tier's agent ends the run; no other tier begins."""
     # FB-13 BY-10
-    async with runs.working(paired(lambda _: LOST, escalates=True)):
-        run = await runs.start("it", "make a coat")
-        coder = child(runs, run, "1-full")
+    async with memory_runs.working(paired(lambda _: LOST, escalates=True)):
+        run = await memory_runs.start("it", "make a coat")
+        coder = run.part("1-full")
         (request,) = await asked(coder)
         await coder.signal(
             "resolution",

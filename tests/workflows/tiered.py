@@ -14,7 +14,7 @@ from holdfast.contracts.run import RunResult
 from holdfast.guardrails import Guardrail
 from holdfast.testing import Script
 from tests.histories import Story, noted, summary
-from tests.running import Run, Runs
+from tests.running import AnyRun, Run, Runs
 from tests.sample import IMPATIENT, TOOLS, lines
 
 ALL = Tiers.model_validate(
@@ -95,7 +95,7 @@ async def written(log: Path, count: int = 1) -> None:
         await asyncio.sleep(0.01)
 
 
-async def asked(run: Run) -> tuple[Request, ...]:
+async def asked(run: AnyRun) -> tuple[Request, ...]:
     """Wait until a run, which may not have begun yet, asks people for something."""
     while True:
         try:
