@@ -1,5 +1,5 @@
 """
-Where random scripts are played without a server: ten times as many.
+Where random scripts are played without a server: twenty-five times as many.
 
 Each kind of them has a file of its own, because a file stays with one process.
 """
