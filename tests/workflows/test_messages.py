@@ -18,6 +18,7 @@ from holdfast.contracts.signals import (
     HeldSignal,
     ResolutionSignal,
     SteerSignal,
+    StopSignal,
     SuspensionSignal,
 )
 from holdfast.workflows.inbound.messages import SIGNALS, UnreadableMessage, read, read_run_input
@@ -66,6 +67,7 @@ def refusal(name: str, *payloads: RawValue) -> str:
         pytest.param("steer", {"text": "be brief"}, SteerSignal(text="be brief"), id="steer"),
         pytest.param("suspend", {}, SuspensionSignal(), id="suspend"),
         pytest.param("resume", {}, SuspensionSignal(), id="resume"),
+        pytest.param("stop", {"reason": "no"}, StopSignal(reason="no"), id="stop"),
         pytest.param("held", {"run_id": "r.1"}, HeldSignal(run_id="r.1"), id="held"),
     ],
 )
@@ -75,8 +77,8 @@ def test_a_signal_is_read_by_its_name(name: str, value: object, expected: object
 
 
 def test_these_are_the_signals() -> None:
-    """A run takes seven signals, one of them from its parts; each has its test above."""
-    people = ["approval", "answer", "resolution", "steer", "suspend", "resume"]
+    """A run takes eight signals, one of them from its parts; each has its test above."""
+    people = ["approval", "answer", "resolution", "steer", "suspend", "resume", "stop"]
     assert list(SIGNALS) == [*people, "held"]
 
 
@@ -89,7 +91,7 @@ def test_a_signal_that_says_all_by_its_name_needs_no_argument(
     assert read(name, payloads) == SuspensionSignal()
 
 
-@pytest.mark.parametrize("name", ["approval", "answer", "resolution", "steer"])
+@pytest.mark.parametrize("name", ["approval", "answer", "resolution", "steer", "stop"])
 def test_any_other_signal_takes_one_argument(name: str) -> None:
     """No argument is too few, two are too many."""
     assert refusal(name) == f"{name!r} takes one JSON object, not 0 arguments"
@@ -104,7 +106,8 @@ def test_even_an_empty_signal_takes_no_two_arguments() -> None:
 def test_an_unknown_signal_is_told_the_known_ones() -> None:
     """A typo in the name of a signal is answered with the names."""
     assert refusal("approve", sent(APPROVAL)) == (
-        "no signal 'approve' (known: approval, answer, resolution, steer, suspend, resume, held)"
+        "no signal 'approve' (known: approval, answer, resolution, steer, suspend, resume, stop, "
+        "held)"
     )
 
 
