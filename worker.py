@@ -179,7 +179,9 @@ def build_activities(
     policy = PolicyActivities(app.registry, here, keys, around.switches)
     model = _build_model_activities(app, Transcripts(around.runs, cached_transcripts))
     prices = PriceList(adapters(app))
-    opening = OpeningActivities(app.snapshots(), around.runs, prices, around.earlier_runs)
+    opening = OpeningActivities(
+        app.snapshots(), around.runs, prices, around.earlier_runs, tuple(app.policy.signals)
+    )
     tools = _build_tools(app, found, around, WorkerExecutor(around.secrets.give))
     guarding = GuardrailActivities(app.guardrails(), around.holders, around.redactor, app.name)
     return [

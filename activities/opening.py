@@ -12,6 +12,7 @@ from holdfast.activities.callers import (
 )
 from holdfast.contracts.control import MAX_EARLIER_ACTORS, ModelFacts, RetryOf
 from holdfast.contracts.run import AgentSnapshot, OpenRun
+from holdfast.contracts.signals import SignedSignal
 from holdfast.contracts.state import Carryover, ReadEarlierRun
 from holdfast.run.limits import reasoning
 
@@ -53,11 +54,13 @@ class OpeningActivities:
         server: Searchability,
         catalogue: ModelCatalogue,
         earlier: EarlierRuns,
+        signed: tuple[SignedSignal, ...] = (),
     ) -> None:
         self._agents = agents
         self._server = server
         self._catalogue = catalogue
         self._earlier = earlier
+        self._signed = signed
 
     @activity.defn
     async def read_earlier_run(self, asked: ReadEarlierRun) -> Carryover:
@@ -93,6 +96,7 @@ class OpeningActivities:
         facts = await self._catalogue.facts(agent.models)
         return agent.with_(
             facts=facts,
+            signed=self._signed,
             search_attributes=await self._server.searchable(),
             resources_searchable=await self._server.resources_searchable(),
         )

@@ -70,6 +70,7 @@ from holdfast.policy.case import CallContext, DecisionFacts
 from holdfast.policy.engine import decide
 from holdfast.policy.rules import Policy
 from holdfast.policy.signatures import KeyClaim
+from holdfast.policy.signed_signals import judge_controls
 from holdfast.policy.trust import Trust, TrustedIssuer, is_address
 from holdfast.policy.undoing import matches_shown_undo
 from holdfast.run.limits import budget_extension
@@ -200,6 +201,7 @@ class PolicyActivities:
             rulings=fit_into_payload(tuple(rulings)),
             lapsed=find_lapsed_reviews(asked.reviews, trust, asked.now),
             policy=self._environment.policy.digest,
+            signed=tuple(self._environment.policy.signals),
             execution=execution,
         )
 
@@ -209,17 +211,17 @@ class PolicyActivities:
         require_run_caller(hearing.run_id)
         require_app(hearing.app, self._environment.app)
         execution, clock = find_calling_execution().id, Clock(hearing.now)
-        if hearing.execution != execution:
-            return Verdicts(
-                verdicts=tuple(map(_reject_after_reset, hearing.messages)), execution=execution
-            )
         requests = (one for one in hearing.requests if isinstance(one, Approvable))
         given = (record for request in requests for record in request.approvals)
         trust = await self._trust(find_key_claims(hearing), given)
         hearing = hearing.with_(now=clock.now())
-        verdicts = budget_extension.after_extensions(hearing, judge(hearing, trust))
-        verdicts = after_answers(hearing, verdicts)
-        return Verdicts(verdicts=_limit_reasons(verdicts), execution=execution)
+        controls = judge_controls(hearing, trust)
+        if hearing.execution != execution:
+            verdicts = tuple(map(_reject_after_reset, hearing.messages))
+        else:
+            verdicts = budget_extension.after_extensions(hearing, judge(hearing, trust))
+            verdicts = _limit_reasons(after_answers(hearing, verdicts))
+        return Verdicts(verdicts=verdicts, controls=controls, execution=execution)
 
     @activity.defn
     async def record(self, event: AuditEvent) -> Journal | None:
@@ -247,7 +249,8 @@ class PolicyActivities:
         published = {one.issuer for one in policy.issuers if is_address(one.jwks)}
         proofs = (record.proof for record in given if record.proof is not None)
         kept = {KeyClaim(one.issuer, one.key) for one in proofs if one.issuer not in published}
-        return Trust(policy.groups, await self._keyring.find_issuers(claims | kept))
+        issuers = await self._keyring.find_issuers(claims | kept)
+        return Trust(policy.groups, issuers, policy.signals)
 
     def _rule_or_refuse(
         self, asked: AuthorizeCalls, call: AnyCall, known: _CurrentFacts

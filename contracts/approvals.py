@@ -12,7 +12,13 @@ from holdfast.contracts.bounds import Seconds
 from holdfast.contracts.budget import BudgetStatus
 from holdfast.contracts.calls import Grant
 from holdfast.contracts.control import Approach, EarlierActors, ModelAttempt, UndoRuling
-from holdfast.contracts.signals import Message, MessageOutcome, OutcomeCode
+from holdfast.contracts.signals import (
+    ControlMessage,
+    Message,
+    MessageOutcome,
+    SignedSignal,
+    UsedToken,
+)
 from holdfast.contracts.tools import Risk
 from holdfast.contracts.usage import UsageMetrics
 
@@ -327,6 +333,13 @@ class Verdict(MessageOutcome):
     proof: Proof | None = Field(default=None, exclude_if=not_)
 
 
+class ControlVerdict(Verdict):
+    """The judgement of a message about no request, which has this `digest`."""
+
+    signal: SignedSignal
+    digest: str
+
+
 class JudgeInput(Contract):
     """
     Input of the activity `judge`: messages in the order of their arrival, and what they are about.
@@ -334,7 +347,9 @@ class JudgeInput(Contract):
     `requester` is the person on whose behalf the run works, and `agent` what works: neither may
     approve, nor may `earlier_actors`, for whom runs worked that this one tries again.
     `requests` are outlines of those that the messages name, and `digests` those of the
-    whole requests, by id. `means` are there where a message wants to extend them.
+    whole requests, by id. `means` are there where a message wants to extend them. `sent` are the
+    digests of the messages without their tokens, where any has one. `controls` are about no
+    request; those of their tokens that are `used` count no more.
     """
 
     run_id: str
@@ -344,6 +359,10 @@ class JudgeInput(Contract):
     requester: str
     earlier_actors: EarlierActors = ()
     messages: tuple[Message, ...]
+    sent: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    controls: tuple[ControlMessage, ...] = Field(default=(), exclude_if=not_)
+    used: tuple[UsedToken, ...] = Field(default=(), exclude_if=not_)
+    first_execution_run_id: str = Field(default="", exclude_if=not_)
     requests: tuple[Request, ...]
     closed: tuple[ClosedRequest, ...]
     now: datetime
@@ -359,18 +378,8 @@ class Verdicts(Contract):
     """Output of the activity `judge`: one verdict a message, and in which execution it judged."""
 
     verdicts: tuple[Verdict, ...]
+    controls: tuple[ControlVerdict, ...] = Field(default=(), exclude_if=not_)
     execution: str
-
-
-class RefusedMessage(Contract):
-    """A message that changed nothing, kept for the audit."""
-
-    signal: str
-    request_id: str
-    sender: str
-    reason: str
-    at: datetime
-    code: OutcomeCode = "unreadable"
 
 
 class Notice(Contract):

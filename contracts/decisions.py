@@ -25,6 +25,7 @@ from holdfast.contracts.calls import (
     ToolCall,
 )
 from holdfast.contracts.control import UndoRuling
+from holdfast.contracts.signals import SignedSignal
 from holdfast.contracts.texts import clip_chars, cut_with_note
 from holdfast.contracts.tools import Risk
 
@@ -276,13 +277,14 @@ class Rulings(Contract):
     Those on the last calls are left out where all are too large to be sent together. `policy` is
     the digest of the policy that decided; without one, the risk classes' defaults did.
     `execution` is the one in which it decided, as the server says. `lapsed` are the reviews whose
-    approvals count no more, by their requests' ids.
+    approvals count no more, by their requests' ids. `signed` signals take a signature.
     """
 
     rulings: tuple[Ruling, ...]
     lapsed: tuple[str, ...] = Field(default=(), exclude_if=not_)
     execution: str
     policy: str = Field(default="", exclude_if=not_)
+    signed: tuple[SignedSignal, ...] = Field(default=(), exclude_if=not_)
 
 
 def clip_decision(decision: Decision) -> Decision:

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, JsonValue, ValidationInfo, field_validat
 from pydantic_core import PydanticCustomError
 
 from holdfast.contracts import bounds
-from holdfast.contracts.approvals import RefusedMessage, Requirement
+from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.base import Contract, JsonObject, Stored
 from holdfast.contracts.bounds import MAX_RUN_ID_CHARS, Goal, Metadata, Tenant
 from holdfast.contracts.budget import Budget, Ledger, Limits, PartialBudget
@@ -31,6 +31,7 @@ from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.model import ModelSettings, Prefix, Strategy, ToolSchema
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.project import ProjectSpec
+from holdfast.contracts.signals import RefusedMessage, SignedSignal
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.tools import HostedTool, ToolContract
 from holdfast.contracts.usage import CallUsage, UsageMetrics
@@ -107,12 +108,9 @@ class RunInput(RunMetadata):
     The one JSON argument of the workflow `AgentRun`. Only `agent` and `input` are required.
 
     Or `agent` and `retry_of`: all but tenant, actor and what differs in its budget then comes from
-    that run, and is refused here.
-
-    `budget` names the limits that differ from the agent's; `ceiling` are limits that lower the
-    agent's and never raise them, as a run hands them to those that it starts; so it does with
-    `known`, which is what was done before, and what this run doesn't do again. Unknown fields
-    are refused.
+    that run, and is refused here. `budget` names the limits that differ from the agent's;
+    `ceiling` are limits that lower the agent's and never raise them, as a run hands them to those
+    that it starts; so it does with `known`, which was done before, and isn't done again.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -195,6 +193,7 @@ class AgentSnapshotChange(TypedDict, total=False):
     resources_searchable: bool
     facts: tuple[ModelFacts, ...]
     route: ReasoningRoute | None
+    signed: tuple[SignedSignal, ...]
 
 
 class AgentSnapshot(Contract):
@@ -202,16 +201,15 @@ class AgentSnapshot(Contract):
     An agent as it was when the run began, recorded once in history.
 
     A later deployment may change the agent; a run that has begun keeps its own. `app` is whose it
-    is: no worker of another app goes on with the run. `escalates` says
-    that somebody is there to be asked after repeated failures. `approval_timeout` is in seconds,
-    `companions` draft, reconcile and undo for the tools, or undo for those of agents that do its
-    parts, and no model sees them.
-    `max_context_bytes` the size of transcript that a model is shown before old tool results are
-    pruned, `max_history_events` when the run goes on in a new execution. `search_attributes` says
-    whether the server knows Holdfast's. `acceptance` checks send an answer back; after a tripwire
-    the model may try again `max_output_retries` times. `review` is what it takes to approve a
-    sensitive domain, or what a guardrail asks about. `notifies`: somebody is told of requests.
-    `resources_searchable`: the server can search runs by the resources that they are at.
+    is: no worker of another app goes on with the run. `escalates`: people may be asked.
+    `approval_timeout` is in seconds, `companions` draft, reconcile and undo for the tools, or undo
+    for those of agents that do its parts, and no model sees them. `max_context_bytes` is what a
+    model is shown before old results are pruned, `max_history_events` when the run goes on in a
+    new execution. `search_attributes` and `resources_searchable` are what the server knows.
+    `acceptance` checks send an answer back; after a tripwire the model may try again
+    `max_output_retries` times. `review` is what it takes to approve a sensitive domain, or what a
+    guardrail asks about. `notifies`: somebody is told of requests. `signed` signals take a
+    signature, as the policy said last.
     """
 
     name: str
@@ -243,6 +241,7 @@ class AgentSnapshot(Contract):
     resources_searchable: bool = False
     facts: tuple[ModelFacts, ...] = ()
     route: ReasoningRoute | None = None
+    signed: tuple[SignedSignal, ...] = Field(default=(), exclude_if=not_)
 
     def with_(self, **changes: Unpack[AgentSnapshotChange]) -> Self:
         """Return a copy with these fields changed."""
@@ -349,8 +348,8 @@ class StatusReport(Contract):
     decisions, `waiting` is for a provider that is down, or until a write that was cut off can't
     happen any more.
     `refused` are the latest messages that changed nothing, `notes` what models had to do without
-    or said that nobody could read. `transcript_digest` is null where output guardrails look: it
-    would tell who guesses an answer whether they are right.
+    or said that nobody could read, `signed` the signals that take a signature. `transcript_digest`
+    is null where output guardrails look: it would tell who guesses an answer that they are right.
     """
 
     run_id: str
@@ -372,6 +371,7 @@ class StatusReport(Contract):
     refused_total: int
     notes: tuple[str, ...] = ()
     retry_of: EarlierRun = None
+    signed: tuple[SignedSignal, ...] = Field(default=(), exclude_if=not_)
 
 
 class UsageReport(Contract):

@@ -1,5 +1,6 @@
 """What people say to a run, and what became of that: the closed set of signals."""
 
+from datetime import datetime
 from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field
@@ -13,7 +14,17 @@ Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=20_000)]
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class _Decision(Inbound):
+class _Signable(Inbound):
+    """A message with, where it is signed, the `token` that proves who sent it."""
+
+    token: Text | None = None
+
+    def with_token(self, token: str) -> Self:
+        """Return a copy that is signed."""
+        return self.copy_with({"token": token})
+
+
+class _Decision(_Signable):
     """
     What a person says about one request.
 
@@ -34,7 +45,6 @@ class ApprovalSignal(_Decision):
     decision: Literal["approve", "reject"]
     approver: Name
     reason: Text | None = None
-    token: Text | None = None
 
 
 class AnswerSignal(_Decision):
@@ -53,7 +63,17 @@ class ResolutionSignal(_Decision):
     by: Name | None = None
 
 
-class SteerSignal(Inbound):
+class _ControlSignal(_Signable):
+    """A signal about no request; `by` is who sends it, as they say."""
+
+    by: Name | None = None
+
+    def with_sender(self, name: str) -> Self:
+        """Return a copy by this person, whom a token proves or who nobody doubts."""
+        return self.copy_with({"by": name or None})
+
+
+class SteerSignal(_ControlSignal):
     """
     The signal `steer`: words for the model, before its next turn.
 
@@ -61,27 +81,51 @@ class SteerSignal(Inbound):
     """
 
     text: Text
-    by: Name | None = None
     now: bool = False
+    reason: Text | None = None
 
 
-class SuspensionSignal(Inbound):
+class SuspensionSignal(_ControlSignal):
     """The signals `suspend` and `resume`; `by` is who sends them, as they say."""
 
-    by: Name | None = None
+    reason: Text | None = None
 
 
-class StopSignal(Inbound):
+class StopSignal(_ControlSignal):
     """The signal `stop`: the run ends with a result; `by` is who sends it, as they say."""
 
     reason: Text
-    by: Name | None = None
 
 
 class HeldSignal(Inbound):
     """The signal `held`: a run that works for this one has come to rest, as it was told."""
 
     run_id: str
+
+
+SignedSignal = Literal["answer", "resolution", "steer", "suspend", "resume", "stop"]
+"""The signals for which a policy may want a signature; an approval's is asked for by its rule."""
+
+
+class ControlMessage(Contract):
+    """
+    A signal about no request, to be judged: who says that they sent it, and what proves it.
+
+    `digest` is that of all that was sent but the `token`.
+    """
+
+    signal: SignedSignal
+    by: str = ""
+    digest: str
+    token: str | None = None
+
+
+class UsedToken(Contract):
+    """A token that has counted, by its issuer and its own id, and until when it would again."""
+
+    issuer: str
+    token_id: str
+    until: datetime
 
 
 OutcomeCode = Literal[
@@ -112,6 +156,17 @@ class MessageOutcome(Contract):
     request_id: str
     reason: str
     code: OutcomeCode = Field(default="accepted", exclude_if=lambda code: code == "accepted")
+
+
+class RefusedMessage(Contract):
+    """A message that changed nothing, kept for the audit."""
+
+    signal: str
+    request_id: str
+    sender: str
+    reason: str
+    at: datetime
+    code: OutcomeCode = "unreadable"
 
 
 Message: TypeAlias = ApprovalSignal | AnswerSignal | ResolutionSignal

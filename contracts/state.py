@@ -9,7 +9,6 @@ from pydantic import Field, JsonValue
 from holdfast.contracts.approvals import (
     ApprovalRecord,
     ClosedRequest,
-    RefusedMessage,
     Request,
     Review,
 )
@@ -34,6 +33,7 @@ from holdfast.contracts.guardrails import GuardrailVerdict, Signals
 from holdfast.contracts.journal import JournalEvent
 from holdfast.contracts.project import ProjectContext
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunStatus
+from holdfast.contracts.signals import RefusedMessage, UsedToken
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import (
     ItemRange,
@@ -124,6 +124,7 @@ class RunStateChange(TypedDict, total=False):
     unresolved: tuple[str, ...]
     refused: tuple[RefusedMessage, ...]
     refused_total: int
+    used_tokens: tuple[UsedToken, ...]
     guarded: int
     watched: int
     tripped: GuardrailVerdict | None
@@ -197,8 +198,9 @@ class RunState(Contract):
     this run began, which it doesn't do again; it has `lost` something of that, of what its parts
     did or of `unresolved` where there was no room to keep all. `tier` is the one tried now,
     `tier_attempts` numbers what was tried at any, `tier_failure` is why the one before failed,
-    `subtasks` are those of a decomposed one that failed. While it is `stopping`, what changes
-    nothing is broken off, and what may change something comes to its end.
+    `subtasks` are those of a decomposed one that failed. `used_tokens` proved signals about no
+    request, and count no more. While it is `stopping`, what changes nothing is broken off, and
+    what may change something comes to its end.
     """
 
     run_id: str
@@ -234,6 +236,7 @@ class RunState(Contract):
     unresolved: tuple[str, ...] = ()
     refused: tuple[RefusedMessage, ...] = ()
     refused_total: int = 0
+    used_tokens: tuple[UsedToken, ...] = Field(default=(), exclude_if=not_)
     guarded: int = 0
     watched: int = 0
     tripped: GuardrailVerdict | None = None

@@ -16,10 +16,13 @@ from joserfc.jwe import JWERegistry, decrypt_compact, encrypt_compact
 from joserfc.jwk import DictKey, OctKey, OKPKey
 
 from holdfast.contracts.approvals import Approvable
-from holdfast.contracts.base import JsonObject
+from holdfast.contracts.base import Inbound, JsonObject, digest
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.patterns import WORD, Pattern
+from holdfast.contracts.signals import SignedSignal
+from holdfast.policy.authentication import SignedMatter
 from holdfast.policy.signatures import parse_strict_json
+from holdfast.policy.signed_signals import NO_REQUEST
 from holdfast.policy.trust import LOCAL_ISSUER
 
 TOKEN_LIFETIME_SECONDS = 300
@@ -112,6 +115,34 @@ def sign_decision(
     now: datetime,
 ) -> str:
     """Return a token with which the owner of a key decides one request, now."""
+    matter = SignedMatter(
+        run_id, request.request_id, request.arguments_digest, decision, request.challenge
+    )
+    return sign_matter(key, passphrase, matter, now)
+
+
+def sign_signal(
+    key: OwnKey,
+    passphrase: str | None,
+    matter: tuple[str, str],
+    signal: SignedSignal,
+    message: Inbound,
+    now: datetime,
+) -> str:
+    """
+    Return a token with which the owner of a key sends a signal, now.
+
+    *matter* are the id of the run, and that of its first execution. The message has no token yet.
+    """
+    run_id, first_execution_run_id = matter
+    sent = message.model_dump(mode="json", exclude_unset=True)
+    about = sent.get("request_id", NO_REQUEST)
+    found = SignedMatter(run_id, about, digest(sent), signal, first_execution_run_id)
+    return sign_matter(key, passphrase, found, now)
+
+
+def sign_matter(key: OwnKey, passphrase: str | None, matter: SignedMatter, now: datetime) -> str:
+    """Return a token that names this, by the owner of a key, now."""
     time = int(now.timestamp())
     methods = ["swk", "pwd", "mfa"] if key.has_passphrase else ["swk"]
     claims = {
@@ -123,11 +154,11 @@ def sign_decision(
         "jti": secrets.token_urlsafe(16),
         "auth_time": time,
         "amr": methods,
-        "run_id": run_id,
-        "request_id": request.request_id,
-        "arguments_digest": request.arguments_digest,
-        "decision": decision,
-        "nonce": request.challenge,
+        "run_id": matter.run_id,
+        "request_id": matter.request_id,
+        "arguments_digest": matter.arguments_digest,
+        "decision": matter.decision,
+        "nonce": matter.nonce,
     }
     header = {"alg": "Ed25519", "kid": key.public["kid"]}
     return jwt.encode(header, claims, key.unlock(passphrase), algorithms=["Ed25519"])

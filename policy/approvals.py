@@ -23,10 +23,10 @@ from holdfast.contracts.signals import (
     ResolutionSignal,
 )
 from holdfast.policy.authentication import Objection, verify
-from holdfast.policy.people import normalize_name
 from holdfast.policy.signatures import KeyClaim, parse_key_claim
+from holdfast.policy.signed_signals import find_signer
 from holdfast.policy.standing import counts
-from holdfast.policy.trust import Trust
+from holdfast.policy.trust import Trust, normalize_name
 
 
 class _Identity(NamedTuple):
@@ -57,23 +57,29 @@ def judge(hearing: JudgeInput, trust: Trust) -> tuple[Verdict, ...]:
     same hearing closes is open for the next one too.
     """
     given = _AcceptedSoFar(set(), set(), set())
-    return tuple(_judge_message(message, hearing, trust, given) for message in hearing.messages)
+    sent = hearing.sent or ("",) * len(hearing.messages)
+    return tuple(
+        _judge_message(message, digest, hearing, trust, given)
+        for message, digest in zip(hearing.messages, sent, strict=True)
+    )
 
 
 def find_key_claims(hearing: JudgeInput) -> set[KeyClaim]:
     """Return the keys that the tokens of a hearing say they were signed with."""
-    tokens = (one.token for one in hearing.messages if isinstance(one, ApprovalSignal))
+    tokens = (one.token for one in (*hearing.messages, *hearing.controls))
     claims = (parse_key_claim(token) for token in tokens if token is not None)
     return {claim for claim in claims if claim is not None}
 
 
 def _judge_message(
-    message: Message, hearing: JudgeInput, trust: Trust, given: _AcceptedSoFar
+    message: Message, sent: str, hearing: JudgeInput, trust: Trust, given: _AcceptedSoFar
 ) -> Verdict:
     request = _find_request(message, hearing)
     if isinstance(request, Objection):
         return _refuse(message, request)
-    if not isinstance(message, ApprovalSignal) or not isinstance(request, Approvable):
+    if not isinstance(message, ApprovalSignal):
+        return _judge_signature(message, sent, hearing, trust)
+    if not isinstance(request, Approvable):
         return _accept(message)
     voice = _identify(message, request, hearing, trust)
     if isinstance(voice, Objection):
@@ -91,6 +97,17 @@ def _judge_message(
     if voice.proof:
         given.token_ids.add(_token_key(voice.proof))
     return _accept(message, voice, groups, lapsed)
+
+
+def _judge_signature(
+    message: AnswerSignal | ResolutionSignal, sent: str, hearing: JudgeInput, trust: Trust
+) -> Verdict:
+    found = find_signer(message, sent, hearing, trust)
+    if isinstance(found, Objection):
+        return _refuse(message, found)
+    if found is None:
+        return _accept(message)
+    return _accept(message, _Identity(found.proof.subject, frozenset(), found.proof))
 
 
 def find_lapsed_reviews(reviews: Iterable[Review], trust: Trust, now: datetime) -> tuple[str, ...]:

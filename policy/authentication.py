@@ -45,6 +45,18 @@ class Objection(NamedTuple):
     reason: str
 
 
+class SignedMatter(NamedTuple):
+    """What a token has to name, each by the claim of that name, and how its owner signed in."""
+
+    run_id: str
+    request_id: str
+    arguments_digest: str
+    decision: str
+    nonce: str
+    methods: tuple[str, ...] = ()
+    max_auth_age: float | None = None
+
+
 class VerifiedApprover(NamedTuple):
     """Who it is beyond doubt, and the groups that their identity provider says they are in."""
 
@@ -61,13 +73,29 @@ def verify(
     now: datetime,
 ) -> VerifiedApprover | Objection:
     """Say who signed a decision about a request, or why the token doesn't prove that."""
+    matter = SignedMatter(
+        run_id,
+        request.request_id,
+        request.arguments_digest,
+        decision,
+        request.challenge,
+        request.methods,
+        request.max_auth_age,
+    )
+    return verify_matter(token, matter, issuers, now)
+
+
+def verify_matter(
+    token: str, matter: SignedMatter, issuers: tuple[TrustedIssuer, ...], now: datetime
+) -> VerifiedApprover | Objection:
+    """Say who signed this, or why the token doesn't prove that."""
     try:
         signed = verify_token(token, issuers)
         claims = _parse_claims(signed.claims)
         _check_audience(claims, signed)
-        _check_binding(claims, request, decision, run_id)
+        _check_binding(claims, matter)
         _check_times(claims, now)
-        _check_sign_in(claims, request, now)
+        _check_sign_in(claims, matter, now)
         return VerifiedApprover(_build_proof(claims, signed, now), _read_groups(signed))
     except InvalidToken as error:
         return Objection(error.code, str(error))
@@ -130,18 +158,18 @@ def _check_audience(claims: _Claims, signed: VerifiedToken) -> None:
         )
 
 
-def _check_binding(claims: _Claims, request: Approvable, decision: str, run_id: str) -> None:
+def _check_binding(claims: _Claims, matter: SignedMatter) -> None:
     """The token names this one decision; one that fits another is of no use here."""
-    if not request.challenge:
+    if not matter.nonce:
         raise InvalidToken(
             "the request has no challenge, so nothing that is signed can be meant for it"
         )
     meant = {
-        "run_id": (claims.run_id, run_id),
-        "request_id": (claims.request_id, request.request_id),
-        "arguments_digest": (claims.arguments_digest, request.arguments_digest),
-        "decision": (claims.decision, decision),
-        "nonce": (claims.nonce, request.challenge),
+        "run_id": (claims.run_id, matter.run_id),
+        "request_id": (claims.request_id, matter.request_id),
+        "arguments_digest": (claims.arguments_digest, matter.arguments_digest),
+        "decision": (claims.decision, matter.decision),
+        "nonce": (claims.nonce, matter.nonce),
     }
     if others := [name for name, (said, expected) in meant.items() if said != expected]:
         raise InvalidToken(
@@ -167,17 +195,17 @@ def _check_times(claims: _Claims, now: datetime) -> None:
             )
 
 
-def _check_sign_in(claims: _Claims, request: Approvable, now: datetime) -> None:
-    age, most = now.timestamp() - claims.auth_time, request.max_auth_age
+def _check_sign_in(claims: _Claims, matter: SignedMatter, now: datetime) -> None:
+    age, most = now.timestamp() - claims.auth_time, matter.max_auth_age
     if most is not None and age > most:
         raise InvalidToken(
             f"the approver has signed in {age:.0f} s ago, and {most:.0f} s is most: sign in again",
             "stale_authentication",
         )
-    if request.methods and not set(request.methods).intersection(claims.amr):
+    if matter.methods and not set(matter.methods).intersection(claims.amr):
         used = ", ".join(map(quote_short, claims.amr)) or "none"
         raise InvalidToken(
-            f"the approver has signed in by {used}, and one of {', '.join(request.methods)} is "
+            f"the approver has signed in by {used}, and one of {', '.join(matter.methods)} is "
             "needed: sign in that way"
         )
 

@@ -19,6 +19,9 @@ def find_problems(file: PolicyFile, located: LocatedYaml) -> Iterator[Problem]:
         yield located.build_problem(place, reason)
     for place, reason in _check_order(file):
         yield located.build_problem(place, reason)
+    for name, signal in file.signals.items():
+        for place, reason in _check_group_names(file, _list_groups(signal.groups, ("groups",))):
+            yield located.build_problem(("signals", name, *place), reason)
     for number, rule in enumerate(file.rules):
         for check in RULE_CHECKS:
             for place, reason in check(file, rule):
@@ -116,13 +119,18 @@ def _check_approval_fields(_file: PolicyFile, rule: RuleEntry) -> Findings:
 
 def _check_groups(file: PolicyFile, rule: RuleEntry) -> Findings:
     approval = rule.approval or ApprovalEntry()
+    later = approval.escalate.to if approval.escalate else ()
+    yield from _check_group_names(file, _list_groups(approval.groups, ("approval", "groups")))
+    yield from _check_group_names(file, _list_groups(later, ("approval", "escalate", "to")))
+
+
+def _list_groups(groups: tuple[str, ...], place: YamlPath) -> Findings:
+    return (((*place, number), group) for number, group in enumerate(groups))
+
+
+def _check_group_names(file: PolicyFile, named: Findings) -> Findings:
     if any(issuer.groups for issuer in file.issuers):
         return
-    named: list[tuple[YamlPath, str]] = [
-        (("approval", "groups", number), group) for number, group in enumerate(approval.groups)
-    ]
-    for number, group in enumerate(approval.escalate.to if approval.escalate else ()):
-        named.append((("approval", "escalate", "to", number), group))
     for place, group in named:
         if group not in file.groups:
             known = ", ".join(file.groups) or "none"

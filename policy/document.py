@@ -19,6 +19,7 @@ from holdfast.policy.schema import (
     ApprovalEntry,
     PolicyFile,
     RuleEntry,
+    SignalEntry,
 )
 from holdfast.policy.yaml_lines import LocatedYaml, Problem, describe_validation_errors, parse_yaml
 
@@ -61,6 +62,9 @@ def parse_source(text: str, name: str = "policy", folder: Path | None = None) ->
             _build_rule(rule, conditions.get(place)) for place, rule in enumerate(file.rules)
         ),
         folder=folder,
+        signals=MappingProxyType(
+            {name: _build_signer(entry) for name, entry in file.signals.items()}
+        ),
     )
     return PolicySource(policy, file, located)
 
@@ -140,6 +144,15 @@ def _build_rule(entry: RuleEntry, condition: Condition | None) -> PolicyRule:
         condition=condition,
         requirement=_build_requirement(entry.approval or ApprovalEntry()),
         risky=frozenset(entry.risky),
+    )
+
+
+def _build_signer(entry: SignalEntry) -> Requirement:
+    return Requirement(
+        strength="strong",
+        groups=entry.groups,
+        methods=entry.methods,
+        max_auth_age=entry.max_auth_age,
     )
 
 

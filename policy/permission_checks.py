@@ -23,10 +23,9 @@ from holdfast.policy import standing
 from holdfast.policy.allowlists import find_risky_operation, is_safe_request
 from holdfast.policy.case import CallContext
 from holdfast.policy.matching import MatchedRule, find_governing_rule, find_list_entries
-from holdfast.policy.people import normalize_name
 from holdfast.policy.risk import DEFAULT_PERMISSIONS, NEEDS_DRAFT
 from holdfast.policy.rules import PLAIN_REQUIREMENT, Policy
-from holdfast.policy.trust import Trust
+from holdfast.policy.trust import Trust, normalize_name
 
 TELL_USER = "tell the user what you would have done and why"
 

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.calls import Grant
+from holdfast.contracts.signals import SignedSignal
 from holdfast.contracts.tools import Risk
 from holdfast.policy.conditions import Condition, any_of
 from holdfast.policy.trust import Issuer
@@ -103,7 +104,7 @@ class Policy:
     Rules in their order, with the groups and issuers that approvals are judged by.
 
     `digest` names the document that it was read from. `folder` is where that lies: names of files
-    in it are relative to it.
+    in it are relative to it. `signals` are those that take a signature, and by whom.
     """
 
     digest: str = ""
@@ -111,6 +112,9 @@ class Policy:
     issuers: tuple[Issuer, ...] = ()
     rules: tuple[PolicyRule, ...] = ()
     folder: Path | None = None
+    signals: Mapping[SignedSignal, Requirement] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
 
     @cached_property
     def forbid_rules(self) -> tuple[PolicyRule, ...]:

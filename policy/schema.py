@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from operator import itemgetter
-from typing import Annotated, Literal, TypeAlias, TypeVar
+from typing import Annotated, Literal, TypeAlias, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StrictBool, field_validator
 
 from holdfast.contracts.base import Inbound
 from holdfast.contracts.patterns import Pattern
+from holdfast.contracts.signals import SignedSignal
 from holdfast.contracts.tools import Risk
 from holdfast.policy.rules import Effect
 from holdfast.policy.trust import Issuer
@@ -122,6 +123,14 @@ class ApprovalEntry(_Entry):
         return bool(self.strong or self.methods or self.max_auth_age)
 
 
+class SignalEntry(_Entry):
+    """Who may send a signal, by a signed token."""
+
+    groups: Names = ()
+    methods: Names = ()
+    max_auth_age: Seconds | None = None
+
+
 class RuleEntry(_Entry):
     """One rule."""
 
@@ -140,6 +149,9 @@ class PolicyFile(_Entry):
     version: Literal[1]
     groups: dict[Name, Members] = Field(default_factory=dict)
     issuers: tuple[Issuer, ...] = ()
+    signals: dict[SignedSignal, SignalEntry] = Field(
+        default_factory=dict[SignedSignal, SignalEntry]
+    )
     rules: tuple[RuleEntry, ...] = ()
 
 
@@ -150,5 +162,6 @@ ENTRY_MODELS: Mapping[str, type[BaseModel]] = {
     "approval": ApprovalEntry,
     "escalate": EscalateEntry,
     "issuers": Issuer,
+    **dict.fromkeys(get_args(SignedSignal), SignalEntry),
 }
 """The models by the name of the field that holds them."""

@@ -1,5 +1,6 @@
-"""Whose signatures count: the identity providers and keys that a policy names."""
+"""Whose signatures count: the identity providers and keys that a policy names, and who is who."""
 
+import unicodedata
 from collections.abc import Mapping
 from ipaddress import ip_address
 from types import MappingProxyType
@@ -8,8 +9,11 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
+from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.base import Inbound, JsonObject
 from holdfast.contracts.patterns import Pattern
+from holdfast.contracts.signals import SignedSignal
+from holdfast.contracts.texts import BLANK
 
 LOCAL_ISSUER = "holdfast"
 """The issuer of tokens that people sign with a key of their own (`holdfast keys`)."""
@@ -69,7 +73,20 @@ class TrustedIssuer(NamedTuple):
 
 
 class Trust(NamedTuple):
-    """Who is in which group, and whose signatures count."""
+    """Who is in which group, whose signatures count, and which signals take one."""
 
     groups: Mapping[str, frozenset[str]] = MappingProxyType({})
     issuers: tuple[TrustedIssuer, ...] = ()
+    signals: Mapping[SignedSignal, Requirement] = MappingProxyType({})
+
+
+def normalize_name(name: str) -> str:
+    """Return what two names have in common that look the same: they count as one person."""
+    shown = (letter for letter in name if letter not in BLANK)
+    seen = (letter for letter in shown if letter.isspace() or not _is_control(letter))
+    folded = unicodedata.normalize("NFKC", "".join(seen)).casefold()
+    return " ".join(unicodedata.normalize("NFKC", folded).split())
+
+
+def _is_control(letter: str) -> bool:
+    return unicodedata.category(letter) in {"Cc", "Cf"}

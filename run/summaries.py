@@ -9,7 +9,9 @@ from pydantic import ValidationError
 from holdfast.contracts.approvals import (
     Approvable,
     ApprovalRequest,
+    ControlVerdict,
     Escalation,
+    JudgeInput,
     Question,
     Request,
     Review,
@@ -161,6 +163,20 @@ def verdicts_line(said: Sequence[Message], judged: Sequence[Verdict]) -> str:
     return shorten("; ".join(lines))
 
 
+def controls_line(judged: Sequence[ControlVerdict]) -> str:
+    """Write on one line what became of signals about no request."""
+    lines = (control_line(verdict).replace(";", ",") for verdict in judged)
+    return shorten("; ".join(lines))
+
+
+def control_line(verdict: ControlVerdict) -> str:
+    """Write what became of one: `suspend by olga, strongly`."""
+    if not verdict.accepted:
+        return f"{verdict.signal} refused: {verdict.code}"
+    by = f" by {shorten(verdict.approver, _MAX_NAME_CHARS)}" if verdict.approver else ""
+    return f"{verdict.signal}{by}{', strongly' if verdict.proof else ''}"
+
+
 def find_sender(message: Message) -> str:
     """Return who a message says it is from."""
     return (message.approver if isinstance(message, ApprovalSignal) else message.by) or ""
@@ -182,6 +198,14 @@ def messages_line(said: tuple[Message, ...]) -> str:
     if len(said) == 1:
         return message_line(said[0])
     return f"judge {len(said)} messages"
+
+
+def hearing_line(hearing: JudgeInput) -> str:
+    """Write on one line what is judged."""
+    if not hearing.controls:
+        return messages_line(hearing.messages)
+    said = (f"{control.signal}{_says(control.by)}" for control in hearing.controls)
+    return shorten(f"judge {'; '.join(said)}")
 
 
 def refusals_line(reasons: Sequence[str]) -> str:

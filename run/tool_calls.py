@@ -41,6 +41,8 @@ def is_notable(ruling: Ruling) -> bool:
 def after_rulings(state: RunState, answer: Rulings, now: datetime) -> RunState:
     """Take the rulings: what may not run gets its result, what people decide gets a request."""
     ruled = {ruling.call_id: ruling for ruling in answer.rulings}
+    if answer.signed != state.agent.signed:
+        state = state.with_(agent=state.agent.with_(signed=answer.signed))
     state = _withdraw_releases(state, (*answer.lapsed, *_select_outdated_releases(state, ruled)))
     decisions = tuple(map(decision_of, answer.rulings))
     drafting = any(isinstance(decision, RunAsDraftOnly) for decision in decisions)

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from holdfast.contracts.approvals import (
     ApprovalRequest,
     Escalation,
+    Proof,
     Question,
-    RefusedMessage,
     Request,
     Review,
     Verdict,
@@ -17,14 +17,19 @@ from holdfast.contracts.signals import (
     Message,
     MessageOutcome,
     OutcomeCode,
+    RefusedMessage,
     ResolutionSignal,
     StopSignal,
+    UsedToken,
 )
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.run import approvals, escalations, requests, tool_results
 from holdfast.run.summaries import find_sender
 from holdfast.run.transcript import halt
+
+_TOKEN_MEMORY = timedelta(minutes=12)
+"""Longer than a token is good, by whatever clock."""
 
 KEEP_LAST_REFUSALS = 20
 """How many refused messages the state keeps; history has them all."""
@@ -122,6 +127,15 @@ def after_stop(state: RunState, message: StopSignal, now: datetime) -> RunState:
     """Begin to end a run, as a person says: nobody is asked anything any more."""
     stop = Stop.because(StopReason.TOLD_TO_STOP, message.reason, ended_by=message.by or "a person")
     return withdraw_requests(state, now).with_(stopping=stop)
+
+
+def keep_token(state: RunState, proof: Proof, now: datetime) -> RunState:
+    """Keep the token of a signal about no request until nobody can use it again."""
+    kept = tuple(one for one in state.used_tokens if one.until > now)
+    used = UsedToken(
+        issuer=proof.issuer, token_id=proof.token_id, until=proof.verified_at + _TOKEN_MEMORY
+    )
+    return state.with_(used_tokens=(*kept, used))
 
 
 def record_refusal(

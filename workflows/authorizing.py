@@ -83,7 +83,7 @@ async def _rule_on_all(given: AuthorizeCalls, search: Search) -> Rulings | None:
 
 async def judge(hearing: JudgeInput) -> Verdicts:
     """Ask what messages are good for."""
-    summary, delays = summaries.messages_line(hearing.messages), _delays()
+    summary, delays = summaries.hearing_line(hearing), _delays()
     worker = FindWorker(run_id=hearing.run_id, app=hearing.app)
     wanted = _Wanted(summary, worker, UNTIL_FOUND)
     while (answer := await _attempt(PolicyActivities.judge, hearing, wanted)) is None:

@@ -6,6 +6,7 @@ from temporalio import workflow
 
 from holdfast.contracts.approvals import (
     ApprovalRequest,
+    ControlVerdict,
     Escalation,
     Question,
     Request,
@@ -60,6 +61,16 @@ def log_verdicts(state: RunState, judged: Iterable[tuple[Message, Verdict]]) -> 
             says=find_sender(message) or None,
             at_once=len(refused) if len(refused) > 1 else None,
         )
+
+
+def log_control(state: RunState, verdict: ControlVerdict) -> None:
+    """Log what became of a signal about no request."""
+    if verdict.accepted:
+        strength = "strong" if verdict.proof else "plain"
+        by = verdict.approver or None
+        log_event("message.accepted", state, signal=verdict.signal, by=by, strength=strength)
+    else:
+        log_event("message.refused", state, signal=verdict.signal, code=verdict.code)
 
 
 def describe_wait(state: RunState) -> str:

@@ -71,6 +71,7 @@ def status(
         refused_total=state.refused_total,
         notes=state.notes,
         retry_of=state.brief.retry_of,
+        signed=state.agent.signed,
     )
 
 

@@ -23,10 +23,6 @@ Reason: TypeAlias = Annotated[str | None, typer.Option(help="Why; it stays in th
 Approver: TypeAlias = Annotated[
     str | None, typer.Option(metavar="NAME", help="Who decides; your user name unless given.")
 ]
-Key: TypeAlias = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Sign with this key of yours; done unasked where needed."),
-]
 Token: TypeAlias = Annotated[
     str | None,
     typer.Option(metavar="TOKEN", help="A token that was signed elsewhere; - reads it."),
@@ -65,7 +61,7 @@ async def approve(
     digest: options.Digest = None,
     reason: Reason = None,
     approver: Approver = None,
-    key: Key = None,
+    key: options.Key = None,
     token: Token = None,
 ) -> None:
     """
@@ -85,7 +81,7 @@ async def reject(
     digest: options.Digest = None,
     reason: Reason = None,
     approver: Approver = None,
-    key: Key = None,
+    key: options.Key = None,
     token: Token = None,
 ) -> None:
     """Reject a call, whose agent reads the reason and goes on without it, or a review."""
@@ -99,6 +95,8 @@ async def answer(
     request: RequestId,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The answer.")],
     digest: options.Digest = None,
+    *,
+    key: options.Key = None,
 ) -> None:
     """Answer a question of an agent once you have seen it."""
     message = build(AnswerSignal, request_id=request, text=text, by=options.login())
@@ -107,8 +105,7 @@ async def answer(
     found = await seeing.confirm_request(
         asked, request, kinds, digest=digest, question=f"answer {text!r}?"
     )
-    taken = await asked.send("answer", message.with_digest(found.digest))
-    _tell(run, "answer", request, taken=taken)
+    await _send(asked, "answer", message.with_digest(found.digest), key)
 
 
 @blocking
@@ -126,6 +123,7 @@ async def resolve(
     max_tokens: options.MaxTokens = None,
     max_cost: options.MaxCost = None,
     max_wall_time: options.MaxWallTime = None,
+    key: options.Key = None,
 ) -> None:
     """Say how an escalated run goes on."""
     budget = options.budget(max_steps, max_tokens, max_cost, max_wall_time)
@@ -146,23 +144,25 @@ async def resolve(
     found = await seeing.confirm_request(
         asked, request, kinds, digest=digest, question=f"{action}?"
     )
-    taken = await asked.send("resolution", message.with_digest(found.digest))
-    _tell(run, "resolution", request, taken=taken)
+    await _send(asked, "resolution", message.with_digest(found.digest), key)
 
 
-@blocking
-async def stop(
-    run: options.RunId,
-    reason: Annotated[str, typer.Option(help="Why; it stands in the result.")],
+async def _send(
+    run: Run,
+    name: Literal["answer", "resolution"],
+    message: AnswerSignal | ResolutionSignal,
+    key: str | None,
 ) -> None:
-    """End a run with a result: what changes nothing is broken off, a write comes to its end."""
-    await (await Holdfast.connect()).run(run).stop(reason, by=options.login())
-    screen.tell(f"sent to {run}; '{screen.command('watch', run)}' shows its end")
-
-
-def _tell(run: str, name: str, request: str, *, taken: bool) -> None:
-    said = f"{run} took the {name} to {request}"
-    screen.tell(said if taken else f"sent to {run}; no worker has taken it yet")
+    """Send a signal, signed where that is wanted, and say what became of it."""
+    if key is not None or await run.wants_signed(name):
+        own = deciding.own_key(key)
+        passphrase = deciding.passphrase_of(own)
+        message = message.with_token(
+            await deciding.sign_signal(run, name, message, own, passphrase)
+        )
+    taken = await run.send(name, message)
+    said = f"{run.id} took the {name} to {message.request_id}"
+    screen.tell(said if taken else f"sent to {run.id}; no worker has taken it yet")
 
 
 async def _find_requests(run: Run) -> list[PendingRequest]:

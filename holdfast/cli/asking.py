@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from typing import TypeVar
 
 from temporalio.service import RPCError
 
-from holdfast.cli import options, request_details, screen, signatures
+from holdfast.cli import deciding, options, request_details, screen
 from holdfast.cli.screen import Screen
 from holdfast.client import NoWorker, Run
 from holdfast.client.run import RPC_TIMEOUT
@@ -24,9 +25,13 @@ from holdfast.contracts.signals import (
     ApprovalSignal,
     Message,
     ResolutionSignal,
+    SignedSignal,
 )
-from holdfast.policy.people import normalize_name
+from holdfast.policy.trust import normalize_name
+from holdfast.signing import OwnKey
 from holdfast.tools.values.answers import find_answer_flaw
+
+Signed = TypeVar("Signed", AnswerSignal, ResolutionSignal)
 
 RETRY_SECONDS = 1.0
 """Seconds until a run that didn't answer is asked again."""
@@ -123,17 +128,19 @@ class ApprovalPrompt:
                 )
             case Question():
                 text = await self._answer(request)
-                return AnswerSignal(
+                said = AnswerSignal(
                     request_id=request.request_id, digest=request.digest, text=text, by=self._user
                 )
+                return await self._sign("answer", said)
             case Escalation():
                 words = {"r": "resume", "resume": "resume", "a": "abort", "abort": "abort"}
                 action = await self._choice("[r]esume or [a]bort? ", words)
                 guidance = await self._line("words for the model, if any: ") or None
                 given = {"action": action, "guidance": guidance, "by": self._user}
-                return ResolutionSignal.model_validate(
+                resolved = ResolutionSignal.model_validate(
                     {"request_id": request.request_id, "digest": request.digest, **given}
                 )
+                return await self._sign("resolution", resolved)
 
     async def _answer(self, request: Question) -> str:
         """Ask until there is an answer that fits."""
@@ -152,11 +159,9 @@ class ApprovalPrompt:
             if not user:
                 raise HoldfastError("whom a run works for doesn't approve it")
         if request.needs_proof:
-            key = signatures.own_key()
-            question = f"passphrase of key {key.name!r}: "
-            passphrase = await self._line(question, shown=False) if key.has_passphrase else None
+            key, passphrase = await self._unlock()
             user = key.name
-            token = signatures.token(key, passphrase, self._run.id, request, "approve")
+            token = deciding.sign_decision(key, passphrase, self._run.id, request, "approve")
         return ApprovalSignal(
             request_id=request.request_id,
             digest=request.digest,
@@ -164,6 +169,19 @@ class ApprovalPrompt:
             approver=user,
             token=token,
         )
+
+    async def _sign(self, signal: SignedSignal, message: Signed) -> Signed:
+        """Sign what is said about a request, where the policy wants that."""
+        if not await self._run.wants_signed(signal):
+            return message
+        own = await self._unlock()
+        token = await deciding.sign_signal(self._run, signal, message, *own)
+        return message.with_token(token)
+
+    async def _unlock(self) -> tuple[OwnKey, str | None]:
+        key = deciding.own_key()
+        question = f"passphrase of key {key.name!r}: "
+        return key, await self._line(question, shown=False) if key.has_passphrase else None
 
     async def _choice(self, question: str, words: Mapping[str, str]) -> str:
         while (said := (await self._line(question)).lower()) not in words:

@@ -1,11 +1,13 @@
-"""Approving and rejecting from the command line, signed where that is needed."""
+"""Deciding from the command line, signed where that is needed, by a key of the person there."""
 
 import sys
+from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
 import typer
 
-from holdfast.cli import options, screen, seeing, signatures
+from holdfast import signing
+from holdfast.cli import options, screen, seeing
 from holdfast.client import MessageRefused, Run
 from holdfast.client.messages import build
 from holdfast.contracts.approvals import (
@@ -13,9 +15,11 @@ from holdfast.contracts.approvals import (
     ApprovalRequest,
     Review,
 )
-from holdfast.contracts.signals import (
-    ApprovalSignal,
-)
+from holdfast.contracts.base import Inbound
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.signals import ApprovalSignal, SignedSignal
+from holdfast.settings import Settings
+from holdfast.signing import OwnKey
 
 _STANDARD_INPUT = "-"
 
@@ -77,12 +81,56 @@ def _signature(run: str, request: Approvable, words: DecisionOptions) -> _Signat
     # A rejection needs no signature.
     if not ((request.needs_proof and words.decision == "approve") or words.key):
         return _Signature(words.approver or options.login())
-    key = signatures.own_key(words.key or words.approver)
-    passphrase = signatures.passphrase_of(key)
-    token = signatures.token(key, passphrase, run, request, words.decision)
-    return _Signature(key.name, token)
+    key = own_key(words.key or words.approver)
+    signed = sign_decision(key, passphrase_of(key), run, request, words.decision)
+    return _Signature(key.name, signed)
 
 
 def _still_missing(request: Approvable) -> str:
     missing = request.count - len(request.approvals) - 1
     return f"; {missing} more must approve" if missing > 0 else ""
+
+
+def own_key(wanted: str | None = None) -> OwnKey:
+    """Return the key to sign with: the one named, else the user's, else the only one there is."""
+    found = Settings.load()
+    return signing.choose(signing.keys_in(found.keys), found.keys, wanted, found.user)
+
+
+def passphrase_of(key: OwnKey) -> str | None:
+    """Ask for the passphrase of a key, if it has one."""
+    return ask_passphrase(f"passphrase of key {key.name!r}: ") if key.has_passphrase else None
+
+
+def ask_passphrase(question: str) -> str:
+    """Ask the person at the terminal for words that nobody else shall see."""
+    if not sys.stdin.isatty():
+        raise HoldfastError("a passphrase is needed: run this on a terminal")
+    try:
+        return screen.ask_secret(question)
+    except EOFError:
+        raise HoldfastError("no passphrase was given") from None
+
+
+def sign_decision(
+    key: OwnKey,
+    passphrase: str | None,
+    run: str,
+    request: Approvable,
+    decision: Literal["approve", "reject"],
+) -> str:
+    """Sign a decision about one request of a run."""
+    return signing.sign_decision(key, passphrase, run, request, decision, datetime.now(UTC))
+
+
+async def sign_signal(
+    run: Run,
+    signal: SignedSignal,
+    message: Inbound,
+    key: OwnKey,
+    passphrase: str | None,
+) -> str:
+    """Return a token for a signal to a run."""
+    found = await run.describe()
+    about = run.id, found.raw_description.workflow_execution_info.first_run_id
+    return signing.sign_signal(key, passphrase, about, signal, message, datetime.now(UTC))

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 import typer
 
 from holdfast import approvers, signing
-from holdfast.cli import options, render, screen, seeing, signatures
+from holdfast.cli import deciding, options, render, screen, seeing
 from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
 from holdfast.client import Holdfast
@@ -114,16 +114,16 @@ async def sign(
     found = await seeing.confirm_request(
         asked, request, kinds, digest=digest, question=f"sign: {decision}?"
     )
-    own = signatures.own_key(key)
-    token = signatures.token(own, signatures.passphrase_of(own), run, found, decision)
+    own = deciding.own_key(key)
+    token = deciding.sign_decision(own, deciding.passphrase_of(own), run, found, decision)
     Screen().line(token, hang=None)
 
 
 def _new_passphrase() -> str:
     if not sys.stdin.isatty():
         raise HoldfastError("a passphrase is needed: run this on a terminal, or --no-passphrase")
-    first = signatures.ask_passphrase("passphrase for the new key: ")
-    if first != signatures.ask_passphrase("the same again: "):
+    first = deciding.ask_passphrase("passphrase for the new key: ")
+    if first != deciding.ask_passphrase("the same again: "):
         raise HoldfastError("the passphrases differ: no key was made")
     return first
 

@@ -26,6 +26,10 @@ Digest: TypeAlias = Annotated[
         metavar="DIGEST", help="That of the request as you saw it; needed without a terminal."
     ),
 ]
+Key: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Sign with this key of yours; done unasked where needed."),
+]
 RunOrFile: TypeAlias = Annotated[
     str, typer.Argument(metavar="RUN|FILE", help="The id of a run, or a file with its history.")
 ]

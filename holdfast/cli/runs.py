@@ -12,11 +12,11 @@ from pydantic import JsonValue
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
-from holdfast.cli import options, render, request_details, screen, standing
+from holdfast.cli import options, render, screen, standing
 from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
 from holdfast.cli.watching import Watch
-from holdfast.client import Holdfast, NoWorker, Run
+from holdfast.client import Holdfast, Run
 from holdfast.client.holdfast import fresh_id
 from holdfast.client.listing import STATUSES, Wanted, find_runs
 from holdfast.client.messages import build
@@ -275,53 +275,6 @@ async def show(run: options.RunId, as_json: options.Json = False) -> None:
         render.show_json(view.model_dump(mode="json"))
     else:
         standing.show_view(Screen(), view)
-
-
-@blocking
-async def steer(
-    run: options.RunId,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="Words for the model.")],
-    now: Annotated[bool, typer.Option("--now", help="Break off what changes nothing.")] = False,
-) -> None:
-    """Say something to the model, before its next turn."""
-    await (await Holdfast.connect()).run(run).steer(text, by=options.login(), now=now)
-    screen.tell(f"sent to {run}; its model reads it before its next turn")
-
-
-@blocking
-async def suspend(run: options.RunId) -> None:
-    """Hold a run before its next step."""
-    await (await Holdfast.connect()).run(run).suspend(by=options.login())
-    screen.tell(
-        f"{run} stops before its next step, when what is in flight has ended: "
-        f"'{screen.command('show', run)}' tells, '{screen.command('resume', run)}' lets it go on"
-    )
-
-
-@blocking
-async def resume(run: options.RunId) -> None:
-    """Let a suspended run go on."""
-    held = (await Holdfast.connect()).run(run)
-    await held.describe_open()
-    answers = True
-    try:
-        if (await held.status()).status not in {"suspending", "suspended"}:
-            waiting = await held.pending()
-            commands = ", ".join(request_details.command(run, request) for request in waiting)
-            answer = f"; answer what waits: {commands}" if commands else ""
-            raise HoldfastError(f"run {run!r} is not suspended{answer}")
-    except NoWorker:
-        answers = False
-    await held.resume(by=options.login())
-    screen.tell(f"{run} goes on" if answers else f"sent to {run}; no worker has taken it yet")
-
-
-@blocking
-async def cancel(run: options.RunId) -> None:
-    """Cancel a run: tools that run are told to end, nothing new begins."""
-    ended = (await Holdfast.connect()).run(run)
-    await ended.cancel(reason=f"asked for by {options.login()}")
-    screen.tell(f"{run} is being cancelled")
 
 
 def _goal(goal: str, input_file: Path | None) -> str:

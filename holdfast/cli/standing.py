@@ -10,11 +10,12 @@ from temporalio.client import WorkflowExecutionStatus
 from holdfast.cli import render, request_details
 from holdfast.cli.screen import Screen
 from holdfast.client import NoWorker, Run
-from holdfast.contracts.approvals import RefusedMessage, Request
+from holdfast.contracts.approvals import Request
 from holdfast.contracts.base import Contract
 from holdfast.contracts.budget import Limits
 from holdfast.contracts.control import Approach, Compensation, Effect, RetryOf
 from holdfast.contracts.run import StatusReport, UsageReport, Waiting
+from holdfast.contracts.signals import RefusedMessage
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.usage import UsageMetrics

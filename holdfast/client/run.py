@@ -38,6 +38,7 @@ from holdfast.contracts.signals import (
     ApprovalSignal,
     MessageOutcome,
     ResolutionSignal,
+    SignedSignal,
     SteerSignal,
     StopSignal,
     SuspensionSignal,
@@ -265,24 +266,35 @@ class Run:
         except RPCError as error:
             raise translate_error(error, self._client, self.id) from None
 
+    async def wants_signed(self, name: SignedSignal) -> bool:
+        """Whether the run takes this signal only with a token; false where nobody answers."""
+        try:
+            return name in (await self.status()).signed
+        except NoWorker:
+            return False
+
     async def decide(self, message: ApprovalSignal) -> MessageOutcome:
         """Send the update `decide` and return what became of it."""
+        return await self.update("decide", message)
+
+    async def update(self, name: str, message: Inbound) -> MessageOutcome:
+        """Send a message as an update, and return what became of it."""
         await self.describe_open()
         handle = self._client.get_workflow_handle(self.id)
         try:
             answer: JsonValue = await handle.execute_update(  # pyright: ignore[reportUnknownMemberType] -- an overload of the SDK leaves a type open
-                "decide",
+                name,
                 message.model_dump(mode="json", exclude_none=True),
                 rpc_timeout=RPC_TIMEOUT * 3,
             )
             return MessageOutcome.model_validate(answer)
         except WorkflowUpdateRPCTimeoutOrCancelledError:
             raise NoWorker(
-                f"no worker has taken the decision about run {self.id!r}, which may still take "
-                f"effect: {START_A_WORKER}, then look at the run again"
+                f"no worker has taken {name!r} for run {self.id!r}, which may "
+                f"still take effect: {START_A_WORKER}, then look at the run again"
             ) from None
         except WorkflowUpdateFailedError as error:
-            raise HoldfastError(f"run {self.id!r} took no decision: {error.cause}") from None
+            raise HoldfastError(f"run {self.id!r} took no {name!r}: {error.cause}") from None
         except RPCError as error:
             raise translate_error(error, self._client, self.id) from None
 

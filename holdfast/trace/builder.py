@@ -206,6 +206,10 @@ class TraceBuilder:
         """Add a message that needs no judgement, or belongs to no open request."""
         self.entries.append(said)
 
+    def replace_message(self, heard: MessageTrace, judged: MessageTrace) -> None:
+        """Put what became of a message in the place where it was taken to count."""
+        self.entries = [judged if entry == heard else entry for entry in self.entries]
+
     def find_command_guardrail(self, call_id: str) -> GuardrailSpec | None:
         """Return the guardrail for which a command runs as this call: its name and a number."""
         name = call_id.rpartition("~")[0]

@@ -92,8 +92,12 @@ def message_line(said: MessageTrace) -> Line:
     if said.accepted is False:
         text = f"{said.signal}{about}{by}: {said.refusal}"
         return Line("refused", short(text), "bad", at=said.judged_at or said.at)
-    who = by.strip() or f"from {said.identity}"
-    return Line(said.signal, short(f"{said.text} ({who})" if said.text else who), at=said.at)
+    signed = ", signed" if said.proof else ""
+    who = (by.strip() or f"from {said.identity}") + signed
+    why = f": {said.reason}" if said.reason else ""
+    return Line(
+        said.signal, short(f"{said.text} ({who}){why}" if said.text else f"{who}{why}"), at=said.at
+    )
 
 
 def _decision_lines(

@@ -1,5 +1,6 @@
 """Reads what people said to a run, and what became of it."""
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -11,6 +12,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.common import RawValue
 
 from holdfast.contracts.approvals import (
+    ControlVerdict,
     RequestOutcome,
     Verdict,
     Verdicts,
@@ -38,6 +40,8 @@ from holdfast.trace.builder import Readers, TraceBuilder
 from holdfast.trace.payloads import read_time
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
 from holdfast.workflows.inbound import messages
+from holdfast.workflows.inbound.inbox import MAX_BATCH_MESSAGES
+from holdfast.workflows.inbound.messages import digest_sent
 
 
 class _MessageOrigin(NamedTuple):
@@ -48,6 +52,14 @@ class _MessageOrigin(NamedTuple):
     identity: str
 
 
+class _Control(NamedTuple):
+    """A signal about no request, and whether the run was suspended when it came."""
+
+    digest: str
+    said: MessageTrace
+    suspended: bool
+
+
 class SignalReader:
     """Reads signals and updates; judgements and the journal come to it from their markers."""
 
@@ -55,6 +67,7 @@ class SignalReader:
         self._chronicle = chronicle
         # A message may be judged before the journal has told of its request.
         self._early: list[tuple[MessageTrace, Verdict, datetime]] = []
+        self._controls: deque[_Control] = deque(maxlen=MAX_BATCH_MESSAGES)
         self.readers: Readers = {
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED: self._on_signal,
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED: self._on_update,
@@ -88,19 +101,50 @@ class SignalReader:
                 budget = message.budget if message.action == "extend" else None
                 said = replace(said, text=message.action, budget=budget, sender=message.by or "")
                 self._queue_message(said, message.request_id, message.guidance)
-            case SteerSignal(text=text, by=by):
-                said = replace(said, text=text, sender=by or "", accepted=True)
-                self._chronicle.add_message(said)
-            case StopSignal(reason=text, by=by):
-                said = replace(said, text=text, sender=by or "", accepted=True)
-                self._chronicle.add_message(said)
+            case SteerSignal() as message:
+                said = replace(said, text=message.text, reason=message.reason or "")
+                self._hear_control(replace(said, sender=message.by or ""), payloads)
+            case StopSignal() as message:
+                said = replace(said, text=message.reason, sender=message.by or "")
+                self._hear_control(said, payloads)
             case HeldSignal(run_id=run_id):
                 self._chronicle.held.add(run_id)
                 self._chronicle.add_message(replace(said, accepted=True))
-            case SuspensionSignal(by=by):
-                self._chronicle.suspended = name == "suspend"
-                self._chronicle.held.clear()
-                self._chronicle.add_message(replace(said, sender=by or "", accepted=True))
+            case SuspensionSignal() as message:
+                said = replace(said, sender=message.by or "", reason=message.reason or "")
+                self._hear_control(said, payloads)
+
+    def _hear_control(self, said: MessageTrace, payloads: Sequence[Payload]) -> None:
+        """Take a signal about no request, which a verdict may take back or prove."""
+        suspended = self._chronicle.suspended
+        self._controls.append(
+            _Control(digest_sent([RawValue(payload) for payload in payloads]), said, suspended)
+        )
+        if said.signal in {"suspend", "resume"}:
+            self._chronicle.suspended = said.signal == "suspend"
+            self._chronicle.held.clear()
+        self._chronicle.add_message(replace(said, accepted=True))
+
+    def _apply_control(self, verdict: ControlVerdict, now: datetime) -> None:
+        about = (verdict.signal, verdict.digest)
+        heard = next(
+            (one for one in self._controls if (one.said.signal, one.digest) == about), None
+        )
+        if heard is None:
+            return
+        self._controls.remove(heard)
+        judged = replace(
+            heard.said,
+            accepted=verdict.accepted,
+            judged_at=now,
+            code=verdict.code,
+            refusal="" if verdict.accepted else verdict.reason,
+            approver=verdict.approver,
+            proof=verdict.proof,
+        )
+        self._chronicle.replace_message(replace(heard.said, accepted=True), judged)
+        if not verdict.accepted and heard.said.signal in {"suspend", "resume"}:
+            self._chronicle.suspended = heard.suspended
 
     def _queue_message(
         self, said: MessageTrace, request_id: str, reason: str | None = None
@@ -109,6 +153,8 @@ class SignalReader:
 
     def apply_verdicts(self, verdicts: Verdicts, now: datetime) -> None:
         """Take the judgement of messages: each is about the oldest that names its request."""
+        for control in verdicts.controls:
+            self._apply_control(control, now)
         for verdict in verdicts.verdicts:
             unjudged = self._chronicle.unjudged
             request_id = verdict.request_id

@@ -13,11 +13,11 @@ from pydantic import JsonValue, TypeAdapter
 from holdfast import contracts
 from holdfast.contracts.approvals import (
     ClosedRequest,
+    ControlVerdict,
     JudgeInput,
     PendingPage,
     Proof,
     Question,
-    RefusedMessage,
     Request,
     Requirement,
     Verdicts,
@@ -64,11 +64,14 @@ from holdfast.contracts.run import (
     Waiting,
 )
 from holdfast.contracts.signals import (
+    ControlMessage,
     HeldSignal,
     MessageOutcome,
+    RefusedMessage,
     SteerSignal,
     StopSignal,
     SuspensionSignal,
+    UsedToken,
 )
 from holdfast.contracts.state import CallState, ReadEarlierRun
 from holdfast.contracts.stops import Stop
@@ -137,6 +140,11 @@ PROOF = Proof(
     verified_at=NOW,
 )
 DRAFT = Draft(draft_id="run-1/c1/draft", call_id="c1", tool="prepare", summary="", data={"n": 1})
+CONTROL = ControlMessage(signal="suspend", by="dana", digest="d" * 64, token="t")
+CONTROL_VERDICT = ControlVerdict(
+    accepted=True, request_id="", reason="accepted", signal="steer", digest="d" * 64
+)
+USED = UsedToken(issuer="holdfast", token_id="t", until=NOW)
 SWITCH = Switch(kind="tool", name="send", by="dana", reason="incident 7", at=NOW)
 PRICED = CallUsage(input_tokens=3, estimated_cost=Decimal("0.25"))
 
@@ -215,11 +223,17 @@ EXAMPLES: list[Contract] = [
         run_id="run-1",
         agent="it",
         requester="bob",
+        controls=(CONTROL,),
+        used=(USED,),
         messages=(an_approval(token="t"), an_answer(), a_resolution("abort")),
         requests=(a_request(), a_question("req-2"), an_escalation("req-3")),
         closed=(ClosedRequest(request_id="req-0", outcome="expired", at=NOW),),
         now=NOW,
     ),
+    CONTROL,
+    CONTROL_VERDICT,
+    USED,
+    Verdicts(verdicts=(), controls=(CONTROL_VERDICT,), execution=EXECUTION),
     PROOF,
     yes(groups=("finance",), proof=PROOF),
     Verdicts(verdicts=(yes(), no()), execution=EXECUTION),

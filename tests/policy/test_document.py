@@ -15,6 +15,8 @@ version: 1
 groups: {finance: [fred, gina], managers: [mona]}
 issuers:
   - {issuer: https://id.example.com, jwks: keys.json, subject: email, groups: groups}
+signals:
+  suspend: {groups: [managers], max_auth_age: 5m}
 rules:
   - id: small-refunds
     effect: allow
@@ -44,6 +46,9 @@ def test_the_whole_file_becomes_a_policy() -> None:
     small, refunds, never = policy.rules
     assert policy.groups == {"finance": {"fred", "gina"}, "managers": {"mona"}}
     assert [issuer.subject for issuer in policy.issuers] == ["email"]
+    assert policy.signals == {
+        "suspend": Requirement(strength="strong", groups=("managers",), max_auth_age=300)
+    }
     assert (small.id, small.effect) == ("small-refunds", "allow")
     assert small.reason == "small refunds in euro are routine"
     assert small.match == Match(
@@ -123,13 +128,23 @@ def flaws(text: str) -> list[str]:
         pytest.param("#" * (MAX_DOCUMENT_CHARS + 1), "1: it has 1,000,001 characters", id="size"),
         pytest.param(
             "version: 1\nrule: []",
-            "2: rule: there is no such field (known: version, groups, issuers, rules)",
+            "2: rule: there is no such field (known: version, groups, issuers, signals, ",
             id="unknown field",
         ),
         pytest.param(
             "version: 1\ngroups: {1: [2]}",
             "2: groups.1[0]: it must be text: put 2 in quotes",
             id="number for a name",
+        ),
+        pytest.param(
+            "version: 1\nsignals: {cancel: {}}",
+            "2: signals.cancel: Input should be 'answer', 'resolution', 'steer', ",
+            id="no signal",
+        ),
+        pytest.param(
+            "version: 1\nsignals: {steer: {groups: [it]}}",
+            "2: signals.steer.groups[0]: there is no group 'it' (known: none)",
+            id="group of a signal",
         ),
         pytest.param(
             "version: 1\nissuers:\n  - issuer: x\n    jwks: http://x.example/keys",

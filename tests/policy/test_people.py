@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.policy.people import normalize_name
+from holdfast.policy.trust import normalize_name
 
 UNSEEN = [
     *(0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, 0x200B, 0x2060, 0xFEFF),

@@ -8,7 +8,7 @@ import pytest
 from holdfast.policy.allowlists import RISKY_PROGRAMS, find_risky_command
 from holdfast.policy.document import parse_policy
 from holdfast.policy.risk import DEFAULT_PERMISSIONS, NEEDS_DRAFT
-from holdfast.policy.schema import ApprovalEntry, MatchEntry, PolicyFile, RuleEntry
+from holdfast.policy.schema import ApprovalEntry, MatchEntry, PolicyFile, RuleEntry, SignalEntry
 from holdfast.policy.yaml_lines import MAX_DOCUMENT_CHARS, LocatedYaml, parse_yaml
 
 PAGE = (Path(__file__).parents[2] / "docs" / "policy.md").read_text(encoding="utf-8")
@@ -40,13 +40,14 @@ def test_the_defaults_are_those_of_the_code() -> None:
 
 def test_the_examples_are_valid() -> None:
     """What the page shows can be used as it is."""
-    policy, cases = EXAMPLES
+    policy, signals, cases = EXAMPLES
 
     assert len(parse_policy(policy).rules) == 5
+    assert set(parse_policy(signals).signals) == {"suspend", "resume", "steer"}
     assert isinstance(parse_yaml(cases), LocatedYaml)
 
 
-@pytest.mark.parametrize("model", [PolicyFile, RuleEntry, MatchEntry, ApprovalEntry])
+@pytest.mark.parametrize("model", [PolicyFile, SignalEntry, RuleEntry, MatchEntry, ApprovalEntry])
 def test_every_field_is_there(model: type[PolicyFile]) -> None:
     """The page has every field of the file."""
     assert [name for name in model.model_fields if f"`{name}`" not in PAGE] == []

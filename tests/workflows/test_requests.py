@@ -8,7 +8,6 @@ from holdfast.contracts.approvals import (
     ApprovalRequest,
     ClosedRequest,
     Question,
-    RefusedMessage,
 )
 from holdfast.contracts.base import digest
 from holdfast.contracts.bounds import MAX_SEARCH_ATTRIBUTE_BYTES
@@ -17,6 +16,7 @@ from holdfast.contracts.decisions import Ruling
 from holdfast.contracts.signals import (
     AnswerSignal,
     ApprovalSignal,
+    RefusedMessage,
     ResolutionSignal,
 )
 from holdfast.contracts.state import RunState

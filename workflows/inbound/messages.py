@@ -1,11 +1,13 @@
 """Messages from outside, read without trust: whatever arrives becomes a value, never an error."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from pydantic import JsonValue, ValidationError
 from temporalio.common import RawValue
 
+from holdfast.contracts.base import digest
 from holdfast.contracts.bounds import MAX_MESSAGE_BYTES, MAX_VALIDATION_ERROR_CHARS
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.run import RunInput
@@ -69,6 +71,12 @@ def read(name: str, payloads: Sequence[RawValue]) -> AnySignal | UnreadableMessa
         return model.model_validate_json(content)
     except ValidationError as error:
         return UnreadableMessage(f"{name!r}: {describe_validation_error(error)}")
+
+
+def digest_sent(payloads: Sequence[RawValue]) -> str:
+    """Return the digest of what was sent but its token, which is what the token has to name."""
+    content = json.loads((payloads[0].payload.data if payloads else b"") or b"{}")
+    return digest({name: value for name, value in content.items() if name != "token"})
 
 
 def read_run_state(arguments: Sequence[JsonValue]) -> RunState:

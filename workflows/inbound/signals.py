@@ -1,6 +1,8 @@
 """Hearing what people say to a run: what may take effect does, the rest is refused and kept."""
 
+import itertools
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from temporalio import workflow
 from temporalio.common import RawValue
@@ -12,10 +14,13 @@ from holdfast.contracts.approvals import (
 )
 from holdfast.contracts.budget import BudgetStatus
 from holdfast.contracts.signals import (
+    ApprovalSignal,
+    ControlMessage,
     HeldSignal,
     MessageOutcome,
     OutcomeCode,
     ResolutionSignal,
+    SignedSignal,
     SteerSignal,
     StopSignal,
     SuspensionSignal,
@@ -26,8 +31,11 @@ from holdfast.run import requests, summaries, turns, verdicts
 from holdfast.workflows import authorizing, options, resets, run_context
 from holdfast.workflows.inbound import messages
 from holdfast.workflows.inbound.inbox import InboundMessage
-from holdfast.workflows.log import log_verdicts
+from holdfast.workflows.log import log_control, log_verdicts
 from holdfast.workflows.run_context import RunContext, is_cancellation
+
+Control: TypeAlias = SteerSignal | SuspensionSignal | StopSignal
+"""A signal about no request, which a policy may want signed."""
 
 SUSPENSION_SIGNALS = {"suspend", "resume", "held"}
 """The signals that change where a run stands as soon as they come."""
@@ -44,6 +52,7 @@ class SignalHandler:
     ) -> None:
         """Read messages and let them take effect, or refuse them."""
         judged: list[tuple[InboundMessage, summaries.Message]] = []
+        controls: list[tuple[InboundMessage, Control]] = []
         refused: list[str] = []
         for inbound in batch:
             match self._apply_or_refuse(inbound):
@@ -51,61 +60,118 @@ class SignalHandler:
                     pass
                 case str(reason):
                     refused.append(reason)
+                case SteerSignal() | SuspensionSignal() | StopSignal() as control:
+                    controls.append((inbound, control))
                 case message:
                     judged.append((inbound, message))
-        if not self._run.resting and any(
-            inbound.signal in SUSPENSION_SIGNALS for inbound in batch
-        ):
-            run_context.publish_status(self._run)  # a run at rest is woken, and does so itself
+        self._publish_suspension(batch)
         if refused and may_record:
             await self._run.record("message refused", summaries.refusals_line(refused))
             await end_workflow_task(self._run.state.run_id)
-        elif more and not judged:
+        elif more and not (judged or controls):
             await end_workflow_task(self._run.state.run_id)
+        if controls:
+            await self._judge_controls(controls)
+            self._publish_suspension([inbound for inbound, _ in controls])
         while judged:
             about = [message.request_id for _, message in judged]
             together = requests.count_judged_together(self._run.state, about)
             await self._judge(judged[:together])
             judged = judged[together:]
 
-    def _apply_or_refuse(self, inbound: InboundMessage) -> summaries.Message | str | None:
+    def _publish_suspension(self, batch: Sequence[InboundMessage]) -> None:
+        """Tell where the run stands, if that has changed; one at rest is woken and does so."""
+        if not self._run.resting and any(
+            inbound.signal in SUSPENSION_SIGNALS for inbound in batch
+        ):
+            run_context.publish_status(self._run)
+
+    def _apply_or_refuse(
+        self, inbound: InboundMessage
+    ) -> summaries.Message | Control | str | None:
         """Let a message take effect, or say why not; return one that has to be judged."""
-        state = self._run.state
         match messages.read(inbound.signal, inbound.payloads):
             case messages.UnreadableMessage(reason):
                 return self._refuse(inbound, reason)
-            case SteerSignal(text=text, by=by) if (
-                deaf := _find_steering_refusal(state, text)
-            ) is not None:
-                return self._refuse(inbound, *deaf, sender=by or "")
             case ResolutionSignal(by=by) as message if _has_guidance(message) and (
                 deaf := _find_part_refusal()
             ):
                 return self._refuse(inbound, *deaf, sender=by or "")
-            case SteerSignal(text=text, now=now):
-                self._run.hurried += now
-                words = UserTurn(text=text, origin="steer")
-                return self._accept(inbound, requests.queue_steering(state, words, workflow.now()))
-            case SuspensionSignal():
-                self._run.parts = dict.fromkeys(self._run.parts, False)
-                return self._accept(
-                    inbound, turns.set_suspension(state, on=inbound.signal == "suspend")
-                )
-            case StopSignal(by=by) if state.is_ending:
-                return self._refuse(inbound, "the run is over", "over", sender=by or "")
-            case StopSignal() as order:
-                return self._accept(inbound, verdicts.after_stop(state, order, workflow.now()))
+            case SteerSignal() | SuspensionSignal() | StopSignal() as control:
+                wants_judgement = self._wants_judgement(inbound.signal, control)
+                return control if wants_judgement else self._apply_control(inbound, control)
             case HeldSignal(run_id=part):
                 self._run.confirm_suspension(part)
-                return self._accept(inbound, state)
+                return self._accept(inbound, self._run.state)
             case message:
                 return message
+
+    def _wants_judgement(self, signal: str, control: Control) -> bool:
+        """
+        Whether a signature has to be looked at, or that there is none.
+
+        A part of a run is suspended and stopped with its whole, which signs nothing.
+        """
+        if not isinstance(control, SteerSignal) and workflow.info().parent is not None:
+            return False
+        return control.token is not None or signal in self._run.state.agent.signed
+
+    def _apply_control(self, inbound: InboundMessage, control: Control) -> str | None:
+        """Let a signal about no request take effect, or say why not."""
+        state = self._run.state
+        if isinstance(control, SuspensionSignal):
+            self._run.parts = dict.fromkeys(self._run.parts, False)
+            return self._accept(
+                inbound, turns.set_suspension(state, on=inbound.signal == "suspend")
+            )
+        if isinstance(control, StopSignal):
+            if state.is_ending:
+                return self._refuse(inbound, "the run is over", "over", sender=control.by or "")
+            return self._accept(inbound, verdicts.after_stop(state, control, workflow.now()))
+        if (deaf := _find_steering_refusal(state, control.text)) is not None:
+            return self._refuse(inbound, *deaf, sender=control.by or "")
+        self._run.hurried += control.now
+        words = UserTurn(text=control.text, origin="steer")
+        return self._accept(inbound, requests.queue_steering(state, words, workflow.now()))
+
+    async def _judge_controls(self, heard: Sequence[tuple[InboundMessage, Control]]) -> None:
+        """Judge signals about no request, as messages are."""
+        state = self._run.state
+        answer = await authorizing.judge(
+            JudgeInput(
+                run_id=state.run_id,
+                execution=state.execution,
+                app=state.agent.app,
+                agent=state.agent.name,
+                requester=state.brief.actor,
+                messages=(),
+                requests=(),
+                closed=(),
+                now=workflow.now(),
+                controls=tuple(itertools.starmap(_build_control_message, heard)),
+                used=state.used_tokens,
+                first_execution_run_id=state.first_execution_run_id,
+            )
+        )
+        await end_workflow_task(state.run_id, summaries.controls_line(answer.controls))
+        await resets.handle_reset(self._run, answer.execution)
+        for (inbound, control), verdict in zip(heard, answer.controls, strict=True):
+            log_control(self._run.state, verdict)
+            if not verdict.accepted:
+                self._refuse(inbound, verdict.reason, verdict.code, control.by or "")
+                continue
+            if verdict.proof is not None:
+                self._run.state = verdicts.keep_token(
+                    self._run.state, verdict.proof, workflow.now()
+                )
+            self._apply_control(inbound, control.with_sender(verdict.approver))
 
     async def _judge(self, heard: Sequence[tuple[InboundMessage, summaries.Message]]) -> None:
         """Judge messages in their order; what the first of them changes counts for the next."""
         state, said = self._run.state, tuple(message for _, message in heard)
         about = {message.request_id for message in said}
         named = [request for request in state.requests if request.request_id in about]
+        sent = _digest_messages(heard)
         answer = await authorizing.judge(
             JudgeInput(
                 run_id=state.run_id,
@@ -115,6 +181,8 @@ class SignalHandler:
                 requester=state.brief.actor,
                 earlier_actors=state.brief.earlier_actors,
                 messages=said,
+                sent=sent,
+                first_execution_run_id=state.first_execution_run_id if sent else "",
                 requests=tuple(map(outline, named)),
                 closed=state.closed,
                 now=workflow.now(),
@@ -149,6 +217,33 @@ class SignalHandler:
             self._run.state, inbound.signal, refusal, workflow.now(), sender=sender
         )
         return reason
+
+
+def _build_control_message(inbound: InboundMessage, control: Control) -> ControlMessage:
+    signal: SignedSignal
+    match control:
+        case SteerSignal():
+            signal = "steer"
+        case StopSignal():
+            signal = "stop"
+        case SuspensionSignal():
+            signal = "suspend" if inbound.signal == "suspend" else "resume"
+    return ControlMessage(
+        signal=signal,
+        by=control.by or "",
+        digest=messages.digest_sent(inbound.payloads),
+        token=control.token,
+    )
+
+
+def _digest_messages(heard: Sequence[tuple[InboundMessage, summaries.Message]]) -> tuple[str, ...]:
+    """Return what the tokens of messages have to name, if one of them has a token for that."""
+    if all(isinstance(said, ApprovalSignal) or said.token is None for _, said in heard):
+        return ()
+    return tuple(
+        "" if isinstance(said, ApprovalSignal) else messages.digest_sent(inbound.payloads)
+        for inbound, said in heard
+    )
 
 
 def _find_steering_refusal(state: RunState, text: str) -> tuple[str, OutcomeCode] | None:

@@ -1,0 +1,108 @@
+"""Commands that steer a run, hold it, let it go on and end it, signed where policy wants that."""
+
+from typing import Annotated, Literal, TypeAlias
+
+import typer
+
+from holdfast.cli import deciding, options, request_details, screen
+from holdfast.cli.options import blocking
+from holdfast.client import Holdfast, MessageRefused, NoWorker, Run
+from holdfast.client.messages import build
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.run import StatusReport
+from holdfast.contracts.signals import SteerSignal, StopSignal, SuspensionSignal
+
+Reason: TypeAlias = Annotated[str | None, typer.Option(help="Why; it stays in the history.")]
+
+
+@blocking
+async def steer(
+    run: options.RunId,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Words for the model.")],
+    *,
+    now: Annotated[bool, typer.Option("--now", help="Break off what changes nothing.")] = False,
+    reason: Reason = None,
+    key: options.Key = None,
+) -> None:
+    """Say something to the model, before its next turn."""
+    message = build(SteerSignal, text=text, by=options.login(), now=now, reason=reason)
+    asked = (await Holdfast.connect()).run(run)
+    await _send(asked, "steer", message, await _query_status(asked), key)
+    screen.tell(f"sent to {run}; its model reads it before its next turn")
+
+
+@blocking
+async def suspend(run: options.RunId, *, reason: Reason = None, key: options.Key = None) -> None:
+    """Hold a run before its next step."""
+    message = build(SuspensionSignal, by=options.login(), reason=reason)
+    asked = (await Holdfast.connect()).run(run)
+    await _send(asked, "suspend", message, await _query_status(asked), key)
+    screen.tell(
+        f"{run} stops before its next step, when what is in flight has ended: "
+        f"'{screen.command('show', run)}' tells, '{screen.command('resume', run)}' lets it go on"
+    )
+
+
+@blocking
+async def resume(run: options.RunId, *, reason: Reason = None, key: options.Key = None) -> None:
+    """Let a suspended run go on."""
+    message = build(SuspensionSignal, by=options.login(), reason=reason)
+    asked = (await Holdfast.connect()).run(run)
+    status = await _query_status(asked)
+    if status is not None and status.status not in {"suspending", "suspended"}:
+        commands = ", ".join(
+            request_details.command(run, request) for request in await asked.pending()
+        )
+        answer = f"; answer what waits: {commands}" if commands else ""
+        raise HoldfastError(f"run {run!r} is not suspended{answer}")
+    await _send(asked, "resume", message, status, key)
+    screen.tell(f"{run} goes on" if status else f"sent to {run}; no worker has taken it yet")
+
+
+@blocking
+async def stop(
+    run: options.RunId,
+    reason: Annotated[str, typer.Option(help="Why; it stands in the result.")],
+    key: options.Key = None,
+) -> None:
+    """End a run with a result: what changes nothing is broken off, a write comes to its end."""
+    message = build(StopSignal, reason=reason, by=options.login())
+    asked = (await Holdfast.connect()).run(run)
+    await _send(asked, "stop", message, await _query_status(asked), key)
+    screen.tell(f"sent to {run}; '{screen.command('watch', run)}' shows its end")
+
+
+@blocking
+async def cancel(run: options.RunId, *, reason: Reason = None) -> None:
+    """Cancel a run: tools that run are told to end, nothing new begins."""
+    why = f": {reason}" if reason else ""
+    asked = (await Holdfast.connect()).run(run)
+    await asked.cancel(reason=f"asked for by {options.login()}{why}")
+    screen.tell(f"{run} is being cancelled")
+
+
+async def _query_status(run: Run) -> StatusReport | None:
+    await run.describe_open()
+    try:
+        return await run.status()
+    except NoWorker:
+        return None
+
+
+async def _send(
+    run: Run,
+    name: Literal["steer", "suspend", "resume", "stop"],
+    message: SteerSignal | SuspensionSignal | StopSignal,
+    status: StatusReport | None,
+    key: str | None,
+) -> None:
+    """Send a signal; one that is signed as an update, which says what became of it."""
+    if key is None and (status is None or name not in status.signed):
+        await run.signal(name, message)
+        return
+    own = deciding.own_key(key)
+    passphrase = deciding.passphrase_of(own)
+    token = await deciding.sign_signal(run, name, message, own, passphrase)
+    outcome = await run.update(name, message.with_token(token))
+    if not outcome.accepted:
+        raise MessageRefused(outcome.reason, outcome.code)

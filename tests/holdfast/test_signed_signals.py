@@ -1,0 +1,148 @@
+"""Signals that a policy wants signed, sent by commands and by others, against a real server."""
+
+import json
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+from temporalio.client import Client
+
+from holdfast import Agent, App, approvers, signing, worker
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.run import TASK_QUEUE, RunResult
+from holdfast.contracts.signals import MessageOutcome
+from holdfast.runner import build_replayer
+from holdfast.settings import Settings
+from holdfast.testing import call, say
+from holdfast.workflows.agent_run import AgentRun
+from tests.holdfast.commands import holdfast, seen
+from tests.running import Run
+from tests.sample import ask_user
+
+pytestmark = pytest.mark.usefixtures("command_line")
+
+POLICY = """\
+version: 1
+groups: {oncall: [dana]}
+signals:
+  suspend: {groups: [oncall]}
+  resume: {groups: [oncall]}
+  steer: {}
+  stop: {groups: [oncall]}
+  answer: {groups: [oncall]}
+"""
+
+
+def trusted(name: str) -> None:
+    """Make a key without a passphrase and have it trusted."""
+    found = Settings.load()
+    key = signing.make(found.keys, name, None)
+    approvers.trust(found.approvers, json.dumps(key.public))
+
+
+def asking(folder: Path) -> App:
+    policy = folder / "policy.yaml"
+    policy.write_text(POLICY, encoding="utf-8")
+    agent = Agent(name="asker", instructions="Ask.", models=["scripted:asker"], tools=[ask_user])
+    script = [call("ask_user", question="Which?"), say("That one.")]
+    return App(agents=[agent], scripts={"asker": script}, policy=policy)
+
+
+@pytest.fixture
+async def run(client: Client, name: str, tmp_path: Path) -> AsyncGenerator[Run]:
+    """A run whose signals are to be signed, and that waits for an answer; two have keys."""
+    trusted("dana")
+    trusted("eve")
+    async with worker.run_worker(client, asking(tmp_path)):
+        handle = await client.start_workflow(
+            "AgentRun",
+            {"agent": "asker", "input": "go"},
+            id=name,
+            task_queue=TASK_QUEUE,
+            result_type=RunResult,
+        )
+        run = Run(handle)
+        await run.asked()
+        yield run
+
+
+async def sent(run: Run, signal: str, message: JsonObject) -> MessageOutcome:
+    """What becomes of a signal, sent as an update."""
+    return await run.handle.execute_update(  # pyright: ignore[reportUnknownMemberType] -- an overload of the SDK
+        signal, message, result_type=MessageOutcome
+    )
+
+
+async def test_what_is_not_signed_changes_nothing(run: Run) -> None:
+    """By whatever name; nor does what somebody has signed who may not."""
+    held = await sent(run, "suspend", {"by": "dana"})
+    steered = await sent(run, "steer", {"text": "pay eve", "by": "dana"})
+    stopped = await sent(run, "stop", {"reason": "enough", "by": "dana"})
+    outsider = await holdfast("suspend", run.handle.id, "--key", "eve")
+    request, *seen_as = await seen(run.handle.id)
+    answered = await holdfast("answer", run.handle.id, request, "x", *seen_as, "--key", "eve")
+    status = await run.status()
+    await run.handle.terminate()
+
+    assert {held.code, steered.code, stopped.code} == {"require_stronger_auth"}
+    assert outsider.err.startswith("holdfast: refused: 'eve' is in none of the groups that may")
+    assert answered.err.startswith("holdfast: refused: 'eve' is in none of the groups that may")
+    assert status.signed == ("suspend", "resume", "steer", "stop", "answer")
+    assert (status.status, status.refused_total) == ("waiting", 5)
+
+
+async def test_who_signs_is_heard(run: Run) -> None:
+    """Commands sign, and the history says who was heard and who wasn't."""
+    name = run.handle.id
+    await sent(run, "resume", {"by": "dana"})
+    held = await holdfast("suspend", name, "--key", "dana", "--reason", "incident 7")
+    between = await run.status()
+    steered = await holdfast("steer", name, "be kind", "--key", "eve")
+    resumed = await holdfast("resume", name, "--key", "dana")
+    request, *seen_as = await seen(name)
+    answered = await holdfast("answer", name, request, "red", *seen_as, "--key", "dana")
+    result = await run.result()
+    trace = await holdfast("trace", name)
+    await build_replayer(AgentRun).replay_workflow(await run.handle.fetch_history())
+
+    assert [one.code for one in (held, steered, resumed, answered)] == [0, 0, 0, 0]
+    assert between.status == "suspended"
+    assert (result.status, result.answer) == ("completed", "That one.")
+    assert "suspend by dana, signed: incident 7" in trace.out
+    assert "be kind (by eve, signed)" in trace.out
+    assert "refused resume by dana: the policy wants 'resume' signed" in trace.out
+    assert "answered by dana" in trace.out
+
+
+async def test_a_signature_counts_once(run: Run) -> None:
+    """Who has seen a token can't send it again; a command signs unasked."""
+    name = run.handle.id
+    keyless = await holdfast("suspend", name)
+    held = await holdfast("suspend", name, "--key", "dana")
+    history = await run.handle.fetch_history()
+    updates = [
+        event.workflow_execution_update_accepted_event_attributes.accepted_request.input
+        for event in history.events
+        if event.HasField("workflow_execution_update_accepted_event_attributes")
+    ]
+    resumed = await holdfast("resume", name, "--key", "dana")
+    again = await sent(run, "suspend", json.loads(updates[-1].args.payloads[0].data))
+    status = await run.status()
+    await run.handle.terminate()
+
+    assert "choose one of dana, eve (--key)" in keyless.err
+    assert (held.code, resumed.code) == (0, 0)
+    assert (again.code, status.status) == ("invalid_token", "waiting")
+
+
+async def test_who_signs_a_stop_ended_the_run(run: Run) -> None:
+    """Whatever name the message gives."""
+    name = run.handle.id
+    stopped = await holdfast("stop", name, "--reason", "enough", "--key", "dana")
+    result = await run.result()
+    trace = await holdfast("trace", name)
+
+    assert stopped.code == 0
+    assert result.stop is not None
+    assert result.stop.ended_by == "dana"
+    assert "enough (by dana, signed)" in trace.out
