@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Annotated
 
 import typer
+from pydantic import JsonValue
 
 from holdfast.app import load_app
 from holdfast.cli import options, render
@@ -27,7 +28,7 @@ def tools(
         users = [agent.name for agent in found.agents if _has(agent.snapshot().tools, contract)]
         out.line(contract.name, "bold")
         fields = contract.model_dump(mode="json", exclude={"name"})
-        rows = [(f"  {name}", render.field(value)) for name, value in fields.items()]
+        rows = [(f"  {name}", _write_field(name, value)) for name, value in fields.items()]
         if contract.permission == "ask_user":
             rows.append(("  answer", _describe_answer(contract)))
         others = "; ".join(_stands_in(contract, contracts))
@@ -38,6 +39,13 @@ def tools(
             out.line(f"{hosted.name} (hosted)", "bold")
             rows = [("  risk", hosted.risk), ("  options", render.field(hosted.options))]
             render.show_fields(out, [*rows, ("  agent", agent.name)])
+
+
+def _write_field(name: str, value: JsonValue) -> str:
+    """Write a field of a contract, with its unit."""
+    if name == "timeout" and isinstance(value, int | float):
+        return f"{value:.15g} s"
+    return render.field(value)
 
 
 def _describe_answer(contract: ToolContract) -> str:

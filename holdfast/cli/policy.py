@@ -72,12 +72,17 @@ def check(
             screen.warn(line)
         raise typer.Exit(1) from None
     policy = source.policy
-    figures = {"rules": len(policy.rules), "groups": len(policy.groups), "digest": policy.digest}
+    counts = {
+        "rule": len(policy.rules),
+        "group": len(policy.groups),
+        "signed signal": len(policy.signals),
+    }
     if as_json:
-        render.show_json({"ok": True, **figures})
+        named = {f"{name.replace(' ', '_')}s": count for name, count in counts.items()}
+        render.show_json({"ok": True, **named, "digest": policy.digest})
         return
-    rules, groups = pluralize(len(policy.rules), "rule"), pluralize(len(policy.groups), "group")
-    screen.tell(f"ok: {rules}, {groups}, digest {policy.digest}")
+    shown = [pluralize(count, name) for name, count in counts.items()]
+    screen.tell(f"ok: {', '.join(shown)}, digest {policy.digest}")
 
 
 @app.command("explain")

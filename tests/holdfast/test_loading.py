@@ -130,6 +130,7 @@ def test_tools_are_listed_hosted_ones_too(here: Path, capsys: pytest.CaptureFixt
     shown = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert shown[0] == ["ask_user"]
     assert ["answer", "words"] in shown
+    assert ["timeout", "30", "s"] in shown
     assert any(line[:2] == ["output_schema", '{"type":'] for line in shown)
     assert shown[-4:] == [
         ["web_search", "(hosted)"],

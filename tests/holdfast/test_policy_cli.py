@@ -29,8 +29,14 @@ def test_a_good_policy_is_ok(holdfast: Holdfast, policy: Path) -> None:
 
     digest = said.json["digest"]
     assert (plain.code, plain.err) == (0, "")
-    assert plain.out == f"ok: 4 rules, 2 groups, digest {digest}\n"
-    assert said.json == {"ok": True, "rules": 4, "groups": 2, "digest": digest}
+    assert plain.out == f"ok: 4 rules, 2 groups, 0 signed signals, digest {digest}\n"
+    assert said.json == {
+        "ok": True,
+        "rules": 4,
+        "groups": 2,
+        "signed_signals": 0,
+        "digest": digest,
+    }
 
 
 def test_all_flaws_are_told_with_their_lines(holdfast: Holdfast, tmp_path: Path) -> None:
