@@ -154,7 +154,7 @@ async def _send(
     key: str | None,
 ) -> None:
     """Send a signal, signed where that is wanted, and say what became of it."""
-    if key is not None or await run.wants_signed(name):
+    if key is not None or await run.wants_signature(name):
         own = deciding.own_key(key)
         passphrase = deciding.passphrase_of(own)
         message = message.with_token(

@@ -172,7 +172,7 @@ class ApprovalPrompt:
 
     async def _sign(self, signal: SignedSignal, message: Signed) -> Signed:
         """Sign what is said about a request, where the policy wants that."""
-        if not await self._run.wants_signed(signal):
+        if not await self._run.wants_signature(signal):
             return message
         own = await self._unlock()
         token = await deciding.sign_signal(self._run, signal, message, *own)

@@ -266,7 +266,7 @@ class Run:
         except RPCError as error:
             raise translate_error(error, self._client, self.id) from None
 
-    async def wants_signed(self, name: SignedSignal) -> bool:
+    async def wants_signature(self, name: SignedSignal) -> bool:
         """Whether the run takes this signal only with a token; false where nobody answers."""
         try:
             return name in (await self.status()).signed
