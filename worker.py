@@ -119,10 +119,12 @@ async def run_worker(
     Serve an app while the block lasts: of its calls, those that HOLDFAST_SANDBOX leaves to us.
 
     The queue is *task_queue*, or HOLDFAST_TASK_QUEUE, or else the app's own. Tests and the bench
-    work so too; tests have switches of their own.
+    work so too; tests have switches of their own. Raises AppError for the queue of the switches.
     """
     found = settings.Settings.load()
     task_queue = task_queue or found.task_queue or app.queue
+    if task_queue == switches_name:
+        raise AppError(f"queue {task_queue!r} is that of the kill switch: choose another")
     async with AsyncExitStack() as stack:
         switches = await stack.enter_async_context(_keep_switches(client, switches_name))
         around = _build_surroundings(app, client, switches)

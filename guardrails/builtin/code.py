@@ -137,7 +137,7 @@ async def _run_ruff(code: str, rules: Sequence[str]) -> list[_Finding]:
     finally:
         if process.returncode is None:
             process.kill()
-            await process.wait()
+            await process.communicate()  # what nobody has read would keep it from ending
     if process.returncode not in (0, 1):
         lines = complaint.decode("utf-8", "replace").strip().splitlines()
         raise HoldfastError(f"Ruff can't look at the code: {lines[-1] if lines else 'no reason'}")

@@ -6,6 +6,8 @@ from uuid import uuid4
 import pytest
 
 from holdfast import worker
+from holdfast.contracts.errors import AppError
+from holdfast.contracts.switches import SWITCHES
 from holdfast.testing import call
 from tests.holdfast.commands import holdfast
 from tests.running import Runs
@@ -40,3 +42,18 @@ async def test_who_starts_a_run_on_a_queue_that_nobody_serves_is_told(runs: Runs
     await runs.client.get_workflow_handle(lonely.out.strip()).terminate()
 
     assert line.startswith(f"no worker asks for work on task queue '{queue}'")
+
+
+async def test_an_app_on_the_queue_of_the_kill_switch_is_refused(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its workers would take the tasks of the switches, and theirs the runs."""
+    app = scripted([told])
+    app.queue = SWITCHES
+    with pytest.raises(AppError, match="that of the kill switch: choose another"):
+        async with worker.run_worker(runs.client, app):
+            pass
+    monkeypatch.setenv("HOLDFAST_TASK_QUEUE", SWITCHES)
+    with pytest.raises(AppError, match="that of the kill switch: choose another"):
+        async with worker.run_worker(runs.client, scripted([told])):
+            pass
