@@ -85,7 +85,9 @@ def after_signal(state: SwitchState, name: str, content: bytes, now: datetime) -
         or bounds.size(_without_everything((*others, switch))) <= MAX_SWITCHES_BYTES
     ):
         return state.with_(switches=(*others, switch))
-    return state.with_(switches=(*_without_everything(others), _switch_everything_off(switch)))
+    # What an earlier `off` of the same thing says stays: an `on` of everything lifts only that.
+    kept = _without_everything(state.switches)
+    return state.with_(switches=(*kept, _switch_everything_off(switch)))
 
 
 def _fit_state(state: SwitchState) -> SwitchState:

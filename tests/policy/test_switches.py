@@ -106,6 +106,21 @@ def test_a_flood_cant_keep_a_switch_from_working() -> None:
     assert find_switch(lifted.switches, "send", ("it",), "t0") is not None
 
 
+def test_an_off_that_finds_no_room_takes_nothing_from_the_one_before_it() -> None:
+    """Who lifts that everything is off doesn't switch on what was off before the flood."""
+    state, reason = after(SwitchState(), "off", SEND), "\N{FIRE}" * 2000
+    for number in range(140):
+        fresh = SwitchSignal(kind="tenant", name=f"t{number}", by="x", reason=reason)
+        state = after(state, "off", fresh)
+    full = after(state, "off", SEND.model_copy(update={"reason": reason}))
+    lifted = after(full, "on", SwitchSignal(kind="everything", name="*", by="eve"))
+
+    found = find_switch(lifted.switches, "send", ("it",), "acme")
+    assert found is not None
+    assert (found.kind, found.reason) == ("tool", SEND.reason)
+    assert bounds.size(full) < bounds.MAX_PAYLOAD_BYTES // 2
+
+
 def test_what_was_off_stays_off_in_the_next_execution() -> None:
     """The state goes through JSON and comes back as it was."""
     state = SwitchState(switches=(a_switch(), a_switch("tenant", "acme")), ignored=1)
