@@ -56,7 +56,7 @@ def _judge_control(
     signal = _Signal(message.signal, NO_REQUEST, message.digest, message.token)
     found = _find_signer(signal, hearing, trust)
     if isinstance(found, VerifiedApprover):
-        found = _use_token(found, used)
+        found = _use_token(found, used, message.signal)
     if isinstance(found, Objection):
         return ControlVerdict(
             accepted=False,
@@ -78,12 +78,13 @@ def _judge_control(
 
 
 def _use_token(
-    found: VerifiedApprover, used: set[tuple[str, str]]
+    found: VerifiedApprover, used: set[tuple[str, str]], signal: SignedSignal
 ) -> VerifiedApprover | Objection:
+    """Use a token up; for a stop there is always room, whatever others have signed."""
     key = _token_key(found.proof)
     if key in used:
         return Objection("invalid_token", "the token has been used already: sign a new one")
-    if len(used) >= MAX_USED_TOKENS:
+    if len(used) >= MAX_USED_TOKENS and signal != "stop":
         return Objection(
             "full", f"{MAX_USED_TOKENS} signed signals came within minutes: send it later"
         )

@@ -34,8 +34,10 @@ def give_up(state: RunState, stop: Stop, now: datetime, trigger: str = FAILURES)
     Leave what leads nowhere: for another approach, else to a person, else for good.
 
     What may be tried is the agent's: it goes back only where it has backtracking, and asks only
-    where somebody is there to be asked.
+    where somebody is there to be asked. A run that is stopped ends for no other reason.
     """
+    if state.stopping is not None:
+        return state
     if state.checkpoint is not None:
         return end_approach(state, f"{stop.reason}: {stop.detail}")
     if state.agent.escalates:

@@ -49,7 +49,9 @@ def is_too_large_to_show(request: Request) -> bool:
 
 
 def open_request(state: RunState, request: Request) -> RunState:
-    """Open a request."""
+    """Open a request, unless the run is stopped: then nobody is asked anything any more."""
+    if state.stopping is not None:
+        return state
     return state.with_(
         requests=(*state.requests, request),
         requests_made=state.requests_made + 1,

@@ -9,7 +9,7 @@ import pytest
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError
 
-from holdfast import Risk, Tiers, tool
+from holdfast import Budget, Risk, Tiers, tool
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.signals import MessageOutcome
@@ -295,3 +295,36 @@ async def test_on_a_server_reads_are_broken_off_and_writes_are_not(
         holds(result)
         assert found.status == ("aborted" if kind == "read" else "ok")
         assert order(history)[-1] in {"hold", "keep"}
+
+
+@tool(risk=Risk.WRITE_LOCAL, scope=NAMED, timeout=30)
+async def spoil(log: str, title: str) -> str:
+    """Fail, when the test lets it."""
+    note(log, f"began {title}")
+    while not Path(f"{log}.go").exists():  # noqa: ASYNC110 -- it is elsewhere
+        await asyncio.sleep(0.01)
+    raise ValueError("spoilt")
+
+
+@pytest.mark.parametrize("escalates", [False, True], ids=["nobody", "a person"])
+async def test_what_fails_after_a_stop_ends_nothing_else(
+    memory_runs: MemoryRuns, tmp_path: Path, *, escalates: bool
+) -> None:
+    """One failure too many is no reason any more, and nobody is asked about it."""
+    log = tmp_path / "log"
+    app = chained(
+        [call("spoil", log=str(log), title="a")],
+        tools=(spoil,),
+        budget=Budget(max_consecutive_failures=1),
+        escalates=escalates,
+    )
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
+        await written(log)
+        await run.signal("stop", STOP)
+        Path(f"{log}.go").touch()
+        result = await run.result()
+        (story,) = await memory_runs.stories(run)
+
+    holds(result)
+    assert not any("req-1" in line for line in recorded(story))

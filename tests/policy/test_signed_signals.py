@@ -144,16 +144,18 @@ def test_a_token_counts_once() -> None:
     assert (again.accepted, again.code) == (False, "invalid_token")
 
 
-def test_there_is_no_room_for_any_number_of_tokens() -> None:
-    """Who may sign, and signs hundreds within minutes, is told to wait."""
+@pytest.mark.parametrize(("signal", "code"), [("steer", "full"), ("stop", "accepted")])
+def test_there_is_no_room_for_any_number_of_tokens(signal: SignedSignal, code: str) -> None:
+    """Who may sign, and signs hundreds within minutes, is told to wait; who stops is heard."""
     until = NOW + timedelta(minutes=1)
     used = tuple(
         UsedToken(issuer=LOCAL_ISSUER, token_id=f"t{number}", until=until)
         for number in range(MAX_USED_TOKENS)
     )
-    (verdict,) = hears(said(token=token()), trust=trusting(steer=ANY), used=used)
+    message = said(signal, token=token(decision=signal))
+    (verdict,) = hears(message, trust=trusting(steer=ANY, stop=ANY), used=used)
 
-    assert (verdict.accepted, verdict.code) == (False, "full")
+    assert verdict.code == code
 
 
 @pytest.mark.parametrize(

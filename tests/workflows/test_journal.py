@@ -11,6 +11,7 @@ from holdfast.contracts.journal import (
     RequestEscalated,
     RequestOpened,
 )
+from holdfast.contracts.signals import StopSignal
 from holdfast.contracts.state import RunState
 from holdfast.guardrails import review_approval
 from holdfast.run import escalations, requests, verdicts
@@ -83,6 +84,15 @@ def test_what_a_message_does_is_not_told_twice() -> None:
     state, _ = verdicts.after_verdict(state, an_approval(), yes(), NOW)
 
     assert state.journal == ()
+
+
+def test_who_stops_a_run_leaves_nothing_to_ask() -> None:
+    """What is decided while the stop is heard opens no request, and history tells of none."""
+    told = StopSignal(reason="enough", by="dana")
+    stopped = verdicts.after_stop(asked_for(PAY, ASK), told, NOW)
+    state = ruled_upon(stopped, (to_approve(PAY), to_answer(ASK)))
+
+    assert (state.requests, state.journal) == ((), ())
 
 
 def test_an_answer_that_is_withheld_is_told() -> None:

@@ -55,7 +55,8 @@ class SignalHandler:
         controls: list[tuple[InboundMessage, Control]] = []
         refused: list[str] = []
         for inbound in batch:
-            match self._apply_or_refuse(inbound):
+            behind = any(isinstance(control, SuspensionSignal) for _, control in controls)
+            match self._apply_or_refuse(inbound, behind=behind):
                 case None:
                     pass
                 case str(reason):
@@ -87,9 +88,13 @@ class SignalHandler:
             run_context.publish_status(self._run)
 
     def _apply_or_refuse(
-        self, inbound: InboundMessage
+        self, inbound: InboundMessage, *, behind: bool
     ) -> summaries.Message | Control | str | None:
-        """Let a message take effect, or say why not; return one that has to be judged."""
+        """
+        Let a message take effect, or say why not; return one that has to be judged.
+
+        So has one that suspends or resumes *behind* another that has: the last of them counts.
+        """
         match messages.read(inbound.signal, inbound.payloads):
             case messages.UnreadableMessage(reason):
                 return self._refuse(inbound, reason)
@@ -98,8 +103,10 @@ class SignalHandler:
             ):
                 return self._refuse(inbound, *deaf, sender=by or "")
             case SteerSignal() | SuspensionSignal() | StopSignal() as control:
-                wants_judgement = self._wants_judgement(inbound.signal, control)
-                return control if wants_judgement else self._apply_control(inbound, control)
+                in_turn = behind and isinstance(control, SuspensionSignal)
+                if in_turn or self._wants_judgement(inbound.signal, control):
+                    return control
+                return self._apply_control(inbound, control)
             case HeldSignal(run_id=part):
                 self._run.confirm_suspension(part)
                 return self._accept(inbound, self._run.state)
