@@ -40,6 +40,9 @@ how long a run stands still when its worker is killed; the usual 10 seconds woul
 MAX_CONCURRENT_QUERIES = 20
 """Open runs that are asked at the same time."""
 
+MAX_QUEUE_CHARS = 1000
+"""What a server takes as the name of a task queue."""
+
 # Without letters and digits that look alike.
 _ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
 
@@ -101,6 +104,8 @@ class Holdfast:
         run_id = fresh_id() if id is None else id
         if not is_run_id(run_id):
             raise HoldfastError(f"{RUN_ID_RULE}: choose another id than {run_id!r}")
+        if not 0 < len(queue) <= MAX_QUEUE_CHARS:
+            raise HoldfastError(f"a task queue has 1 to {MAX_QUEUE_CHARS} characters")
         brief = build(RunInput, agent=agent, input=input, **options)
         try:
             return await self.start_with(brief, run_id, queue)

@@ -66,10 +66,13 @@ class Run:
 
     Every method raises HoldfastError where there is no such run, and NoWorker, which is one, where
     nobody who works at it answers. Messages also raise HoldfastError where the run is over, or
-    what they say can't be sent. What the server itself can't do raises RPCError.
+    what they say can't be sent. What the server itself can't do raises RPCError. An id that no run
+    can have raises HoldfastError at once.
     """
 
     def __init__(self, client: Client, run_id: str, execution: str | None = None) -> None:
+        if not run_id or not _is_utf8(run_id):
+            raise HoldfastError(f"{run_id!r} can't be the id of a run")
         self.id = run_id
         self._client = client
         self._execution = execution
@@ -348,6 +351,13 @@ class Run:
         outcome = await self.decide(message)
         if not outcome.accepted:
             raise MessageRefused(outcome.reason, outcome.code)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        return bool(text.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def _about(request: str | Request) -> dict[str, str]:

@@ -296,6 +296,7 @@ async def test_what_cant_be_sent_is_refused_here(client: Client) -> None:
         holdfast.start("clerk", "go", queue=queue, id=run.id),
         holdfast.start("clerk", "go", queue=queue, id="a b"),
         holdfast.start("", "go", queue=queue),
+        holdfast.start("clerk", "go", queue=""),
         holdfast.run("run-of-nobody").status(),
         holdfast.run("run-of-nobody").result(),
         holdfast.run("run-of-nobody").cancel(),
@@ -310,7 +311,14 @@ async def test_what_cant_be_sent_is_refused_here(client: Client) -> None:
     assert [line for line in refused if "\n" in line] == []
     assert "already: choose another id" in refused[0]
     assert "choose another id than 'a b'" in refused[1]
-    assert [("no run 'run-of-nobody'" in line) for line in refused[3:6]] == [True] * 3
+    assert [("no run 'run-of-nobody'" in line) for line in refused[4:7]] == [True] * 3
+
+
+@pytest.mark.parametrize("run_id", ["", "\ud800"], ids=["none", "no text"])
+def test_what_cant_be_an_id_is_refused_at_once(client: Client, run_id: str) -> None:
+    """Nobody waits for a worker of it."""
+    with pytest.raises(HoldfastError, match="can't be the id of a run"):
+        Holdfast(client).run(run_id)
 
 
 class Packed(PayloadCodec):
