@@ -155,11 +155,7 @@ async def _send(
 ) -> None:
     """Send a signal, signed where that is wanted, and say what became of it."""
     if key is not None or await run.wants_signature(name):
-        own = deciding.own_key(key)
-        passphrase = deciding.passphrase_of(own)
-        message = message.with_token(
-            await deciding.sign_signal(run, name, message, own, passphrase)
-        )
+        message = await deciding.sign(run, name, message, key)
     taken = await run.send(name, message)
     said = f"{run.id} took the {name} to {message.request_id}"
     screen.tell(said if taken else f"sent to {run.id}; no worker has taken it yet")

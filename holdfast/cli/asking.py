@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from typing import TypeVar
 
 from temporalio.service import RPCError
 
@@ -30,8 +29,6 @@ from holdfast.contracts.signals import (
 from holdfast.policy.trust import normalize_name
 from holdfast.signing import OwnKey
 from holdfast.tools.values.answers import find_answer_flaw
-
-Signed = TypeVar("Signed", AnswerSignal, ResolutionSignal)
 
 RETRY_SECONDS = 1.0
 """Seconds until a run that didn't answer is asked again."""
@@ -170,7 +167,7 @@ class ApprovalPrompt:
             token=token,
         )
 
-    async def _sign(self, signal: SignedSignal, message: Signed) -> Signed:
+    async def _sign(self, signal: SignedSignal, message: deciding.Signed) -> deciding.Signed:
         """Sign what is said about a request, where the policy wants that."""
         if not await self._run.wants_signature(signal):
             return message

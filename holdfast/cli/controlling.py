@@ -100,9 +100,6 @@ async def _send(
     if key is None and (status is None or name not in status.signed):
         await run.signal(name, message)
         return
-    own = deciding.own_key(key)
-    passphrase = deciding.passphrase_of(own)
-    token = await deciding.sign_signal(run, name, message, own, passphrase)
-    outcome = await run.update(name, message.with_token(token))
+    outcome = await run.update(name, await deciding.sign(run, name, message, key))
     if not outcome.accepted:
         raise MessageRefused(outcome.reason, outcome.code)

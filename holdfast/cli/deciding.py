@@ -2,7 +2,7 @@
 
 import sys
 from datetime import UTC, datetime
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import typer
 
@@ -17,9 +17,21 @@ from holdfast.contracts.approvals import (
 )
 from holdfast.contracts.base import Inbound
 from holdfast.contracts.errors import HoldfastError
-from holdfast.contracts.signals import ApprovalSignal, SignedSignal
+from holdfast.contracts.signals import (
+    AnswerSignal,
+    ApprovalSignal,
+    ResolutionSignal,
+    SignedSignal,
+    SteerSignal,
+    StopSignal,
+    SuspensionSignal,
+)
 from holdfast.settings import Settings
 from holdfast.signing import OwnKey
+
+Signed = TypeVar(
+    "Signed", bound=AnswerSignal | ResolutionSignal | SteerSignal | StopSignal | SuspensionSignal
+)
 
 _STANDARD_INPUT = "-"
 
@@ -121,6 +133,12 @@ def sign_decision(
 ) -> str:
     """Sign a decision about one request of a run."""
     return signing.sign_decision(key, passphrase, run, request, decision, datetime.now(UTC))
+
+
+async def sign(run: Run, signal: SignedSignal, message: Signed, key: str | None) -> Signed:
+    """Sign a signal to a run with a person's key: the one named, or their own."""
+    own = own_key(key)
+    return message.with_token(await sign_signal(run, signal, message, own, passphrase_of(own)))
 
 
 async def sign_signal(

@@ -18,7 +18,7 @@ from holdfast.cli.screen import Screen
 from holdfast.cli.watching import Watch
 from holdfast.client import Holdfast, Run
 from holdfast.client.holdfast import fresh_id
-from holdfast.client.listing import STATUSES, Wanted, find_runs
+from holdfast.client.listing import STATUSES
 from holdfast.client.messages import build
 from holdfast.client.rpc_errors import START_A_WORKER
 from holdfast.contracts.control import Triggers
@@ -257,8 +257,9 @@ async def list_(
     if status is not None and status not in STATUSES:
         raise typer.BadParameter(f"{status!r} is none of {', '.join(STATUSES)}")
     holdfast = await Holdfast.connect()
-    wanted = Wanted(status, agent, tenant, waiting_for)
-    found = await find_runs(holdfast.client, wanted, limit)
+    found = await holdfast.runs(
+        status=status, agent=agent, tenant=tenant, waiting_for=waiting_for, limit=limit
+    )
     if as_json:
         render.show_json([entry.model_dump(mode="json") for entry in found])
     elif not found:

@@ -133,15 +133,7 @@ class SignalReader:
         if heard is None:
             return
         self._controls.remove(heard)
-        judged = replace(
-            heard.said,
-            accepted=verdict.accepted,
-            judged_at=now,
-            code=verdict.code,
-            refusal="" if verdict.accepted else verdict.reason,
-            approver=verdict.approver,
-            proof=verdict.proof,
-        )
+        judged = _add_verdict(heard.said, verdict, now)
         self._chronicle.replace_message(replace(heard.said, accepted=True), judged)
         if not verdict.accepted and heard.said.signal in {"suspend", "resume"}:
             self._chronicle.suspended = heard.suspended
@@ -164,16 +156,7 @@ class SignalReader:
                 self._apply_verdict(said, verdict, now)
 
     def _apply_verdict(self, said: MessageTrace, verdict: Verdict, now: datetime) -> None:
-        said = replace(
-            said,
-            accepted=verdict.accepted,
-            judged_at=now,
-            code=verdict.code,
-            refusal="" if verdict.accepted else verdict.reason,
-            approver=verdict.approver,
-            groups=verdict.groups,
-            proof=verdict.proof,
-        )
+        said = _add_verdict(said, verdict, now)
         asked = self._chronicle.waits.requests.get(said.request_id)
         if verdict.accepted and asked is not None and asked.outcome is not None:
             late = "the request has just closed"
@@ -244,6 +227,19 @@ class SignalReader:
             self._chronicle.close_call(
                 tool_results.build_answer(call.call, said.text, contract), now
             )
+
+
+def _add_verdict(said: MessageTrace, verdict: Verdict, now: datetime) -> MessageTrace:
+    return replace(
+        said,
+        accepted=verdict.accepted,
+        judged_at=now,
+        code=verdict.code,
+        refusal="" if verdict.accepted else verdict.reason,
+        approver=verdict.approver,
+        groups=verdict.groups,
+        proof=verdict.proof,
+    )
 
 
 def _build_rejection(call: AnyCall, said: MessageTrace) -> ToolFailure:
