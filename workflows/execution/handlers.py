@@ -1,0 +1,88 @@
+"""What the workflows of runs take and answer, whatever they are: signals, updates, queries."""
+
+from collections.abc import Sequence
+
+from temporalio import workflow
+from temporalio.common import RawValue
+
+from holdfast.contracts.approvals import PendingPage, Request
+from holdfast.contracts.model import Prefix
+from holdfast.contracts.run import StatusReport, UsageReport
+from holdfast.contracts.signals import MessageOutcome
+from holdfast.contracts.state import Carryover
+from holdfast.contracts.transcript import TranscriptPage
+from holdfast.run import parts
+from holdfast.workflows import views
+from holdfast.workflows.execution.loop import StepLoop
+from holdfast.workflows.inbound.inbox import InboundMessage, Inbox
+from holdfast.workflows.inbound.signals import SignalHandler
+from holdfast.workflows.run_context import RunContext
+
+# A run that ends by itself waits for what it was told; one that is cancelled needs no more words.
+ABANDON = workflow.HandlerUnfinishedPolicy.ABANDON
+
+
+class RunHandlers:
+    """A run as it is talked to: the workflow that it is has its main path beside these."""
+
+    def __init__(self) -> None:
+        self._run = RunContext()
+        self._inbox = Inbox(SignalHandler(self._run).handle)
+        self._loop = StepLoop(self._run, self._inbox)
+
+    @workflow.signal(dynamic=True, unfinished_policy=ABANDON)
+    async def receive(self, name: str, payloads: Sequence[RawValue]) -> None:
+        """
+        Take any signal.
+
+        One handler for all names: a handler of its own drops what it can't decode without a trace,
+        and a wrong number of arguments fails the workflow task, for ever.
+        """
+        await self._inbox.submit(InboundMessage(name, payloads))
+
+    @workflow.update(dynamic=True, unfinished_policy=ABANDON)
+    async def decide(self, name: str, payloads: Sequence[RawValue]) -> MessageOutcome:
+        """Take the update `decide`: the signal `approval`, with an answer to what became of it."""
+        return await self._inbox.submit_and_wait(
+            InboundMessage("approval" if name == "decide" else name, payloads)
+        )
+
+    @workflow.query
+    def status(self) -> StatusReport:
+        """Say where the run stands."""
+        return views.status(self._run.state, self._run.in_flight, self._run.longest_wait)
+
+    @workflow.query
+    def pending(self, page: views.PageQuery | None = None) -> tuple[Request, ...] | PendingPage:
+        """Return the requests that wait for a person: a list, or a page of them."""
+        state = self._run.state
+        return views.pending(state) if page is None else views.pending_page(state, page)
+
+    @workflow.query
+    def usage(self) -> UsageReport:
+        """Say what the run has used."""
+        return views.usage(self._run.state)
+
+    @workflow.query
+    def transcript(self, page: views.PageQuery | None = None) -> TranscriptPage:
+        """Return a part of the transcript, of less than 1 MB."""
+        return views.transcript_page(self._run.state, page or views.PageQuery())
+
+    @workflow.query
+    def context(self, asked: views.ContextQuery) -> TranscriptPage:
+        """Return what the call of the model under way was shown, to whoever has its input."""
+        return views.context_page(self._run.state, asked)
+
+    @workflow.query
+    def carryover(self, asked: views.CarryoverQuery | None = None) -> Carryover:
+        """Return what this run leaves to one that tries it again, once it is over."""
+        run = self._run
+        left = parts.build_carryover(
+            run.state, tuple(run.begun.values()), run.begun_parts, workflow.now()
+        )
+        return views.carryover(run.state, asked or views.CarryoverQuery(), left)
+
+    @workflow.query
+    def prefix(self) -> Prefix:
+        """Return instructions and tool schemas, as this run began with them."""
+        return self._run.state.agent.prefix

@@ -1,0 +1,307 @@
+"""The main path: the steps of a run, one after the other, until it is over."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from temporalio import workflow
+from temporalio.exceptions import FailureError, is_cancelled_exception
+
+from holdfast.contracts.calls import ToolResult
+from holdfast.contracts.control import ProviderWait
+from holdfast.contracts.decisions import Ruling
+from holdfast.contracts.errors import PayloadTooLarge
+from holdfast.contracts.state import CallState
+from holdfast.contracts.stops import Stop, StopReason
+from holdfast.run import (
+    answers,
+    authorization,
+    compaction,
+    disagreements,
+    fallbacks,
+    steps,
+    summaries,
+    tool_calls,
+    tool_results,
+    turns,
+    verdicts,
+)
+from holdfast.run.disagreements import NotBegun
+from holdfast.run.steps import (
+    Authorize,
+    AwaitPeople,
+    AwaitProvider,
+    AwaitResume,
+    CallModel,
+    ContinueAsNew,
+    Finish,
+    Halt,
+    Prune,
+    Release,
+    RollBack,
+    RunTools,
+    Step,
+)
+from holdfast.run.transcript import build_continue_as_new_input, halt, prune
+from holdfast.workflows import (
+    control,
+    options,
+    resets,
+    run_context,
+)
+from holdfast.workflows.authorizing import authorize
+from holdfast.workflows.children import report_suspensions
+from holdfast.workflows.handing_back import Search
+from holdfast.workflows.inbound.breaking_off import unless_broken_off
+from holdfast.workflows.inbound.inbox import (
+    LONG_SECONDS,
+    Inbox,
+    is_behind_local_activity,
+)
+from holdfast.workflows.inbound.signals import end_workflow_task
+from holdfast.workflows.log import log_event, log_start
+from holdfast.workflows.model_calls import run_model_call
+from holdfast.workflows.notifications import notify
+from holdfast.workflows.run_context import RunContext, at_rest, raise_on_cancellation
+from holdfast.workflows.time_limit import watch_time
+from holdfast.workflows.tool_call import run_tool
+
+
+class StepLoop:
+    """Takes the steps of one run. Everything that decides what happens next is in its state."""
+
+    def __init__(self, run: RunContext, inbox: Inbox) -> None:
+        self._run = run
+        self._inbox = inbox
+        self._recorded: set[str] = set()
+        self._background: list[asyncio.Task[None]] = []
+
+    async def run(self) -> None:
+        """Take steps until the run is over, which has its state by now."""
+        log_start(self._run.state)
+        await self._inbox.open()
+        run_context.publish_summary(self._run.state)
+        run_context.publish_status(self._run)
+        self._start_background_tasks()
+        try:
+            await self._run_steps()
+        except (asyncio.CancelledError, FailureError) as error:
+            cancelled = is_cancelled_exception(error)
+            if cancelled:
+                self._run.state = verdicts.withdraw_requests(self._run.state, workflow.now())
+                run_context.publish_status(self._run)
+            log_event("run.ended", self._run.state, status="cancelled" if cancelled else "failed")
+            raise
+
+    def _start_background_tasks(self) -> None:
+        """
+        Begin what goes on beside the steps, for agents that have it; it ends with the execution.
+
+        It isn't cancelled: a timer that is started and cancelled around a local activity can't be
+        replayed where a query has divided the workflow task.
+        """
+        agent = self._run.state.agent
+        if agent.triggers.expected_time is not None:
+            self._background.append(asyncio.create_task(watch_time(self._run)))
+        if agent.notifies:
+            self._background.append(asyncio.create_task(notify(self._run)))
+        if (parent := workflow.info().parent) is not None:
+            self._background.append(asyncio.create_task(report_suspensions(self._run, parent)))
+
+    async def _run_steps(self) -> None:
+        while True:
+            raise_on_cancellation()
+            if self._run.state.journal and not isinstance(self._next_step(), RollBack):
+                await self._run.write_journal()
+            if is_behind_local_activity(LONG_SECONDS):
+                # A timer, which waits for no free worker while what was decided grows old.
+                await workflow.sleep(options.YIELD_DELAY, summary="what came meanwhile is heard")
+            match self._next_step():
+                case CallModel() as step:
+                    await run_model_call(self._run, step)
+                case Authorize(calls):
+                    await self._authorize(calls)
+                case AwaitPeople(until):
+                    await self._wait_for_people(until)
+                case AwaitResume():
+                    await self._wait_for_resume()
+                case AwaitProvider(wait):
+                    await self._wait_for_provider(wait)
+                case RunTools(batch):
+                    await self._run_tools(batch)
+                case Prune(before):
+                    await self._prune(before)
+                case Release():
+                    self._run.state = answers.release_if_clear(self._run.state)
+                case ContinueAsNew():
+                    await self._continue_as_new()
+                case Halt(stop):
+                    await self._run.record("stopped", stop.reason)
+                    self._run.state = halt(self._run.state, stop)
+                case Finish():
+                    await workflow.wait_condition(workflow.all_handlers_finished)
+                    run_context.publish_status(self._run)
+                    return
+                case step:
+                    await control.execute_step(self._run, step)
+
+    async def _continue_as_new(self) -> None:
+        """
+        Go on in a new execution, unless what was heard last leads elsewhere.
+
+        Once it is asked for nothing else happens: were the state too large by now to be sent, the
+        SDK would drop the run's only task without a word. What came while a local activity was
+        under way is heard before that.
+        """
+        self._inbox.set_draining()
+        if is_behind_local_activity():
+            await end_workflow_task(self._run.state.run_id)
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        if isinstance(self._next_step(), ContinueAsNew):
+            workflow.continue_as_new(build_continue_as_new_input(self._run.state))
+        self._inbox.set_draining(on=False)
+
+    def _next_step(self) -> Step:
+        long = options.is_history_long(self._run.state.agent.max_history_events)
+        return steps.next_step(
+            self._run.state,
+            workflow.now(),
+            history_is_long=long,
+            flooded=self._inbox.is_full(history_is_long=long),
+        )
+
+    async def _authorize(self, calls: tuple[CallState, ...]) -> None:
+        visible = tuple(tool.name for tool in self._run.state.agent.tools)
+        asked = authorization.build_input(self._run.state, calls, visible, workflow.now())
+        try:
+            search = Search(
+                lambda: isinstance(self._next_step(), Authorize), self._run.seconds_left
+            )
+            answer = await authorize(asked, search)
+        except PayloadTooLarge as error:  # nothing is under way: all that was done is known
+            stop = Stop.because(StopReason.DECISION_TOO_LARGE, str(error))
+            await self._run.record("stopped", stop.reason)
+            self._run.state = halt(self._run.state, stop)
+            return
+        if answer is None:
+            return
+        await resets.handle_reset(self._run, answer.execution)
+        now = workflow.now()
+        self._run.state = turns.close_turn_if_complete(
+            tool_calls.after_rulings(self._run.state, answer, now), now
+        )
+        await self._record_rulings(answer.rulings)
+
+    async def _record_rulings(self, rulings: tuple[Ruling, ...]) -> None:
+        """
+        Leave a line of each ruling that an auditor should find.
+
+        What is decided anew because that took long doesn't wait for the same lines again.
+        """
+        for line in map(summaries.ruling_line, filter(tool_calls.is_notable, rulings)):
+            if line not in self._recorded:
+                await self._run.record("ruled", line)
+                self._recorded.add(line)
+
+    async def _wait_for_people(self, until: datetime) -> None:
+        self._recorded.clear()
+        waiting = self._run.state.requests
+        with at_rest(self._run):
+            await run_context.wait_for_people(
+                self._run,
+                until,
+                lambda: (
+                    self._run.state.requests != waiting
+                    or not isinstance(self._next_step(), AwaitPeople)
+                ),
+            )
+
+    async def _wait_for_provider(self, wait: ProviderWait) -> None:
+        run_context.publish_status(self._run)
+        pause, left = wait.until - workflow.now(), self._run.seconds_left()
+        ends_first = left is not None and timedelta(seconds=left) < pause
+        try:
+            await workflow.wait_condition(
+                lambda: not isinstance(self._next_step(), AwaitProvider),
+                timeout=options.at_least(timedelta(seconds=left or 0) if ends_first else pause),
+                timeout_summary=f"asks again then: {summaries.wait_line(wait)}",
+            )
+        except TimeoutError:
+            if not ends_first:
+                self._run.state = fallbacks.end_wait(self._run.state)
+
+    async def _wait_for_resume(self) -> None:
+        with at_rest(self._run):
+            await workflow.wait_condition(lambda: not isinstance(self._next_step(), AwaitResume))
+
+    async def _run_tools(self, batch: tuple[CallState, ...]) -> None:
+        if self._run.state.requests:
+            run_context.publish_status(self._run)  # who is asked hears of it before these end
+        fresh = tool_calls.drop_lapsed_approvals(self._run.state, batch, workflow.now())
+        if fresh is not self._run.state:
+            self._run.state = fresh
+            return
+        if not (recent := tool_calls.select_recent(batch, workflow.now())):
+            await self._send_back(batch, [disagreements.TOO_OLD] * len(batch))
+            self._run.state = tool_calls.invalidate(self._run.state)
+            return
+        self._recorded.clear()
+        batch = recent
+        left, state = self._run.seconds_left(), self._run.state
+        found: list[ToolResult | NotBegun] = (
+            [tool_results.build_no_room_denial(call.call) for call in batch]
+            if tool_calls.is_over_result_limit(state)
+            else await asyncio.gather(*(self._run_tool(call, left) for call in batch))
+        )
+        ran = tuple(result for result in found if not isinstance(result, NotBegun))
+        state = turns.after_tools(self._run.state, ran, workflow.now(), batch)
+        self._run.state = state
+        for result in ran:
+            self._run.begun.pop(result.call_id, None)
+        await self._send_back(batch, found)
+        if tool_calls.has_more(state, batch):
+            await workflow.sleep(
+                options.YIELD_DELAY, summary="what ran so far fills a workflow task"
+            )
+        self._run.state = tool_calls.invalidate(self._run.state)
+        if (stop := self._run.state.stop) is not None:
+            await self._run.record("stopped", stop.reason)
+
+    async def _send_back(
+        self, batch: tuple[CallState, ...], found: Sequence[ToolResult | NotBegun]
+    ) -> None:
+        """Have decided anew what hasn't begun; after a while, if that came to nothing before."""
+        both = zip(batch, found, strict=True)
+        refused = {call.call.call_id: one for call, one in both if isinstance(one, NotBegun)}
+        if not refused:
+            return
+        sent_back = disagreements.send_back(self._run.state, refused)
+        self._run.state = turns.close_turn_if_complete(sent_back, workflow.now())
+        if pause := disagreements.retry_delay_seconds(self._run.state, refused):
+            await workflow.sleep(pause, summary=disagreements.RETRY_TIMER_SUMMARY)
+
+    async def _run_tool(
+        self, call: CallState, seconds_left: float | None
+    ) -> ToolResult | NotBegun:
+        self._run.begun[call.call.call_id] = call
+        with self._run.track_in_flight(f"tool {call.call.name}"):
+            result = await self._run_unless_broken_off(call, seconds_left)
+        if isinstance(result, NotBegun):
+            del self._run.begun[call.call.call_id]
+        return result
+
+    async def _run_unless_broken_off(
+        self, call: CallState, seconds_left: float | None
+    ) -> ToolResult | NotBegun:
+        """Run a call; one that changes something comes to its end, whatever a person says."""
+        running = run_tool(self._run, call, seconds_left)
+        if not tool_calls.may_be_broken_off(self._run.state, call):
+            return await running
+        result = await unless_broken_off(self._run, asyncio.create_task(running))
+        return result or tool_results.build_abort(call.call, "broken off by a person")
+
+    async def _prune(self, before: int) -> None:
+        fresh = prune(self._run.state, before)
+        sizes = f"{self._run.state.context_bytes} → {fresh.context_bytes} bytes"
+        await self._run.record("context pruned", f"turns before item {before}: {sizes}")
+        self._run.state = compaction.reset_last_call_usage(prune(self._run.state, before))
