@@ -14,6 +14,7 @@ REDACTED = "[redacted]"
 WITHHELD = "[withheld]"
 
 _MIN_CREDENTIAL_CHARS = len("://a:b@")
+_MIN_FOUND_CHARS = min(MIN_SECRET_CHARS, _MIN_CREDENTIAL_CHARS)
 _ELLIPSES = ("...", "…", "..", "***")
 _MAX_TAIL_CHARS, _MIN_TAIL_CHARS = 14, 4
 """Characters of a secret's end behind an ellipsis; a longer one is found by itself."""
@@ -29,6 +30,9 @@ class _KnownSecrets:
         self._any = bool(values)
         self._plain, self._quoted, self._hex, self._base64 = map(Pieces, found)
         self._have_signs = found.have_signs
+
+    def __bool__(self) -> bool:
+        return self._any
 
     def find_in(self, text: str, effort: Effort) -> Iterator[SecretMatch]:
         """Find all secrets; some may be found more than once."""
@@ -79,7 +83,10 @@ class Redactor:
         nested too deeply to be read, and TooManyPieces, which is one.
         """
         value: JsonValue = from_json(content)
-        redacted = _Redaction(self._current(), lookalikes=lookalikes).value(value)
+        known = self._current()
+        if not (known or lookalikes):
+            return content
+        redacted = _Redaction(known, lookalikes=lookalikes).value(value)
         return content if redacted == value else to_json(redacted)
 
     def _current(self) -> _KnownSecrets:
@@ -113,6 +120,8 @@ class _Redaction:
                 return REDACTED if any(self._find_known(str(value))) else value
 
     def text(self, text: str) -> str:
+        if len(text) < _MIN_FOUND_CHARS:
+            return text
         found = list(self._find_known(text))
         if self._lookalikes and len(text) >= _MIN_CREDENTIAL_CHARS:
             alike = (one for shape in find_kinds(text) for one in shape.find(text))

@@ -48,6 +48,13 @@ class BoundedJsonConverter(PydanticJSONPlainPayloadConverter):
             raise InvalidInput(f"a payload can't be read: {flaws[0]['msg']}") from None
 
 
+_CONVERTERS = tuple(
+    BoundedJsonConverter() if one.encoding == "json/plain" else one
+    for one in PydanticPayloadConverter().converters.values()
+)
+"""Of all runs together: each keeps how it reads a type, which takes a while to find out."""
+
+
 class BoundedPayloadConverter(PydanticPayloadConverter):
     """
     Pydantic's own converter, with bounds for JSON.
@@ -56,11 +63,7 @@ class BoundedPayloadConverter(PydanticPayloadConverter):
     """
 
     def __init__(self) -> None:
-        known = (
-            BoundedJsonConverter() if one.encoding == "json/plain" else one
-            for one in PydanticPayloadConverter().converters.values()
-        )
-        CompositePayloadConverter.__init__(self, *known)
+        CompositePayloadConverter.__init__(self, *_CONVERTERS)
 
     def from_payloads(
         self, payloads: Sequence[Payload], type_hints: list[type] | None = None
