@@ -179,7 +179,8 @@ def build_activities(
     here = PolicyEnvironment(app.policy, found.environment, has_sandbox, app.name)
     keys = Keys(app.policy.issuers, app.policy.folder, found.approvers)
     policy = PolicyActivities(app.registry, here, keys, around.switches)
-    model = _build_model_activities(app, Transcripts(around.runs, cached_transcripts))
+    transcripts = Transcripts(around.runs, cached_transcripts)
+    model = _build_model_activities(app, transcripts, around.redactor)
     prices = PriceList(adapters(app))
     opening = OpeningActivities(
         app.snapshots(), around.runs, prices, around.earlier_runs, tuple(app.policy.signals)
@@ -296,9 +297,11 @@ def _build_tools(
     return ToolActivities(app.registry, place, artifacts, around.switches, around.redactor, by)
 
 
-def _build_model_activities(app: App, transcripts: Transcripts) -> ModelActivities:
+def _build_model_activities(
+    app: App, transcripts: Transcripts, redactor: Redactor
+) -> ModelActivities:
     shapes = app.build_output_adapters()
-    return ModelActivities(_require_adapters(app), transcripts, shapes, app.name)
+    return ModelActivities(_require_adapters(app), transcripts, shapes, redactor, app.name)
 
 
 def _find_capabilities(app: App) -> Capabilities:

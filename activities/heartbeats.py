@@ -7,23 +7,36 @@ attempt that was lost with its worker is repeated by the server, as if it had ne
 """
 
 import asyncio
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from datetime import timedelta
 from time import monotonic
 from types import TracebackType
 from typing import Self
 
 from pydantic import JsonValue
 from temporalio import activity
+from temporalio.client import AsyncActivityCancelledError, AsyncActivityHandle
+from temporalio.converter import ActivitySerializationContext
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError
 
 from holdfast.activities.callers import is_hand_back
+from holdfast.contracts.bounds import MAX_LIVE_TEXT_BYTES
 from holdfast.contracts.errors import safe_str
-from holdfast.contracts.usage import MAX_LOST_ATTEMPTS, Attempts, CallUsage
+from holdfast.contracts.model import TextListener
+from holdfast.contracts.texts import select_end
+from holdfast.contracts.usage import MAX_LOST_ATTEMPTS, Attempts, CallUsage, LiveText
 from holdfast.tools.limits import fail_after
+from holdfast.tools.redaction import GrowingText
 
 INTERVAL = 1.0
 """Seconds; the SDK sends at most one for each 80 % of the heartbeat time-out."""
+
+LIVE_INTERVAL = 0.25
+"""Seconds between two heartbeats with what a model says."""
+
+_LIVE_TIMEOUT = timedelta(seconds=2)
 
 
 class Heartbeater:
@@ -36,7 +49,7 @@ class Heartbeater:
 
     def __init__(self) -> None:
         before = Attempts.from_details(activity.info().heartbeat_details)
-        self.attempts = before.with_(progress=None)
+        self.attempts = before.with_(progress=None, live=None)
         self._untold: Callable[[], JsonValue] | None = None
         self._next_report = 0.0
 
@@ -57,6 +70,38 @@ class Heartbeater:
             known = self.attempts.usage
             total = usage if known is None else known + usage
             self.attempts = self.attempts.with_(usage=total)
+
+    @asynccontextmanager
+    async def tell_live(self, text: GrowingText, turn: int) -> AsyncGenerator[TextListener]:
+        """
+        Have a text told while it grows, as long as the block lasts; yields what adds to it.
+
+        It goes out in heartbeats of its own, which don't wait for 80 % of the time-out. Nothing of
+        it stays with the activity, whatever becomes of that.
+        """
+        handle, ended = _find_handle(), asyncio.Event()
+        telling = asyncio.create_task(self._tell(handle, text, turn, ended))
+        try:
+            yield text.add
+        finally:
+            ended.set()
+            await telling  # behind the heartbeat that counts a failure none of these may come
+            self.attempts = self.attempts.with_(live=None)
+
+    async def _tell(
+        self, handle: AsyncActivityHandle, text: GrowingText, turn: int, ended: asyncio.Event
+    ) -> None:
+        live = LiveText(turn=turn, attempt=activity.info().attempt, seq=0, offset=0, text="")
+        while not ended.is_set():
+            if more := text.take():
+                live = _append(live, more)
+                self.attempts = self.attempts.with_(live=live)
+                # Whoever watches misses words then, until the next one; the call doesn't wait.
+                with suppress(RPCError, AsyncActivityCancelledError):
+                    carried = self.attempts.model_dump(mode="json")
+                    await handle.heartbeat(carried, rpc_timeout=_LIVE_TIMEOUT)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), LIVE_INTERVAL)
 
     async def __aenter__(self) -> Self:
         self._beating = asyncio.create_task(self._beat())
@@ -110,6 +155,36 @@ def time_limit(late: Exception) -> AbstractAsyncContextManager[None]:
     return fail_after(seconds, late)
 
 
+def _find_handle() -> AsyncActivityHandle:
+    """Return what sends heartbeats of this activity at once, in the same words as the worker."""
+    info = activity.info()
+    handle = activity.client().get_async_activity_handle(task_token=info.task_token)
+    return handle.with_context(
+        ActivitySerializationContext(
+            namespace=info.namespace,
+            workflow_id=info.workflow_id,
+            workflow_type=info.workflow_type,
+            activity_type=info.activity_type,
+            activity_id=info.activity_id,
+            activity_task_queue=info.task_queue,
+            is_local=info.is_local,
+        )
+    )
+
+
+def _append(live: LiveText, more: str) -> LiveText:
+    """Return a text with more of it, of which a heartbeat has the end."""
+    whole = live.text + more
+    end = select_end(whole, MAX_LIVE_TEXT_BYTES)
+    return LiveText(
+        turn=live.turn,
+        attempt=live.attempt,
+        seq=live.seq + 1,
+        offset=live.offset + len(whole) - len(end),
+        text=end,
+    )
+
+
 def _limit() -> int | None:
     """Return how many attempts may fail; null where the server alone counts them."""
     policy = activity.info().retry_policy
@@ -120,7 +195,7 @@ def _limit() -> int | None:
 
 def _build_final_failure(error: Exception, attempts: Attempts) -> ApplicationError:
     """Return a failure that the server doesn't repeat."""
-    told = attempts.with_(used_up=True, progress=None)
+    told = attempts.with_(used_up=True, progress=None, live=None)
     known = isinstance(error, ApplicationError)
     return ApplicationError(
         error.message if known else safe_str(error),

@@ -1,7 +1,9 @@
 """The activity `call_model`: one question to a model, one complete reply."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 
 from pydantic import JsonValue
@@ -24,6 +26,7 @@ from holdfast.contracts.errors import ModelError, ModelNotHere, ModelUnavailable
 from holdfast.contracts.model import ModelCall, ModelReply, ModelRequest
 from holdfast.contracts.usage import Attempts
 from holdfast.run import context
+from holdfast.tools.redaction import GrowingText, Redactor
 
 
 class ModelActivities:
@@ -34,11 +37,13 @@ class ModelActivities:
         adapters: Mapping[str, ModelAdapter],
         transcripts: Transcripts,
         shapes: structured_output.Shapes,
+        redactor: Redactor,
         app: str = "",
     ) -> None:
         self._adapters = adapters
         self._transcripts = transcripts
         self._shapes = shapes
+        self._redactor = redactor
         self._app = app
 
     @activity.defn
@@ -56,7 +61,8 @@ class ModelActivities:
             request = await self._request(call)
             began = time.monotonic()
             try:
-                reply = await self._reply(call, request)
+                async with self._hear(call, request, heartbeater) as heard:
+                    reply = await self._reply(call, heard)
             except ModelNotHere as error:
                 raise build_hand_back(str(error)) from None
             except ModelError as error:
@@ -68,6 +74,17 @@ class ModelActivities:
                 latency_ms=reply.latency_ms or took,
                 failed_usage=heartbeater.attempts.usage,
             )
+
+    @asynccontextmanager
+    async def _hear(
+        self, call: ModelCall, request: ModelRequest, heartbeater: Heartbeater
+    ) -> AsyncGenerator[ModelRequest]:
+        """Have somebody listen to the reply, if its words are wanted while they come."""
+        if not call.stream:
+            yield request
+            return
+        async with heartbeater.tell_live(GrowingText(self._redactor), call.turn) as on_text:
+            yield replace(request, on_text=on_text)
 
     async def _reply(self, call: ModelCall, request: ModelRequest) -> ModelReply:
         adapter = self._adapter(call.model)

@@ -55,7 +55,8 @@ class ModelAdapter(Protocol):
 
     `respond` makes exactly one request for a reply and never retries: Temporal owns retries. It
     raises `ModelUnavailable` where waiting or another model may help and `ModelRejected` where
-    asking the same again can't. A reply holds complete calls only.
+    asking the same again can't. A reply holds complete calls only. Words may be told while they
+    come to whoever listens (`on_text`); nothing of them counts before the reply is whole.
     """
 
     @property

@@ -21,6 +21,9 @@ from holdfast.contracts.model import ModelReply, ModelRequest, ModelSettings, St
 from holdfast.contracts.transcript import Part, ToolTurn, TranscriptItem, UserTurn
 from holdfast.contracts.usage import CallUsage, UsageMetrics
 
+_PIECE_CHARS = 8
+"""What comes at once of a reply, as from a provider that streams."""
+
 
 @dataclass(frozen=True)
 class Reply:
@@ -136,6 +139,9 @@ class ScriptedAdapter:
             request.without_tools,
         )
         reply = _select_reply(script, turn)
+        if request.on_text is not None:
+            for begin in range(0, len(reply.text), _PIECE_CHARS):
+                request.on_text(reply.text[begin : begin + _PIECE_CHARS])
         if reply.error is not None:
             raise reply.error
         asked = tuple(

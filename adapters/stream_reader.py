@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from holdfast.adapters import wire
 from holdfast.adapters.meter import METER, Meter
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.model import ModelReply
+from holdfast.contracts.model import ModelReply, TextListener
 
 _EVENT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 _STREAMED = "text/event-stream"
@@ -44,9 +44,13 @@ class StreamReader:
     What came of one request so far, and when.
 
     Whatever ends it early, `events` are what had come until then: they tell what it cost.
+    *on_text* hears the words while they come, which *find_text* finds in an event.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, on_text: TextListener | None = None, find_text: Callable[[JsonObject], str] = str
+    ) -> None:
+        self._on_text, self._find_text = on_text, find_text
         self.events: list[JsonObject] = []
         self._began = time.perf_counter()
         self._first: float | None = None
@@ -77,6 +81,8 @@ class StreamReader:
                 if self._first is None and begins(event):
                     self._first = time.perf_counter()
                 self.events.append(event)
+                if self._on_text is not None and (text := self._find_text(event)):
+                    self._on_text(text)
                 if fails(event):
                     break
                 if isinstance(meter, Meter):

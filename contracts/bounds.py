@@ -183,7 +183,8 @@ MAX_NEXT_ACTIONS = 10
 """What may be done after a failure."""
 
 MAX_PROGRESS_BYTES = 10_000
-"""What a tool reports of its progress."""
+MAX_LIVE_TEXT_BYTES = 8_000
+"""What heartbeats tell: of a tool's progress, and of the end of what a model says."""
 
 MAX_LOCAL_RESULTS_BYTES = 2_000_000
 """The results of calls that run inside one workflow task, which is one message of 4 MB."""

@@ -1,5 +1,6 @@
 """Guardrails: what is looked at, by whom, and what was found."""
 
+from collections.abc import Iterable
 from operator import not_
 from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 
@@ -102,6 +103,14 @@ class GuardrailSpec(Contract):
     def with_(self, **changes: Unpack[GuardrailSpecChange]) -> Self:
         """Return a copy with these fields changed."""
         return self.copy_with(changes)
+
+
+def checks_answers(specs: Iterable[GuardrailSpec]) -> bool:
+    """Whether guardrails, or people because of one, look at answers before they are out."""
+    return any(
+        spec.review is not None or (spec.layer in ("output", "post_action") and not spec.tools)
+        for spec in specs
+    )
 
 
 class SubjectChange(TypedDict, total=False):

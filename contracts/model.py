@@ -1,5 +1,6 @@
 """What a model is asked, and what it answers: no provider's words."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from operator import not_
 from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
@@ -36,6 +37,22 @@ Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 Strategy = Literal["stateless", "previous_response_id", "conversation"]
 """Who keeps the conversation: we alone, or the provider too, as a chain or as an object."""
+
+
+Stream: TypeAlias = bool | Literal["before_checks"]
+"""
+Whether what a model says is told while it says it.
+
+"before_checks" says so of an agent whose answers are looked at before they are out.
+"""
+
+Streamed: TypeAlias = Annotated[
+    bool | None, Field(strict=True, exclude_if=lambda choice: choice is None)
+]
+"""What a start says of that; null leaves it to the agent."""
+
+TextListener: TypeAlias = Callable[[str], None]
+"""Hears what a model says, piece by piece; never what it thinks, or what it calls."""
 
 
 class ModelSettingsChange(TypedDict, total=False):
@@ -159,7 +176,8 @@ class ModelCall(Contract):
     asked for no turn may only say something. `unheard`: what its provider keeps may be ahead
     of the transcript, because a reply was dropped or never came. `calls_left` are those of tools
     that the budget leaves, where hosted ones may use them up. No attempt is repeated that would
-    have to wait longer than `patience` (seconds), whatever its provider asks for.
+    have to wait longer than `patience` (seconds), whatever its provider asks for. `stream` has the
+    words told while they come, in heartbeats.
     """
 
     run_id: str
@@ -185,6 +203,7 @@ class ModelCall(Contract):
         default=DEFAULT_PATIENCE_SECONDS,
         exclude_if=lambda value: value == DEFAULT_PATIENCE_SECONDS,
     )
+    stream: bool = Field(default=False, exclude_if=not_)
 
     @property
     def view(self) -> TranscriptView:
@@ -207,7 +226,7 @@ class ModelRequest:
     again; `pruned_before` is another number whenever less of the transcript is shown than before.
     A model that is asked `without_tools` must not call one. `unheard`: what the provider keeps may
     be ahead of the transcript. `calls_left` bounds the calls of its own tools; at 0 no tool may be
-    called.
+    called. `on_text` hears the words while they come, if somebody wants to.
     """
 
     run_id: str
@@ -222,6 +241,7 @@ class ModelRequest:
     without_tools: bool = False
     unheard: bool = False
     calls_left: int | None = None
+    on_text: TextListener | None = None
 
     @property
     def forbids_tool_calls(self) -> bool:

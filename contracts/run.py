@@ -28,7 +28,7 @@ from holdfast.contracts.control import (
     Triggers,
 )
 from holdfast.contracts.guardrails import GuardrailSpec
-from holdfast.contracts.model import ModelSettings, Prefix, Strategy, ToolSchema
+from holdfast.contracts.model import ModelSettings, Prefix, Strategy, Stream, Streamed, ToolSchema
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.project import ProjectSpec
 from holdfast.contracts.signals import RefusedMessage, SignedSignal
@@ -77,7 +77,8 @@ class RunMetadata(Contract):
     that the run it works for has output guardrails: what is said here is told to nobody else.
     `words_watched` says that it has guardrails that look at people's words: none are taken here.
     `sensitive_domains` are those in which it begins nothing before somebody approves. `retry_of`
-    is the run that it tries again, `earlier_actors` are those for whom that one worked.
+    is the run that it tries again, `earlier_actors` are those for whom that one worked. `stream`
+    has its words told while they come, or not; null leaves it to the agent.
     """
 
     agent: AgentName
@@ -98,9 +99,10 @@ class RunMetadata(Contract):
     ] = Field(default=(), exclude_if=not_)
     retry_of: EarlierRun = None
     earlier_actors: EarlierActors = ()
+    stream: Streamed = None
 
 
-_GIVEN_FOR_A_RETRY = {"agent", "tenant", "actor", "budget", "retry_of", "earlier_actors"}
+_GIVEN_FOR_A_RETRY = {"agent", "tenant", "actor", "budget", "retry_of", "earlier_actors", "stream"}
 
 
 class RunInput(RunMetadata):
@@ -209,7 +211,7 @@ class AgentSnapshot(Contract):
     `acceptance` checks send an answer back; after a tripwire the model may try again
     `max_output_retries` times. `review` is what it takes to approve a sensitive domain, or what a
     guardrail asks about. `notifies`: somebody is told of requests. `signed` signals take a
-    signature, as the policy said last.
+    signature, as the policy said last. `stream` has words told while they come.
     """
 
     name: str
@@ -242,6 +244,7 @@ class AgentSnapshot(Contract):
     facts: tuple[ModelFacts, ...] = ()
     route: ReasoningRoute | None = None
     signed: tuple[SignedSignal, ...] = Field(default=(), exclude_if=not_)
+    stream: Stream = Field(default=False, exclude_if=not_)
 
     def with_(self, **changes: Unpack[AgentSnapshotChange]) -> Self:
         """Return a copy with these fields changed."""

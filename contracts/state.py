@@ -29,7 +29,7 @@ from holdfast.contracts.control import (
     Subtask,
 )
 from holdfast.contracts.decisions import Decided, Decision, Ruling, RunAsDraftOnly, decision_of
-from holdfast.contracts.guardrails import GuardrailVerdict, Signals
+from holdfast.contracts.guardrails import GuardrailVerdict, Signals, checks_answers
 from holdfast.contracts.journal import JournalEvent
 from holdfast.contracts.project import ProjectContext
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunStatus
@@ -311,6 +311,21 @@ class RunState(Contract):
     def withholds(self) -> bool:
         """Whether what a model says here is told to nobody before an answer is out."""
         return self.agent.guards_answers or self.brief.withheld
+
+    @property
+    def streams_text(self) -> bool:
+        """
+        Whether what a model says is told while it says it.
+
+        Where somebody looks at answers before they are out, only the agent can say so, and no
+        start; what is said for a run that withholds it is told to nobody.
+        """
+        agent, wanted = self.agent, self.brief.stream
+        if self.brief.withheld or wanted is False:
+            return False
+        if checks_answers(agent.guardrails):
+            return agent.stream == "before_checks"
+        return bool(wanted or agent.stream)
 
 
 class CarryoverChange(TypedDict, total=False):

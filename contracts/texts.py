@@ -50,6 +50,14 @@ def clip_bytes(text: str, most: int) -> str:
     return text
 
 
+def select_end(text: str, most: int) -> str:
+    """Return the end of a text, as much as has *most* bytes of JSON."""
+    end = text[-most:]
+    while (over := size(end) - most) > 0:
+        end = end[max(1, over // 6) :]
+    return end
+
+
 def clip_chars(text: str, most: int) -> str:
     """Return a text of at most so many characters, with an ellipsis for what is left out."""
     return text if len(text) <= most else f"{text[: most - 1]}…"

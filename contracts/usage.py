@@ -168,12 +168,27 @@ what ends every worker that takes it up.
 """
 
 
+class LiveText(Contract):
+    """
+    The end of what a model has said so far in an attempt.
+
+    It begins behind `offset` characters; `seq` grows with each heartbeat that has more of it.
+    """
+
+    turn: int
+    attempt: int
+    seq: int
+    offset: int
+    text: str
+
+
 class AttemptsChange(TypedDict, total=False):
     """What may change of it."""
 
     usage: CallUsage | None
     failed: int
     progress: JsonValue
+    live: LiveText | None
     used_up: bool
 
 
@@ -182,13 +197,15 @@ class Attempts(Contract):
     What the attempts of an activity have come to: its heartbeats carry it from one to the next.
 
     `failed` ones failed by themselves; one that was lost with its worker isn't among them. `usage`
-    is what those used up that brought no reply of a model, `progress` what a tool reports now.
-    `used_up` stands in the last failure: there would have been another attempt, but for the limit.
+    is what those used up that brought no reply of a model, `progress` what a tool reports now,
+    `live` what a model says now. `used_up` stands in the last failure: there would have been
+    another attempt, but for the limit.
     """
 
     failed: int = Field(default=0, ge=0, exclude_if=not_)
     usage: CallUsage | None = Field(default=None, exclude_if=not_)
     progress: JsonValue = Field(default=None, exclude_if=lambda value: value is None)
+    live: LiveText | None = Field(default=None, exclude_if=not_)
     used_up: bool = Field(default=False, exclude_if=not_)
 
     def with_(self, **changes: Unpack[AttemptsChange]) -> Self:

@@ -8,7 +8,7 @@ from pathlib import Path
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.budget import Budget, Limits
 from holdfast.contracts.control import Backtracking, Fallback, Tiers, Triggers
-from holdfast.contracts.model import ModelSettings
+from holdfast.contracts.model import ModelSettings, Stream
 from holdfast.contracts.project import ProjectSpec
 from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.tools import HostedTool
@@ -41,7 +41,8 @@ class Agent:
     groups. *fallback* says what follows when a model fails, *triggers* when a
     run waits for a person, *backtracking* that it may go back and try another approach. An agent
     with *tiers* has others do the work. *project* is a folder on the workers that have the
-    sandbox: each run works on a copy of its own.
+    sandbox: each run works on a copy of its own. *stream* has the words of its models told while
+    they come; "before_checks" also where its answers are looked at before they are out.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Agent:
     backtracking: Backtracking | None = None
     tiers: Tiers | None = None
     project: str | Path | None = None
+    stream: Stream = False
 
     def snapshot(self) -> AgentSnapshot:
         """Return what a run of this agent records of it; tools in order of names."""
@@ -96,6 +98,7 @@ class Agent:
             backtracking=self.backtracking,
             tiers=self.tiers,
             project=None if self.project is None else ProjectSpec(folder=str(self.project)),
+            stream=self.stream,
         )
         return snapshot.with_(prefix_digest=snapshot.prefix.digest)
 

@@ -12,6 +12,7 @@ from holdfast.contracts import bounds
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.control import Backtracking, Fallback, Tiers, Triggers
+from holdfast.contracts.guardrails import checks_answers
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.tools import HostedTool
 from holdfast.guardrails.definition import Guardrail
@@ -39,6 +40,7 @@ FIELD_TYPES: Mapping[str, tuple[type | UnionType | tuple[type, ...], str]] = {
     "backtracking": (Backtracking | None, "a Backtracking(...)"),
     "tiers": (Tiers | None, "a Tiers(...)"),
     "project": (str | Path | None, "a folder"),
+    "stream": (bool | str, 'True, False or "before_checks"'),
 }
 """What the fields of an agent must be: they come from user code that nobody has typed."""
 
@@ -168,9 +170,23 @@ def check_sampling(agent: Agent, adapters: Mapping[str, ModelAdapter]) -> list[s
     return found
 
 
+def _check_stream(agent: Agent) -> list[str]:
+    """Say which words nobody may hear before they were looked at."""
+    if agent.stream is True and checks_answers(tuple(one.spec for one in agent.guardrails)):
+        found = (
+            "its stream is True, and its answers are looked at before anybody reads them: leave "
+            'it out, or write stream="before_checks" if its words may be read while they come'
+        )
+        return [found]
+    if agent.stream not in (True, False, "before_checks"):
+        return [f'its stream is True, False or "before_checks", not {agent.stream!r}']
+    return []
+
+
 def check_controls(agent: Agent) -> list[str]:
     """Say what of guardrails, checks and fallbacks can't work."""
     found = fallback.find_problems(agent.fallback)
+    found += _check_stream(agent)
     if agent.max_output_retries < 0:
         found.append("its max_output_retries is 0 at least")
     every = (*agent.guardrails, *agent.acceptance)

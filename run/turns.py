@@ -87,7 +87,7 @@ def go_on_behind(state: RunState, earlier: Carryover) -> RunState:
 
 
 def build_retry_brief(asked: RunMetadata, earlier: Carryover) -> RunMetadata:
-    """Build what is kept of a run that tries another one again: all of that, but for the actor."""
+    """Build what is kept of a run that tries another one again: all but who wants it, and how."""
     left = earlier.brief
     actors = (*asked.earlier_actors, *left.earlier_actors, left.actor)
     lineage = {
@@ -98,6 +98,7 @@ def build_retry_brief(asked: RunMetadata, earlier: Carryover) -> RunMetadata:
         {
             **left.model_dump(),
             "actor": asked.actor,
+            "stream": left.stream if asked.stream is None else asked.stream,
             "earlier_actors": tuple(dict.fromkeys(actors)),
             "retry_of": lineage,
         }
@@ -147,6 +148,7 @@ def build_model_call(state: RunState, model: str, purpose: ModelPurpose = "turn"
         unheard=state.unheard,
         calls_left=budgets.calls_left(state.agent.budget, state.ledger) if hosted else None,
         patience=fallback.compute_max_wait(state.agent.fallback, models_left=left),
+        stream=purpose == "turn" and state.streams_text,
     )
 
 

@@ -1,10 +1,12 @@
 """Keeping secrets out of what leaves a worker: known ones in every usual guise, and lookalikes."""
 
+import string
 from collections.abc import Callable, Iterable, Iterator
 
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
+from holdfast.contracts.base import repair_surrogates
 from holdfast.tools.credentials import SecretMatch, find_kinds, kind_of_field
 from holdfast.tools.pieces import Pieces
 from holdfast.tools.secret_encodings import MIN_SECRET_CHARS, encode_secrets, parts
@@ -18,6 +20,19 @@ _MIN_FOUND_CHARS = min(MIN_SECRET_CHARS, _MIN_CREDENTIAL_CHARS)
 _ELLIPSES = ("...", "…", "..", "***")
 _MAX_TAIL_CHARS, _MIN_TAIL_CHARS = 14, 4
 """Characters of a secret's end behind an ellipsis; a longer one is found by itself."""
+
+_HELD_CHARS = 66
+"""Characters by which a secret is known, each of them as an escape of six."""
+
+_IN_CREDENTIALS = string.digits + string.ascii_letters + string.punctuation
+_MAX_HELD_CHARS = 2_000
+"""Of a growing text its last word is held back, unless no credential is so long."""
+
+_CONTEXT_CHARS = 400
+"""Behind so many characters a text is looked at that goes on: "password:" may stand there."""
+
+_MAX_TAKEN_CHARS = 30_000
+"""Characters; to look through them is a matter of milliseconds."""
 
 
 class _KnownSecrets:
@@ -63,6 +78,10 @@ class Redactor:
         self._source = known
         # One value: several threads use it.
         self._known = frozenset[str](), _KnownSecrets(())
+
+    def find(self, text: str) -> tuple[SecretMatch, ...]:
+        """Find what of a text is secret, or looks like it; raises TooManyPieces."""
+        return _Redaction(self._current(), lookalikes=True).find(text)
 
     def learn(self) -> None:
         """Take note of what is secret now."""
@@ -120,13 +139,18 @@ class _Redaction:
                 return REDACTED if any(self._find_known(str(value))) else value
 
     def text(self, text: str) -> str:
+        found = self.find(text)
+        return _replace_secrets(text, found) if found else text
+
+    def find(self, text: str) -> tuple[SecretMatch, ...]:
+        """Find all secrets, from left to right; none overlaps another."""
         if len(text) < _MIN_FOUND_CHARS:
-            return text
+            return ()
         found = list(self._find_known(text))
         if self._lookalikes and len(text) >= _MIN_CREDENTIAL_CHARS:
             alike = (one for shape in find_kinds(text) for one in shape.find(text))
             found += self._effort.each(alike)
-        return _replace_secrets(text, sorted(found)) if found else text
+        return tuple(_merge_overlaps(sorted(found)))
 
     def _find_known(self, text: str) -> Iterator[SecretMatch]:
         return self._effort.each(self._known.find_in(text, self._effort))
@@ -167,13 +191,62 @@ def _unique(name: str, taken: dict[str, JsonValue], numbers: dict[str, int]) -> 
     return unique
 
 
-def _replace_secrets(text: str, found: list[SecretMatch]) -> str:
+def _replace_secrets(text: str, found: Iterable[SecretMatch], begin: int = 0) -> str:
+    """Return a text from a place on, without what was found; what ends before that is done."""
     pieces: list[str] = []
-    written = 0
-    for start, end, name in _merge_overlaps(found):
-        pieces += (text[written:start], f"[redacted: {name}]" if name else REDACTED)
-        written = end
-    return "".join((*pieces, text[written:]))
+    for start, end, name in found:
+        if end > begin:
+            pieces += (text[begin:start], f"[redacted: {name}]" if name else REDACTED)
+            begin = end
+    return "".join((*pieces, text[begin:]))
+
+
+class GrowingText:
+    """
+    A text that comes in pieces, without secrets; what was told of it is never taken back.
+
+    So its end is held back: it may be the beginning of a secret, or of one written as its escapes.
+    """
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._pieces: list[str] = []
+        self._text = ""
+        self._told = 0
+
+    def add(self, piece: str) -> None:
+        """Take what comes next."""
+        self._pieces.append(piece)
+
+    def take(self) -> str:
+        """Return what can be told by now and wasn't yet; of a flood a part, and the rest later."""
+        self._text += "".join(self._pieces)
+        self._pieces.clear()
+        text, begin = self._text[: self._told + _MAX_TAKEN_CHARS], self._told
+        end = max(begin, len(text) - _count_held(text))
+        try:
+            found = self._redactor.find(text) if end > begin else ()
+            # What reaches into the end may go on there.
+            end = next((max(begin, one.start) for one in found if one.end > end > one.start), end)
+            if _is_first_half(text[end - 1 : end]):
+                end = max(begin, end - 1)
+            ready = _replace_secrets(text[:end], (one for one in found if one.end <= end), begin)
+        except TooManyPieces:
+            ready = WITHHELD
+        kept = max(0, end - _CONTEXT_CHARS)
+        self._text, self._told = self._text[kept:], end - kept
+        return repair_surrogates(ready)
+
+
+def _count_held(text: str) -> int:
+    """Return how many characters at the end may be the beginning of a secret."""
+    word = len(text) - len(text.rstrip(_IN_CREDENTIALS))
+    return max(word if word <= _MAX_HELD_CHARS else 0, _HELD_CHARS)
+
+
+def _is_first_half(character: str) -> bool:
+    """Whether it is half a character, as JSON writes one, whose other half is to come."""
+    return "\ud800" <= character <= "\udbff"
 
 
 def _merge_overlaps(found: list[SecretMatch]) -> list[SecretMatch]:

@@ -241,6 +241,7 @@ def _build_input(run: RunContext, task: ChildTask) -> JsonObject:
         withheld=run.state.withholds,
         words_watched=brief.words_watched or run.state.agent.watches_words,
         sensitive_domains=triggers.collect_sensitive_domains(run.state.agent.triggers, brief),
+        stream=brief.stream,
     )
     return given.model_dump(mode="json", exclude_unset=True)
 

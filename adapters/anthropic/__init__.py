@@ -54,7 +54,7 @@ class AnthropicAdapter:
     async def respond(self, request: ModelRequest) -> ModelReply:
         client = await self._client.get()
         rendered = requests.render(request)
-        exchange = StreamReader()
+        exchange = StreamReader(request.on_text, stream.find_text)
         with failures.redact_key(connection.secret(client)):
             raw = await connection.ask(client, rendered.body, exchange)
             reply = self.parse_response(raw)

@@ -48,6 +48,17 @@ def begins(event: JsonObject) -> bool:
     return event.get("type") == "content_block_start"
 
 
+def find_text(event: JsonObject) -> str:
+    """Return the words that an event brings: no thoughts, and no arguments of calls."""
+    match event:
+        case {"content_block": {"type": "text", "text": str(text)}}:
+            return text
+        case {"delta": {"type": "text_delta", "text": str(text)}}:
+            return text
+        case _:
+            return ""
+
+
 def notes(events: Iterable[JsonObject]) -> tuple[str, ...]:
     """Say which events this release can't read."""
     types = dict.fromkeys(str(event.get("type")) for event in events)

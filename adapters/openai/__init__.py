@@ -101,7 +101,7 @@ class OpenAIAdapter:
         self, client: "AsyncOpenAI", request: ModelRequest, scope: Scope
     ) -> ModelReply:
         rendered = requests.render(request, scope)
-        exchange = StreamReader()
+        exchange = StreamReader(request.on_text, stream.find_text)
         raw = await connection.ask(client, rendered.body, exchange)
         reply = self.parse_response(raw)
         notes = rendered.notes + reply.notes

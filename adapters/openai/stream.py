@@ -45,6 +45,15 @@ def begins(event: JsonObject) -> bool:
     return event.get("type") == "response.output_item.added"
 
 
+def find_text(event: JsonObject) -> str:
+    """Return the words that an event brings: no thoughts, and no arguments of calls."""
+    match event:
+        case {"type": "response.output_text.delta" | "response.refusal.delta", "delta": str(text)}:
+            return text
+        case _:
+            return ""
+
+
 def fails(event: JsonObject) -> bool:
     """Whether an event is an error, behind which nothing counts."""
     return event.get("type") == "error" or isinstance(event.get("error"), dict)

@@ -98,7 +98,7 @@ class OpenAIChatAdapter:
         target = self._target(request)
         rendered = requests.render(request, target)
         line = await self._find_client(target).get()
-        exchange = StreamReader()
+        exchange = StreamReader(request.on_text, stream.find_text)
         with failures.redact_key(line.client.api_key):
             raw = await connection.ask(line, target, rendered.body, exchange)
             reply = responses.reply(raw, target, request.turn)

@@ -53,6 +53,19 @@ def begins(event: JsonObject) -> bool:
     )
 
 
+def find_text(event: JsonObject) -> str:
+    """Return the words that a chunk brings of the choice that counts: no thoughts, no calls."""
+    match _objects(event.get("choices")):
+        case [choice, *_] if choice.get("index") in (0, None):
+            content = _delta(choice).get("content")
+        case _:
+            return ""
+    if isinstance(content, str):
+        return content
+    words = (piece for piece in _objects(content) if piece.get("type") in ("text", "output_text"))
+    return "".join(as_text(piece.get("text")) for piece in words)
+
+
 def fails(event: JsonObject) -> bool:
     """Whether a chunk is an error, behind which nothing counts."""
     return errors.find(event) is not None

@@ -58,6 +58,7 @@ class StartOptions(TypedDict, total=False):
     domain: str | None
     metadata: dict[str, JsonValue] | None
     budget: Budget | None
+    stream: bool | None
 
 
 class PendingRequest(NamedTuple):

@@ -26,6 +26,7 @@ from holdfast.contracts.transcript import (
 )
 from holdfast.contracts.usage import Attempts, CallUsage
 from holdfast.run import context
+from holdfast.tools.redaction import Redactor
 from tests.adapters import conversations as told
 from tests.adapters.provider_server import ProviderServer
 from tests.adapters.samples.openai import WORDS
@@ -78,7 +79,9 @@ def a_model_call(
 
 
 async def asked(adapter: ModelAdapter, wanted: ModelCall) -> ModelReply:
-    activities = ModelActivities({adapter.provider: adapter}, Transcripts(Reader()), {})
+    activities = ModelActivities(
+        {adapter.provider: adapter}, Transcripts(Reader()), {}, Redactor(frozenset[str])
+    )
     return await in_run("run-1").run(activities.call_model, wanted)
 
 

@@ -21,8 +21,12 @@ from holdfast.contracts.base import JsonObject
 from tests.adapters.dialects import DIALECTS
 from tests.adapters.rules.strict import Event, KeepsMore, Page, Rules, Understood
 
-Breaking = Literal["cut", "end", "stall"]
-"""How a stream breaks: the connection drops, the body just ends, or nothing more is said."""
+Breaking = Literal["cut", "end", "stall", "pause"]
+"""
+How a stream breaks: the connection drops, the body just ends, or nothing more is said.
+
+Behind a pause it goes on, as soon as the test has set `going_on`.
+"""
 
 NO_JSON = b'event: content_block_delta\ndata: {"type": "content_block_delta", "ind\n\n'
 NO_UTF8 = b'event: content_block_delta\ndata: {"type": "\xff\xfe"}\n\n'
@@ -88,6 +92,7 @@ class ProviderServer:
         self.silent = Flag()
         self.disconnected = Flag()
         self.closing = Flag()
+        self.going_on = Flag()
         self._answers: deque[Answer] = deque()
 
     def answer(
@@ -256,9 +261,15 @@ class Speaker(BaseHTTPRequestHandler):
 
     def _stream(self, answer: Answer, events: Iterable[Event]) -> None:
         self._begin(answer, {**answer.headers, **STREAM, "transfer-encoding": "chunked"})
-        breaks = answer.breaks
-        for event in islice(events, breaks.after if breaks else None):
+        breaks, left = answer.breaks, iter(events)
+        for event in islice(left, breaks.after if breaks else None):
             self._chunk(_sse(event))
+        if breaks and breaks.how == "pause":
+            while not self.provider.going_on.is_set():
+                self._keep_silent(0.02)
+            breaks = None
+            for event in left:
+                self._chunk(_sse(event))
         if breaks:
             self._chunk(_sse(breaks.last) if isinstance(breaks.last, Event) else breaks.last)
         if not breaks or breaks.how == "end":

@@ -1,6 +1,7 @@
 """The contract suite, first half: what every adapter reads, and that it is one."""
 
 import inspect
+from dataclasses import replace
 
 import pytest
 
@@ -224,6 +225,34 @@ async def test_streamed_is_as_unstreamed(
     assert streamed.events == adapter.parse_response(raw).events
     assert 0 < streamed.first_token_ms <= streamed.latency_ms
     assert all(map(provider.asks_for_stream, provider.requests))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("WORDS", "In Köln."),
+        ("TWO_CALLS", "Let me see."),
+        ("REASONING", ""),
+        ("MALFORMED", ""),
+        ("STRANGE", "ok"),
+    ],
+)
+async def test_words_are_heard_while_they_come(
+    adapter: ProviderAdapter, samples: Samples, provider: ProviderServer, name: str, words: str
+) -> None:
+    """No thoughts, and nothing of calls; and the reply is the same as if nobody listened."""
+    # T-32
+    heard: list[str] = []
+    asked = say.request(samples.MODEL)
+    response = sample(samples, name)
+    assert response is not None
+    provider.answer(response)
+    unheard = await adapter.respond(asked)
+    provider.answer(response)
+    reply = await adapter.respond(replace(asked, on_text=heard.append))
+
+    assert untimed(reply) == untimed(unheard)
+    assert "".join(heard) == words
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/octet-stream", ""])

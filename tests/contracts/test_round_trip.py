@@ -85,7 +85,7 @@ from holdfast.contracts.transcript import (
     TranscriptPage,
     UserTurn,
 )
-from holdfast.contracts.usage import Attempts, CallUsage, UsageMetrics
+from holdfast.contracts.usage import Attempts, CallUsage, LiveText, UsageMetrics
 from holdfast.run import parts, requests, turns
 from holdfast.workflows import views
 from tests.builders import (
@@ -147,6 +147,7 @@ CONTROL_VERDICT = ControlVerdict(
 USED = UsedToken(issuer="holdfast", token_id="t", until=NOW)
 SWITCH = Switch(kind="tool", name="send", by="dana", reason="incident 7", at=NOW)
 PRICED = CallUsage(input_tokens=3, estimated_cost=Decimal("0.25"))
+LIVE = LiveText(turn=1, attempt=2, seq=7, offset=90, text="Order 1044")
 
 EXAMPLES: list[Contract] = [
     *controls.EXAMPLES,
@@ -161,6 +162,8 @@ EXAMPLES: list[Contract] = [
     an_invocation(arguments={"place": "attic"}),
     PRICED,
     Attempts(failed=2, usage=PRICED, progress={"done": 3}, used_up=True),
+    Attempts(live=LIVE),
+    LIVE,
     UsageMetrics(estimated_cost=None),
     CallUsage(cache_write_tokens=1, reasoning_tokens=2, native={"other": {"x_tokens": 3}}),
     Part(kind="text", text="hm"),

@@ -20,6 +20,7 @@ from holdfast import (
     tool,
 )
 from holdfast.guardrails import project_passes
+from holdfast.guardrails.builtin import secret_detection
 from holdfast.policy.rules import NO_POLICY
 from holdfast.testing import say
 from holdfast.tools import ask_user
@@ -70,6 +71,20 @@ LOOK = _look()
         pytest.param({"name": "a" * 101}, "its name must have 1 to 100 characters", id="long"),
         pytest.param({"instructions": " \n"}, "it has no instructions", id="no instructions"),
         pytest.param({"models": []}, "it has no models", id="no models"),
+        pytest.param(
+            {"stream": "yes"},
+            "its stream is True, False or \"before_checks\", not 'yes'",
+            id="no stream",
+        ),
+        pytest.param(
+            {"stream": 1}, 'its stream must be True, False or "before_checks", not int', id="1"
+        ),
+        pytest.param(
+            {"stream": True, "guardrails": [secret_detection()]},
+            "its stream is True, and its answers are looked at before anybody reads them: leave "
+            'it out, or write stream="before_checks" if its words may be read while they come',
+            id="streams what is looked at",
+        ),
         pytest.param(
             {"models": ["gpt-5"]}, "model 'gpt-5' is not named provider:name", id="no provider"
         ),

@@ -22,6 +22,7 @@ from holdfast.contracts.usage import CallUsage
 from holdfast.run import replies, steps, turns
 from holdfast.run.transcript import halt
 from holdfast.testing import Reply
+from holdfast.tools.redaction import Redactor
 from tests.asking import in_run
 from tests.builders import MODEL, NOW, a_call, a_reply, a_state
 
@@ -56,7 +57,9 @@ async def kept(adapter: ScriptedAdapter, before: JsonObject) -> ModelReply:
     )
     agent = state.agent.model_copy(update={"prefix_digest": state.agent.prefix.digest})
     state = state.model_copy(update={"agent": agent})
-    activities = ModelActivities({"scripted": adapter}, Transcripts(ThisRun(state)), {})
+    activities = ModelActivities(
+        {"scripted": adapter}, Transcripts(ThisRun(state)), {}, Redactor(frozenset[str])
+    )
     return await in_run(state.run_id).run(
         activities.call_model, turns.build_model_call(state, "scripted:it")
     )
