@@ -21,7 +21,7 @@ from holdfast.contracts.run import WORKFLOW_TYPE
 from holdfast.contracts.texts import shorten
 from holdfast.runner import build_replayer
 from holdfast.trace.reader import read_trace
-from holdfast.trace.spans import span_tree
+from holdfast.trace.spans.tree import span_tree
 from holdfast.trace.transcript import lines
 from holdfast.trace.values import Trace
 from holdfast.workflows.agent_run import AgentRun

@@ -13,10 +13,10 @@ from holdfast.contracts.guardrails import (
 )
 from holdfast.contracts.run import RunInput, RunResult
 from holdfast.contracts.usage import UsageMetrics
-from holdfast.trace.ownspans import Span
 from holdfast.trace.progress import Progress
 from holdfast.trace.reader import TraceReader
-from holdfast.trace.spans import span_tree
+from holdfast.trace.spans.background import Span
+from holdfast.trace.spans.tree import span_tree
 from holdfast.trace.transcript import lines
 from holdfast.trace.values import Trace
 from tests.builders import (

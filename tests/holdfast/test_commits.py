@@ -11,7 +11,7 @@ from holdfast.contracts.decisions import Allow, Deny, Ruling, RunAsDraftOnly, Ru
 from holdfast.contracts.tools import Risk
 from holdfast.testing import call, say
 from holdfast.trace.reader import read_trace
-from holdfast.trace.spans import span_tree
+from holdfast.trace.spans.tree import span_tree
 from holdfast.trace.transcript import lines
 from tests.builders import a_call, a_contract, a_failure, a_success, an_agent, decided
 from tests.holdfast.traces import finished, printed

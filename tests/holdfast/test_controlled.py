@@ -13,7 +13,7 @@ from holdfast.contracts.project import WorkspaceSnapshot
 from holdfast.contracts.run import RunResult
 from holdfast.run.answers import WITHHELD
 from holdfast.trace import controlled
-from holdfast.trace.spans import span_tree
+from holdfast.trace.spans.tree import span_tree
 from holdfast.trace.values import Trace
 from tests.builders import an_invocation
 from tests.holdfast.own_work import TRIPPED, Worked, a_result, shown, verdict, watched

@@ -7,7 +7,7 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.project import ProjectContext, ProjectFile, WorkspaceSnapshot
 from holdfast.contracts.stops import Stop
 from holdfast.run.answers import WITHHELD
-from holdfast.trace.spans import span_tree
+from holdfast.trace.spans.tree import span_tree
 from tests.builders import (
     FIRST,
     LATER,

@@ -14,7 +14,7 @@ from holdfast.contracts.guardrails import (
 from holdfast.guardrails import GuardrailContext, guardrail
 from holdfast.testing import call, say
 from holdfast.trace.reader import read_trace
-from holdfast.trace.spans import span_tree
+from holdfast.trace.spans.tree import span_tree
 from tests.builders import (
     a_call,
     a_success,

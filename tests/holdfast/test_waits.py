@@ -14,7 +14,7 @@ from holdfast.run import verdicts
 from holdfast.run.transcript import build_continue_as_new_input
 from holdfast.trace.progress import Progress
 from holdfast.trace.reader import TraceReader
-from holdfast.trace.spans import span_tree
+from holdfast.trace.spans.tree import span_tree
 from holdfast.trace.transcript import lines
 from tests.builders import (
     NOW,

@@ -9,10 +9,16 @@ from pydantic import JsonValue
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolCall, ToolResult, ToolSuccess
 from holdfast.contracts.run import WORKFLOW_TYPE, sandbox_queue
-from holdfast.trace import records
-from holdfast.trace.ownspans import Span, SpanEvent, SpanTree, build_background_spans, span_id
-from holdfast.trace.records import iso, iso_or_null
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
+from holdfast.trace.spans import records
+from holdfast.trace.spans.background import (
+    Span,
+    SpanEvent,
+    SpanTree,
+    build_background_spans,
+    span_id,
+)
+from holdfast.trace.spans.records import iso, iso_or_null
 from holdfast.trace.values import AuditLine, AuxiliaryCall, Call, DecisionTrace, Trace, Turn
 
 

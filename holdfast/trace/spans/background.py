@@ -9,7 +9,7 @@ from holdfast.contracts.calls import ToolSuccess
 from holdfast.contracts.guardrails import GuardrailSpec, GuardrailVerdict
 from holdfast.contracts.run import sandbox_queue
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun, TaskKind
-from holdfast.trace.records import iso, iso_or_null
+from holdfast.trace.spans.records import iso, iso_or_null
 from holdfast.trace.values import Trace
 
 

@@ -1,0 +1,1 @@
+"""A trace as spans: for our own readers, and for others."""
