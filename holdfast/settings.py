@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self, TypeAlias, get_args
+from urllib.parse import unquote
 
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.patterns import Pattern
@@ -18,6 +19,7 @@ MAX_SECRET_CHARS = 64_000
 _SECRET = "HOLDFAST_SECRET_"  # noqa: S105 -- the beginning of a name
 _FILE = "_FILE"
 _SECRET_NAME = Pattern("[A-Za-z0-9_]+")
+_HEADER_NAME = Pattern("[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 SandboxPlace: TypeAlias = Literal["local", "only", "elsewhere", "none"]
 
@@ -129,6 +131,25 @@ def _user() -> str:
     except (KeyError, OSError):
         # A container may run under a number that no user has.
         return f"user {os.getuid()}"
+
+
+def load_otlp_headers() -> dict[str, str]:
+    """
+    Return the headers that an OpenTelemetry collector wants (OTEL_EXPORTER_OTLP_HEADERS).
+
+    They are written as there: `name=value`, with commas between them, values percent-encoded.
+    Raises HoldfastError where they are anything else, without a word of them.
+    """
+    said = os.environ.get("OTEL_EXPORTER_OTLP_HEADERS") or ""
+    pairs = [one.partition("=") for one in said.split(",") if one.strip()]
+    headers = {name.strip(): unquote(value.strip()) for name, _, value in pairs}
+    if not all(_HEADER_NAME.fits(name) for name in headers) or not all(
+        equals and value.strip() for _, equals, value in pairs
+    ):
+        raise HoldfastError(
+            "OTEL_EXPORTER_OTLP_HEADERS can't be read: write name=value, with commas between them"
+        )
+    return headers
 
 
 def variable(name: str) -> str | None:

@@ -21,8 +21,6 @@ from holdfast.contracts.run import WORKFLOW_TYPE
 from holdfast.contracts.texts import shorten
 from holdfast.runner import build_replayer
 from holdfast.trace.reader import read_trace
-from holdfast.trace.spans.tree import span_tree
-from holdfast.trace.transcript import lines
 from holdfast.trace.values import Trace
 from holdfast.workflows.agent_run import AgentRun
 from holdfast.workflows.switches import HoldfastSwitches
@@ -32,29 +30,6 @@ _MAX_ID_CHARS = 1000
 """What a server takes as the id of any workflow."""
 
 _MESSAGE = Pattern(r'message: "((?:[^"\\]|\\.)*)"')
-
-
-@blocking
-async def trace(
-    run: options.RunOrFile,
-    *,
-    utc: Annotated[
-        bool, typer.Option("--utc", help="Begin lines with the time of day, not since the start.")
-    ] = False,
-    as_json: options.Json = False,
-) -> None:
-    """
-    Print the transcript of a run, or with --json its tree of spans.
-
-    Each line begins with the time, since the run began, at which it was known.
-    """
-    read = await read_run(run)
-    if as_json:
-        render.show_json(span_tree(read).model_dump(mode="json"))
-        return
-    out = Screen()
-    for line in lines(read):
-        render.show_timed_line(out, line, None if utc else read.started_at)
 
 
 @blocking
@@ -95,6 +70,11 @@ async def export(
 async def read_run(run: str) -> Trace:
     """Return the trace of a run, by its id or from a file with its history."""
     return _parse_trace(run, await _load_histories(run))
+
+
+def is_file(run: str) -> bool:
+    """Whether a run is named by a file with its history."""
+    return _is_file(Path(run))
 
 
 async def _load_histories(run: str) -> Sequence[WorkflowHistory]:

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
 
+from pydantic import JsonValue
+
 from holdfast.contracts.budget import Ledger
 from holdfast.contracts.calls import ToolResult
 from holdfast.contracts.guardrails import GuardrailVerdict
@@ -47,9 +49,9 @@ class BackgroundTask:
 
     `undo`: the tool `name` took back the call `call_id`. `command`: the tool `name` ran a command
     for `guardrail`. `notice`: somebody was told of a request. `project`: its files were opened,
-    kept or put back. `child`: the agent `name` did a part, in the run `run_id`. `about` says on
-    one line what it was about, `came_to` what it came to, once it has ended. `ledger` is what a
-    child has used, if it says so.
+    kept or put back. `child`: the agent `name` did a part, in the run `run_id`, or judged for
+    `guardrail`. `about` says on one line what it was about, `came_to` what it came to, once it has
+    ended. `output` is what a judge answered, `ledger` what a child has used, if it says so.
     """
 
     key: str
@@ -67,4 +69,5 @@ class BackgroundTask:
     came_to: str = ""
     failed: bool = False
     result: ToolResult | None = None
+    output: JsonValue = None
     ledger: Ledger | None = None

@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Generic, TypeVar
 
-from pydantic import TypeAdapter
+from pydantic import JsonValue, TypeAdapter
+from pydantic_core import from_json
 from temporalio.api.common.v1 import Payload
 from temporalio.exceptions import is_cancelled_exception
 
@@ -43,7 +44,7 @@ def begin_own(chronicle: TraceBuilder, operation: Operation) -> Work | None:
     """Begin to keep what no model asked for; null where one may have."""
     name, key, at = operation.name, operation.key, operation.at
     if operation.kind == "child":
-        return _EntryWork(chronicle, _build_child(operation), _conclude_child)
+        return _EntryWork(chronicle, _build_child(chronicle, operation), _conclude_child)
     if name.startswith(ACTIVITY_PREFIX):
         names = tuple(name.removeprefix(ACTIVITY_PREFIX).split("+"))
         looking = GuardrailRun(key=key, names=names, at=at)
@@ -150,14 +151,16 @@ def _describe_files(activity: str, payloads: Sequence[Payload]) -> str:
     return f"{files}, workspace {digest[:_DIGEST_PREFIX_CHARS]}" if digest else files
 
 
-def _build_child(operation: Operation) -> BackgroundTask:
+def _build_child(chronicle: TraceBuilder, operation: Operation) -> BackgroundTask:
     given = decode(operation.given, _INPUT)
+    judge = chronicle.find_judge(operation.run_id)
     return BackgroundTask(
         key=operation.key,
         kind="child",
         name=given.agent if given else operation.name,
         at=operation.at,
         about=(given.input if given else None) or "",
+        guardrail=judge.name if judge else "",
         run_id=operation.run_id,
     )
 
@@ -172,4 +175,14 @@ def _conclude_child(work: BackgroundTask, outcome: Outcome) -> BackgroundTask:
     # A run that keeps its ledger to itself has what it used in its result.
     used = result.ledger or Ledger(steps=result.steps, usage=CallUsage.of(result.usage))
     failed = result.stop is not None or result.status != "completed"
-    return replace(work, came_to=f"{result.status}: {said}", failed=failed, ledger=used)
+    came_to = f"{result.status}: {said}"
+    output = _read_judgement(result) if work.guardrail else None
+    return replace(work, came_to=came_to, failed=failed, output=output, ledger=used)
+
+
+def _read_judgement(result: RunResult) -> JsonValue:
+    """Return what a judge answered, as data; null where it is none."""
+    try:
+        return from_json(result.answer or "") if result.output is None else result.output
+    except ValueError:
+        return None

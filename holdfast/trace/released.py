@@ -36,7 +36,7 @@ def redact_entry(trace: Trace, entry: Entry) -> Entry:
             return replace(entry, text=WITHHELD)
         case BackgroundTask() if entry.kind == "child":
             came_to = entry.came_to if entry.failed else WITHHELD
-            return replace(entry, about=WITHHELD, came_to=came_to)
+            return replace(entry, about=WITHHELD, came_to=came_to, output=None)
         case _:
             return entry
 

@@ -10,8 +10,8 @@ from pydantic import JsonValue
 
 from holdfast.contracts.run import WORKFLOW_TYPE
 from holdfast.trace.reader import read_trace
-from holdfast.trace.spans.background import Span, SpanEvent
 from holdfast.trace.spans.tree import span_tree
+from holdfast.trace.spans.values import Span, SpanEvent
 from holdfast.trace.transcript import lines
 from tests.histories.playing import Chain
 

@@ -1,4 +1,8 @@
-"""Plays scenarios anew and stores what they leave: `python -m tests.histories.renew [NAME...]`."""
+"""
+Plays scenarios anew and stores what they leave: `python -m tests.histories.renew [NAME...]`.
+
+With `--traces` what is stored is read anew, and nothing played: for a change of readers alone.
+"""
 
 import asyncio
 import contextlib
@@ -22,9 +26,14 @@ async def renew(names: list[str]) -> None:
                 data = stored.pack(await play(SCENARIOS[name], environment.client, Path()))
                 require_neutral(name, data, folder)
                 stored.history_file(name).write_bytes(data)
-                text = golden.render(stored.unpack(data))
-                stored.trace_file(name).write_text(text, encoding="utf-8")
+                read(name)
                 sys.stdout.write(f"{name}: {len(data):,} bytes\n")
+
+
+def read(name: str) -> None:
+    """Store the trace that the histories of a scenario are read as today."""
+    text = golden.render(stored.unpack(stored.history_file(name).read_bytes()))
+    stored.trace_file(name).write_text(text, encoding="utf-8")
 
 
 def require_neutral(name: str, data: bytes, folder: str) -> None:
@@ -38,10 +47,17 @@ def require_neutral(name: str, data: bytes, folder: str) -> None:
 
 def main(wanted: list[str]) -> int:
     """Renew what is named, or everything."""
+    traces_alone = "--traces" in wanted
+    wanted = [name for name in wanted if name != "--traces"]
     if unknown := set(wanted) - SCENARIOS.keys():
         sys.stderr.write(f"no scenario {', '.join(sorted(unknown))}\n")
         return 2
-    asyncio.run(renew(wanted or list(SCENARIOS)))
+    names = wanted or list(SCENARIOS)
+    if traces_alone:
+        for name in names:
+            read(name)
+    else:
+        asyncio.run(renew(names))
     return 0
 
 

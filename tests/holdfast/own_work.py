@@ -15,8 +15,8 @@ from holdfast.contracts.run import RunInput, RunResult
 from holdfast.contracts.usage import UsageMetrics
 from holdfast.trace.progress import Progress
 from holdfast.trace.reader import TraceReader
-from holdfast.trace.spans.background import Span
 from holdfast.trace.spans.tree import span_tree
+from holdfast.trace.spans.values import Span
 from holdfast.trace.transcript import lines
 from holdfast.trace.values import Trace
 from tests.builders import (
@@ -153,4 +153,6 @@ def watched(*executions: Written) -> list[str]:
 
 
 def spans(trace: Trace, kind: str) -> list[Span]:
-    return [span for span in span_tree(trace).spans if span.type == kind]
+    """Return the spans of one type, without those of guardrails that never looked."""
+    found = (span for span in span_tree(trace).spans if span.type == kind)
+    return [span for span in found if span.attributes.get("looked", True)]

@@ -11,8 +11,8 @@ from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.usage import CallUsage
 from holdfast.testing import call, calls, say, using
 from holdfast.trace.reader import read_trace
-from holdfast.trace.spans.background import Span, SpanTree
 from holdfast.trace.spans.tree import span_tree
+from holdfast.trace.spans.values import Span, SpanTree
 from tests.builders import a_call, a_proof, an_agent, an_approval, to_approve, yes
 from tests.histories import activities
 from tests.holdfast.written import Written

@@ -5,33 +5,43 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from pydantic import JsonValue
+from pydantic_core import from_json
 
-from holdfast.contracts.base import JsonObject
+from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.calls import ToolCall, ToolResult, ToolSuccess
-from holdfast.contracts.run import WORKFLOW_TYPE, sandbox_queue
+from holdfast.contracts.run import WORKFLOW_TYPE, AgentSnapshot, sandbox_queue
+from holdfast.tools.redaction import WITHHELD, Redactor
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
 from holdfast.trace.spans import records
-from holdfast.trace.spans.background import (
-    Span,
-    SpanEvent,
-    SpanTree,
-    build_background_spans,
-    span_id,
+from holdfast.trace.spans.background import build_background_spans
+from holdfast.trace.spans.guardrails import (
+    build_guardrail_spans,
+    build_idle_spans,
+    build_review_span,
+    find_reviewer,
 )
 from holdfast.trace.spans.records import iso, iso_or_null
+from holdfast.trace.spans.values import Span, SpanEvent, SpanTree, span_id
 from holdfast.trace.values import AuditLine, AuxiliaryCall, Call, DecisionTrace, Trace, Turn
 
+_REDACTOR = Redactor(frozenset)
+"""Nobody here knows the secrets of the worker, which kept those out of history: lookalikes."""
 
-def span_tree(trace: Trace) -> SpanTree:
-    """Build the tree. The same history gives the same ids, however often it is read."""
+
+def span_tree(trace: Trace, *, reasoning: bool = False) -> SpanTree:
+    """
+    Build the tree. The same history gives the same ids, however often it is read.
+
+    What looks like a credential is replaced by its kind. What models wrote to reason is left out,
+    unless *reasoning* is asked for.
+    """
     root = _build_root_span(trace)
-    below = list(_build_child_spans(trace, root.span_id))
+    below = list(_build_child_spans(trace, root.span_id, reasoning=reasoning))
     children: defaultdict[str | None, list[str]] = defaultdict(list)
     for span in below:
         children[span.parent_id].append(span.span_id)
     spans = tuple(
-        span.model_copy(update={"children": tuple(children[span.span_id])})
-        for span in (root, *below)
+        _redact(span.with_children(tuple(children[span.span_id]))) for span in (root, *below)
     )
     return SpanTree(
         trace_id=hashlib.sha256(trace.first_execution.encode()).hexdigest()[:32],
@@ -41,6 +51,15 @@ def span_tree(trace: Trace) -> SpanTree:
         status=trace.status,
         spans=spans,
     )
+
+
+def _redact(span: Span) -> Span:
+    """Leave out credentials: what a person typed, or a tool said, may hold some."""
+    try:
+        shown = _REDACTOR.json(span.model_dump_json(include={"attributes", "events"}).encode())
+    except ValueError:
+        return span.with_attributes({"withheld": WITHHELD})
+    return Span.model_validate({**span.model_dump(mode="json"), **from_json(shown)})
 
 
 def _build_root_span(trace: Trace) -> Span:
@@ -55,7 +74,7 @@ def _build_root_span(trace: Trace) -> Span:
         ended_at=iso_or_null(trace.ended_at),
         attributes={
             "agent_name": name,
-            "instructions_hash": trace.agent.prefix_digest if trace.agent else None,
+            **_describe_prefix(trace.agent),
             "model": next(iter(trace.agent.models), None) if trace.agent else None,
             "tenant": trace.brief.tenant if trace.brief else None,
             "actor": trace.brief.actor if trace.brief else None,
@@ -75,15 +94,29 @@ def _build_root_span(trace: Trace) -> Span:
     )
 
 
+def _describe_prefix(agent: AgentSnapshot | None) -> JsonObject:
+    """Return the digests of what each call of a model begins with; one changes with each part."""
+    if agent is None:
+        return dict.fromkeys(("instructions_hash", "tools_hash", "settings_hash"))
+    prefix = agent.prefix.model_dump(mode="json")
+    return {
+        "instructions_hash": digest(agent.instructions),
+        "tools_hash": digest(
+            {**prefix, "instructions": "", "settings": {}, "output_schema": None}
+        ),
+        "settings_hash": digest({**prefix, "instructions": "", "tools": [], "hosted": []}),
+    }
+
+
 def _describe_lineage(trace: Trace) -> JsonObject:
     """Return which run this one tries again; nothing where it tries none."""
     earlier = trace.brief.retry_of if trace.brief else None
     return {} if earlier is None else {"retry_of": earlier.model_dump(mode="json")}
 
 
-def _build_child_spans(trace: Trace, root: str) -> Iterator[Span]:
+def _build_child_spans(trace: Trace, root: str, *, reasoning: bool) -> Iterator[Span]:
     for turn in trace.turns:
-        yield _build_generation_span(trace, turn, root)
+        yield _build_generation_span(trace, turn, root, reasoning=reasoning)
         for call in turn.calls:
             function = _build_function_span(trace, call, root)
             yield function
@@ -95,11 +128,26 @@ def _build_child_spans(trace: Trace, root: str) -> Iterator[Span]:
                     yield _build_approval_span(trace, asked, function.span_id, ruled)
     for asked in trace.requests.values():
         if asked.is_of_run:
-            yield _build_approval_span(trace, asked, root)
+            yield from _build_request_spans(trace, asked, root)
+    yield from build_guardrail_spans(trace, root)
+    yield from build_idle_spans(trace, root)
     yield from build_background_spans(trace, root)
 
 
-def _build_generation_span(trace: Trace, turn: Turn, parent: str) -> Span:
+def _build_request_spans(trace: Trace, asked: RequestTrace, root: str) -> Iterator[Span]:
+    """Build the span of a request of the run, below that of the guardrail which asks for it."""
+    parent = root
+    if name := find_reviewer(trace, asked):
+        guardrail = build_review_span(trace, name, asked, root)
+        yield guardrail
+        parent = guardrail.span_id
+    yield _build_approval_span(trace, asked, parent)
+
+
+def _build_generation_span(trace: Trace, turn: Turn, parent: str, *, reasoning: bool) -> Span:
+    thought: JsonObject = {
+        "reasoning": [part.text for part in turn.parts if part.kind == "reasoning"]
+    }
     return Span(
         span_id=span_id(trace, turn.key),
         parent_id=parent,
@@ -125,7 +173,7 @@ def _build_generation_span(trace: Trace, turn: Turn, parent: str) -> Span:
             "stop": turn.stop,
             "objections": list(turn.objections),
             "text": turn.text,
-            "reasoning": [part.text for part in turn.parts if part.kind == "reasoning"],
+            **(thought if reasoning else {}),
             "hosted": [
                 {"name": part.name, "text": part.text}
                 for part in turn.parts

@@ -1,0 +1,130 @@
+"""Commands that show what a run did, and tell it to other tools."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import httpx
+import typer
+
+from holdfast.cli import history, options, render, screen
+from holdfast.cli.options import blocking
+from holdfast.cli.screen import Screen
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import HoldfastError
+from holdfast.settings import load_otlp_headers
+from holdfast.trace.spans import otlp
+from holdfast.trace.spans.forms import flatten, join_parts
+from holdfast.trace.spans.tree import span_tree
+from holdfast.trace.spans.values import SpanTree
+from holdfast.trace.transcript import lines
+from holdfast.trace.values import Trace
+
+_SEND_TIMEOUT_SECONDS = 30.0
+
+_TRACES = "/v1/traces"
+
+
+class Form(StrEnum):
+    """How spans are written."""
+
+    TREE = "tree"
+    SEED = "seed"
+    OTLP = "otlp"
+
+
+@blocking
+async def trace(
+    run: options.RunOrFile,
+    *,
+    utc: Annotated[
+        bool, typer.Option("--utc", help="Begin lines with the time of day, not since the start.")
+    ] = False,
+    as_json: options.Json = False,
+    form: Annotated[
+        Form, typer.Option(help="How --json writes spans: seed is flat, otlp is OpenTelemetry's.")
+    ] = Form.TREE,
+    reasoning: Annotated[
+        bool, typer.Option("--reasoning", help="With what models wrote to reason.")
+    ] = False,
+    content: Annotated[
+        bool,
+        typer.Option("--content", help="With all that was said, where it is OpenTelemetry's."),
+    ] = False,
+    send: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Send the spans to this OpenTelemetry collector."),
+    ] = None,
+) -> None:
+    """
+    Print the transcript of a run, or with --json its tree of spans and those of its parts.
+
+    Each line begins with the time, since the run began, at which it was known. A run that goes on
+    can be sent (--send) again and again: its spans keep their ids.
+    """
+    read = await history.read_run(run)
+    if not (as_json or send):
+        out = Screen()
+        for line in lines(read):
+            render.show_timed_line(out, line, None if utc else read.started_at)
+        return
+    tree = await _read_tree(read, reasoning=reasoning, alone=history.is_file(run))
+    if send is not None:
+        await _send(tree, send, content=content)
+        screen.tell(f"{len(tree.spans)} spans of {read.run_id} are at {send}")
+        return
+    match form:
+        case Form.TREE:
+            render.show_json(tree.model_dump(mode="json"))
+        case Form.SEED:
+            render.show_json(flatten(tree))
+        case Form.OTLP:
+            for line in otlp.render_lines(tree, content=content):
+                Screen().json(line.decode())
+
+
+async def _read_tree(read: Trace, *, reasoning: bool, alone: bool) -> SpanTree:
+    """Return the spans of a run, and of those that did a part of it where a server has them."""
+    tree = span_tree(read, reasoning=reasoning)
+    if alone:
+        return tree
+    parts: dict[str, SpanTree] = {}
+    for work in read.background_tasks:
+        if work.kind == "child" and work.run_id and work.started_at is not None:
+            part = await history.read_run(work.run_id)
+            parts[work.run_id] = await _read_tree(part, reasoning=reasoning, alone=False)
+    return join_parts(tree, parts)
+
+
+async def _send(tree: SpanTree, url: str, *, content: bool) -> None:
+    """Post the spans; raises HoldfastError where they aren't taken."""
+    address = url if url.rstrip("/").endswith(_TRACES) else url.rstrip("/") + _TRACES
+    headers = {"content-type": "application/json", **load_otlp_headers()}
+    async with httpx.AsyncClient(timeout=_SEND_TIMEOUT_SECONDS) as client:
+        for line in otlp.render_lines(tree, content=content):
+            try:
+                answer = await client.post(address, content=line, headers=headers)
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                reason = f"can't be reached ({type(error).__name__})"
+                raise HoldfastError(f"the collector at {url} {reason}: look at --send") from None
+            if not answer.is_success:
+                raise HoldfastError(
+                    f"the collector at {url} answers with {answer.status_code}: look at --send, "
+                    "and at OTEL_EXPORTER_OTLP_HEADERS for what it wants to see of you"
+                )
+            _check_all_taken(url, answer)
+
+
+def _check_all_taken(url: str, answer: httpx.Response) -> None:
+    """Raise HoldfastError where a collector took the message and not all of its spans."""
+    try:
+        said: JsonObject = answer.json()
+    except ValueError:
+        return  # some say nothing, or say it in protobuf
+    match said:
+        case {"partialSuccess": {"rejectedSpans": int() | str() as rejected} as part} if int(
+            rejected
+        ):
+            why = part.get("errorMessage") or "no reason given"
+            raise HoldfastError(f"the collector at {url} refused {rejected} spans: {why}")
+        case _:
+            return

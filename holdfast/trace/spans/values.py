@@ -1,0 +1,74 @@
+"""Spans as values: one for each operation of a run."""
+
+import hashlib
+from typing import Literal, Self, TypeAlias
+
+from holdfast.contracts.base import Contract, JsonObject
+from holdfast.trace.values import Trace
+
+SpanType: TypeAlias = Literal[
+    "agent", "generation", "function", "approval", "guardrail", "activity"
+]
+
+
+class SpanEvent(Contract):
+    """Something that happened at one moment of a span."""
+
+    name: str
+    at: str
+    attributes: JsonObject
+
+
+class Span(Contract):
+    """
+    One operation of a run. Times are ISO 8601 in UTC; `ended_at` is null while it goes on.
+
+    Names follow OpenTelemetry's conventions for generative AI.
+    """
+
+    span_id: str
+    parent_id: str | None
+    type: SpanType
+    name: str
+    started_at: str
+    ended_at: str | None
+    attributes: JsonObject
+    events: tuple[SpanEvent, ...] = ()
+    children: tuple[str, ...] = ()
+
+    def with_children(self, children: tuple[str, ...]) -> Self:
+        """Return a copy with these spans below it."""
+        return self.copy_with({"children": children})
+
+    def with_parent(self, parent_id: str) -> Self:
+        """Return a copy below another span."""
+        return self.copy_with({"parent_id": parent_id})
+
+    def with_attributes(self, attributes: JsonObject) -> Self:
+        """Return a copy with these attributes alone, and without events."""
+        return self.copy_with({"attributes": attributes, "events": ()})
+
+
+class SpanTree(Contract):
+    """
+    The spans of one run, the root first.
+
+    `trace_id` is that of the run's first execution and stays the same when it goes on in another.
+    `group_id` is the session.
+    """
+
+    trace_id: str
+    workflow_name: str
+    group_id: str | None
+    run_id: str
+    status: str
+    spans: tuple[Span, ...]
+
+    def with_spans(self, spans: tuple[Span, ...]) -> Self:
+        """Return a copy with these spans, the root first."""
+        return self.copy_with({"spans": spans})
+
+
+def span_id(trace: Trace, key: str) -> str:
+    """Return the id of a span: the same whenever the same history is read."""
+    return hashlib.sha256(f"{trace.first_execution}/{key}".encode()).hexdigest()[:16]
