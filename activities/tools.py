@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 from structlog.contextvars import bind_contextvars
 from temporalio import activity
@@ -40,6 +41,10 @@ from holdfast.tools.tool import Tool
 
 # A disk may be slow, and nobody who only reads waits for it.
 _KEEPERS = FairThreads(4, "keep-result")
+
+
+class _NotAdmitted(ToolDenied):
+    """A call didn't begin, as its worker says: these are no words of a tool."""
 
 
 class ToolActivities:
@@ -112,15 +117,15 @@ class ToolActivities:
         name, secret_filter = tool.contract.name, self._build_secret_filter(tool, invocation)
         try:
             with secret_filter:
-                if denial := await self._denial(tool, invocation):
-                    return failure(
-                        invocation, name, secret_filter.redact_refusal(denial, by_tool=False)
-                    )
+                await self._admit(tool, invocation)
                 content = await self._place.run(
                     tool,
                     invocation,
                     lambda progress: heartbeater.report(secret_filter.redact_report(progress)),
+                    partial(self._admit, tool, invocation),
                 )
+        except _NotAdmitted as error:
+            return failure(invocation, name, secret_filter.redact_refusal(error, by_tool=False))
         except ToolError as error:
             return failure(invocation, name, secret_filter.redact_refusal(error))
         try:
@@ -145,32 +150,37 @@ class ToolActivities:
         )
         return secret_filter.redact_summary(result)
 
-    async def _denial(self, tool: Tool, invocation: ToolInvocation) -> ToolDenied | None:
+    async def _admit(self, tool: Tool, invocation: ToolInvocation) -> None:
         """
         Let nothing begin that is switched off; to find out what has happened harms nobody.
+
+        It is asked before anything is made ready, and again when that is: a sandbox takes seconds
+        to start on a busy machine, and somebody may switch the tool off meanwhile.
 
         What a tool did that has been switched off since can be taken back: its undo is a tool with
         a switch of its own. An undo that is switched off itself, or whose agent is, doesn't run,
         nor one that fills in here what was never ruled on: a default of another release.
         """
         if invocation.purpose == "reconcile":
-            return None
+            return
         if invocation.purpose == "undo" and tool.fill_defaults(invocation.arguments) != (
             invocation.arguments
         ):
-            return ToolDenied("it takes more here than what was ruled on with its call")
+            raise _NotAdmitted("it takes more here than what was ruled on with its call")
         try:
             switches = await self._switchboard.current()
         except HoldfastError as error:
             # Nothing has begun: the model may ask again, and nobody need wonder what happened.
-            return ToolDenied(str(error), ("ask for it again later", "go on without it"))
+            raise _NotAdmitted(
+                str(error), ("ask for it again later", "go on without it")
+            ) from error
         agents = (invocation.agent, *invocation.path)
         switch = find_switch(switches, tool.contract.name, agents, invocation.tenant)
-        if switch is None:
-            return None
-        return ToolDenied(
-            describe_switch(switch), ("go on without it", "tell the user what you would have done")
-        )
+        if switch is not None:
+            raise _NotAdmitted(
+                describe_switch(switch),
+                ("go on without it", "tell the user what you would have done"),
+            )
 
     def _build_secret_filter(self, tool: Tool, invocation: ToolInvocation) -> SecretFilter:
         name = tool.contract.name

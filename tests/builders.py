@@ -339,6 +339,10 @@ def a_proof(**changes: object) -> Proof:
     return Proof.model_validate({**fields, **changes})
 
 
+async def admitted() -> None:
+    """Let a call begin."""
+
+
 def an_invocation(**changes: object) -> ToolInvocation:
     fields: dict[str, object] = {
         "run_id": "run-1",

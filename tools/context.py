@@ -1,6 +1,6 @@
 """What a tool knows about the call that it serves."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -19,6 +19,9 @@ _UNREADABLE = (
 
 SecretSource = Callable[[str], str]
 Heartbeat = Callable[[JsonValue], None]
+Admission = Callable[[], Awaitable[None]]
+"""Asked when all is ready for a call, before it begins; raises ToolDenied where it may not."""
+
 HttpSender = Callable[[HttpRequest], HttpAnswer]
 
 

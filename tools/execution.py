@@ -6,7 +6,7 @@ from typing import Protocol, cast
 from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import ToolDenied
 from holdfast.contracts.tools import ToolContract
-from holdfast.tools.context import Heartbeat, SecretSource, ToolContext
+from holdfast.tools.context import Admission, Heartbeat, SecretSource, ToolContext
 from holdfast.tools.limits import time_limit
 from holdfast.tools.process import Job, run_in_process
 from holdfast.tools.tool import Tool
@@ -15,11 +15,14 @@ from holdfast.tools.tool import Tool
 class Executor(Protocol):
     """Where tools run."""
 
-    async def run(self, tool: Tool, invocation: ToolInvocation, heartbeat: Heartbeat) -> bytes:
+    async def run(
+        self, tool: Tool, invocation: ToolInvocation, heartbeat: Heartbeat, admit: Admission
+    ) -> bytes:
         """
         Run a tool once and return its result as JSON.
 
-        Raises ToolDenied where this is no place for the call, and whatever running it raises.
+        Raises ToolDenied where this is no place for the call, whatever *admit* raises when all is
+        ready, and whatever running it raises.
         """
         ...
 
@@ -30,13 +33,15 @@ class WorkerExecutor:
     def __init__(self, secret: SecretSource) -> None:
         self._secret = secret
 
-    async def run(self, tool: Tool, invocation: ToolInvocation, heartbeat: Heartbeat) -> bytes:
+    async def run(
+        self, tool: Tool, invocation: ToolInvocation, heartbeat: Heartbeat, admit: Admission
+    ) -> bytes:
         if invocation.grant is not None or needs_sandbox(tool.contract):
             raise ToolDenied(
                 f"{tool.contract.name} runs in the sandbox only, and this is none",
                 ("use a tool that needs no sandbox", "tell the user what you would have done"),
             )
-        return await execute(tool, invocation, self._secret, heartbeat)
+        return await execute(tool, invocation, self._secret, heartbeat, admit)
 
 
 def needs_sandbox(contract: ToolContract) -> bool:
@@ -45,20 +50,25 @@ def needs_sandbox(contract: ToolContract) -> bool:
 
 
 async def execute(
-    tool: Tool, invocation: ToolInvocation, secret: SecretSource, heartbeat: Heartbeat
+    tool: Tool,
+    invocation: ToolInvocation,
+    secret: SecretSource,
+    heartbeat: Heartbeat,
+    admit: Admission,
 ) -> bytes:
     """
     Run a tool once and return its result as JSON.
 
-    Raises ToolTimeout at the tool's time limit, ToolError when the tool refuses, and whatever
-    else the tool raises. A synchronous tool runs in a process of its own, which is killed at the
-    limit and on cancellation, with everything that it started.
+    Raises what *admit* does before it begins, ToolTimeout at the tool's time limit, ToolError when
+    the tool refuses, and whatever else the tool raises. A synchronous tool runs in a process of
+    its own, which is killed at the limit and on cancellation, with everything that it started.
     """
     limit = tool.contract.timeout
     if not tool.is_async:
-        return await run_in_process(Job(tool, invocation, secret), limit, heartbeat)
+        return await run_in_process(Job(tool, invocation, secret), limit, heartbeat, admit)
     values = tool.bind(invocation.arguments, ToolContext.of(invocation, secret, heartbeat))
     function = cast(Callable[..., Awaitable[object]], tool.function)  # is_async says so
+    await admit()
     async with time_limit(tool.contract.name, limit):
         returned = await function(**values)
     return tool.json(returned)

@@ -21,7 +21,7 @@ from pydantic import JsonValue
 from holdfast.contracts.calls import ErrorType, ToolInvocation
 from holdfast.contracts.errors import ToolCrashed, ToolError, format_short_stack, safe_str
 from holdfast.event_log import log
-from holdfast.tools.context import ToolContext
+from holdfast.tools.context import Admission, ToolContext
 from holdfast.tools.limits import time_limit
 from holdfast.tools.tool import Tool
 
@@ -99,15 +99,16 @@ def _ignore_interrupts() -> Generator[None]:
 
 
 async def run_in_process(
-    job: Job, seconds: float, heartbeat: Callable[[JsonValue], None]
+    job: Job, seconds: float, heartbeat: Callable[[JsonValue], None], admit: Admission
 ) -> bytes:
     """
-    Run a job in a child, for at most *seconds*.
+    Run a job in a child, for at most *seconds*, once it is there and admitted.
 
-    Raises ToolTimeout, ToolError or ToolCrashed. However this ends, also by cancellation, the
-    child is killed with everything that it started, save what it moved to a session of its own.
+    Raises ToolTimeout, ToolError, ToolCrashed, or what *admit* does. However this ends, also by
+    cancellation, the child is killed with everything that it started, save what it moved to a
+    session of its own.
     """
-    receiver, sender = _CONTEXT.Pipe(duplex=False)
+    receiver, sender = _CONTEXT.Pipe()
     output = _Output(job.tool.contract.name)
     child = _CONTEXT.Process(target=_serve, args=(sender, output.writer, job))
     starting = asyncio.get_running_loop().run_in_executor(_STARTERS, child.start)
@@ -115,11 +116,18 @@ async def run_in_process(
         await asyncio.shield(starting)
         sender.close()
         output.listen()
+        await admit()
+        _let_begin(receiver)
         async with time_limit(job.tool.contract.name, seconds):
             return await _outcome(receiver, heartbeat)
     finally:
         # Shielded: a second cancellation must not save the child.
         await asyncio.shield(asyncio.ensure_future(_end(child, starting, receiver, output)))
+
+
+def _let_begin(receiver: Connection) -> None:
+    with contextlib.suppress(BrokenPipeError):  # it has died, as what it has to tell will say
+        receiver.send(None)
 
 
 async def _end(
@@ -236,9 +244,11 @@ def _serve(sender: Connection, output: Connection, job: Job) -> None:
         job.invocation, job.secret, lambda value: sender.send(_Progress(value))
     )
     # What can't be told is printed nowhere either: the worker learns that there is no result.
-    with contextlib.suppress(BaseException), _ErrorReporter(sender):
-        values = job.tool.bind(job.invocation.arguments, context)
-        sender.send(_Done(job.tool.json(job.tool.function(**values))))
+    with contextlib.suppress(BaseException):
+        sender.recv()  # it may begin
+        with _ErrorReporter(sender):
+            values = job.tool.bind(job.invocation.arguments, context)
+            sender.send(_Done(job.tool.json(job.tool.function(**values))))
 
 
 class _ErrorReporter:

@@ -8,7 +8,7 @@ from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.testing import ActivityEnvironment
 
 from holdfast.contracts.calls import ToolInvocation
-from holdfast.tools.context import Heartbeat
+from holdfast.tools.context import Admission, Heartbeat
 from holdfast.tools.tool import Tool
 from tests.activities.test_secrets import SECRET, raising, told
 
@@ -29,7 +29,9 @@ async def test_a_cancellation_stays_one(tmp_path: Path) -> None:
     begun = asyncio.Event()
 
     class Waiting:
-        async def run(self, tool: Tool, invocation: ToolInvocation, heartbeat: Heartbeat) -> bytes:
+        async def run(
+            self, tool: Tool, invocation: ToolInvocation, heartbeat: Heartbeat, admit: Admission
+        ) -> bytes:
             begun.set()
             try:
                 await asyncio.Event().wait()

@@ -34,13 +34,13 @@ from holdfast.contracts.switches import Switch, SwitchKind
 from holdfast.contracts.tools import Risk
 from holdfast.policy.rules import NO_POLICY
 from holdfast.tools.artifacts import FileArtifacts
-from holdfast.tools.context import Heartbeat
+from holdfast.tools.context import Admission, Heartbeat
 from holdfast.tools.execution import Executor
 from holdfast.tools.redaction import WITHHELD, Redactor
 from holdfast.tools.registry import ToolRegistry
 from holdfast.tools.tool import Tool, tool
 from tests.asking import asked_by_run
-from tests.builders import NOW, an_invocation
+from tests.builders import NOW, admitted, an_invocation
 from tests.leaving import leaving
 
 RESULT: TypeAdapter[ToolResult] = TypeAdapter(ToolResult)
@@ -84,8 +84,13 @@ class Saying:
     def __init__(self, say: Callable[[Heartbeat], JsonValue]) -> None:
         self._say = say
         self.calls: list[ToolInvocation] = []
+        self.starts: Admission = admitted
 
-    async def run(self, tool: Tool, invocation: ToolInvocation, heartbeat: Heartbeat) -> bytes:
+    async def run(
+        self, tool: Tool, invocation: ToolInvocation, heartbeat: Heartbeat, admit: Admission
+    ) -> bytes:
+        await self.starts()
+        await admit()
         self.calls.append(invocation)
         return to_json(self._say(heartbeat))
 
@@ -94,13 +99,13 @@ class Board:
     """Knows what a test has switched off; with nothing, it can't tell."""
 
     def __init__(self, *switches: Switch, knows: bool = True) -> None:
-        self._switches = switches
+        self.switches = switches
         self._knows = knows
 
     async def current(self) -> tuple[Switch, ...]:
         if not self._knows:
             raise HoldfastError("nobody knows what is switched off")
-        return self._switches
+        return self.switches
 
 
 @pytest.fixture

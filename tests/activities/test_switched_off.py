@@ -26,6 +26,25 @@ async def test_what_is_switched_off_does_not_begin(
     assert place.calls == []
 
 
+@pytest.mark.parametrize(("name", "purpose"), [("look", "call"), ("put_back", "undo")])
+async def test_what_is_switched_off_while_its_place_is_made_ready_does_not_begin(
+    tmp_path: Path, name: str, purpose: str
+) -> None:
+    """A sandbox takes its time; what is switched off meanwhile isn't sent the call."""
+    # T-20
+    board, place = Board(), saying("done")
+
+    async def start() -> None:
+        board.switches = off("tool", name).switches
+
+    place.starts = start
+    result, _ = await told(place, tmp_path, board, name=name, purpose=purpose)
+
+    assert isinstance(result, ToolFailure)
+    assert (result.status, place.calls) == ("denied", [])
+    assert result.reason == f"tool {name!r} is switched off by dana: too many"
+
+
 async def test_who_reconciles_may_look(tmp_path: Path) -> None:
     """To find out what happened harms nobody, and is needed then."""
     found: JsonValue = {"happened": False}

@@ -17,7 +17,7 @@ from tests.adapters.provider_server import point_adapters_at
 from tests.attacks import hostile
 from tests.attacks.outside import Alive, Attack, nobody
 from tests.attacks.servers import Reach
-from tests.builders import an_invocation
+from tests.builders import admitted, an_invocation
 
 
 @pytest.fixture(scope="session")
@@ -58,7 +58,7 @@ def attack(sandbox: Sandbox, invocation: ToolInvocation) -> Attack:
     async def attacked(code: str = "", tool: Tool = hostile.run, **more: JsonValue) -> JsonValue:
         arguments = {"code": code} if code else more
         call = invocation.model_copy(update={"arguments": arguments})
-        return from_json(await sandbox.run(tool, call, lambda _: None, nobody))
+        return from_json(await sandbox.run(tool, call, lambda _: None, nobody, admitted))
 
     return attacked
 

@@ -13,6 +13,7 @@ from holdfast.tools.sandbox.talk import MAX_MESSAGES, MAX_REPORT_BYTES
 from tests.attacks import hostile
 from tests.attacks.hostile import CHANNEL
 from tests.attacks.outside import Attack, nobody
+from tests.builders import admitted
 
 FORGED = json.dumps({"kind": "done", "content": '"forged"'})
 
@@ -142,7 +143,7 @@ async def test_reports_and_results_of_honest_tools(
     code = "ctx.heartbeat({'done': 1}); ctx.heartbeat(); result = 'x' * 3_000_000"
     call = invocation.model_copy(update={"arguments": {"code": code}})
 
-    said = await sandbox.run(hostile.run_async, call, heard.append, nobody)
+    said = await sandbox.run(hostile.run_async, call, heard.append, nobody, admitted)
 
     assert heard == [{"done": 1}, None]
     assert said == b'"' + b"x" * 3_000_000 + b'"'
@@ -157,7 +158,7 @@ async def test_a_tool_ends_well_whatever_it_reports(
     code = f"ctx.heartbeat({{'it': ({report})}}); result = 'done'"
     call = invocation.model_copy(update={"arguments": {"code": code}})
 
-    assert await sandbox.run(hostile.run_async, call, heard.append, nobody) == b'"done"'
+    assert await sandbox.run(hostile.run_async, call, heard.append, nobody, admitted) == b'"done"'
     assert len(heard) == 1
 
 

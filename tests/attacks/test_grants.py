@@ -15,6 +15,7 @@ from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.tools.tool import Tool
 from tests.attacks import hostile
 from tests.attacks.net import ELSEWHERE, PUBLIC, Net, answering, cut
+from tests.builders import admitted
 
 
 async def test_a_bomb_of_compression(sandbox: Sandbox, invocation: ToolInvocation) -> None:
@@ -28,7 +29,7 @@ async def test_a_bomb_of_compression(sandbox: Sandbox, invocation: ToolInvocatio
     place = SandboxExecutor(sandbox, net.egress(), None)
     async with net.serving(answering(body=bomb, content_encoding="gzip")):
         direct = await net.egress().ask(request("GET", "http://public.example/"), ("*",))
-        said = from_json(await place.run(builtin.http_request, call, lambda _: None))
+        said = from_json(await place.run(builtin.http_request, call, lambda _: None, admitted))
 
     assert direct.body == bomb
     assert "accept-encoding: identity" in net.asked[0]
@@ -53,7 +54,7 @@ except ToolError as error:
     async with net.serving(answering()), net.serving(answering(), ELSEWHERE):
         said = from_json(
             await SandboxExecutor(sandbox, net.egress(), None).run(
-                hostile.run, call, lambda _: None
+                hostile.run, call, lambda _: None, admitted
             )
         )
 
@@ -75,7 +76,7 @@ async def test_an_answer_that_is_lost_on_the_way(
     async with net.serving(cut):
         with pytest.raises(ToolCrashed, match="POST was sent to public") as raised:
             await SandboxExecutor(sandbox, net.egress(), None).run(
-                hostile.run, call, lambda _: None
+                hostile.run, call, lambda _: None, admitted
             )
 
     assert raised.value.kind == "AnswerLost"
@@ -125,7 +126,9 @@ async def test_calls_without_the_right_grant(
     call = invocation.model_copy(update={"arguments": arguments, "grant": grant})
 
     with pytest.raises(ToolDenied) as raised:
-        await SandboxExecutor(sandbox, Net().egress(), None).run(tool, call, lambda _: None)
+        await SandboxExecutor(sandbox, Net().egress(), None).run(
+            tool, call, lambda _: None, admitted
+        )
 
     assert reason in raised.value.reason
     assert raised.value.next_valid_actions

@@ -22,6 +22,7 @@ from holdfast.tools.tool import Tool
 from tests.attacks import hostile
 from tests.attacks.outside import Attack, nobody
 from tests.attacks.test_channel import says
+from tests.builders import admitted
 from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import scripted, told
@@ -188,7 +189,7 @@ async def test_what_a_process_makes_up_of_many_values_is_not_checked(
     code = made_up("'[' + '[],' * 5_000_000 + '0]'")
     request = invocation.model_copy(update={"arguments": {"code": code}})
 
-    said = await sandbox.run(hostile.run, request, lambda _: None, nobody)
+    said = await sandbox.run(hostile.run, request, lambda _: None, nobody, admitted)
 
     assert watched.checked == []
     assert not has_readable_size(said)

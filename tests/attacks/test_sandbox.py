@@ -20,6 +20,7 @@ from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.tools.tool import Tool, import_object
 from tests.attacks import hostile
 from tests.attacks.outside import Attack, nobody
+from tests.builders import admitted
 
 SECRET = "hunter2-of-the-worker"
 
@@ -123,7 +124,9 @@ async def test_reading_the_files_of_the_app(
     """Of an app there is its code: no .env, no .git, no keys, nothing of the worker's folder."""
     # RK-15
     call = invocation.model_copy(update={"arguments": {"secret": SECRET}})
-    found = from_json(await Sandbox(sandbox_home).run(shop, call, lambda _: None, nobody))
+    found = from_json(
+        await Sandbox(sandbox_home).run(shop, call, lambda _: None, nobody, admitted)
+    )
 
     assert sorted(found) == ["__init__.py", "__pycache__", "hello", "tools.py", "words.py"]
 
@@ -135,7 +138,7 @@ async def test_reading_the_workspace_of_another_run(
     await attack(tool=builtin.write_file, path="mine.txt", content=SECRET)
     other = invocation.model_copy(update={"first_execution_run_id": "another", "arguments": {}})
 
-    said = await sandbox.run(builtin.list_files, other, lambda _: None, nobody)
+    said = await sandbox.run(builtin.list_files, other, lambda _: None, nobody, admitted)
 
     assert said == b'{"entries":[],"total":0}'
     assert "mine.txt" in str(await attack(tool=builtin.list_files, path="."))
@@ -306,7 +309,7 @@ async def test_a_run_has_a_number_of_its_own(sandbox: Sandbox, invocation: ToolI
         call = invocation.model_copy(
             update={"first_execution_run_id": run, "arguments": arguments}
         )
-        found.add(await sandbox.run(hostile.run, call, lambda _: None, nobody))
+        found.add(await sandbox.run(hostile.run, call, lambda _: None, nobody, admitted))
 
     assert b"0" not in found
     assert len(found) == (2 if os.geteuid() == 0 else 1)

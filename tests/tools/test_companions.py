@@ -9,7 +9,7 @@ from holdfast.tools.context import ToolContext
 from holdfast.tools.execution import execute
 from holdfast.tools.registry import companions
 from holdfast.tools.tool import Tool, tool
-from tests.builders import an_invocation
+from tests.builders import admitted, an_invocation
 from tests.sample import draft_post, find_payment, pay_slowly, post
 
 
@@ -125,7 +125,7 @@ async def test_an_undo_knows_what_was_done() -> None:
     # GR-13
     undo = an_invocation(arguments={"log": "book", "text": "7"}, purpose="undo", done={"id": 12})
 
-    answer = await execute(take_back, undo, str, lambda _: None)
+    answer = await execute(take_back, undo, str, lambda _: None, admitted)
 
     assert answer == b"\"book 7: {'id': 12} by 0190-first/c1/undo\""
 

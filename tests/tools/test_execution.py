@@ -15,7 +15,7 @@ from holdfast.contracts.tools import Risk
 from holdfast.tools.context import ToolContext
 from holdfast.tools.execution import execute
 from holdfast.tools.tool import Tool, tool
-from tests.builders import FIRST, an_invocation
+from tests.builders import FIRST, admitted, an_invocation
 from tests.tools import sample_tools
 
 
@@ -67,7 +67,9 @@ async def ran(
 ) -> JsonValue:
     invocation = an_invocation(arguments=arguments or {})
     listener = [] if heard is None else heard
-    return from_json(await execute(tool_, invocation, sample_tools.secret_of, listener.append))
+    return from_json(
+        await execute(tool_, invocation, sample_tools.secret_of, listener.append, admitted)
+    )
 
 
 async def test_a_tool_gets_typed_arguments() -> None:

@@ -14,10 +14,10 @@ from pydantic_core import from_json
 from structlog.testing import capture_logs
 
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.errors import ToolCrashed, ToolError, ToolTimeout
+from holdfast.contracts.errors import ToolCrashed, ToolDenied, ToolError, ToolTimeout
 from holdfast.tools.execution import execute
 from holdfast.tools.tool import Tool
-from tests.builders import FIRST, an_invocation
+from tests.builders import FIRST, admitted, an_invocation
 from tests.tools import sample_tools
 
 PATIENCE = 120.0
@@ -28,7 +28,9 @@ async def ran(tool: Tool, arguments: JsonObject | None = None) -> JsonValue:
     """The result of a call of a tool, with nobody listening to its progress."""
     heard: list[JsonValue] = []
     invocation = an_invocation(arguments=arguments or {})
-    return from_json(await execute(tool, invocation, sample_tools.secret_of, heard.append))
+    return from_json(
+        await execute(tool, invocation, sample_tools.secret_of, heard.append, admitted)
+    )
 
 
 class Alive:
@@ -93,6 +95,25 @@ async def test_a_result_comes_from_another_process() -> None:
         "secret": "secret of api key",
         "word": "hi",
     }
+
+
+async def test_what_is_not_admitted_does_not_begin(tmp_path: Path) -> None:
+    """Its process is there when it is asked for the last time, and ends without the call."""
+    alive = tmp_path / "alive"
+
+    async def refuse() -> None:
+        raise ToolDenied("it is switched off")
+
+    with pytest.raises(ToolDenied, match="switched off"):
+        await execute(
+            sample_tools.linger,
+            an_invocation(arguments={"alive": str(alive)}),
+            sample_tools.secret_of,
+            lambda _: None,
+            refuse,
+        )
+
+    assert not alive.exists()
 
 
 async def test_each_call_has_a_process_of_its_own() -> None:
@@ -165,7 +186,9 @@ async def test_progress_passes() -> None:
     """What a tool reports while it works reaches the activity, in order."""
     heard: list[JsonValue] = []
 
-    await execute(sample_tools.progress, an_invocation(), sample_tools.secret_of, heard.append)
+    await execute(
+        sample_tools.progress, an_invocation(), sample_tools.secret_of, heard.append, admitted
+    )
 
     assert heard == [{"done": 1}, {"done": 2}, None]
 

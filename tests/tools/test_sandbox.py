@@ -28,7 +28,7 @@ from holdfast.tools.tool import Tool, tool
 from tests.attacks import hostile
 from tests.attacks.net import Net
 from tests.attacks.outside import nobody
-from tests.builders import an_invocation
+from tests.builders import admitted, an_invocation
 from tests.tools import sample_tools
 
 needs_linux = pytest.mark.skipif(
@@ -47,7 +47,7 @@ async def test_without_bubblewrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         "bubblewrap is missing: install it (Debian: apt-get install bubblewrap)"
     )
     with pytest.raises(ToolDenied, match="bubblewrap is missing"):
-        await sandbox.run(hostile.run, an_invocation(), lambda _: None, nobody)
+        await sandbox.run(hostile.run, an_invocation(), lambda _: None, nobody, admitted)
 
 
 @needs_linux
@@ -115,7 +115,7 @@ async def test_a_flaw_denies_all_calls(tmp_path: Path) -> None:
     call = an_invocation(arguments={"code": "1"}, grant=Grant())
 
     with pytest.raises(ToolDenied, match=r"^bubblewrap is missing$"):
-        await place.run(builtin.run_python, call, lambda _: None)
+        await place.run(builtin.run_python, call, lambda _: None, admitted)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ async def test_the_worker_is_no_place_for_what_needs_the_sandbox(
     call = an_invocation(grant=Grant(commands=("*",)) if granted else None)
 
     with pytest.raises(ToolDenied, match="runs in the sandbox only"):
-        await WorkerExecutor(sample_tools.secret_of).run(tool_, call, lambda _: None)
+        await WorkerExecutor(sample_tools.secret_of).run(tool_, call, lambda _: None, admitted)
 
 
 def test_a_sandboxed_tool_must_be_importable() -> None:
@@ -289,10 +289,33 @@ def test_a_setting_that_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 @needs_linux
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is missing")
 @pytest.mark.slow
+async def test_what_is_not_admitted_does_not_begin(tmp_path: Path) -> None:
+    """The sandbox stands when it is asked for the last time, and ends without the call."""
+    # T-20
+    sandbox = Sandbox(tmp_path)
+    standing: list[Path] = []
+
+    async def refuse() -> None:
+        standing.extend((tmp_path / "workspaces").iterdir())
+        raise ToolDenied("it is switched off")
+
+    call = an_invocation(arguments={"code": "open('/workspace/done', 'w').close()"})
+    with pytest.raises(ToolDenied, match="switched off"):
+        await sandbox.run(builtin.run_python, call, lambda _: None, nobody, refuse)
+
+    assert len(standing) == 1
+    assert not list(tmp_path.rglob("done"))
+
+
+@needs_linux
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is missing")
+@pytest.mark.slow
 async def test_a_first_call_that_is_cancelled_leaves_the_copy(tmp_path: Path) -> None:
     """The copy of the code is made for all calls, so no call's end ends it."""
     sandbox = Sandbox(tmp_path)
-    first = asyncio.create_task(sandbox.run(hostile.run, an_invocation(), lambda _: None, nobody))
+    first = asyncio.create_task(
+        sandbox.run(hostile.run, an_invocation(), lambda _: None, nobody, admitted)
+    )
     await asyncio.sleep(0)
     first.cancel()
     await asyncio.gather(first, return_exceptions=True)

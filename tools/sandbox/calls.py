@@ -4,7 +4,7 @@ from functools import partial
 
 from holdfast.contracts.calls import Grant, ToolInvocation
 from holdfast.contracts.errors import ToolDenied
-from holdfast.tools.context import Heartbeat
+from holdfast.tools.context import Admission, Heartbeat
 from holdfast.tools.egress.allowlists import matches_command, matches_host, parse_origin
 from holdfast.tools.egress.client import Egress
 from holdfast.tools.sandbox.sandbox import Sandbox
@@ -19,7 +19,9 @@ class SandboxExecutor:
         self._egress = egress
         self._flaw = flaw
 
-    async def run(self, tool: Tool, invocation: ToolInvocation, heartbeat: Heartbeat) -> bytes:
+    async def run(
+        self, tool: Tool, invocation: ToolInvocation, heartbeat: Heartbeat, admit: Admission
+    ) -> bytes:
         """Run a call as its grant says, whatever was checked before it came here."""
         if self._flaw is not None:
             raise ToolDenied(self._flaw, ("use a tool that needs no sandbox",))
@@ -27,7 +29,7 @@ class SandboxExecutor:
             raise ToolDenied("nothing was granted to this call", ("use another tool",))
         _check(tool, invocation, grant)
         broker = partial(self._egress.ask, hosts=grant.hosts)
-        return await self._sandbox.run(tool, invocation, heartbeat, broker)
+        return await self._sandbox.run(tool, invocation, heartbeat, broker, admit)
 
 
 def _check(tool: Tool, invocation: ToolInvocation, grant: Grant) -> None:

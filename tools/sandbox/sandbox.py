@@ -16,7 +16,7 @@ from pydantic_core import from_json
 from holdfast.contracts.bounds import CLEARING_TIMEOUT, TOO_DEEP_JSON
 from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import HoldfastError, ToolCrashed, ToolDenied, ToolError
-from holdfast.tools.context import Heartbeat
+from holdfast.tools.context import Admission, Heartbeat
 from holdfast.tools.egress.exchange import HttpRequest
 from holdfast.tools.large_json import has_readable_size, look_through
 from holdfast.tools.limits import time_limit
@@ -58,20 +58,28 @@ class Sandbox:
         if (missing := _find_missing_requirement()) is not None:
             return missing
         try:
-            said = await self.run(probe.look_around, _PROBE, lambda _: None, _refuse_egress)
+            said = await self.run(
+                probe.look_around, _PROBE, lambda _: None, _refuse_egress, _admit_probe
+            )
         except HoldfastError as error:
             return f"bubblewrap can't make a sandbox here: {error} ({_PAGE})"
         found = "; ".join(map(str, from_json(said)))
         return f"the sandbox that bubblewrap makes here doesn't hold: {found}" if found else None
 
     async def run(
-        self, tool: Tool, invocation: ToolInvocation, heartbeat: Heartbeat, broker: Broker
+        self,
+        tool: Tool,
+        invocation: ToolInvocation,
+        heartbeat: Heartbeat,
+        broker: Broker,
+        admit: Admission,
     ) -> bytes:
         """
         Run a tool once and return its result as JSON. What it may ask goes through *broker*.
 
-        Raises ToolTimeout, ToolError or ToolCrashed, and ToolDenied when it never began. However
-        this ends, also by cancellation, nothing that the call started is left.
+        Raises ToolTimeout, ToolError or ToolCrashed, and ToolDenied when it never began: *admit*
+        is asked when the sandbox stands, which takes a while on a busy machine. However this
+        ends, also by cancellation, nothing that the call started is left.
         """
         jail = await self._jail(tool, invocation)
         name, limit = tool.contract.name, tool.contract.timeout
@@ -80,6 +88,7 @@ class Sandbox:
             self._start(jail) as (launched, channel),
             _watch_over(launched, jail) as watch,
         ):
+            await admit()
             channel.writer.write(encode_line(job))
             try:
                 async with time_limit(name, limit):
@@ -213,6 +222,9 @@ def _bubblewrap() -> Path:
 
 async def _refuse_egress(_: HttpRequest) -> NoReturn:
     raise ToolDenied("the probe asks nobody")
+
+
+async def _admit_probe() -> None: ...
 
 
 _PROBE = ToolInvocation(
