@@ -21,6 +21,7 @@ from holdfast.tools.sandbox.bounds import BOUNDS
 from holdfast.tools.sandbox.sandbox import Sandbox
 from tests.attacks import hostile
 from tests.attacks.outside import Alive, Attack, nobody
+from tests.builders import admitted
 from tests.running import Runs
 from tests.sample import lines, scripted, told
 from tests.workflows.test_permissions import policy
@@ -148,7 +149,9 @@ async def test_a_memory_bomb_in_many_processes(
     growing = invocation.model_copy(update={"arguments": {"code": GROW}})
 
     with pytest.raises(ToolError, match=r"its processes hold more than 150 MB of memory$"):
-        await Sandbox(sandbox_home, SMALL).run(hostile.run, growing, lambda _: None, nobody)
+        await Sandbox(sandbox_home, SMALL).run(
+            hostile.run, growing, lambda _: None, nobody, admitted
+        )
 
 
 async def test_a_write_that_is_ended_may_have_happened(
@@ -212,7 +215,7 @@ async def test_filling_the_disk(sandbox_home: Path, invocation: ToolInvocation) 
     full = Sandbox(sandbox_home, BOUNDS._replace(free_disk=10**18))
 
     with pytest.raises(ToolDenied, match="the disk of the workspace is nearly full"):
-        await full.run(hostile.run, call, lambda _: None, nobody)
+        await full.run(hostile.run, call, lambda _: None, nobody, admitted)
 
 
 async def test_many_open_files(attack: Attack) -> None:
@@ -298,7 +301,7 @@ from holdfast.contracts.calls import ToolInvocation
 from holdfast.tools.sandbox.sandbox import Sandbox
 
 call = ToolInvocation.model_validate_json(sys.argv[2])
-asyncio.run(Sandbox(Path(sys.argv[1])).run(hostile.run, call, lambda _: None, nobody))
+asyncio.run(Sandbox(Path(sys.argv[1])).run(hostile.run, call, lambda _: None, nobody, admitted))
 """
 
 

@@ -11,6 +11,7 @@ from holdfast.tools.sandbox.bounds import BOUNDS
 from holdfast.tools.sandbox.sandbox import Sandbox
 from tests.attacks import hostile
 from tests.attacks.outside import Attack, nobody
+from tests.builders import admitted
 
 SMALL = BOUNDS._replace(memory_together=150 * 2**20, scratch_files=1_000, sockets=100)
 
@@ -67,7 +68,9 @@ async def test_a_call_that_fills_the_kernel_is_ended(
     filling = invocation.model_copy(update={"arguments": arguments})
 
     with pytest.raises(ToolError, match=f"{excess}$"):
-        await Sandbox(sandbox_home, SMALL).run(hostile.run, filling, lambda _: None, nobody)
+        await Sandbox(sandbox_home, SMALL).run(
+            hostile.run, filling, lambda _: None, nobody, admitted
+        )
 
 
 async def test_pages_that_are_lent(attack: Attack) -> None:
