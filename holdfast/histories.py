@@ -4,12 +4,13 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from google.protobuf.json_format import Error as ProtobufJsonError
 from google.protobuf.message import Message
 from pydantic import JsonValue, TypeAdapter, ValidationError
 from temporalio.api.common.v1 import Payload
-from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.history.v1 import HistoryEvent, WorkflowExecutionStartedEventAttributes
 from temporalio.client import Client, WorkflowHistory
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -50,31 +51,71 @@ async def fetch(
     return tuple(found)
 
 
-async def follow(client: Client, run_id: str, execution: str) -> AsyncGenerator[HistoryEvent]:
+class Recorded(NamedTuple):
+    """An event of a history, and the execution in which it happened."""
+
+    execution: str
+    event: HistoryEvent
+
+
+async def follow(
+    client: Client, run_id: str, execution: str, *, wait: bool = True
+) -> AsyncGenerator[Recorded]:
     """
     Yield the events of a run from an execution on, as they come, until the run is over.
 
-    A server that goes away is waited for.
+    A server that goes away is waited for. Without *wait* they end with what there is now.
     """
     read = 0
     while execution:
         handle = client.get_workflow_handle(run_id, run_id=execution)
         following = ""
         try:
-            async for event in handle.fetch_history_events(wait_new_event=True):
+            async for event in handle.fetch_history_events(wait_new_event=wait):
                 if event.event_id <= read:
                     continue
                 read = event.event_id
                 continued = event.workflow_execution_continued_as_new_event_attributes
                 following = continued.new_execution_run_id
                 await _decode(client, event)
-                yield event
+                yield Recorded(execution, event)
         except RPCError as error:
             if error.status is not RPCStatusCode.UNAVAILABLE:
                 raise
             await asyncio.sleep(RECONNECT_SECONDS)
         else:
             execution, read = following, 0
+
+
+class Executions(NamedTuple):
+    """The executions of a run that the server keeps, the oldest first, and which was the first."""
+
+    first: str
+    executions: tuple[str, ...]
+
+
+async def find_executions(client: Client, run_id: str, execution: str) -> Executions:
+    """Return the executions of a run up to one; raises RPCError when that isn't kept."""
+    started = await _fetch_start(client, run_id, execution)
+    first, found = started.first_execution_run_id, [execution]
+    while earlier := started.continued_execution_run_id:
+        try:
+            started = await _fetch_start(client, run_id, earlier)
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                break
+            raise
+        found.insert(0, earlier)
+    return Executions(first, tuple(found))
+
+
+async def _fetch_start(
+    client: Client, run_id: str, execution: str
+) -> WorkflowExecutionStartedEventAttributes:
+    """Return how an execution started, and nothing else of its history."""
+    handle = client.get_workflow_handle(run_id, run_id=execution)
+    event = await anext(handle.fetch_history_events(page_size=1))
+    return event.workflow_execution_started_event_attributes
 
 
 async def _fetch(client: Client, run_id: str, execution: str | None) -> WorkflowHistory:

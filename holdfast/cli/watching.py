@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 
 from temporalio.api.enums.v1 import PendingWorkflowTaskState
-from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client, WorkflowExecutionDescription, WorkflowHistory
 from temporalio.service import RPCError
 
@@ -16,7 +15,7 @@ from holdfast.cli.screen import Screen
 from holdfast.client import Run
 from holdfast.client.rpc_errors import START_A_WORKER
 from holdfast.contracts.texts import one_line
-from holdfast.histories import follow
+from holdfast.histories import Recorded, follow
 from holdfast.run.limits import triggers
 from holdfast.trace.progress import Progress
 from holdfast.trace.reader import TraceReader
@@ -53,8 +52,8 @@ class Watch:
             reader.read(event)
         async with aclosing(follow(self._client, self._run.id, execution)) as events:
             try:
-                while (event := await self._next(events)) is not None:
-                    reader.read(event)
+                while (recorded := await self._next(events)) is not None:
+                    reader.read(recorded.event)
                     if (known := known - 1) > 0:
                         continue
                     trace = reader.trace()
@@ -65,7 +64,7 @@ class Watch:
                 await self._prompt.close()
         return reader.trace()
 
-    async def _next(self, events: AsyncGenerator[HistoryEvent]) -> HistoryEvent | None:
+    async def _next(self, events: AsyncGenerator[Recorded]) -> Recorded | None:
         coming = asyncio.ensure_future(anext(events, None))
         try:
             while not (await asyncio.wait({coming}, timeout=STALL_TIMEOUT_SECONDS))[0]:

@@ -9,16 +9,27 @@ from typing import TYPE_CHECKING
 from holdfast.contracts import exports
 
 if TYPE_CHECKING:
+    from holdfast.client.events import EventType, RunEvent
     from holdfast.client.holdfast import Holdfast, PendingRequest
     from holdfast.client.listing import RunEntry
     from holdfast.client.run import Run
     from holdfast.contracts.errors import MessageRefused, NoWorker
 
-__all__ = ["Holdfast", "MessageRefused", "NoWorker", "PendingRequest", "Run", "RunEntry"]
+__all__ = [
+    "EventType",
+    "Holdfast",
+    "MessageRefused",
+    "NoWorker",
+    "PendingRequest",
+    "Run",
+    "RunEntry",
+    "RunEvent",
+]
 
 __getattr__, __dir__ = exports(
     __name__,
     {
+        "holdfast.client.events": ("EventType", "RunEvent"),
         "holdfast.client.holdfast": ("Holdfast", "PendingRequest"),
         "holdfast.client.listing": ("RunEntry",),
         "holdfast.client.run": ("Run",),

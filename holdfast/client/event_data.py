@@ -20,7 +20,11 @@ from holdfast.trace.values import TraceStatus
 
 
 class RunStarted(Contract):
-    """What a run was started with. `workflow_id` is the id that somebody chose for it."""
+    """
+    What a run was started with. `workflow_id` is the id that somebody chose for it.
+
+    The goal of one that tries another again is that one's, and empty here.
+    """
 
     workflow_id: str
     goal: str
@@ -158,11 +162,13 @@ class GuardrailDone(Contract):
     """
     A guardrail has looked. `tripped`: it lets something not happen.
 
-    One that wasn't `applicable` had nothing to look at, one `cancelled` found nothing.
+    One that wasn't `applicable` had nothing to look at, one `cancelled` found nothing. `call_id`
+    names the call that it looked at, if it was one.
     """
 
     guardrail: str
     layer: Layer | None
+    call_id: str = Field(default="", exclude_if=not_)
     tripped: bool
     reason: str
     applicable: bool = True
@@ -262,10 +268,11 @@ class UsageCounted(Contract):
 
 
 class Noted(Contract):
-    """Something else that people should know, as `event` names it."""
+    """Something else that people should know, as `event` names it; `by` is who said it, if so."""
 
     event: str
     text: str
+    by: str = Field(default="", exclude_if=not_)
 
 
 class AnswerReleased(Contract):

@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from datetime import timedelta
 from typing import Literal, TypeVar
 
@@ -21,6 +22,7 @@ from temporalio.service import RPCError
 
 from holdfast import histories
 from holdfast.activities.runs import REPLAY_FAILED
+from holdfast.client.events import RunEvent
 from holdfast.client.messages import build
 from holdfast.client.rpc_errors import (
     START_A_WORKER,
@@ -28,6 +30,7 @@ from holdfast.client.rpc_errors import (
     no_worker,
     translate_error,
 )
+from holdfast.client.stream import open_stream
 from holdfast.contracts.approvals import Approvable, Escalation, PendingPage, Question, Request
 from holdfast.contracts.base import Inbound, JsonObject
 from holdfast.contracts.budget import Budget
@@ -232,6 +235,22 @@ class Run:
             status = description.status.name.lower() if description.status else "closed"
             raise HoldfastError(f"run {self.id!r} is over ({_SPELLED.get(status, status)})")
         return description
+
+    async def events(self, after: str | None = None) -> AsyncGenerator[RunEvent]:
+        """
+        Yield what happened and happens in the run and in its parts, until it is over.
+
+        *after* is the id of the event that was seen last. Raises HoldfastError for one that is of
+        no event of this run which the server keeps.
+        """
+        found = await self.describe()
+        try:
+            stream = await open_stream(self._client, found, after)
+            async with aclosing(stream.events()) as events:
+                async for event in events:
+                    yield event
+        except RPCError as error:
+            raise translate_error(error, self._client, self.id) from None
 
     async def history(self, execution: str | None = None) -> tuple[WorkflowHistory, ...]:
         """Return the histories of its executions up to one, or of all, the oldest first."""

@@ -52,7 +52,11 @@ class CallChange(TypedDict, total=False):
 
 
 class TraceBuilder:
-    """A trace that grows. Entries are only added; calls, requests and the last turn change."""
+    """
+    A trace that grows. Entries are only added; calls, requests and the last turn change.
+
+    `judged` are the places of messages that counted until a verdict said what became of them.
+    """
 
     def __init__(self) -> None:
         self.run_id = ""
@@ -73,6 +77,7 @@ class TraceBuilder:
         self.waits = RequestTracker()
         self.approaches: list[Approach] = []
         self.unjudged: deque[MessageTrace] = deque()
+        self.judged: list[int] = []
         self._refused = 0
         self._flood: list[MessageTrace] = []
         self._turn_at: int | None = None
@@ -208,7 +213,10 @@ class TraceBuilder:
 
     def replace_message(self, heard: MessageTrace, judged: MessageTrace) -> None:
         """Put what became of a message in the place where it was taken to count."""
-        self.entries = [judged if entry == heard else entry for entry in self.entries]
+        for place, entry in enumerate(self.entries):
+            if entry == heard:
+                self.entries[place] = judged
+                self.judged.append(place)
 
     def find_command_guardrail(self, call_id: str) -> GuardrailSpec | None:
         """Return the guardrail for which a command runs as this call: its name and a number."""

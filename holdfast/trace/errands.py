@@ -43,7 +43,7 @@ def task_lines(work: BackgroundTask) -> Iterator[Line]:
             text = f"{done}: {work.about}: {work.came_to}"
             yield Line("undo", short(text) + took, tone)
         case "command":
-            text = f"guardrail {work.guardrail}: {work.about}: {_describe_exit(work)}"
+            text = f"guardrail {work.guardrail}: {work.about}: {describe_exit(work)}"
             yield Line("guard", short(text) + took, tone)
         case "notice" if work.failed:
             yield Line("note", short(f"nobody was told of {work.about}: {work.came_to}"), "bad")
@@ -64,7 +64,7 @@ def is_duplicate(trace: Trace, note: AuditLine) -> bool:
             commands = (
                 work for work in _find_tasks_since_turn(trace, note) if work.guardrail == name
             )
-            failed = any(map(_has_failure, commands))
+            failed = any(map(has_failure, commands))
             return failed or any(guarded.has_tripwire(name) for guarded in trace.guardrail_runs)
         case "undone":
             return any(work.kind == "undo" for work in trace.background_tasks)
@@ -98,7 +98,7 @@ def _describe_verdicts(guarded: GuardrailRun, name: str) -> Iterator[tuple[str, 
     yield (f"passed{because}", "quiet") if applied else (f"not applicable{because}", "quiet")
 
 
-def _describe_exit(work: BackgroundTask) -> str:
+def describe_exit(work: BackgroundTask) -> str:
     """Say how a command ended; that it ran doesn't mean that it did what it should."""
     ended = _find_exit(work)
     if ended is None:
@@ -118,7 +118,8 @@ def _find_exit(work: BackgroundTask) -> tuple[JsonValue, str] | None:
     return result.data.get("exit_code"), wrote.strip().rpartition("\n")[2]
 
 
-def _has_failure(work: BackgroundTask) -> bool:
+def has_failure(work: BackgroundTask) -> bool:
+    """Whether a command didn't run to an end, or ended with another exit code than 0."""
     ended = _find_exit(work)
     return work.failed or (ended is not None and ended[0] != 0)
 

@@ -68,6 +68,11 @@ class TraceReader:
         if (read := self._readers.get(event.event_type)) is not None:
             read(event)
 
+    @property
+    def builder(self) -> TraceBuilder:
+        """The run as far as it was read; it changes with what is read next."""
+        return self._chronicle
+
     def trace(self) -> Trace:
         """Return the run as far as it was read."""
         return self._chronicle.trace()

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from holdfast.run.answers import WITHHELD
 from holdfast.trace.background_tasks import BackgroundTask
+from holdfast.trace.builder import TraceBuilder
 from holdfast.trace.values import AuditLine, Entry, Trace, Turn
 
 _MODEL_EVENTS = {"approach", "answer sent back"}
@@ -24,8 +25,12 @@ def redact_trace(trace: Trace) -> Trace:
     return replace(shown, goal=WITHHELD, result=result)
 
 
-def redact_entry(trace: Trace, entry: Entry) -> Entry:
-    """Return an entry without words of a model, where output guardrails stand."""
+def redact_entry(trace: Trace | TraceBuilder, entry: Entry) -> Entry:
+    """
+    Return an entry without words of a model, where output guardrails stand.
+
+    Of an agent that can't be read nobody knows whether they do.
+    """
     if not _hides_words(trace):
         return entry
     match entry:
@@ -41,6 +46,6 @@ def redact_entry(trace: Trace, entry: Entry) -> Entry:
             return entry
 
 
-def _hides_words(trace: Trace) -> bool:
-    guarded = trace.agent is not None and trace.agent.guards_answers
+def _hides_words(trace: Trace | TraceBuilder) -> bool:
+    guarded = trace.agent is None or trace.agent.guards_answers
     return guarded or (trace.brief is not None and trace.brief.withheld)

@@ -1,0 +1,230 @@
+"""What the entries of a trace tell those who watch the run."""
+
+from collections.abc import Iterator
+
+from holdfast.client.disclosure import show_result, works_for_guarded
+from holdfast.client.event_data import (
+    CheckpointTaken,
+    GuardrailDone,
+    Noted,
+    RequestDone,
+    RequestWaits,
+    SubagentCompleted,
+    SubagentStarted,
+    ToolCompleted,
+    ToolStarted,
+)
+from holdfast.client.events import EventType
+from holdfast.client.turn_events import Told
+from holdfast.contracts.approvals import RequestOutcome
+from holdfast.contracts.calls import ToolFailure
+from holdfast.contracts.guardrails import Layer
+from holdfast.run.answers import WITHHELD
+from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
+from holdfast.trace.builder import TraceBuilder
+from holdfast.trace.errands import describe_exit, has_failure
+from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
+from holdfast.trace.values import AuditLine, Entry
+
+_TOLD_ELSEWHERE = {
+    "ruled",
+    "escalated",
+    "stopped",
+    "blocked",
+    "failed",
+    "review",
+    "message refused",
+    "model failed",
+    "answer sent back",
+    "approach",
+    "approach failed",
+    "undone",
+}
+"""Audit lines of which another event says more."""
+
+
+def tell_task(run: TraceBuilder, work: BackgroundTask, *, begins: bool) -> Iterator[Told]:
+    """Tell what a run has done for itself; *work* is without what isn't told."""
+    match work.kind:
+        case "child":
+            yield from _tell_child(work, begins=begins)
+        case "undo":
+            yield from _tell_undo(run, work, begins=begins)
+        case _ if work.ended_at is None:
+            return
+        case "command":
+            looked = GuardrailDone(
+                guardrail=work.guardrail,
+                layer=_find_layer(run, work.guardrail),
+                tripped=has_failure(work),
+                reason=f"{work.about}: {describe_exit(work)}",
+            )
+            yield EventType.GUARDRAIL, looked
+        case "project" if work.name == "snapshot_workspace":
+            taken = CheckpointTaken(summary=work.came_to, failed=work.failed)
+            yield EventType.CHECKPOINT, taken
+        case "project":
+            failed = "failed: " if work.failed else ""
+            yield EventType.NOTE, Noted(event=work.name, text=f"{failed}{work.came_to}")
+        case "notice" if not work.failed:
+            yield EventType.NOTE, Noted(event="notified", text=work.about)
+        case "notice":
+            return  # an audit line says so
+
+
+def _tell_child(work: BackgroundTask, *, begins: bool) -> Iterator[Told]:
+    if begins:
+        started = SubagentStarted(agent=work.name, workflow_id=work.run_id, task=work.about)
+        yield EventType.SUBAGENT_STARTED, started
+    if work.ended_at is not None:
+        completed = SubagentCompleted(
+            agent=work.name,
+            workflow_id=work.run_id,
+            failed=work.failed,
+            summary=work.came_to,
+            steps=work.ledger and work.ledger.steps,
+            usage=work.ledger and work.ledger.usage.summary,
+        )
+        yield EventType.SUBAGENT_COMPLETED, completed
+
+
+def _tell_undo(run: TraceBuilder, work: BackgroundTask, *, begins: bool) -> Iterator[Told]:
+    if begins:
+        started = ToolStarted(
+            turn=None,
+            index=None,
+            call_id=work.call_id,
+            name=work.name,
+            purpose="undo",
+            arguments=None,
+        )
+        yield EventType.TOOL_STARTED, started
+    if work.ended_at is None:
+        return
+    failed = ToolFailure(
+        status="error",
+        call_id=work.call_id,
+        name=work.name,
+        type="internal_error",
+        reason=work.came_to,
+    )
+    completed = ToolCompleted(
+        turn=None,
+        index=None,
+        call_id=work.call_id,
+        name=work.name,
+        purpose="undo",
+        ran=work.started_at is not None,
+        result=show_result(run, work.result or failed),
+        attempts=work.attempts,
+        elapsed_ms=None,
+    )
+    yield EventType.TOOL_COMPLETED, completed
+
+
+def tell_other(run: TraceBuilder, entry: Entry) -> Iterator[Told]:
+    """Tell what guardrails found, and what stands in the audit."""
+    match entry:
+        case GuardrailRun() if entry.ended_at is not None:
+            for looked in _list_findings(run, entry):
+                yield EventType.GUARDRAIL, looked
+        case AuditLine(event="tripwire"):
+            yield from _tell_judgement(run, entry)
+        case AuditLine() if entry.event not in _TOLD_ELSEWHERE:
+            yield EventType.NOTE, Noted(event=entry.event, text=entry.text)
+        case _:
+            return
+
+
+def _list_findings(run: TraceBuilder, looked: GuardrailRun) -> Iterator[GuardrailDone]:
+    for name in looked.names:
+        layer, verdicts = _find_layer(run, name), looked.find_verdicts(name)
+        for verdict in verdicts:
+            yield GuardrailDone(
+                guardrail=name,
+                layer=layer,
+                call_id=verdict.call_id,
+                tripped=verdict.tripwire_triggered,
+                reason=verdict.reason,
+                applicable=verdict.applicable,
+            )
+        if looked.cancelled or looked.error:
+            yield GuardrailDone(
+                guardrail=name,
+                layer=layer,
+                tripped=not looked.cancelled,
+                reason=looked.error,
+                cancelled=looked.cancelled,
+            )
+
+
+def _tell_judgement(run: TraceBuilder, note: AuditLine) -> Iterator[Told]:
+    """Tell of a tripwire that another agent found: of others their own look has told."""
+    name, _, found = note.text.partition(": ")
+    specs = run.agent.guardrails if run.agent else ()
+    spec = next((one for one in specs if one.name == name), None)
+    if spec is not None and spec.agent is not None:
+        reason = found.rpartition(" (subject ")[0]
+        looked = GuardrailDone(guardrail=name, layer=spec.layer, tripped=True, reason=reason)
+        yield EventType.GUARDRAIL, looked
+
+
+def _find_layer(run: TraceBuilder, name: str) -> Layer | None:
+    specs = (*run.agent.guardrails, *run.agent.acceptance) if run.agent else ()
+    return next((spec.layer for spec in specs if spec.name == name), None)
+
+
+def tell_message(said: MessageTrace) -> Iterator[Told]:
+    """Tell what a person said to the run, or that it changed nothing."""
+    if said.accepted:
+        if said.signal != "held":  # which a part of the run says
+            yield EventType.NOTE, Noted(event=said.signal, text=said.text, by=said.author)
+        return
+    yield EventType.NOTE, _build_refusal(said)
+
+
+def tell_heard(asked: RequestTrace, heard: MessageTrace | EscalatedToGroup) -> Told:
+    """Tell what happened while a request waited."""
+    if isinstance(heard, EscalatedToGroup):
+        text = f"{asked.request_id}: {', '.join(heard.groups)} may decide it too"
+        return EventType.NOTE, Noted(event="escalated", text=text)
+    if not heard.accepted:
+        return EventType.NOTE, _build_refusal(heard)
+    text = f"{asked.request_id}: {heard.text}"
+    return EventType.NOTE, Noted(event=heard.signal, text=text, by=heard.author)
+
+
+def _build_refusal(said: MessageTrace) -> Noted:
+    about = f" of {said.request_id}" if said.request_id else ""
+    text = f"{said.signal}{about}: {said.refusal}"
+    return Noted(event="message refused", text=text, by=said.author)
+
+
+def tell_opening(run: TraceBuilder, asked: RequestTrace) -> Told:
+    """Tell that a request waits."""
+    waits = RequestWaits(
+        request_id=asked.request_id,
+        kind=asked.kind,
+        reason=WITHHELD if works_for_guarded(run) else asked.reason,
+        call_id=asked.call_id,
+        required=asked.required,
+        requested_at=asked.at,
+        expires_at=asked.expires_at,
+    )
+    return EventType.REQUEST_OPENED, waits
+
+
+def tell_closing(run: TraceBuilder, asked: RequestTrace, outcome: RequestOutcome) -> Told:
+    """Tell that a request waits no longer."""
+    settled, hidden = asked.settled, works_for_guarded(run)
+    says = settled is not None and outcome in {"answered", "resolved"}
+    done = RequestDone(
+        request_id=asked.request_id,
+        kind=asked.kind,
+        call_id=asked.call_id,
+        outcome=outcome,
+        by=settled.author if settled is not None else "",
+        reason=settled.reason if settled is not None and not hidden else "",
+        text=settled.text if settled is not None and says and not hidden else "",
+    )
+    return EventType.REQUEST_CLOSED, done

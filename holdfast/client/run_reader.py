@@ -1,0 +1,227 @@
+"""Reads one run of a tree: its own events, and when those of its parts stand between them."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from datetime import datetime
+from typing import NamedTuple, Protocol, Self
+
+from temporalio.api.enums.v1 import EventType as HistoryEventType
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.service import RPCError, RPCStatusCode
+
+from holdfast.client.cursor import Cursor, Position, shorten_execution
+from holdfast.client.events import RunEvent
+from holdfast.client.fold import EventFold
+from holdfast.contracts.run import WORKFLOW_TYPE
+from holdfast.histories import Recorded
+from holdfast.trace.payloads import read_time
+from holdfast.trace.values import Trace
+
+_ENDS = {
+    HistoryEventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED,
+    HistoryEventType.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
+    HistoryEventType.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT,
+    HistoryEventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
+    HistoryEventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED,
+}
+
+_PART_ENDS: Mapping[HistoryEventType.ValueType, str] = {
+    HistoryEventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED: "completed",
+    HistoryEventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED: "failed",
+    HistoryEventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED: "canceled",
+    HistoryEventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT: "timed_out",
+    HistoryEventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED: "terminated",
+}
+
+
+class HistorySource(Protocol):
+    """Where the histories of runs are read."""
+
+    def follow(self, run_id: str, execution: str, *, wait: bool) -> AsyncGenerator[Recorded]:
+        """Yield the events of a run from an execution on; with *wait*, until it is over."""
+        ...
+
+
+class Reading(NamedTuple):
+    """An event that was read, where it stands in its run, and which runs are over with it."""
+
+    first: str
+    position: Position
+    event: RunEvent
+    ended: tuple[str, ...]
+
+
+class _Ended(Protocol):
+    initiated_event_id: int
+
+
+class RunReader:
+    """
+    One run, from its first execution to its end.
+
+    A part is read between the event that tells of its start and the one that tells of its end,
+    beside whatever else happens. What was told up to a cursor is read, and not told again.
+    """
+
+    def __init__(
+        self,
+        histories: HistorySource,
+        out: asyncio.Queue[Reading],
+        run_id: str,
+        execution: str,
+        *,
+        first: str,
+        after: Cursor,
+    ) -> None:
+        self._histories = histories
+        self._out = out
+        self._run_id = run_id
+        self._execution = execution
+        self._first = first
+        self._cursor = after
+        self._told = after.find(first)
+        self._fold = EventFold()
+        self._parts: dict[tuple[str, int], Self] = {}
+        self._ended: list[str] = []
+        self._read: dict[str, int] = {}
+        self._over = False
+        self._task: asyncio.Task[None] | None = None
+        self._busy = False
+        self._hurried = False
+
+    @property
+    def trace(self) -> Trace:
+        """The run as far as it was read."""
+        return self._fold.trace
+
+    async def read(self) -> None:
+        """Read the run to its end, however long that takes, or until it is hurried."""
+        source = self._histories.follow(self._run_id, self._execution, wait=True)
+        try:
+            async with aclosing(source) as records:
+                async for recorded in records:
+                    self._busy = True
+                    await self._take(recorded)
+                    self._busy = False
+                    if self._hurried:
+                        return
+        except asyncio.CancelledError:
+            if not self._hurried or self._busy:
+                raise
+        except RPCError as error:
+            # The server keeps the history of a part no longer than its own time.
+            if error.status is not RPCStatusCode.NOT_FOUND or self._task is None:
+                raise
+
+    async def wait(self) -> bool:
+        """Wait until it is read to its end; false if it is not read at all."""
+        if self._task is None:
+            return False
+        await self._task
+        return True
+
+    async def close(self) -> None:
+        """Stop reading, the parts too."""
+        for part in self._parts.values():
+            await part.close()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def begin(self) -> None:
+        """Read beside whatever else is read."""
+        self._task = asyncio.create_task(self.read())
+
+    async def finish(self, until: datetime) -> None:
+        """Read what happened up to a moment: the run for which this one works is over."""
+        if self._task is None:
+            return
+        self._hurried = True
+        if not self._busy:
+            self._task.cancel()
+        await self._task
+        if self._over:
+            return
+        source = self._histories.follow(self._run_id, self._execution, wait=False)
+        async with aclosing(source) as records:
+            async for recorded in records:
+                if recorded.event.event_id <= self._read.get(recorded.execution, 0):
+                    continue
+                if read_time(recorded.event) > until:
+                    break
+                await self._take(recorded)
+        await self._finish_parts(until)
+
+    async def _finish_parts(self, until: datetime) -> None:
+        for part in self._parts.values():
+            await part.finish(until)
+            self._ended += part.list_names()
+        self._parts.clear()
+
+    async def _take(self, recorded: Recorded) -> None:
+        execution, event = recorded
+        self._read[execution] = event.event_id
+        fresh = self._fold.read(event)
+        self._note_part(recorded)
+        await self._end_part(recorded)
+        if event.event_type in _ENDS:
+            self._over = True
+            await self._finish_parts(read_time(event))
+        for place, one in enumerate(fresh):
+            position = Position(shorten_execution(execution), event.event_id, place)
+            if self._is_new(position):
+                ended, self._ended = tuple(self._ended), []
+                await self._out.put(Reading(self._first, position, one, ended))
+        self._catch_up(recorded)
+
+    def _is_new(self, position: Position) -> bool:
+        told = self._told
+        return told is None or (position.execution == told.execution and told.is_before(position))
+
+    def _catch_up(self, recorded: Recorded) -> None:
+        """Tell everything from here on, if this is where the cursor stands."""
+        told = self._told
+        if told is None or told.execution != shorten_execution(recorded.execution):
+            return
+        if told.event <= recorded.event.event_id or _goes_on(recorded.event):
+            self._told = None
+            for part in self._parts.values():
+                part.begin()
+
+    def _note_part(self, recorded: Recorded) -> None:
+        if not recorded.event.HasField("child_workflow_execution_started_event_attributes"):
+            return
+        started = recorded.event.child_workflow_execution_started_event_attributes
+        if started.workflow_type.name != WORKFLOW_TYPE:
+            return
+        child = started.workflow_execution
+        part = type(self)(
+            self._histories,
+            self._out,
+            child.workflow_id,
+            child.run_id,
+            first=shorten_execution(child.run_id),
+            after=self._cursor,
+        )
+        self._parts[recorded.execution, started.initiated_event_id] = part
+        if self._told is None:
+            part.begin()
+
+    async def _end_part(self, recorded: Recorded) -> None:
+        end = _PART_ENDS.get(recorded.event.event_type)
+        if end is None:
+            return
+        ended: _Ended = getattr(recorded.event, f"child_workflow_execution_{end}_event_attributes")
+        part = self._parts.pop((recorded.execution, ended.initiated_event_id), None)
+        if part is not None and await part.wait():
+            self._ended += part.list_names()
+
+    def list_names(self) -> list[str]:
+        """Name this run and its parts as a cursor does."""
+        below = (name for part in self._parts.values() for name in part.list_names())
+        return [self._first, *self._ended, *below]
+
+
+def _goes_on(event: HistoryEvent) -> bool:
+    return event.HasField("workflow_execution_continued_as_new_event_attributes")

@@ -1,0 +1,103 @@
+"""The events of a run, and of the runs that do parts of it, in one stream."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+from temporalio.client import Client, WorkflowExecutionDescription
+
+from holdfast import histories
+from holdfast.client.cursor import Cursor, refuse_cursor, shorten_execution
+from holdfast.client.events import RunEvent
+from holdfast.client.run_reader import HistorySource, Reading, RunReader
+from holdfast.histories import Recorded
+from holdfast.trace.values import Trace
+
+MAX_EVENTS_AHEAD = 100
+"""Events that are read before somebody takes them."""
+
+
+class EventStream:
+    """The events of one tree of runs behind a cursor, or all."""
+
+    def __init__(
+        self, source: HistorySource, run_id: str, execution: str, *, first: str, after: Cursor
+    ) -> None:
+        self._cursor = after
+        self._readings: asyncio.Queue[Reading] = asyncio.Queue(MAX_EVENTS_AHEAD)
+        self._root = RunReader(
+            source,
+            self._readings,
+            run_id,
+            execution,
+            first=shorten_execution(first),
+            after=after.copy(),
+        )
+
+    @property
+    def trace(self) -> Trace:
+        """The run as far as it was read, which is further than it was told."""
+        return self._root.trace
+
+    async def events(self) -> AsyncGenerator[RunEvent]:
+        """Yield them in the order in which they can have happened, until the run is over."""
+        reading = asyncio.create_task(self._root.read())
+        try:
+            while (read := await self._next(reading)) is not None:
+                self._cursor.forget(read.ended)
+                self._cursor.move(read.first, read.position)
+                yield read.event.with_(id=str(self._cursor))
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+            await self._root.close()
+
+    async def _next(self, reading: asyncio.Task[None]) -> Reading | None:
+        """Return the next event; null once all is read."""
+        if self._readings.empty():
+            coming = asyncio.create_task(self._readings.get())
+            try:
+                await asyncio.wait({coming, reading}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                coming.cancel()
+                await asyncio.wait({coming})
+            if not coming.cancelled():
+                return coming.result()
+        if not self._readings.empty():
+            return self._readings.get_nowait()
+        reading.result()
+        return None
+
+
+class ServerHistories:
+    """Histories as a server has them."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def follow(self, run_id: str, execution: str, *, wait: bool) -> AsyncGenerator[Recorded]:
+        """Yield the events of a run from an execution on; with *wait*, until it is over."""
+        async for recorded in histories.follow(self._client, run_id, execution, wait=wait):
+            yield recorded
+
+
+async def open_stream(
+    client: Client, found: WorkflowExecutionDescription, after: str | None
+) -> EventStream:
+    """
+    Return the events of a run and its parts behind a cursor, or all of them.
+
+    Raises HoldfastError for a cursor that is of no event which the server keeps, RPCError for what
+    the server can't do.
+    """
+    kept = await histories.find_executions(client, found.id, found.run_id)
+    cursor = Cursor() if after is None else Cursor.parse(after, found.id)
+    told = cursor.find(shorten_execution(kept.first))
+    if after is not None:
+        known = [shorten_execution(one) for one in kept.executions]
+        if told is None or told.execution not in known:
+            raise refuse_cursor(after, found.id)
+        if told.execution == known[-1] and told.event > found.history_length:
+            raise refuse_cursor(after, found.id)
+    return EventStream(
+        ServerHistories(client), found.id, kept.executions[0], first=kept.first, after=cursor
+    )
