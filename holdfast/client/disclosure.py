@@ -8,23 +8,23 @@ from holdfast.trace.builder import TraceBuilder
 
 def withholds(run: TraceBuilder) -> bool:
     """Whether what its models say is told to nobody before it is out."""
-    return run.agent is None or run.agent.guards_answers or works_for_guarded(run)
+    return run.agent is None or run.agent.guards_answers or serves_guarded_run(run)
 
 
-def works_for_guarded(run: TraceBuilder) -> bool:
+def serves_guarded_run(run: TraceBuilder) -> bool:
     """Whether it works for a run with output guardrails, on what may be that one's answer."""
     return run.brief is None or run.brief.withheld
 
 
 def find_arguments(run: TraceBuilder, call: AnyCall) -> JsonObject | None:
     """Return the arguments of a call, unless they may quote an answer that isn't out."""
-    hidden = works_for_guarded(run)
+    hidden = serves_guarded_run(run)
     return call.arguments if isinstance(call, ToolCall) and not hidden else None
 
 
 def show_result(run: TraceBuilder, result: ToolResult) -> ToolResult:
     """Return a result, without what may quote an answer that isn't out."""
-    if not works_for_guarded(run):
+    if not serves_guarded_run(run):
         return result
     match result:
         case ToolSuccess():

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from holdfast.client.disclosure import show_result, works_for_guarded
+from holdfast.client.disclosure import show_result, serves_guarded_run
 from holdfast.client.event_data import (
     CheckpointTaken,
     GuardrailDone,
@@ -205,7 +205,7 @@ def tell_opening(run: TraceBuilder, asked: RequestTrace) -> Told:
     waits = RequestWaits(
         request_id=asked.request_id,
         kind=asked.kind,
-        reason=WITHHELD if works_for_guarded(run) else asked.reason,
+        reason=WITHHELD if serves_guarded_run(run) else asked.reason,
         call_id=asked.call_id,
         required=asked.required,
         requested_at=asked.at,
@@ -216,7 +216,7 @@ def tell_opening(run: TraceBuilder, asked: RequestTrace) -> Told:
 
 def tell_closing(run: TraceBuilder, asked: RequestTrace, outcome: RequestOutcome) -> Told:
     """Tell that a request waits no longer."""
-    settled, hidden = asked.settled, works_for_guarded(run)
+    settled, hidden = asked.settled, serves_guarded_run(run)
     says = settled is not None and outcome in {"answered", "resolved"}
     done = RequestDone(
         request_id=asked.request_id,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from holdfast.client.disclosure import find_arguments, show_result, works_for_guarded
+from holdfast.client.disclosure import find_arguments, show_result, serves_guarded_run
 from holdfast.client.event_data import (
     DecisionMade,
     EventData,
@@ -99,7 +99,7 @@ class _CallNews:
             yield self._tell_result(call.result)
 
     def _tell_decision(self, ruled: DecisionTrace) -> Told:
-        ruling, hidden = ruled.ruling, works_for_guarded(self._run)
+        ruling, hidden = ruled.ruling, serves_guarded_run(self._run)
         decided = ruling if isinstance(ruling, Decided) and not hidden else None
         decision = DecisionMade(
             turn=self._turn.number,
