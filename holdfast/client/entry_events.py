@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from holdfast.client.disclosure import show_result, serves_guarded_run
+from holdfast.client.disclosure import serves_guarded_run, show_result
 from holdfast.client.event_data import (
     CheckpointTaken,
     GuardrailDone,

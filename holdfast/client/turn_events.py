@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from holdfast.client.disclosure import find_arguments, show_result, serves_guarded_run
+from holdfast.client.disclosure import find_arguments, serves_guarded_run, show_result
 from holdfast.client.event_data import (
     DecisionMade,
     EventData,
