@@ -9,6 +9,9 @@ APP ?=
 # Which stored runs `make histories` plays; all if left out
 NAMES ?=
 
+# What Python has compiled it keeps: tests start hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help install demo demo-support demo-coder dev quick test lint check histories bench lock clean
 

@@ -32,7 +32,7 @@ MARKS = {
     "server": {"server", "skipping_server"},
     "wire": {"provider", "reach"},
     "recorded": {"exchanges", "recordings"},
-    "slow": {"sandbox_home", "sandboxed"},
+    "slow": {"sandboxed"},
 }
 """What a test is marked as that has one of these fixtures, itself or through another."""
 
@@ -85,10 +85,10 @@ def skipping_runs(
     return Runs(skipping_server.client, skipping_server)
 
 
-@pytest.fixture
-async def sandboxed(tmp_path: Path) -> None:
+@pytest.fixture(scope="session")
+async def sandboxed(tmp_path_factory: pytest.TempPathFactory) -> None:
     """A machine that has the sandbox; without one there is nothing to test."""
-    flaw = await Sandbox(tmp_path / "try").flaw()
+    flaw = await Sandbox(tmp_path_factory.mktemp("try")).flaw()
     if flaw is not None:
         if settings.variable("HOLDFAST_TEST_SANDBOX") == "required":
             pytest.fail(f"no sandbox to test: {flaw}")

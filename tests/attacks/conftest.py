@@ -7,7 +7,6 @@ import pytest
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from holdfast import settings
 from holdfast.contracts.calls import ToolInvocation
 from holdfast.tools.artifacts import as_file_name
 from holdfast.tools.sandbox.sandbox import Sandbox
@@ -21,15 +20,9 @@ from tests.builders import admitted, an_invocation
 
 
 @pytest.fixture(scope="session")
-async def sandbox_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a worker that has a sandbox; without one there is nothing to attack."""
-    folder = tmp_path_factory.mktemp("home")
-    flaw = await Sandbox(folder).flaw()
-    if flaw is not None:
-        if settings.variable("HOLDFAST_TEST_SANDBOX") == "required":
-            pytest.fail(f"no sandbox to test: {flaw}")
-        pytest.skip(flaw)
-    return folder
+def sandbox_home(tmp_path_factory: pytest.TempPathFactory, sandboxed: None) -> Path:
+    """The folder of a worker that has a sandbox."""
+    return tmp_path_factory.mktemp("home")
 
 
 @pytest.fixture(scope="session")

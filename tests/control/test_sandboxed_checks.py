@@ -4,15 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import App, Budget, settings
+from holdfast import App, Budget
 from holdfast.guardrails import Guardrail, project_passes, tests_pass
 from holdfast.testing import Reply, ScriptTurn, call, say
 from holdfast.tools import write_file
-from holdfast.tools.sandbox.sandbox import Sandbox
 from tests.control.guarded import ended
 from tests.histories import noted
 from tests.running import Runs
 from tests.sample import scripted
+
+pytestmark = pytest.mark.usefixtures("sandboxed")
 
 POLICY = """
 version: 1
@@ -24,15 +25,6 @@ rules:
 """
 
 GREEN = ("sh", "check.sh")
-
-
-@pytest.fixture(autouse=True)
-async def _needs_a_sandbox(tmp_path: Path) -> None:
-    flaw = await Sandbox(tmp_path / "try").flaw()
-    if flaw is not None:
-        if settings.variable("HOLDFAST_TEST_SANDBOX") == "required":
-            pytest.fail(f"no sandbox to test: {flaw}")
-        pytest.skip(flaw)
 
 
 def an_app(folder: Path, script: object, *guardrails: Guardrail, **agent: object) -> App:

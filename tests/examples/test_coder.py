@@ -11,12 +11,10 @@ import pytest
 from examples.coder.app import REPOSITORY, app
 from examples.coder.demo import GOAL
 from examples.coder.story import SCRIPTED, Chapter, chapters, logged_key
-from holdfast import settings
 from holdfast.contracts.run import RunResult
 from holdfast.guardrails import secret_detection
 from holdfast.policy_testing.cases import load_cases, run_case
 from holdfast.run.answers import WITHHELD
-from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Trace
 from tests.activities.looking import answer, looked
@@ -26,13 +24,8 @@ EXAMPLE = REPOSITORY.parent
 
 
 @pytest.fixture
-async def workspaces(tmp_path: Path, runs: Runs) -> Path:
+def workspaces(tmp_path: Path, runs: Runs, sandboxed: None) -> Path:
     """Where the copies of runs lie; without a sandbox there is nothing to test."""
-    flaw = await Sandbox(tmp_path / "probe").flaw()
-    if flaw is not None:
-        if settings.variable("HOLDFAST_TEST_SANDBOX") == "required":
-            pytest.fail(f"no sandbox to test in: {flaw}")
-        pytest.skip(flaw)
     return tmp_path / "home" / "workspaces"
 
 
