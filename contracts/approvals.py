@@ -5,9 +5,9 @@ from datetime import datetime
 from operator import not_
 from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 
-from pydantic import Field, JsonValue, computed_field
+from pydantic import Field, JsonValue
 
-from holdfast.contracts.base import AuthoredContract, Contract, JsonObject, digest
+from holdfast.contracts.base import AuthoredContract, Contract, Digested, JsonObject
 from holdfast.contracts.bounds import Seconds
 from holdfast.contracts.budget import BudgetStatus
 from holdfast.contracts.calls import Grant
@@ -22,22 +22,16 @@ from holdfast.contracts.signals import (
 from holdfast.contracts.tools import Risk
 from holdfast.contracts.usage import UsageMetrics
 
-_UNJUDGED_FIELDS = {"approvals", "lapsed", "escalated_at", "requested_at", "expires_at", "digest"}
-"""What changes of a request while it waits, and its times, of which a replay may give others."""
 
+class _Request(Digested):
+    undigested = frozenset({"approvals", "lapsed", "escalated_at", "requested_at", "expires_at"})
+    """What changes of it while it waits, and its times, of which a replay may give others."""
 
-class _Request(Contract):
     request_id: str
     reason: str
     requested_at: datetime
     expires_at: datetime
     left_out: str = Field(default="", exclude_if=not_)
-
-    @computed_field
-    @property
-    def digest(self) -> str:
-        """SHA-256 of all that a person judges; a decision may name it (docs/approvals.md)."""
-        return digest(self.model_dump(mode="json", exclude=_UNJUDGED_FIELDS))
 
 
 class Requirement(AuthoredContract):

@@ -3,10 +3,11 @@
 import hashlib
 import math
 from collections.abc import Mapping
-from typing import Annotated, Self, TypeAlias, TypeVar, cast
+from functools import cached_property
+from typing import Annotated, ClassVar, Self, TypeAlias, TypeVar, cast
 
 import rfc8785
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, JsonValue
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, JsonValue, computed_field
 from pydantic_core.core_schema import CoreSchema, no_info_before_validator_function
 
 JsonObject: TypeAlias = dict[str, JsonValue]
@@ -27,6 +28,23 @@ class Contract(BaseModel):
     def copy_with(self, changes: Mapping[str, object]) -> Self:
         """Copy it unchecked: what a contract's own `with_` takes, the type checker has seen."""
         return self.model_copy(update=dict(changes))
+
+
+class Digested(Contract):
+    """A value that is known by a digest of all its fields, but those that are `undigested`."""
+
+    undigested: ClassVar[frozenset[str]] = frozenset()
+
+    @computed_field
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of all that a person judges; a decision may name it (docs/approvals.md)."""
+        return digest(self.model_dump(mode="json", exclude={*self.undigested, "digest"}))
+
+    def __copy__(self) -> Self:
+        copied = super().__copy__()
+        vars(copied).pop("digest", None)  # a copy with changes has another
+        return copied
 
 
 class Inbound(Contract):

@@ -97,15 +97,15 @@ class Ledger(Contract):
     steps: int = 0
     tool_calls: int = 0
     hosted_calls: int = 0
-    usage: CallUsage = CallUsage()
-    failed_usage: CallUsage = CallUsage()
+    usage: CallUsage = Field(default_factory=CallUsage)
+    failed_usage: CallUsage = Field(default_factory=CallUsage)
     waited: float = 0.0
     failures_in_a_row: int = 0
     recent_calls: tuple[str, ...] = ()
     recurrences: tuple[int, ...] = ()
     result_chars: int = 0
     retries: int = 0
-    last_call: CallUsage = CallUsage()
+    last_call: CallUsage = Field(default_factory=CallUsage)
 
     def with_(self, **changes: Unpack[LedgerChange]) -> Self:
         """Return a copy with these fields changed."""

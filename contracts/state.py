@@ -211,7 +211,7 @@ class RunState(Contract):
     started_at: datetime
     ceiling: PartialBudget | None = None
     budget: PartialBudget | None = Field(default=None, exclude_if=lambda value: value is None)
-    ledger: Ledger = Ledger()
+    ledger: Ledger = Field(default_factory=Ledger)
     origin: str = ""
     sent: TranscriptDigest = TranscriptDigest()
     head: TranscriptDigest = TranscriptDigest()
