@@ -124,3 +124,20 @@ class BudgetStatus(Contract):
     ceiling: Budget | None
     ledger: Ledger
     started_at: datetime
+
+
+class UsageReport(Contract):
+    """
+    Answer to the query `usage`: what was used, beside what may be.
+
+    `failed_usage` is the part of `usage` that attempts without a reply used up. `hosted_calls` ran
+    at providers.
+    """
+
+    steps: int
+    tool_calls: int
+    hosted_calls: int = 0
+    usage: CallUsage
+    failed_usage: CallUsage = CallUsage()
+    waited_seconds: float
+    budget: Limits

@@ -27,7 +27,7 @@ Layer = Literal["input", "pre_execution", "output", "post_action"]
 
 Mode = Literal["blocking", "parallel"]
 
-OnTrip = Literal["block", "ask", "deny", "retry"]
+OnTrip = Literal["block", "ask", "deny", "retry", "warn"]
 """
 What a tripwire does: it ends the run, asks a person, denies the call, or sends the model back.
 
@@ -174,6 +174,10 @@ class GuardrailVerdict(GuardrailResult):
     guardrail: str
     subject: str
     call_id: str = Field(default="", exclude_if=not_)
+
+    def without_tripwire(self) -> Self:
+        """Return a copy that stops nothing."""
+        return self.copy_with({"tripwire_triggered": False})
 
 
 class RunGuardrails(Contract):

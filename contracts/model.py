@@ -51,6 +51,12 @@ Streamed: TypeAlias = Annotated[
 ]
 """What a start says of that; null leaves it to the agent."""
 
+ChosenModels: TypeAlias = Annotated[
+    tuple[Annotated[str, Field(min_length=1, max_length=200)], ...],
+    Field(max_length=20, exclude_if=not_),
+]
+"""Models of an agent that a start names; with none all of the agent's are asked."""
+
 TextListener: TypeAlias = Callable[[str], None]
 """Hears what a model says, piece by piece; never what it thinks, or what it calls."""
 

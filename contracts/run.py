@@ -28,13 +28,21 @@ from holdfast.contracts.control import (
     Triggers,
 )
 from holdfast.contracts.guardrails import GuardrailSpec
-from holdfast.contracts.model import ModelSettings, Prefix, Strategy, Stream, Streamed, ToolSchema
+from holdfast.contracts.model import (
+    ChosenModels,
+    ModelSettings,
+    Prefix,
+    Strategy,
+    Stream,
+    Streamed,
+    ToolSchema,
+)
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.project import ProjectSpec
 from holdfast.contracts.signals import RefusedMessage, SignedSignal
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.tools import HostedTool, ToolContract
-from holdfast.contracts.usage import CallUsage, UsageMetrics
+from holdfast.contracts.usage import UsageMetrics
 
 WORKFLOW_TYPE = "AgentRun"
 TASK_QUEUE = "holdfast"
@@ -102,7 +110,16 @@ class RunMetadata(Contract):
     stream: Streamed = None
 
 
-_GIVEN_FOR_A_RETRY = {"agent", "tenant", "actor", "budget", "retry_of", "earlier_actors", "stream"}
+_GIVEN_FOR_A_RETRY = {
+    "agent",
+    "tenant",
+    "actor",
+    "budget",
+    "models",
+    "retry_of",
+    "earlier_actors",
+    "stream",
+}
 
 
 class RunInput(RunMetadata):
@@ -111,6 +128,7 @@ class RunInput(RunMetadata):
 
     Or `agent` and `retry_of`: all but tenant, actor and what differs in its budget then comes from
     that run, and is refused here. `budget` names the limits that differ from the agent's;
+    `models` are those of the agent's that are asked, in this order; left out, all of its own.
     `ceiling` are limits that lower the agent's and never raise them, as a run hands them to those
     that it starts; so it does with `known`, which was done before, and isn't done again.
     """
@@ -119,6 +137,7 @@ class RunInput(RunMetadata):
 
     input: Annotated[Goal | None, Field(validate_default=True)] = None
     budget: Budget | None = None
+    models: ChosenModels = ()
     ceiling: PartialBudget | None = None
     known: tuple[KnownEffect, ...] = Field(
         default=(), max_length=bounds.MAX_KNOWN_EFFECTS, exclude_if=not_
@@ -186,6 +205,7 @@ class AgentSnapshotChange(TypedDict, total=False):
 
     app: str
     prefix_digest: str
+    models: tuple[str, ...]
     budget: Limits
     escalates: bool
     search_attributes: bool
@@ -375,20 +395,3 @@ class StatusReport(Contract):
     notes: tuple[str, ...] = ()
     retry_of: EarlierRun = None
     signed: tuple[SignedSignal, ...] = Field(default=(), exclude_if=not_)
-
-
-class UsageReport(Contract):
-    """
-    Answer to the query `usage`: what was used, beside what may be.
-
-    `failed_usage` is the part of `usage` that attempts without a reply used up. `hosted_calls` ran
-    at providers.
-    """
-
-    steps: int
-    tool_calls: int
-    hosted_calls: int = 0
-    usage: CallUsage
-    failed_usage: CallUsage = CallUsage()
-    waited_seconds: float
-    budget: Limits

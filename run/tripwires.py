@@ -15,8 +15,21 @@ from holdfast.run.limits import loop_detection
 from holdfast.run.summaries import render_call
 from holdfast.run.transcript import append_items, drop_candidate, halt
 
-STRICTNESS: tuple[OnTrip, ...] = ("block", "deny", "retry", "ask")
+STRICTNESS: tuple[OnTrip, ...] = ("block", "deny", "retry", "ask", "warn")
 """Where several tripped, the first of these counts: what a person approves is one objection."""
+
+
+def split_advice(
+    state: RunState, verdicts: Iterable[GuardrailVerdict]
+) -> tuple[tuple[GuardrailVerdict, ...], tuple[GuardrailVerdict, ...]]:
+    """Return what only warns of something, and all verdicts as they count: such stop nothing."""
+    told: list[GuardrailVerdict] = []
+    counted: list[GuardrailVerdict] = []
+    for verdict in verdicts:
+        warns = verdict.tripwire_triggered and _on_trip(state, verdict) == "warn"
+        told += [verdict] if warns else []
+        counted.append(verdict.without_tripwire() if warns else verdict)
+    return tuple(told), tuple(counted)
 
 
 def find_tripwire(verdicts: Iterable[GuardrailVerdict]) -> GuardrailVerdict | None:
@@ -63,6 +76,8 @@ def after_calls(
                 return block(state, tripped[0])
             case "deny" | "retry":
                 state = requests.replace_call(state, _deny(fresh, tripped[0]))
+            case "warn":
+                continue
     return state
 
 

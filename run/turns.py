@@ -11,6 +11,7 @@ from holdfast.contracts.calls import (
     ToolResult,
     idempotency_key,
 )
+from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.model import ModelCall, ModelPurpose, ModelReply
 from holdfast.contracts.run import AgentSnapshot, RunInput, RunMetadata, RunResult
 from holdfast.contracts.state import CallState, Carryover, RunState
@@ -55,6 +56,17 @@ def start_run(
         known=run.known,
     )
     return append_items(state, UserTurn(text=run.input or ""))
+
+
+def choose_models(agent: AgentSnapshot, chosen: tuple[str, ...]) -> AgentSnapshot:
+    """Have a run ask some of its agent's models alone; raises InvalidInput for any other."""
+    for model in chosen:
+        if model not in agent.models:
+            known = ", ".join(agent.models) or "none"
+            raise InvalidInput(f"agent {agent.name!r} has no model {model!r} (it has: {known})")
+        if chosen.count(model) > 1:
+            raise InvalidInput(f"models: {model!r} is named twice")
+    return agent.with_(models=chosen) if chosen else agent
 
 
 def take_over_limits(run: RunInput, earlier: Carryover) -> RunInput:

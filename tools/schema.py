@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, time
 from itertools import islice
-from typing import Annotated, get_origin, get_type_hints
+from typing import Annotated, Any, get_origin, get_type_hints
 
 import jsonschema_rs
 from pydantic import (
@@ -51,6 +51,8 @@ class Signature:
                 fields[f"argument_{len(fields)}"] = (named, default)
         if hints.get("return", None) is None:
             raise AppError(f"tool {name!r}: say what it returns with a return annotation")
+        if hints["return"] in (Any, object):
+            raise AppError(f"tool {name!r}: it returns anything at all; say what (or JsonValue)")
         with translate_definition_errors(name):
             self.arguments = _arguments_model(name, fields)
             self.returns: TypeAdapter[object] = TypeAdapter(hints["return"])

@@ -27,6 +27,7 @@ from holdfast.contracts.texts import shorten
 from holdfast.run.gates import LAYERS, GuardrailCheck, digest_subject
 from holdfast.run.limits import budgets
 from holdfast.run.transcript import halt
+from holdfast.run.tripwires import split_advice
 from holdfast.workflows import commands, failures, options
 from holdfast.workflows.children import ChildTask, run_child
 from holdfast.workflows.handing_back import on_capable_worker, while_under_way
@@ -59,7 +60,11 @@ async def run_checks(
                 break
             for verdicts in await asyncio.gather(*(_run_check(run, *one) for one in beside)):
                 found += verdicts
-    return None if _is_moot(run, since) else tuple(found)
+    if _is_moot(run, since):
+        return None
+    warnings, counted = split_advice(run.state, found)
+    await _record_verdicts(run, "warning", warnings)
+    return counted
 
 
 def _is_moot(run: RunContext, since: int) -> bool:
@@ -106,11 +111,15 @@ def _batch_checks(
 
 async def record_tripwires(run: RunContext, verdicts: tuple[GuardrailVerdict, ...]) -> None:
     """Leave a line in history about what tripped."""
+    await _record_verdicts(run, "tripwire", (one for one in verdicts if one.tripwire_triggered))
+
+
+async def _record_verdicts(
+    run: RunContext, event: str, verdicts: Iterable[GuardrailVerdict]
+) -> None:
     for verdict in verdicts:
-        if verdict.tripwire_triggered:
-            reason = verdict.reason.partition("\n")[0]
-            line = f"{verdict.guardrail}: {reason} (subject {verdict.subject[:16]})"
-            await run.record("tripwire", line)
+        reason = verdict.reason.partition("\n")[0]
+        await run.record(event, f"{verdict.guardrail}: {reason} (subject {verdict.subject[:16]})")
 
 
 async def _run_check(

@@ -47,26 +47,35 @@ async def open_run(run: RunContext, arguments: tuple[JsonValue, ...]) -> None:
     if given.retry_of is not None:
         earlier = await _read_earlier_run(given, given.retry_of)
         given, task_kind = turns.take_over_limits(given, earlier), earlier.brief.task_kind
-    try:
-        agent = await on_capable_worker(
-            FindWorker(run_id=info.workflow_id, agent=given.agent),
-            lambda: workflow.execute_local_activity_method(
-                OpeningActivities.open_run,
-                OpenRun(run_id=info.workflow_id, agent=given.agent, task_kind=task_kind),
-                **options.record(f"open agent {given.agent}"),
-            ),
-            UNTIL_FOUND,
-        )
-    except FailureError as error:
-        if is_cancelled_exception(error) or not failures.is_handed_back(error):
-            raise
-        raise failures.build_start_refusal(failures.message(error)) from error
+    agent = await _open_agent(given, task_kind)
     # Where opening took more than one workflow task, a replay knows only when the last one began.
     state = _build_state(given, agent, info)
     run.state = state if earlier is None else turns.go_on_behind(state, earlier)
     if agent.route is not None:
         route = agent.route
         await run.record("reasoning", f"{route.task_kind}: {route.decision}, {route.reason}")
+
+
+async def _open_agent(given: RunInput, task_kind: str | None) -> AgentSnapshot:
+    """Return the agent as a worker has it, with the models that the start names."""
+    run_id = workflow.info().workflow_id
+    try:
+        agent = await on_capable_worker(
+            FindWorker(run_id=run_id, agent=given.agent),
+            lambda: workflow.execute_local_activity_method(
+                OpeningActivities.open_run,
+                OpenRun(run_id=run_id, agent=given.agent, task_kind=task_kind),
+                **options.record(f"open agent {given.agent}"),
+            ),
+            UNTIL_FOUND,
+        )
+        return turns.choose_models(agent, given.models)
+    except InvalidInput as error:
+        raise failures.build_start_refusal(str(error)) from None
+    except FailureError as error:
+        if is_cancelled_exception(error) or not failures.is_handed_back(error):
+            raise
+        raise failures.build_start_refusal(failures.message(error)) from error
 
 
 async def _read_earlier_run(given: RunInput, retry_of: RetryOf) -> Carryover:

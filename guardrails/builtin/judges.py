@@ -63,6 +63,8 @@ def review_approval(
     """Trip unless *count* people approve the answer, members of any of *groups* if there are."""
     if count < 1:
         raise AppError("guardrail 'review_approval': count is 1 or more")
+    if wishes.get("on_trip") == "warn":
+        raise AppError("guardrail 'review_approval': whom people refuse isn't only warned")
     review = Requirement(groups=tuple(groups), count=count, strength=strength)
     spec = _build_spec("review_approval", "post_action", wishes)
     return Guardrail(spec.with_(review=review))

@@ -39,6 +39,10 @@ Actor: TypeAlias = Annotated[
     str | None,
     typer.Option(help="Whom the run acts for, who can't approve it; you unless given."),
 ]
+Models: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--model", metavar="NAME", help="One of the agent's models to ask; repeatable."),
+]
 Wait: TypeAlias = Annotated[
     bool, typer.Option("--wait/--detach", help="Show progress until the end, or just start.")
 ]
@@ -58,6 +62,7 @@ async def run(
     domain: Annotated[str | None, typer.Option(help="What it is about, as in payments.")] = None,
     task_kind: Annotated[str | None, typer.Option(help="What kind of task it is.")] = None,
     queue: Annotated[str | None, typer.Option(help="Where its app is, as in desk.")] = None,
+    models: Models = None,
     max_steps: options.MaxSteps = None,
     max_tokens: options.MaxTokens = None,
     max_cost: options.MaxCost = None,
@@ -76,6 +81,7 @@ async def run(
         session_id=session,
         domain=domain,
         task_kind=task_kind,
+        models=tuple(models or ()),
         budget=options.budget(max_steps, max_tokens, max_cost, max_wall_time),
     )
     if id is not None and not is_run_id(id):
@@ -95,6 +101,7 @@ async def retry(
         typer.Option(metavar="ID", help="The id of the new run; RUN-retry-N if left out."),
     ] = None,
     actor: Annotated[str | None, typer.Option(help="The person that the run acts for.")] = None,
+    models: Models = None,
     max_steps: options.MaxSteps = None,
     max_tokens: options.MaxTokens = None,
     max_cost: options.MaxCost = None,
@@ -117,6 +124,7 @@ async def retry(
         tenant=earlier.brief.tenant if earlier.brief else None,
         actor=actor,
         retry_of={"run_id": run, "first_execution_run_id": earlier.first_execution},
+        models=tuple(models or ()),
         budget=options.budget(max_steps, max_tokens, max_cost, max_wall_time),
     )
     started = await (

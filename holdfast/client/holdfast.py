@@ -59,6 +59,7 @@ class StartOptions(TypedDict, total=False):
     metadata: dict[str, JsonValue] | None
     budget: Budget | None
     stream: bool | None
+    models: tuple[str, ...]
 
 
 class PendingRequest(NamedTuple):

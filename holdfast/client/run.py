@@ -33,9 +33,9 @@ from holdfast.client.rpc_errors import (
 from holdfast.client.stream import open_stream
 from holdfast.contracts.approvals import Approvable, Escalation, PendingPage, Question, Request
 from holdfast.contracts.base import Inbound, JsonObject
-from holdfast.contracts.budget import Budget
+from holdfast.contracts.budget import Budget, UsageReport
 from holdfast.contracts.errors import HoldfastError, MessageRefused, NoWorker
-from holdfast.contracts.run import WORKFLOW_TYPE, RunResult, StatusReport, UsageReport
+from holdfast.contracts.run import WORKFLOW_TYPE, RunResult, StatusReport
 from holdfast.contracts.signals import (
     AnswerSignal,
     ApprovalSignal,

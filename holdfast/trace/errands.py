@@ -59,7 +59,7 @@ def task_lines(work: BackgroundTask) -> Iterator[Line]:
 def is_duplicate(trace: Trace, note: AuditLine) -> bool:
     """Whether an audit line says again what the line of a guardrail, or of an undo, says."""
     match note.event:
-        case "tripwire":
+        case "tripwire" | "warning":
             name = note.text.partition(":")[0]
             commands = (
                 work for work in _find_tasks_since_turn(trace, note) if work.guardrail == name

@@ -36,7 +36,7 @@ _EVENT_LABELS = {"approach failed": "went back"}
 """Audit lines that read better under another name."""
 
 
-_FAULT_EVENTS = {"workflow task failed", "worker lost", "tripwire", "not undone"}
+_FAULT_EVENTS = {"workflow task failed", "worker lost", "tripwire", "warning", "not undone"}
 
 
 def lines(trace: Trace) -> Iterator[Line]:

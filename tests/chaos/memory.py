@@ -14,7 +14,7 @@ from temporalio.service import RPCError
 
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.run import UsageReport
+from holdfast.contracts.budget import UsageReport
 from tests.chaos.cast import cast
 from tests.chaos.invariants import complaints
 from tests.chaos.playing import Cast, Played, build_signals, read_items

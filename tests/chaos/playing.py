@@ -18,8 +18,9 @@ from temporalio.service import RPCError, RPCStatusCode
 from holdfast import App
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.budget import UsageReport
 from holdfast.contracts.errors import ModelRejected, ModelUnavailable
-from holdfast.contracts.run import RunResult, StatusReport, UsageReport
+from holdfast.contracts.run import RunResult, StatusReport
 from holdfast.contracts.transcript import TranscriptItem, TranscriptPage
 from holdfast.contracts.usage import UsageMetrics
 from holdfast.histories import fetch

@@ -6,8 +6,8 @@ import pytest
 from pydantic import JsonValue
 
 from holdfast import Budget
+from holdfast.contracts.budget import UsageReport
 from holdfast.contracts.control import Triggers
-from holdfast.contracts.run import UsageReport
 from holdfast.guardrails import (
     GuardrailContext,
     GuardrailResult,

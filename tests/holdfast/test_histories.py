@@ -10,7 +10,7 @@ from temporalio.client import WorkflowHistory
 
 from holdfast.cli import main, standing
 from holdfast.client import Run
-from holdfast.contracts.run import UsageReport
+from holdfast.contracts.budget import UsageReport
 from holdfast.contracts.switches import SWITCHES_WORKFLOW_TYPE
 from holdfast.histories import fetch, read, render_export
 from holdfast.runner import build_replayer

@@ -11,7 +11,7 @@ import pytest
 from pydantic import JsonValue
 
 from holdfast import App, Budget
-from holdfast.contracts.run import UsageReport
+from holdfast.contracts.budget import UsageReport
 from holdfast.testing import call, calls, say
 from tests.control.approaches import backtracking
 from tests.control.controlled import broken, chained, used

@@ -11,8 +11,8 @@ from pydantic import JsonValue
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 
 from holdfast import Decomposition, Tiers, Triggers
-from holdfast.contracts.budget import Budget, Ledger
-from holdfast.contracts.run import RunResult, UsageReport
+from holdfast.contracts.budget import Budget, Ledger, UsageReport
+from holdfast.contracts.run import RunResult
 from holdfast.contracts.usage import CallUsage, UsageMetrics
 from holdfast.run.limits import budgets
 from holdfast.runner import build_replayer

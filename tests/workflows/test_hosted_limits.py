@@ -4,7 +4,8 @@ import pytest
 
 from holdfast import Agent, App, Budget, HostedTool
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.run import RunResult, UsageReport
+from holdfast.contracts.budget import UsageReport
+from holdfast.contracts.run import RunResult
 from tests.adapters.provider_server import ProviderServer
 from tests.running import Runs
 from tests.sample import add

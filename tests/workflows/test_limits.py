@@ -9,8 +9,8 @@ from pydantic import JsonValue
 from temporalio.client import WorkflowFailureError
 
 from holdfast import Budget
+from holdfast.contracts.budget import UsageReport
 from holdfast.contracts.calls import ToolFailure
-from holdfast.contracts.run import UsageReport
 from holdfast.contracts.usage import UsageMetrics
 from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say, using
 from tests.histories import activities, names

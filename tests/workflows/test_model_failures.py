@@ -11,9 +11,9 @@ from holdfast import Agent, App, ModelRejected, ModelUnavailable, Risk, tool
 from holdfast.activities import heartbeats
 from holdfast.adapters.scripted import ScriptedAdapter
 from holdfast.contracts import usage as used
+from holdfast.contracts.budget import UsageReport
 from holdfast.contracts.errors import FailureKind
 from holdfast.contracts.model import ModelReply, ModelRequest
-from holdfast.contracts.run import UsageReport
 from holdfast.contracts.usage import Attempts, CallUsage
 from holdfast.testing import Reply, ScriptTurn, call, calls, fail, say, using
 from holdfast.workflows import failures, options

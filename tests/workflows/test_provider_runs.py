@@ -5,8 +5,8 @@ from pydantic import BaseModel, JsonValue
 
 from holdfast import Agent, App, HostedTool, ModelSettings
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.budget import UsageReport
 from holdfast.contracts.model import Strategy
-from holdfast.contracts.run import UsageReport
 from holdfast.contracts.transcript import AssistantTurn
 from tests.adapters.provider_server import ProviderServer
 from tests.histories import activities, names

@@ -6,8 +6,9 @@ from temporalio import workflow
 from temporalio.common import RawValue
 
 from holdfast.contracts.approvals import PendingPage, Request
+from holdfast.contracts.budget import UsageReport
 from holdfast.contracts.model import Prefix
-from holdfast.contracts.run import StatusReport, UsageReport
+from holdfast.contracts.run import StatusReport
 from holdfast.contracts.signals import MessageOutcome
 from holdfast.contracts.state import Carryover
 from holdfast.contracts.transcript import TranscriptPage

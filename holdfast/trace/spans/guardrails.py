@@ -17,7 +17,10 @@ _INPUT_LAYERS = {"input", "pre_execution"}
 
 _SUBTYPES = {"input": "llm", "pre_execution": "tool_call", "output": "llm"}
 
-_ACTIONS = {"allow": "allow", "escalate": "escalate", "deny": "block"}
+_ACTIONS = {"allow": "allow", "warn": "allow", "escalate": "escalate", "deny": "block"}
+
+_TRIPPED = {"ask": "escalate", "warn": "warn"}
+"""What a tripwire comes to that doesn't block."""
 
 _SUBJECT_PREFIX = "guardrail"
 """What the subject of a review begins with that a guardrail asks for."""
@@ -64,7 +67,7 @@ def describe_task(trace: Trace, work: BackgroundTask) -> JsonObject:
     """Return what a command or a judge says as a guardrail; nothing for any other work."""
     if not work.guardrail:
         return {}
-    return {**_describe(trace, work.guardrail), **_say(_judge(work)), "looked": True}
+    return {**_describe(trace, work.guardrail), **_say(_judge(trace, work)), "looked": True}
 
 
 def _build_look_span(trace: Trace, looked: GuardrailRun, name: str, parent: str) -> Span:
@@ -111,7 +114,7 @@ def _describe(trace: Trace, name: str) -> JsonObject:
     return {
         "guardrail_name": name,
         "triggered": False,
-        "blocking": spec is not None and spec.mode == "blocking",
+        "blocking": spec is not None and spec.mode == "blocking" and spec.on_trip != "warn",
         "layer": layer or None,
         "gen_ai.operation.name": "run_guardrail",
         "gen_ai.guardrail.component.name": name,
@@ -123,9 +126,7 @@ def _describe(trace: Trace, name: str) -> JsonObject:
 def _verdict(trace: Trace, looked: GuardrailRun, name: str) -> JsonObject:
     """Say what it came to; what doesn't apply has neither allowed nor denied anything."""
     verdicts, tripped = looked.find_verdicts(name), looked.has_tripwire(name)
-    spec = _find_spec(trace, name)
-    asks = spec is not None and spec.on_trip == "ask"
-    said = _allow_if_applicable(verdicts) if not tripped else ("escalate" if asks else "deny")
+    said = _name_tripwire(trace, name) if tripped else _allow_if_applicable(verdicts)
     worst = next((one for one in verdicts if one.tripwire_triggered), None)
     looked_at = worst or (verdicts[0] if verdicts else None)
     return {
@@ -139,9 +140,14 @@ def _verdict(trace: Trace, looked: GuardrailRun, name: str) -> JsonObject:
     }
 
 
+def _name_tripwire(trace: Trace, name: str) -> str:
+    spec = _find_spec(trace, name)
+    return _TRIPPED.get(spec.on_trip if spec else "", "deny")
+
+
 def _say(verdict: str | None) -> JsonObject:
     return {
-        "triggered": verdict in {"deny", "escalate"},
+        "triggered": verdict in {"deny", "escalate", "warn"},
         "gen_ai.guardrail.verdict.type": verdict,
         "gen_ai.guardrail.action.type": _ACTIONS[verdict] if verdict else None,
     }
@@ -151,7 +157,7 @@ def _allow_if_applicable(verdicts: Sequence[GuardrailVerdict]) -> str | None:
     return "allow" if any(one.applicable for one in verdicts) else None
 
 
-def _judge(work: BackgroundTask) -> str | None:
+def _judge(trace: Trace, work: BackgroundTask) -> str | None:
     """Say what the end of a command or a judge means; who can't decide has tripped."""
     if work.ended_at is None:
         return None
@@ -161,7 +167,7 @@ def _judge(work: BackgroundTask) -> str | None:
         case None, {"tripwire_triggered": False} if not work.failed:
             return "allow"
         case _:
-            return "deny"
+            return _name_tripwire(trace, work.guardrail)
 
 
 def _specs(trace: Trace) -> tuple[GuardrailSpec, ...]:
