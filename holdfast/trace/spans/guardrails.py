@@ -80,7 +80,7 @@ def _build_look_span(trace: Trace, looked: GuardrailRun, name: str, parent: str)
         (looked.at, looked.ended_at or trace.ended_at),
         {
             **_verdict(trace, looked, name),
-            "looked": not looked.cancelled,
+            "looked": True,
             "attempts": looked.attempts,
             "error": looked.error or None,
             "verdicts": [verdict.model_dump(mode="json") for verdict in verdicts],
