@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Self
 
+from holdfast.client.live_fold import LivePosition
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.texts import shorten
 
@@ -10,9 +11,10 @@ MAX_CURSOR_CHARS = 20_000
 """Characters; each run that goes on at the same time adds some forty."""
 
 LIVE = "~"
-"""What parts a cursor from the rest of an id of an event that passes."""
+"""What parts a cursor from what was told of replies under way, which history hasn't yet."""
 
 _EXECUTION_CHARS = 12
+_LIVE_NUMBERS = 4
 _MAX_DIGITS = 9
 
 
@@ -40,14 +42,28 @@ class Cursor:
     As text it has letters, digits, `.` and `_` alone: it goes into addresses and headers.
     """
 
-    def __init__(self, positions: Mapping[str, Position] | None = None) -> None:
+    def __init__(
+        self,
+        positions: Mapping[str, Position] | None = None,
+        live: Mapping[str, LivePosition] | None = None,
+    ) -> None:
         self._positions = dict(positions or {})
+        self._live = dict(live or {})
 
     @classmethod
     def parse(cls, text: str, run_id: str) -> Self:
-        """Read one, or the id of an event that passes; HoldfastError for what is neither."""
+        """Read one; HoldfastError for what is none."""
         read = cls()
-        parts = text.partition(LIVE)[0].split("_") if len(text) <= MAX_CURSOR_CHARS else ()
+        lasting, _, passing = text[: MAX_CURSOR_CHARS + 1].partition(LIVE)
+        parts = lasting.split("_") if len(text) <= MAX_CURSOR_CHARS else ()
+        for part in filter(None, passing.split("_")):
+            match part.split("."):
+                case [first, execution, *numbers] if len(
+                    numbers
+                ) == _LIVE_NUMBERS and _are_numbers(*numbers):
+                    read.move_live(first, LivePosition(execution, *map(int, numbers)))
+                case _:
+                    raise refuse_cursor(text, run_id)
         for part in parts:
             match part.split("."):
                 case [first, execution, event, place] if _are_numbers(event, place):
@@ -60,7 +76,7 @@ class Cursor:
 
     def copy(self) -> Self:
         """Return one that stays where this one stands now."""
-        return type(self)(self._positions)
+        return type(self)(self._positions, self._live)
 
     def find(self, first: str) -> Position | None:
         """Return what was told last of a run; null where that is nothing."""
@@ -70,17 +86,34 @@ class Cursor:
         """Keep what was told last of a run."""
         self._positions[first] = position
 
+    def find_live(self, first: str) -> LivePosition | None:
+        """Return how far the reply was told that a run was getting."""
+        return self._live.get(first)
+
+    def move_live(self, first: str, position: LivePosition | None) -> None:
+        """Keep how far a reply was told; nothing where it has come, or is void."""
+        if position is None:
+            self._live.pop(first, None)
+        else:
+            self._live[first] = position
+
     def forget(self, ended: Iterable[str]) -> None:
         """Leave out runs that have ended."""
         for first in ended:
             self._positions.pop(first, None)
+            self._live.pop(first, None)
 
     def __str__(self) -> str:
         """Write it as the id of the event that was told last."""
-        return "_".join(
+        lasting = "_".join(
             f"{first}.{at.execution}.{at.event}.{at.place}"
             for first, at in self._positions.items()
         )
+        passing = "_".join(
+            f"{first}.{at.execution}.{at.event}.{at.attempt}.{at.seq}.{at.end}"
+            for first, at in self._live.items()
+        )
+        return f"{lasting}{LIVE}{passing}" if passing else lasting
 
 
 def refuse_cursor(text: str, run_id: str) -> HoldfastError:

@@ -49,16 +49,23 @@ class TextDelta(Contract):
     """
     More words of the reply that a model is writing, in this attempt to get one.
 
-    `seq` counts the deltas of an attempt from 0; where it is 0 the text begins anew.
+    `seq` counts the deltas of an attempt from 0; where it is 0 the text begins anew. `offset` is
+    how many characters stand before it: more than were told where somebody came too late for them.
     """
 
+    turn: int
     attempt: int
     seq: int
+    offset: int
     text: str
 
 
 class TextReset(Contract):
-    """What an attempt wrote is void: it failed, or was lost with its worker."""
+    """
+    What an attempt wrote is void: it failed, was cut off, or was lost with its worker.
+
+    `reason` is "missed" where it goes on, and some of it came and went unseen.
+    """
 
     attempt: int
     reason: str = ""

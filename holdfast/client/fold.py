@@ -1,12 +1,13 @@
 """From the events of a history to those of a run: pure, and each says what the trace gained."""
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from temporalio.api.history.v1 import HistoryEvent
 
 from holdfast.client import entry_events, turn_events
-from holdfast.client.disclosure import withholds
+from holdfast.client.disclosure import serves_guarded_run, withholds
 from holdfast.client.event_data import (
     AnswerReleased,
     HoldChanged,
@@ -69,20 +70,26 @@ class EventFold:
         run = self._run
         if run.started_at is None:
             return ()
-        agent = run.brief.agent if run.brief else ""
-        above = run.brief.path if run.brief else ()
-        return [
-            RunEvent(
-                id="",
-                type=kind,
-                run_id=run.first_execution,
-                at=read_time(event),
-                agent=agent,
-                path=(*above, agent),
-                data=data,
-            )
-            for kind, data in self._tell_news()
-        ]
+        return [self.build(told, read_time(event)) for told in self._tell_news()]
+
+    def build(self, told: Told, at: datetime) -> RunEvent:
+        """Build an event of this run; its id is not given yet."""
+        brief, (kind, data) = self._run.brief, told
+        agent = brief.agent if brief else ""
+        return RunEvent(
+            id="",
+            type=kind,
+            run_id=self._run.first_execution,
+            at=at,
+            agent=agent,
+            path=(*(brief.path if brief else ()), agent),
+            data=data,
+        )
+
+    @property
+    def hides_reports(self) -> bool:
+        """Whether what its tools report may quote an answer that isn't out."""
+        return serves_guarded_run(self._run)
 
     def _tell_news(self) -> Iterator[Told]:
         if not self._started:

@@ -23,6 +23,7 @@ from temporalio.service import RPCError
 from holdfast import histories
 from holdfast.activities.runs import REPLAY_FAILED
 from holdfast.client.events import RunEvent
+from holdfast.client.live import LIVE_SECONDS
 from holdfast.client.messages import build
 from holdfast.client.rpc_errors import (
     START_A_WORKER,
@@ -236,16 +237,20 @@ class Run:
             raise HoldfastError(f"run {self.id!r} is over ({_SPELLED.get(status, status)})")
         return description
 
-    async def events(self, after: str | None = None) -> AsyncGenerator[RunEvent]:
+    async def events(
+        self, after: str | None = None, *, live_seconds: float | None = LIVE_SECONDS
+    ) -> AsyncGenerator[RunEvent]:
         """
         Yield what happened and happens in the run and in its parts, until it is over.
 
-        *after* is the id of the event that was seen last. Raises HoldfastError for one that is of
+        *after* is the id of the event that was seen last. What passes, as words while they come,
+        is looked for every *live_seconds*, once for all who watch the run in this process; null
+        leaves it out. Raises HoldfastError for one that is of
         no event of this run which the server keeps.
         """
         found = await self.describe()
         try:
-            stream = await open_stream(self._client, found, after)
+            stream = await open_stream(self._client, found, after, live_seconds)
             async with aclosing(stream.events()) as events:
                 async for event in events:
                     yield event

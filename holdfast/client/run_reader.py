@@ -1,9 +1,9 @@
 """Reads one run of a tree: its own events, and when those of its parts stand between them."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple, Protocol, Self
 
 from temporalio.api.enums.v1 import EventType as HistoryEventType
@@ -11,8 +11,10 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.client.cursor import Cursor, Position, shorten_execution
-from holdfast.client.events import RunEvent
+from holdfast.client.events import EventType, RunEvent
 from holdfast.client.fold import EventFold
+from holdfast.client.live import LiveSource
+from holdfast.client.live_fold import LiveFold, LivePosition, LiveTold
 from holdfast.contracts.run import WORKFLOW_TYPE
 from holdfast.histories import Recorded
 from holdfast.trace.payloads import read_time
@@ -43,13 +45,25 @@ class HistorySource(Protocol):
         ...
 
 
+class Sources(NamedTuple):
+    """Where runs are read; nobody looks at what passes where that is left out."""
+
+    histories: HistorySource
+    live: LiveSource | None = None
+
+
 class Reading(NamedTuple):
-    """An event that was read, where it stands in its run, and which runs are over with it."""
+    """
+    An event that was read, where it stands in its run, and which runs are over with it.
+
+    One that passes stands nowhere; `live` is how far the reply under way was told with it.
+    """
 
     first: str
-    position: Position
+    position: Position | None
     event: RunEvent
     ended: tuple[str, ...]
+    live: LivePosition | None
 
 
 class _Ended(Protocol):
@@ -66,7 +80,7 @@ class RunReader:
 
     def __init__(
         self,
-        histories: HistorySource,
+        sources: Sources,
         out: asyncio.Queue[Reading],
         run_id: str,
         execution: str,
@@ -74,7 +88,11 @@ class RunReader:
         first: str,
         after: Cursor,
     ) -> None:
-        self._histories = histories
+        self._sources = sources
+        self._live = LiveFold(after.find_live(first))
+        self._turn = asyncio.Lock()
+        self._began = asyncio.Event()
+        self._listening: asyncio.Task[None] | None = None
         self._out = out
         self._run_id = run_id
         self._execution = execution
@@ -97,12 +115,21 @@ class RunReader:
 
     async def read(self) -> None:
         """Read the run to its end, however long that takes, or until it is hurried."""
-        source = self._histories.follow(self._run_id, self._execution, wait=True)
+        if (live := self._sources.live) is not None:
+            self._listening = asyncio.create_task(self._listen(live))
+        try:
+            await self._read_history()
+        finally:
+            await self._stop_listening()
+
+    async def _read_history(self) -> None:
+        source = self._sources.histories.follow(self._run_id, self._execution, wait=True)
         try:
             async with aclosing(source) as records:
                 async for recorded in records:
                     self._busy = True
-                    await self._take(recorded)
+                    async with self._turn:
+                        await self._take(recorded)
                     self._busy = False
                     if self._hurried:
                         return
@@ -121,8 +148,36 @@ class RunReader:
         await self._task
         return True
 
+    async def _listen(self, source: LiveSource) -> None:
+        """Tell what passes while anything is under way that may tell something."""
+        while True:
+            await self._began.wait()
+            async with aclosing(source.watch(self._run_id)) as looks:
+                async for look in looks:
+                    async with self._turn:
+                        if not self._live.listens:
+                            break
+                        if self._told is None:
+                            await self._put_live(self._live.look(look))
+            self._began.clear()
+            if self._live.listens:
+                self._began.set()
+
+    async def _put_live(self, told: Iterable[LiveTold]) -> None:
+        for kind, data in told:
+            if kind is EventType.TOOL_PROGRESS and self._fold.hides_reports:
+                continue
+            event = self._fold.build((kind, data), datetime.now(UTC))
+            await self._out.put(Reading(self._first, None, event, (), self._live.position))
+
+    async def _stop_listening(self) -> None:
+        if self._listening is not None:
+            self._listening.cancel()
+            await asyncio.gather(self._listening, return_exceptions=True)
+
     async def close(self) -> None:
         """Stop reading, the parts too."""
+        await self._stop_listening()
         for part in self._parts.values():
             await part.close()
         if self._task is not None:
@@ -143,7 +198,7 @@ class RunReader:
         await self._task
         if self._over:
             return
-        source = self._histories.follow(self._run_id, self._execution, wait=False)
+        source = self._sources.histories.follow(self._run_id, self._execution, wait=False)
         async with aclosing(source) as records:
             async for recorded in records:
                 if recorded.event.event_id <= self._read.get(recorded.execution, 0):
@@ -162,6 +217,11 @@ class RunReader:
     async def _take(self, recorded: Recorded) -> None:
         execution, event = recorded
         self._read[execution] = event.event_id
+        passing = list(self._live.read(shorten_execution(execution), event))
+        if self._told is None:
+            await self._put_live(passing)
+        if self._live.listens:
+            self._began.set()
         fresh = self._fold.read(event)
         self._note_part(recorded)
         await self._end_part(recorded)
@@ -172,7 +232,8 @@ class RunReader:
             position = Position(shorten_execution(execution), event.event_id, place)
             if self._is_new(position):
                 ended, self._ended = tuple(self._ended), []
-                await self._out.put(Reading(self._first, position, one, ended))
+                live = self._live.position
+                await self._out.put(Reading(self._first, position, one, ended, live))
         self._catch_up(recorded)
 
     def _is_new(self, position: Position) -> bool:
@@ -197,7 +258,7 @@ class RunReader:
             return
         child = started.workflow_execution
         part = type(self)(
-            self._histories,
+            self._sources,
             self._out,
             child.workflow_id,
             child.run_id,

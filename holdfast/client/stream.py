@@ -8,7 +8,8 @@ from temporalio.client import Client, WorkflowExecutionDescription
 from holdfast import histories
 from holdfast.client.cursor import Cursor, refuse_cursor, shorten_execution
 from holdfast.client.events import RunEvent
-from holdfast.client.run_reader import HistorySource, Reading, RunReader
+from holdfast.client.live import ServerLive
+from holdfast.client.run_reader import Reading, RunReader, Sources
 from holdfast.histories import Recorded
 from holdfast.trace.values import Trace
 
@@ -20,12 +21,12 @@ class EventStream:
     """The events of one tree of runs behind a cursor, or all."""
 
     def __init__(
-        self, source: HistorySource, run_id: str, execution: str, *, first: str, after: Cursor
+        self, sources: Sources, run_id: str, execution: str, *, first: str, after: Cursor
     ) -> None:
         self._cursor = after
         self._readings: asyncio.Queue[Reading] = asyncio.Queue(MAX_EVENTS_AHEAD)
         self._root = RunReader(
-            source,
+            sources,
             self._readings,
             run_id,
             execution,
@@ -44,7 +45,9 @@ class EventStream:
         try:
             while (read := await self._next(reading)) is not None:
                 self._cursor.forget(read.ended)
-                self._cursor.move(read.first, read.position)
+                self._cursor.move_live(read.first, read.live)
+                if read.position is not None:
+                    self._cursor.move(read.first, read.position)
                 yield read.event.with_(id=str(self._cursor))
         finally:
             reading.cancel()
@@ -81,10 +84,15 @@ class ServerHistories:
 
 
 async def open_stream(
-    client: Client, found: WorkflowExecutionDescription, after: str | None
+    client: Client,
+    found: WorkflowExecutionDescription,
+    after: str | None,
+    live_seconds: float | None = None,
 ) -> EventStream:
     """
     Return the events of a run and its parts behind a cursor, or all of them.
+
+    What passes is looked for every *live_seconds*, or not.
 
     Raises HoldfastError for a cursor that is of no event which the server keeps, RPCError for what
     the server can't do.
@@ -98,6 +106,11 @@ async def open_stream(
             raise refuse_cursor(after, found.id)
         if told.execution == known[-1] and told.event > found.history_length:
             raise refuse_cursor(after, found.id)
+    live = None if live_seconds is None else ServerLive(client, live_seconds)
     return EventStream(
-        ServerHistories(client), found.id, kept.executions[0], first=kept.first, after=cursor
+        Sources(ServerHistories(client), live),
+        found.id,
+        kept.executions[0],
+        first=kept.first,
+        after=cursor,
     )

@@ -25,7 +25,8 @@ Breaking = Literal["cut", "end", "stall", "pause"]
 """
 How a stream breaks: the connection drops, the body just ends, or nothing more is said.
 
-Behind a pause it goes on, as soon as the test has set `going_on`.
+A stall ends when the test has set `hanging_up`. Behind a pause it goes on, as soon as the test has
+set `going_on`.
 """
 
 NO_JSON = b'event: content_block_delta\ndata: {"type": "content_block_delta", "ind\n\n'
@@ -93,6 +94,7 @@ class ProviderServer:
         self.disconnected = Flag()
         self.closing = Flag()
         self.going_on = Flag()
+        self.hanging_up = Flag()
         self._answers: deque[Answer] = deque()
 
     def answer(
@@ -294,7 +296,8 @@ class Speaker(BaseHTTPRequestHandler):
     def _keep_silent(self, seconds: float) -> None:
         """Wait, until the client has enough of it."""
         until = time.monotonic() + seconds
-        while time.monotonic() < until and not self.provider.closing.is_set():
+        ends = (self.provider.closing, self.provider.hanging_up)
+        while time.monotonic() < until and not any(flag.is_set() for flag in ends):
             self.provider.silent.set()
             heard, _, _ = select.select([self.connection], [], [], 0.01)
             if heard and not self.connection.recv(1, socket.MSG_PEEK):

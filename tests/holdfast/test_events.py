@@ -18,6 +18,7 @@ from holdfast.client.event_data import (
     TurnStarted,
 )
 from holdfast.client.events import DATA_TYPES, EventType, RunEvent
+from holdfast.client.run_reader import Sources
 from holdfast.client.stream import EventStream
 from holdfast.contracts.run import WORKFLOW_TYPE
 from tests.histories.golden import workflow_type
@@ -96,7 +97,7 @@ class Stored:
 
     async def read(self, run_id: str, after: Cursor | None = None) -> list[RunEvent]:
         first, _ = self.chains[run_id][0]
-        stream = EventStream(self, run_id, first, first=first, after=after or Cursor())
+        stream = EventStream(Sources(self), run_id, first, first=first, after=after or Cursor())
         return [event async for event in stream.events()]
 
 
