@@ -11,12 +11,12 @@ import os
 import sys
 import time
 
-from bench import recovery, replay, sdks, steps
+from bench import live, recovery, replay, sdks, steps
 from bench.decisions import decisions, looks
 from bench.goals import Tally
 from bench.processes import server
 
-PARTS = ("decisions", "steps", "many", "cache", "sdks", "recovery", "replay")
+PARTS = ("decisions", "steps", "many", "cache", "sdks", "recovery", "replay", "live")
 
 
 def _arguments() -> argparse.Namespace:
@@ -64,6 +64,8 @@ async def _with_server(given: argparse.Namespace, tally: Tally) -> None:
             await recovery.recover(client, tally, given.repeats)
         if "replay" in given.only:
             await replay.replay(client, given.replay_steps)
+        if "live" in given.only:
+            await live.live(client)
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ class LiveFeed:
         self._news = asyncio.Event()
 
     @property
-    def is_watched(self) -> bool:
+    def has_watchers(self) -> bool:
         """Whether anybody is left."""
         return bool(self._watchers)
 
@@ -127,5 +127,5 @@ class ServerLive:
                 yield look
         finally:
             await watching.aclose()
-            if not feed.is_watched:
+            if not feed.has_watchers:
                 feeds.pop(run_id, None)

@@ -137,18 +137,21 @@ class LiveFold:
     def _tell_reply(self, work: _Work, beat: Beat) -> Iterator[LiveTold]:
         at = self._find_position(work, beat.attempt)
         if at.attempt < beat.attempt:
+            self.position = LivePosition(self._execution, work.event, beat.attempt, 0, 0)
             if at.seq:
                 yield EventType.TEXT_RESET, TextReset(attempt=at.attempt, reason="failed")
-            at = LivePosition(self._execution, work.event, beat.attempt, 0, 0)
+            at = self.position
         live = beat.told.live
-        if live is not None and live.attempt == beat.attempt and at.end < _measure_end(live):
-            if at.end < live.offset:
-                if at.seq:
-                    yield EventType.TEXT_RESET, TextReset(attempt=at.attempt, reason="missed")
-                at = at._replace(seq=0, end=live.offset)
-            yield EventType.TEXT_DELTA, _build_delta(at, live)
-            at = at._replace(seq=at.seq + 1, end=_measure_end(live))
-        self.position = at
+        if live is None or live.attempt != beat.attempt or _measure_end(live) <= at.end:
+            return
+        if at.end < live.offset:
+            begin = at._replace(seq=0, end=live.offset)
+            self.position = begin
+            if at.seq:
+                yield EventType.TEXT_RESET, TextReset(attempt=at.attempt, reason="missed")
+            at = begin
+        self.position = at._replace(seq=at.seq + 1, end=_measure_end(live))
+        yield EventType.TEXT_DELTA, _build_delta(at, live)
 
     def _find_position(self, work: _Work, attempt: int) -> LivePosition:
         at = self.position

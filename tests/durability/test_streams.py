@@ -1,6 +1,8 @@
 """A worker dies while its model talks: nothing of the half reply counts, and the run goes on."""
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,9 @@ from temporalio.client import WorkflowFailureError
 from temporalio.exceptions import CancelledError
 
 from holdfast import Agent, App
+from holdfast.client import Run as WatchedRun
+from holdfast.client.event_data import TextDelta, TextReset
+from holdfast.client.events import EventType, RunEvent
 from holdfast.contracts.run import RunResult
 from tests.adapters.provider_server import Break, ProviderServer
 from tests.durability import processes
@@ -16,6 +21,7 @@ from tests.sample import lines
 from tests.workflows.provider_words import CLAUDE, anthropic, text, tool_use
 
 APP = "tests.durability.noting:app"
+WORDS = " ".join(f"word{number}" for number in range(400))
 
 
 async def asked(provider: ProviderServer, times: int) -> None:
@@ -68,3 +74,64 @@ async def test_a_cancelled_run_hangs_up(runs: Runs, provider: ProviderServer) ->
 
     assert isinstance(failed.value.cause, CancelledError)
     assert left
+
+
+async def told_until(
+    run: WatchedRun, kind: EventType, after: str | None = None
+) -> AsyncGenerator[RunEvent]:
+    """Read a run's events behind a cursor, up to one of a kind, and leave."""
+    async with aclosing(run.events(after, live_seconds=0.2)) as events:
+        async for event in events:
+            yield event
+            if event.type is kind:
+                return
+
+
+async def test_who_watches_is_told_of_a_killed_worker(
+    provider: ProviderServer, tmp_path: Path
+) -> None:
+    """With a cursor they miss nothing, see no word twice, and know which words are void."""
+    # T-32 SM-05
+    whole = anthropic("end_turn", text(WORDS))
+    provider.answer(whole, breaks=Break("stall", after=150))
+    provider.answer(whole, breaks=Break("pause", after=250))
+    async with processes.deployed(APP, tmp_path) as deployed:
+        await deployed.client.start_workflow(
+            "AgentRun",
+            {"agent": "clerk", "input": "Talk.", "stream": True},
+            id="watched",
+            task_queue="holdfast",
+        )
+        run = WatchedRun(deployed.client, "watched")
+        told = [event async for event in told_until(run, EventType.TEXT_DELTA)]
+        await deployed.worker.kill()
+        provider.hanging_up.set()
+        await deployed.worker.start()
+        for kind in (EventType.TEXT_RESET, EventType.TEXT_DELTA):
+            told += [event async for event in told_until(run, kind, told[-1].id)]
+        provider.going_on.set()
+        told += [event async for event in told_until(run, EventType.RUN_COMPLETED, told[-1].id)]
+        result = await run.result()
+
+    said: dict[int, str] = {}
+    for event in told:
+        if isinstance(event.data, TextDelta):
+            before = said.setdefault(event.data.attempt, "")
+            assert len(before) == event.data.offset
+            said[event.data.attempt] = before + event.data.text
+    kinds = [event.type for event in told]
+    assert result.answer == WORDS
+    assert sorted(said) == [1, 2]
+    assert all(WORDS.startswith(words) and words for words in said.values())
+    assert [event.data for event in told if event.type is EventType.TEXT_RESET] == [
+        TextReset(attempt=1, reason="failed")
+    ]
+    assert [kind for kind in dict.fromkeys(kinds) if not kind.is_live] == [
+        "run.started",
+        "turn.started",
+        "turn.completed",
+        "usage",
+        "answer",
+        "run.completed",
+    ]
+    assert len({event.id for event in told}) == len(told)
