@@ -1,7 +1,7 @@
 """A worker dies while its model talks: nothing of the half reply counts, and the run goes on."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from pathlib import Path
 
@@ -87,6 +87,17 @@ async def told_until(
                 return
 
 
+def words_by_attempt(told: Iterable[RunEvent]) -> dict[int, str]:
+    """What each attempt said, of which each piece must stand where the one before it ended."""
+    said: dict[int, str] = {}
+    for event in told:
+        if isinstance(event.data, TextDelta):
+            before = said.setdefault(event.data.attempt, "")
+            assert len(before) == event.data.offset
+            said[event.data.attempt] = before + event.data.text
+    return said
+
+
 async def test_who_watches_is_told_of_a_killed_worker(
     provider: ProviderServer, tmp_path: Path
 ) -> None:
@@ -113,25 +124,15 @@ async def test_who_watches_is_told_of_a_killed_worker(
         told += [event async for event in told_until(run, EventType.RUN_COMPLETED, told[-1].id)]
         result = await run.result()
 
-    said: dict[int, str] = {}
-    for event in told:
-        if isinstance(event.data, TextDelta):
-            before = said.setdefault(event.data.attempt, "")
-            assert len(before) == event.data.offset
-            said[event.data.attempt] = before + event.data.text
-    kinds = [event.type for event in told]
+    said = words_by_attempt(told)
+    lasting = dict.fromkeys(event.type for event in told if not event.type.is_live)
     assert result.answer == WORDS
     assert sorted(said) == [1, 2]
     assert all(WORDS.startswith(words) and words for words in said.values())
     assert [event.data for event in told if event.type is EventType.TEXT_RESET] == [
         TextReset(attempt=1, reason="failed")
     ]
-    assert [kind for kind in dict.fromkeys(kinds) if not kind.is_live] == [
-        "run.started",
-        "turn.started",
-        "turn.completed",
-        "usage",
-        "answer",
-        "run.completed",
-    ]
+    assert " ".join(lasting) == (
+        "run.started turn.started turn.completed usage answer run.completed"
+    )
     assert len({event.id for event in told}) == len(told)
