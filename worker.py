@@ -46,7 +46,7 @@ from holdfast.runner import RUNNER, disable_deadlock_detection
 from holdfast.tools.artifacts import FileArtifacts
 from holdfast.tools.egress.client import Egress
 from holdfast.tools.egress.names import look_up_apart
-from holdfast.tools.execution import Executor, WorkerExecutor, needs_sandbox
+from holdfast.tools.execution import Executor, WorkerExecutor
 from holdfast.tools.process import warm_up
 from holdfast.tools.redaction import Redactor
 from holdfast.tools.sandbox.calls import SandboxExecutor
@@ -285,7 +285,11 @@ def _find_sandbox_tools(app: App) -> list[Tool]:
     """Return the tools that may run in the sandbox: by their contract, or because a rule can."""
     by_rule = any(rule.effect == "sandbox" for rule in app.policy.rules)
     known = (app.registry.get(contract.name) for contract in app.registry.contracts())
-    return [tool for tool in known if tool and (by_rule or needs_sandbox(tool.contract))]
+    return [
+        tool
+        for tool in known
+        if tool and (tool.contract.needs_sandbox or (by_rule and tool.contract.receiver is None))
+    ]
 
 
 def _build_tools(

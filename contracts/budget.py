@@ -1,6 +1,7 @@
 """The limits of a run, and what it has used of them."""
 
 from datetime import datetime
+from operator import not_
 from typing import Annotated, Self, TypeAlias, TypedDict, Unpack
 
 from pydantic import ConfigDict, Field, PlainSerializer
@@ -81,6 +82,7 @@ class LedgerChange(TypedDict, total=False):
     result_chars: int
     retries: int
     last_call: CallUsage
+    part_steps: int
 
 
 class Ledger(Contract):
@@ -92,6 +94,7 @@ class Ledger(Contract):
     the latest model call used: about what the next one will. `recent_calls` are the fingerprints
     of the latest calls, `recurrences` how many calls in a row were the same as the one before, as
     the one before that, and so on. Only these, `last_call` and `failures_in_a_row` ever go down.
+    `part_steps` are those of the `steps` that its parts took.
     """
 
     steps: int = 0
@@ -106,10 +109,16 @@ class Ledger(Contract):
     result_chars: int = 0
     retries: int = 0
     last_call: CallUsage = Field(default_factory=CallUsage)
+    part_steps: int = Field(default=0, exclude_if=not_)
 
     def with_(self, **changes: Unpack[LedgerChange]) -> Self:
         """Return a copy with these fields changed."""
         return self.copy_with(changes)
+
+    @property
+    def turns(self) -> int:
+        """Model calls of the run itself."""
+        return self.steps - self.part_steps
 
     @property
     def all_calls(self) -> int:

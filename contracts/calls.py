@@ -21,6 +21,7 @@ ErrorType = Literal[
     "non_idempotent_retry_blocked",
     "internal_error",
     "aborted",
+    "subagent_failed",
 ]
 
 

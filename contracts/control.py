@@ -75,6 +75,18 @@ class Tiers(Inbound):
     decomposed: Stored[Decomposition] | None = None
 
 
+class Delegation(Contract):
+    """
+    A tool by which an agent gives a task to another, whose run is a part of its own.
+
+    So many of them work at once, each within `budget_share` of the budget of the whole run.
+    """
+
+    tool: Annotated[str, Field(pattern=TOOL_NAME_PATTERN)]
+    at_once: int
+    budget_share: float
+
+
 class Backtracking(Inbound):
     """
     How often a run may go back to its beginning and try another approach.
@@ -159,6 +171,13 @@ class ProviderWait(Contract):
     tries: int
     waited: float = Field(default=0.0, exclude_if=not_)
     over: bool = Field(default=False, exclude_if=not_)
+
+
+class Waiting(Contract):
+    """What a run waits for that is no person, and until when at least."""
+
+    reason: str
+    until: datetime
 
 
 class Approach(Contract):

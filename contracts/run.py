@@ -16,6 +16,7 @@ from holdfast.contracts.control import (
     Approach,
     Backtracking,
     Compensation,
+    Delegation,
     EarlierActors,
     EarlierRun,
     Effect,
@@ -26,6 +27,7 @@ from holdfast.contracts.control import (
     ReasoningRoute,
     Tiers,
     Triggers,
+    Waiting,
 )
 from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.model import (
@@ -130,7 +132,8 @@ class RunInput(RunMetadata):
     that run, and is refused here. `budget` names the limits that differ from the agent's;
     `models` are those of the agent's that are asked, in this order; left out, all of its own.
     `ceiling` are limits that lower the agent's and never raise them, as a run hands them to those
-    that it starts; so it does with `known`, which was done before, and isn't done again.
+    that it starts; so it does with `known`, which was done before, and isn't done again, and with
+    `output_schema`, the shape that it wants the answer in.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -142,6 +145,7 @@ class RunInput(RunMetadata):
     known: tuple[KnownEffect, ...] = Field(
         default=(), max_length=bounds.MAX_KNOWN_EFFECTS, exclude_if=not_
     )
+    output_schema: Metadata | None = Field(default=None, exclude_if=lambda shape: shape is None)
 
     @field_validator("input")
     @classmethod
@@ -209,6 +213,7 @@ class AgentSnapshotChange(TypedDict, total=False):
     budget: Limits
     escalates: bool
     search_attributes: bool
+    output_schema: JsonObject | None
     settings: Stored[ModelSettings]
     companions: tuple[ToolContract, ...]
     notifies: bool
@@ -231,7 +236,8 @@ class AgentSnapshot(Contract):
     `acceptance` checks send an answer back; after a tripwire the model may try again
     `max_output_retries` times. `review` is what it takes to approve a sensitive domain, or what a
     guardrail asks about. `notifies`: somebody is told of requests. `signed` signals take a
-    signature, as the policy said last. `stream` has words told while they come.
+    signature, as the policy said last. `stream` has words told while they come. `delegations` are
+    those of its tools that give a task to another agent.
     """
 
     name: str
@@ -265,6 +271,7 @@ class AgentSnapshot(Contract):
     route: ReasoningRoute | None = None
     signed: tuple[SignedSignal, ...] = Field(default=(), exclude_if=not_)
     stream: Stream = Field(default=False, exclude_if=not_)
+    delegations: tuple[Delegation, ...] = Field(default=(), exclude_if=not_)
 
     def with_(self, **changes: Unpack[AgentSnapshotChange]) -> Self:
         """Return a copy with these fields changed."""
@@ -353,13 +360,6 @@ class FindWorker(Contract):
             *(f"app {name!r}" for name in (self.app,) if name),
         )
         return ", ".join(named)
-
-
-class Waiting(Contract):
-    """What a run waits for that is no person, and until when at least."""
-
-    reason: str
-    until: datetime
 
 
 class StatusReport(Contract):

@@ -131,6 +131,7 @@ class RunStateChange(TypedDict, total=False):
     dead_end: str
     notified: int
     checks: int
+    delegated: int
     held: tuple[str, ...]
     candidate: Candidate | None
     output_retries: int
@@ -190,7 +191,8 @@ class RunState(Contract):
     it did before it goes on. At a `dead_end` it goes back to its `checkpoint`. `reviewed` are the
     objections that people approved, `releases` those approved reviews by which nothing has run
     yet, without their texts, `acknowledged` the triggers that they waved through. `checks`
-    numbers what guardrails had run: commands and agents. `notified` is the number of the last
+    numbers what guardrails had run: commands and agents, `delegated` the tasks that were given to
+    other agents. `notified` is the number of the last
     request that somebody was told of. `held` is what the run says of the resources that it is at.
     `effects` are what the run did since it began, `attempts` the model calls that failed,
     `approaches` those that it gave up; `approach` is the one under way. With a `provider_wait` it
@@ -243,6 +245,7 @@ class RunState(Contract):
     dead_end: str = ""
     notified: int = 0
     checks: int = 0
+    delegated: int = Field(default=0, exclude_if=not_)
     held: tuple[str, ...] = ()
     candidate: Candidate | None = None
     output_retries: int = 0

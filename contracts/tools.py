@@ -148,7 +148,9 @@ class ToolContract(Contract):
     commits, `reconcile` the one that finds out whether a call happened whose answer was lost,
     `undo` the one that takes back what a call did; all take the same arguments. A `sandboxed` tool
     runs in the sandbox, whatever its risk class. Of a tool that asks people `question` names the
-    argument that says what.
+    argument that says what. `receiver` is the agent that a call is given to: nothing else happens
+    by the call itself, `risk` is the highest class of what that agent may do, and each call that
+    it makes is ruled on as its own.
     """
 
     name: str = Field(pattern=TOOL_NAME_PATTERN)
@@ -173,6 +175,17 @@ class ToolContract(Contract):
     sandboxed: bool = False
     undo: str | None = None
     question: str | None = Field(default=None, exclude_if=lambda name: name is None)
+    receiver: str | None = Field(default=None, exclude_if=lambda name: name is None)
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether a call changes nothing by itself: by its class, or because another acts."""
+        return self.receiver is not None or self.risk.changes_nothing
+
+    @property
+    def needs_sandbox(self) -> bool:
+        """Whether a call never runs outside the sandbox."""
+        return self.receiver is None and (self.sandboxed or self.risk.needs_sandbox)
 
     @property
     def answer_schema(self) -> JsonObject | None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from holdfast.contracts.tools import HostedTool, ResourceScope, Risk
     from holdfast.contracts.transcript import Part
     from holdfast.contracts.usage import CallUsage, UsageMetrics
+    from holdfast.delegation import SubAgent
     from holdfast.tools.context import ToolContext
     from holdfast.tools.tool import Tool, tool
 
@@ -57,6 +58,7 @@ __all__ = [
     "Requirement",
     "ResourceScope",
     "Risk",
+    "SubAgent",
     "Tiers",
     "Tool",
     "ToolContext",
@@ -107,6 +109,7 @@ __getattr__, __dir__ = exports(
             "CallUsage",
             "UsageMetrics",
         ),
+        "holdfast.delegation": ("SubAgent",),
         "holdfast.tools.context": ("ToolContext",),
         "holdfast.tools.tool": (
             "Tool",

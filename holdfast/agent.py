@@ -12,6 +12,7 @@ from holdfast.contracts.model import ModelSettings, Stream
 from holdfast.contracts.project import ProjectSpec
 from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.tools import HostedTool
+from holdfast.delegation import SubAgent
 from holdfast.guardrails.definition import Guardrail
 from holdfast.tools.builtin import run_command
 from holdfast.tools.registry import companions
@@ -43,6 +44,7 @@ class Agent:
     with *tiers* has others do the work. *project* is a folder on the workers that have the
     sandbox: each run works on a copy of its own. *stream* has the words of its models told while
     they come; "before_checks" also where its answers are looked at before they are out.
+    *subagents* do tasks for it (docs/agents.md).
     """
 
     name: str
@@ -67,18 +69,21 @@ class Agent:
     tiers: Tiers | None = None
     project: str | Path | None = None
     stream: Stream = False
+    subagents: Sequence[SubAgent] = ()
 
-    def snapshot(self) -> AgentSnapshot:
-        """Return what a run of this agent records of it; tools in order of names."""
-        contracts = tuple(
-            sorted((tool.contract for tool in self.tools), key=lambda contract: contract.name)
-        )
+    def snapshot(self, delegating: Sequence[Tool] = ()) -> AgentSnapshot:
+        """
+        Return what a run of this agent records of it; tools in order of names.
+
+        Those that are *delegating* an app makes, which knows the agents that get the tasks.
+        """
+        contracts = [tool.contract for tool in (*self.tools, *delegating)]
         snapshot = AgentSnapshot(
             name=self.name,
             models=tuple(self.models),
             instructions=self.instructions,
             prefix_digest="",
-            tools=contracts,
+            tools=tuple(sorted(contracts, key=lambda contract: contract.name)),
             budget=Limits.model_validate(self.budget.model_dump()),
             escalates=self.escalates,
             approval_timeout=self.approval_timeout.total_seconds(),
@@ -99,6 +104,7 @@ class Agent:
             tiers=self.tiers,
             project=None if self.project is None else ProjectSpec(folder=str(self.project)),
             stream=self.stream,
+            delegations=tuple(one.delegation for one in self.subagents),
         )
         return snapshot.with_(prefix_digest=snapshot.prefix.digest)
 
@@ -115,6 +121,7 @@ class Agent:
         """The agents that this one has do something, in runs of their own."""
         specs = [one.spec for one in (*self.guardrails, *self.acceptance)]
         found = [spec.agent for spec in specs if spec.agent is not None]
+        found += [one.agent for one in self.subagents]
         if self.tiers is not None:
             found += filter(None, (self.tiers.full, self.tiers.simplified))
             if (parts := self.tiers.decomposed) is not None:

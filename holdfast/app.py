@@ -3,7 +3,7 @@
 import importlib
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +16,7 @@ from holdfast.adapters.openai_chat.servers import OPENAI_CHAT, ChatServer, valid
 from holdfast.adapters.registry import Setup, build_adapters
 from holdfast.adapters.scripted import Script
 from holdfast.agent import Agent
+from holdfast.agent_tools import DelegatingTools
 from holdfast.contracts.base import digest
 from holdfast.contracts.bounds import MAX_ANCESTORS
 from holdfast.contracts.errors import AppError
@@ -28,6 +29,7 @@ from holdfast.policy.rules import NO_POLICY, Policy
 from holdfast.policy_files import load_policy
 from holdfast.tools.registry import ToolRegistry
 from holdfast.tools.schema import objections, output_schema
+from holdfast.tools.tool import Tool
 from holdfast.validation import (
     check_controls,
     check_field_types,
@@ -86,8 +88,9 @@ class App:
         for agent in self.agents:
             if flaws := check_field_types(agent):
                 raise AppError(f"agent {agent.name!r}: {'; '.join(flaws)}")
+        self._delegating = DelegatingTools(self.agents)
         self.registry = ToolRegistry(
-            tool for agent in self.agents for tool in (*agent.tools, *agent.companions)
+            tool for agent in self.agents for tool in (*self.find_tools(agent), *agent.companions)
         )
         names = [agent.name for agent in self.agents]
         for agent in self.agents:
@@ -113,13 +116,18 @@ class App:
         tools = (tool for agent in self.agents for tool in agent.tools)
         return sorted({tool.module for tool in tools if not tool.is_async})
 
+    def find_tools(self, agent: Agent) -> tuple[Tool, ...]:
+        """Return the tools of an agent, with those by which it gives tasks to others."""
+        return (*agent.tools, *self._delegating.of(agent.name))
+
     def snapshots(self) -> dict[str, AgentSnapshot]:
         """Return what runs record of each agent, by name."""
         return {one.name: self._snapshot(one) for one in self.agents}
 
     def _snapshot(self, agent: Agent) -> AgentSnapshot:
         """Return what runs record of an agent, with what undoes the work of its parts."""
-        snapshot, others = agent.snapshot(), self._find_reachable(agent)
+        snapshot = agent.snapshot(self._delegating.of(agent.name))
+        others = self._find_reachable(agent)
         parts = [one.snapshot() for one in self.agents if one.name in others]
         known = {one.name for one in (*snapshot.tools, *snapshot.companions)}
         theirs = {
@@ -149,15 +157,20 @@ class App:
         Raises AppError for two models that no schema tells apart.
         """
         found: dict[str, type[object]] = {}
-        for agent in self.agents:
-            if (output := agent.output) is None:
-                continue
+        for agent, output in self._collect_outputs():
             if found.setdefault(digest(output_schema(agent.name, output)), output) is not output:
                 raise AppError(
                     f"agent {agent.name!r}: another agent's output {output.__name__!r} has the "
                     "same schema and is another class; rename one, or use one for both"
                 )
         return {name: TypeAdapter(output) for name, output in found.items()}
+
+    def _collect_outputs(self) -> Iterator[tuple[Agent, type[object]]]:
+        """Return the models of answers: those of agents, and those that others ask them for."""
+        for agent in self.agents:
+            if agent.output is not None:
+                yield agent, agent.output
+            yield from ((agent, one.output) for one in agent.subagents)
 
     def _check_agent(self, agent: Agent) -> list[str]:
         found: list[str] = []
@@ -178,9 +191,13 @@ class App:
             *check_hosted_tools(agent),
             *check_controls(agent),
             *self._check_delegates(agent),
+            *self._check_subagents(agent),
         ]:
             return found
-        return [*check_limits(agent), *check_sampling(agent, self._unconnected_adapters)]
+        return [
+            *check_limits(agent, self._delegating.of(agent.name)),
+            *check_sampling(agent, self._unconnected_adapters),
+        ]
 
     @cached_property
     def _unconnected_adapters(self) -> Mapping[str, ModelAdapter]:
@@ -200,6 +217,16 @@ class App:
         elif self._is_too_deep(agent):
             found.append(f"below it agents work for agents more than {MAX_ANCESTORS} deep")
         return found
+
+    def _check_subagents(self, agent: Agent) -> Iterator[str]:
+        """Name agents that can't bring what is asked of them."""
+        divided = {one.name for one in self.agents if one.tiers is not None}
+        for one in agent.subagents:
+            if one.agent in divided:
+                yield (
+                    f"its subagent {one.agent!r} has tiers, whose agents answer in no shape of "
+                    "its own: name one of those"
+                )
 
     def _is_too_deep(self, agent: Agent) -> bool:
         """Whether the runs below one of this agent would be deeper than runs may be."""

@@ -1,6 +1,6 @@
 """Whether an agent can work as it is defined."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from types import UnionType
@@ -15,6 +15,7 @@ from holdfast.contracts.control import Backtracking, Fallback, Tiers, Triggers
 from holdfast.contracts.guardrails import checks_answers
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.tools import HostedTool
+from holdfast.delegation import SubAgent, check_subagent
 from holdfast.guardrails.definition import Guardrail
 from holdfast.run.limits import fallback
 from holdfast.tools.tool import Tool
@@ -41,6 +42,7 @@ FIELD_TYPES: Mapping[str, tuple[type | UnionType | tuple[type, ...], str]] = {
     "tiers": (Tiers | None, "a Tiers(...)"),
     "project": (str | Path | None, "a folder"),
     "stream": (bool | str, 'True, False or "before_checks"'),
+    "subagents": ((list, tuple), "a list"),
 }
 """What the fields of an agent must be: they come from user code that nobody has typed."""
 
@@ -96,7 +98,7 @@ def _is_another(tool: HostedTool, types: set[str]) -> bool:
     return version is None or version.groups[1] not in types
 
 
-def check_limits(agent: Agent) -> list[str]:
+def check_limits(agent: Agent, delegating: Sequence[Tool]) -> list[str]:
     """Say which limits can't be meant, and which names don't fit together."""
     found: list[str] = []
     if agent.approval_timeout <= timedelta(0):
@@ -107,7 +109,7 @@ def check_limits(agent: Agent) -> list[str]:
         found.append(f"its max_context_bytes is {MIN_CONTEXT_BYTES} at least")
     if agent.max_history_events < 1:
         found.append("its max_history_events is 1 at least")
-    names = [tool.contract.name for tool in agent.tools]
+    names = [tool.contract.name for tool in (*agent.tools, *delegating)]
     all_names = [*names, *(tool.name for tool in agent.hosted)]
     found.extend(
         f"it has tool {name!r} twice"
@@ -117,7 +119,7 @@ def check_limits(agent: Agent) -> list[str]:
     choice = agent.settings.tool_choice
     if choice not in {"auto", "required", "none", *names}:
         found.append(f"its tool_choice names {choice!r}, which is no tool of it")
-    if (written := bounds.size(agent.snapshot())) > bounds.MAX_AGENT_BYTES:
+    if (written := bounds.size(agent.snapshot(delegating))) > bounds.MAX_AGENT_BYTES:
         found.append(
             f"instructions, tools and guardrails have {written:,} bytes, and "
             f"{bounds.MAX_AGENT_BYTES:,} is most"
@@ -139,6 +141,12 @@ def check_field_types(agent: Agent) -> list[str]:
         for one in _others(Tool, agent.tools)
     ]
     found += [f"{one!r} in its models is no string" for one in _others(str, agent.models)]
+    found += [
+        f"{one!r} in its subagents is no subagent: write SubAgent(...)"
+        for one in _others(SubAgent, agent.subagents)
+    ]
+    if not found:
+        found += [flaw for one in agent.subagents for flaw in check_subagent(one)]
     if agent.project is not None and not str(agent.project).strip():
         found.append("its project names no folder: leave it out where there is none")
     for word, given in (("guardrails", agent.guardrails), ("acceptance", agent.acceptance)):
@@ -205,15 +213,18 @@ def check_controls(agent: Agent) -> list[str]:
             if one.spec.project_commands
         ]
     tools = {tool.contract.name for tool in agent.tools}
+    tools |= {one.tool_name for one in agent.subagents}
     found += [
         f"guardrail {one.spec.name!r} is for {name!r}, which is no tool of it"
         for one in every
         for name in one.spec.tools
         if name not in tools
     ]
-    if agent.tiers is not None and (agent.tools or agent.backtracking or agent.output):
+    works_itself = agent.tools or agent.subagents or agent.backtracking or agent.output
+    if agent.tiers is not None and works_itself:
         found.append(
-            "it has tiers, so its agents do the work: give tools, backtracking and output to them"
+            "it has tiers, so its agents do the work: give tools, subagents, backtracking and "
+            "output to them"
         )
     if agent.backtracking is not None and not agent.acceptance:
         found.append("it has backtracking, but no acceptance check that an approach could fail")

@@ -72,7 +72,7 @@ def is_safe_request(case: CallContext) -> bool:
 
 def may_repeat(case: CallContext) -> bool:
     """Whether a call may be made again: by its class, or by what it asks, it changes nothing."""
-    return case.contract.risk.changes_nothing or is_safe_request(case)
+    return case.contract.changes_nothing or is_safe_request(case)
 
 
 def find_risky_command(command: tuple[str, ...]) -> str | None:

@@ -139,4 +139,4 @@ class CallContext:
     @property
     def runs_in_sandbox(self) -> bool:
         """Whether the tool never runs outside the sandbox."""
-        return self.contract.sandboxed or self.contract.risk.needs_sandbox
+        return self.contract.needs_sandbox

@@ -34,7 +34,8 @@ Rule: TypeAlias = Callable[[CallContext, Policy], Decision | None]
 def deny_switched_off(case: CallContext, _policy: Policy) -> Decision | None:
     """What is switched off doesn't run, whoever has approved it."""
     facts = case.facts
-    agents = (facts.agent, *facts.path)
+    receiver = case.contract.receiver
+    agents = (facts.agent, *facts.path, *([receiver] if receiver is not None else []))
     switch = find_switch(facts.switches, case.contract.name, agents, facts.tenant)
     if switch is None:
         return None

@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple, Self
 
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.calls import Grant
+from holdfast.contracts.tools import Risk
 from holdfast.policy.allowlists import command_is_forbidden
 from holdfast.policy.case import CallContext
 from holdfast.policy.conditions import Undetermined
@@ -47,7 +48,7 @@ def match_rule(rule: PolicyRule, case: CallContext) -> MatchResult:
     if different is not None:
         return different
     flaw = find_safety_problem(
-        case.contract.risk,
+        Risk.READ_ONLY if case.contract.changes_nothing else case.contract.risk,
         rule.effect,
         recovery=rule.requirement.recovery,
         conditional=rule.condition is not None,

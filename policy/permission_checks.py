@@ -23,7 +23,7 @@ from holdfast.policy import standing
 from holdfast.policy.allowlists import find_risky_operation, is_safe_request
 from holdfast.policy.case import CallContext
 from holdfast.policy.matching import MatchedRule, find_governing_rule, find_list_entries
-from holdfast.policy.risk import DEFAULT_PERMISSIONS, NEEDS_DRAFT
+from holdfast.policy.risk import DEFAULT_PERMISSIONS, NEEDS_DRAFT, DefaultPermission
 from holdfast.policy.rules import PLAIN_REQUIREMENT, Policy
 from holdfast.policy.trust import Trust, normalize_name
 
@@ -33,6 +33,8 @@ _LOST = (
     "a part of this work ended without saying what it did, or more may have happened than is "
     "kept: find out whether this happened already"
 )
+
+_DELEGATING = DefaultPermission("allow", "each call of who gets the task is ruled on by itself")
 
 _MAX_QUESTION_CHARS = 1_000
 _MAX_SHOWN_ENTRIES = 20
@@ -60,18 +62,24 @@ PermissionCheck: TypeAlias = Callable[[CallContext, Policy, Permission], Decisio
 
 def find_permission(case: CallContext, policy: Policy) -> Permission:
     """Say what the policy permits, or the risk class where no rule of the policy fits."""
-    default = DEFAULT_PERMISSIONS[case.contract.risk]
+    receiver = case.contract.receiver
+    default = DEFAULT_PERMISSIONS[case.contract.risk] if receiver is None else _DELEGATING
     found = find_governing_rule(case, policy, default)
     if found is not None:
-        return _permission_from_rule(found)
+        return _permission_from_rule(found, delegating=receiver is not None)
+    if receiver is not None:
+        return Permission(default.effect, f"receiver:{receiver}", default.reason)
     return Permission(
         default.effect, f"risk:{case.contract.risk}", default.reason, default.requirement
     )
 
 
-def _permission_from_rule(found: MatchedRule) -> Permission:
+def _permission_from_rule(found: MatchedRule, *, delegating: bool) -> Permission:
+    """Return what a rule permits; how the receiver of a task acts, is ruled when it does."""
     rule = found.rule
     match rule.effect:
+        case "sandbox" | "draft" if delegating:
+            effect = "allow"
         case "sandbox":
             effect = "allow"
         case "forbid":
@@ -84,7 +92,7 @@ def _permission_from_rule(found: MatchedRule) -> Permission:
         found.reason,
         rule.requirement,
         rule.grant,
-        sandboxed=rule.effect == "sandbox",
+        sandboxed=rule.effect == "sandbox" and not delegating,
         risky=rule.risky,
     )
 
@@ -113,7 +121,7 @@ def tighten(case: CallContext, permission: Permission) -> Permission:
 
 def _may_repeat(case: CallContext, permission: Permission) -> bool:
     """Whether a call may do once more what a part of the same work did, of which nobody knows."""
-    if not case.facts.lost or case.contract.risk.changes_nothing or is_safe_request(case):
+    if not case.facts.lost or case.contract.changes_nothing or is_safe_request(case):
         return False
     if case.contract.risk is Risk.DRAFT_ONLY and case.contract.undo is None:
         return False  # it reaches nobody
@@ -212,6 +220,8 @@ def deny_without_draft(
     """Nobody approves what is sent without having seen it."""
     if permission.effect != "approve" or case.contract.risk not in NEEDS_DRAFT:
         return None
+    if case.contract.receiver is not None:
+        return None  # whoever gets the task drafts
     return _no_draft(case, permission) if case.contract.draft is None else None
 
 

@@ -1,5 +1,6 @@
 """The calls of a turn: what is ruled of them, which are decided next and which run. Pure."""
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
@@ -21,6 +22,7 @@ from holdfast.contracts.decisions import (
 )
 from holdfast.contracts.state import CallState, RunState
 from holdfast.run import approvals, disagreements, requests, tool_results
+from holdfast.run.delegation.subagents import find_delegation
 
 MAX_RULING_AGE = timedelta(seconds=5)
 """So long after it was decided a call may begin: what it was decided by may be gone."""
@@ -203,8 +205,20 @@ def _needs_ruling(call: CallState) -> bool:
 def select_next(state: RunState) -> tuple[CallState, ...]:
     """Open calls that change nothing, together; then drafts, then the others, one by one."""
     waiting = tuple(call for call in state.calls if call.result is None)
-    harmless = tuple(call for call in waiting if changes_nothing(state, call))
-    return _select_parallel(state, harmless) or select_drafts(state)[:1] or waiting[:1]
+    harmless = [call for call in waiting if changes_nothing(state, call)]
+    beside = _select_parallel(state, _limit_delegations(state, harmless))
+    return beside or select_drafts(state)[:1] or waiting[:1]
+
+
+def _limit_delegations(state: RunState, calls: list[CallState]) -> tuple[CallState, ...]:
+    """Leave of the tasks for an agent as many as may be worked on at once."""
+    at_work, kept = Counter[str](), list[CallState]()
+    for call in calls:
+        name, delegation = call.call.name, find_delegation(state, call)
+        if delegation is None or at_work[name] < delegation.at_once:
+            kept.append(call)
+        at_work[name] += 1
+    return tuple(kept)
 
 
 def select_drafts(state: RunState) -> tuple[CallState, ...]:
@@ -215,13 +229,15 @@ def select_drafts(state: RunState) -> tuple[CallState, ...]:
 def changes_nothing(state: RunState, call: CallState) -> bool:
     """Whether a call may run beside others, by its contract then and now."""
     tool = state.agent.find_tool(call.call.name)
-    ruled = isinstance(call.ruling, Decided) and call.ruling.risk.changes_nothing
-    return tool is not None and tool.risk.changes_nothing and ruled
+    if tool is None or not isinstance(call.ruling, Decided):
+        return False
+    return tool.changes_nothing and tool.with_risk(call.ruling.risk).changes_nothing
 
 
 def may_be_broken_off(state: RunState, call: CallState) -> bool:
     """Whether a call may be ended halfway: it changes nothing, and runs outside workflow tasks."""
-    return changes_nothing(state, call) and not _is_local(state, call)
+    delegates = find_delegation(state, call) is not None
+    return changes_nothing(state, call) and not _is_local(state, call) and not delegates
 
 
 def is_over_result_limit(state: RunState) -> bool:

@@ -133,6 +133,8 @@ def _build_effect(state: RunState, call: CallState, result: ToolResult) -> Effec
         return None
     asked = asked.with_(name=tool.name)
     unknown = result.status == "outcome_unknown"
+    if tool.receiver is not None:
+        return None  # what its run did is told by that
     changes = unknown or not tool.risk.changes_nothing
     harmless = not changes or (tool.risk is Risk.DRAFT_ONLY and undo is None)
     if harmless or result.status not in MAY_HAVE_RUN_STATUSES:

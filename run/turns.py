@@ -44,6 +44,9 @@ def start_run(
     if run.ceiling is not None:
         lower = budgets.cap_limits(agent.budget, run.ceiling)
         agent = agent.with_(budget=lower)
+    if run.output_schema is not None:
+        agent = agent.with_(output_schema=run.output_schema)
+        agent = agent.with_(prefix_digest=agent.prefix.digest)
     state = RunState(
         run_id=run_id,
         first_execution_run_id=first_execution_run_id,
@@ -141,7 +144,7 @@ def build_model_call(state: RunState, model: str, purpose: ModelPurpose = "turn"
     hosted = bool(state.agent.hosted)
     return ModelCall(
         run_id=state.run_id,
-        turn=state.ledger.steps + 1,
+        turn=state.ledger.turns + 1,
         app=state.agent.app,
         model=model,
         prefix=state.agent.prefix_digest,

@@ -5,7 +5,6 @@ from typing import Protocol, cast
 
 from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import ToolDenied
-from holdfast.contracts.tools import ToolContract
 from holdfast.tools.context import Admission, Heartbeat, SecretSource, ToolContext
 from holdfast.tools.limits import time_limit
 from holdfast.tools.process import Job, run_in_process
@@ -36,17 +35,12 @@ class WorkerExecutor:
     async def run(
         self, tool: Tool, invocation: ToolInvocation, heartbeat: Heartbeat, admit: Admission
     ) -> bytes:
-        if invocation.grant is not None or needs_sandbox(tool.contract):
+        if invocation.grant is not None or tool.contract.needs_sandbox:
             raise ToolDenied(
                 f"{tool.contract.name} runs in the sandbox only, and this is none",
                 ("use a tool that needs no sandbox", "tell the user what you would have done"),
             )
         return await execute(tool, invocation, self._secret, heartbeat, admit)
-
-
-def needs_sandbox(contract: ToolContract) -> bool:
-    """Whether a tool never runs outside the sandbox."""
-    return contract.sandboxed or contract.risk.needs_sandbox
 
 
 async def execute(

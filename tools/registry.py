@@ -8,7 +8,6 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import Reconciled
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.tools import Risk, ToolContract
-from holdfast.tools.execution import needs_sandbox
 from holdfast.tools.tool import Tool, import_object
 
 # The activities that are no tools: a model that names one asks for an unknown tool.
@@ -39,7 +38,7 @@ class ToolRegistry:
                     f"tool {name!r}: a synchronous tool runs in a process of its own and must be "
                     "importable there; define it at the top of a module, or make it async"
                 )
-            if needs_sandbox(tool.contract) and not _importable(tool):
+            if tool.contract.needs_sandbox and not _importable(tool):
                 raise AppError(
                     f"tool {name!r}: a tool in the sandbox runs in a process of its own and must "
                     "be importable there; define it at the top of a module"

@@ -33,29 +33,19 @@ _MAX_MODES = 7
 
 
 class Signature:
-    """What a tool's function takes and gives, read once. Raises AppError where that can't be."""
+    """What a tool takes and gives, as types. Raises AppError where they can't be used."""
 
-    def __init__(self, name: str, function: Callable[..., object]) -> None:
+    def __init__(
+        self,
+        name: str,
+        arguments: type[BaseModel],
+        returns: type[object],
+        context_parameter: str | None = None,
+    ) -> None:
+        self.arguments = arguments
+        self.context_parameter = context_parameter
         with translate_definition_errors(name):
-            hints = get_type_hints(function, include_extras=True)
-        self.context_parameter: str | None = None
-        fields: dict[str, tuple[object, object]] = {}
-        for parameter in inspect.signature(function).parameters.values():
-            if hints.get(parameter.name) is ToolContext:
-                self.context_parameter = parameter.name
-            else:
-                _check_parameter(name, parameter, hints)
-                # An alias, because a field of a model can't have just any name.
-                named = Annotated[hints[parameter.name], Field(alias=parameter.name)]
-                default = ... if parameter.default is parameter.empty else parameter.default
-                fields[f"argument_{len(fields)}"] = (named, default)
-        if hints.get("return", None) is None:
-            raise AppError(f"tool {name!r}: say what it returns with a return annotation")
-        if hints["return"] in (Any, object):
-            raise AppError(f"tool {name!r}: it returns anything at all; say what (or JsonValue)")
-        with translate_definition_errors(name):
-            self.arguments = _arguments_model(name, fields)
-            self.returns: TypeAdapter[object] = TypeAdapter(hints["return"])
+            self.returns: TypeAdapter[object] = TypeAdapter(returns)
             self.input_schema: JsonObject = _close(
                 {"required": [], **self.arguments.model_json_schema(by_alias=True)}
             )
@@ -68,6 +58,31 @@ class Signature:
             field.alias or name: getattr(parsed, name)
             for name, field in type(parsed).model_fields.items()
         }
+
+
+def read_signature(name: str, function: Callable[..., object]) -> Signature:
+    """Read what a tool's function takes and gives. Raises AppError where that can't be."""
+    with translate_definition_errors(name):
+        hints = get_type_hints(function, include_extras=True)
+    context_parameter: str | None = None
+    fields: dict[str, tuple[object, object]] = {}
+    for parameter in inspect.signature(function).parameters.values():
+        if hints.get(parameter.name) is ToolContext:
+            context_parameter = parameter.name
+        else:
+            _check_parameter(name, parameter, hints)
+            # An alias, because a field of a model can't have just any name.
+            named = Annotated[hints[parameter.name], Field(alias=parameter.name)]
+            default = ... if parameter.default is parameter.empty else parameter.default
+            fields[f"argument_{len(fields)}"] = (named, default)
+    if hints.get("return", None) is None:
+        raise AppError(f"tool {name!r}: say what it returns with a return annotation")
+    if hints["return"] in (Any, object):
+        raise AppError(f"tool {name!r}: it returns anything at all; say what (or JsonValue)")
+    with translate_definition_errors(name):
+        arguments = _arguments_model(name, fields)
+    returns: type[object] = hints["return"]
+    return Signature(name, arguments, returns, context_parameter)
 
 
 @contextmanager

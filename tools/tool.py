@@ -27,6 +27,7 @@ from holdfast.tools.schema import (
     find_text_arguments,
     flaws,
     objections,
+    read_signature,
     translate_definition_errors,
 )
 from holdfast.tools.values.comparing import select_distinctive, write_values
@@ -35,7 +36,7 @@ from holdfast.tools.values.writing import write_json
 
 ToolFunction: TypeAlias = Callable[..., object] | Callable[..., Awaitable[object]]
 
-_SIDE_EFFECTS: dict[Risk, Literal["none", "local", "internal", "external"]] = {
+SIDE_EFFECTS: dict[Risk, Literal["none", "local", "internal", "external"]] = {
     Risk.READ_ONLY: "none",
     Risk.SEARCH_ONLY: "none",
     Risk.COMPUTE_ONLY: "none",
@@ -249,12 +250,12 @@ def tool(*, risk: Risk, **terms: Unpack[ToolOptions]) -> Callable[[ToolFunction]
         if unknown := sorted(terms.keys() - ToolOptions.__annotations__.keys()):
             known = ", ".join(("risk", *ToolOptions.__annotations__))
             raise AppError(f"tool {name!r}: there is no setting {unknown[0]!r} (known: {known})")
-        signature = Signature(name, function)
-        if risk not in _SIDE_EFFECTS:
+        signature = read_signature(name, function)
+        if risk not in SIDE_EFFECTS:
             raise AppError(f"tool {name!r}: risk {risk!r} is none of the risk classes")
         with translate_definition_errors(name):
             made = Tool(_contract(function, signature, risk, terms), function, signature)
-        if holes := _holes(made):
+        if holes := find_holes(made):
             raise AppError(f"tool {name!r}: {'; '.join(holes)}")
         return made
 
@@ -270,7 +271,7 @@ def _contract(
         input_schema=signature.input_schema,
         output_schema=signature.output_schema,
         risk=risk,
-        side_effect=_SIDE_EFFECTS[risk],
+        side_effect=SIDE_EFFECTS[risk],
         resource_scope=terms.get("scope", ResourceScope()),
         permission=terms.get("permission", "by_risk"),
         timeout=terms.get("timeout", 30.0),
@@ -311,7 +312,8 @@ def import_object(module: str, qualname: str) -> object:
     return found
 
 
-def _holes(made: Tool) -> tuple[str, ...]:
+def find_holes(made: Tool) -> tuple[str, ...]:
+    """Say what a contract lacks to be one; nothing when it is whole."""
     contract = made.contract
     found = list(flaws(contract.input_schema))
     if (words := len(contract.description.split())) < MIN_DESCRIPTION_WORDS:

@@ -39,13 +39,15 @@ class ChildTask(NamedTuple):
     """
     What a child is to do. `part` names it in the id of its run, apart from all others of this run.
 
-    `ceiling` is all that it may use. What was done before it knows from when it begins.
+    `ceiling` is all that it may use. What was done before it knows from when it begins. Its answer
+    has the shape of `output_schema`, where one is given.
     """
 
     part: str
     agent: str
     goal: str
     ceiling: Budget
+    output_schema: JsonObject | None = None
 
 
 class _SharedBudget(NamedTuple):
@@ -194,7 +196,7 @@ async def _execute_child(run: RunContext, task: ChildTask) -> RunResult:
     child = await workflow.start_child_workflow(
         WORKFLOW_TYPE,
         _build_input(run, task),
-        id=_child_id(run, task),
+        id=name_child(run, task.part),
         result_type=RunResult,
         task_timeout=workflow.info().task_timeout,
         parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
@@ -211,15 +213,16 @@ async def _execute_child(run: RunContext, task: ChildTask) -> RunResult:
         del run.parts[child.id]
 
 
-def _child_id(run: RunContext, task: ChildTask) -> str:
+def name_child(run: RunContext, part: str) -> str:
     """Name a child by its parent; one with a long name by what the server calls that."""
-    name = f"{run.state.run_id}.{task.part}"
-    return name if is_run_id(name) else f"{run.state.first_execution_run_id}.{task.part}"
+    name = f"{run.state.run_id}.{part}"
+    return name if is_run_id(name) else f"{run.state.first_execution_run_id}.{part}"
 
 
 def _describe_child(run: RunContext, task: ChildTask) -> str:
     """Say what a child is for; its goal may be an answer that nobody else may read yet."""
-    return summarise_run(task.agent, _child_id(run, task) if run.state.withholds else task.goal)
+    told = name_child(run, task.part) if run.state.withholds else task.goal
+    return summarise_run(task.agent, told)
 
 
 def _build_input(run: RunContext, task: ChildTask) -> JsonObject:
@@ -243,6 +246,8 @@ def _build_input(run: RunContext, task: ChildTask) -> JsonObject:
         sensitive_domains=triggers.collect_sensitive_domains(run.state.agent.triggers, brief),
         stream=brief.stream,
     )
+    if task.output_schema is not None:
+        given = given.copy_with({"output_schema": task.output_schema})
     return given.model_dump(mode="json", exclude_unset=True)
 
 

@@ -38,7 +38,7 @@ async def open_run(run: RunContext, arguments: tuple[JsonValue, ...]) -> None:
         run.state = _adopt_state(messages.read_run_state(arguments), info)
         return
     try:
-        given = messages.read_run_input(arguments)
+        given = messages.read_run_input(arguments, has_parent=info.parent is not None)
     except InvalidInput as error:
         raise failures.build_start_refusal(str(error)) from None
     unopened = AgentSnapshot.placeholder(given.agent)

@@ -11,9 +11,9 @@ from temporalio.exceptions import is_cancelled_exception
 
 from holdfast.activities.policy import PolicyActivities
 from holdfast.contracts.budget import Budget
+from holdfast.contracts.control import Waiting
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.journal import AuditEvent
-from holdfast.contracts.run import Waiting
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten

@@ -10,6 +10,7 @@ from holdfast.app import load_app
 from holdfast.cli import options, render
 from holdfast.cli.screen import Screen
 from holdfast.contracts.tools import ToolContract
+from holdfast.tools.tool import Tool
 from holdfast.tools.values.answers import describe_fitting
 
 
@@ -25,7 +26,7 @@ def tools(
         return
     out = Screen()
     for contract in contracts:
-        users = [agent.name for agent in found.agents if _has(agent.snapshot().tools, contract)]
+        users = [agent.name for agent in found.agents if _has(found.find_tools(agent), contract)]
         out.line(contract.name, "bold")
         fields = contract.model_dump(mode="json", exclude={"name"})
         rows = [(f"  {name}", _write_field(name, value)) for name, value in fields.items()]
@@ -63,5 +64,5 @@ def _stands_in(contract: ToolContract, others: tuple[ToolContract, ...]) -> Iter
                 yield f"{role} {other.name}"
 
 
-def _has(tools: tuple[ToolContract, ...], contract: ToolContract) -> bool:
-    return any(tool.name == contract.name for tool in tools)
+def _has(tools: tuple[Tool, ...], contract: ToolContract) -> bool:
+    return any(tool.contract.name == contract.name for tool in tools)

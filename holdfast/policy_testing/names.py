@@ -73,7 +73,7 @@ def _rules_that_never_hold(known: KnownNames, rule: RuleEntry) -> Findings:
     """Tools are named by rules that can hold for them, and list what they must."""
     for number, name in enumerate(rule.match.tools):
         tool = known.tools.get(name)
-        if tool is None or rule.effect not in RELEASING_EFFECTS:
+        if tool is None or tool.receiver is not None or rule.effect not in RELEASING_EFFECTS:
             continue
         flaw = find_safety_problem(
             tool.risk,

@@ -114,10 +114,10 @@ def find_tool(app: App, name: str, agent: str | None) -> tuple[Tool, str]:
         raise AppError(f"no agent {agent!r} (known: {_join_names(list(agents))})")
     having = [agents[agent]] if agent is not None else list(app.agents)
     for one in having:
-        for tool in one.tools:
+        for tool in app.find_tools(one):
             if tool.contract.name == name:
                 return tool, one.name
-    known = sorted({tool.contract.name for one in having for tool in one.tools})
+    known = sorted({tool.contract.name for one in having for tool in app.find_tools(one)})
     whose = "the app" if agent is None else f"agent {agent!r}"
     raise AppError(f"{whose} has no tool {name!r} (known: {_join_names(known)})")
 

@@ -48,7 +48,7 @@ def _build_turn(state: RunState, now: datetime) -> Turn:
     said = next((item for item in reversed(state.items) if isinstance(item, AssistantTurn)), None)
     return Turn(
         key="carried",
-        number=state.ledger.steps,
+        number=state.ledger.turns,
         model=said.model if said else state.model or "",
         at=now,
         ended_at=now,

@@ -163,6 +163,21 @@ def remaining(budget: Limits, ledger: Ledger, elapsed: float) -> Budget | Stop:
     return Budget.model_validate({name: rest for name, rest in left.items() if rest is not None})
 
 
+def take_share(limits: Limits, share: float) -> Budget:
+    """
+    Return this share of limits, for a run that may use no more of them; one of each at least.
+
+    Wall time isn't shared: it passes for all of them together.
+    """
+    shares: dict[str, int | Decimal] = {}
+    for row in LIMITS:
+        if row.share == "rest" and (limit := _read_limit(limits, row)) is not None:
+            part = Fraction(limit) * Fraction(str(share))
+            least = 1 if isinstance(limit, int) and limit else 0
+            shares[row.name] = max(_split_rest(limit, Fraction(limit) - part), least)
+    return Budget.model_validate(shares)
+
+
 def split(budget: Budget, parts: int) -> Budget | Stop:
     """
     Return an equal share of a budget for each of some runs at once, or why there is none.
@@ -189,11 +204,17 @@ def add_child_usage(ledger: Ledger, *children: Ledger) -> Ledger:
     """
     added = {name: _add_field(name, ledger, *children) for name in _SHARED_COUNTS}
     waited = max((child.waited for child in children), default=0.0)
-    return ledger.copy_with(added).with_(waited=ledger.waited + waited)
+    return ledger.copy_with(added).with_(
+        waited=ledger.waited + waited,
+        part_steps=ledger.part_steps + sum(child.steps for child in children),
+    )
 
 
 OWN_COUNTS = frozenset(
-    {"waited", "failures_in_a_row", "recent_calls", "recurrences", "retries", "last_call"}
+    {
+        *("waited", "failures_in_a_row", "recent_calls", "recurrences", "retries", "last_call"),
+        "part_steps",
+    }
 )
 """What a run counts for itself, and no part adds to."""
 
@@ -239,7 +260,9 @@ def _read_left(
             return None
 
 
-def _split_rest(limit: int | Decimal, used: int | Decimal, parts: int = 1) -> int | Decimal:
+def _split_rest(
+    limit: int | Decimal, used: int | Decimal | Fraction, parts: int = 1
+) -> int | Decimal:
     """
     Return what is left in equal parts, rounded down: to billionths where it is money.
 

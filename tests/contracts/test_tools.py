@@ -14,7 +14,7 @@ FIELDS = [
     *("resource_scope", "permission", "timeout", "max_result_chars", "retry", "audit"),
     *("error_format", "local", "pollable", "draft", "expected_result", "rollback"),
 ]
-ADDED = ["reconcile", "sandboxed", "undo", "question"]
+ADDED = ["reconcile", "sandboxed", "undo", "question", "receiver"]
 """Since release 0.1, whose histories lack them."""
 
 

@@ -317,6 +317,7 @@ def test_a_child_adds_what_it_used() -> None:
         failures_in_a_row=1,
         retries=2,
         last_call=tokens(10, 0),
+        part_steps=3,
     )  # T-49
 
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from holdfast.contracts.base import JsonObject
 from holdfast.tools.context import ToolContext
-from holdfast.tools.schema import SchemaCheck, Signature, flaws
+from holdfast.tools.schema import SchemaCheck, flaws, read_signature
 from tests.tools.sample_tools import Colour, order, whoami
 
 
@@ -74,7 +74,7 @@ async def hidden(*, _place: str) -> str:
 
 
 def schema(function: Callable[..., object]) -> JsonObject:
-    return Signature("it", function).input_schema
+    return read_signature("it", function).input_schema
 
 
 def test_the_types_of_a_signature_are_the_types_of_the_schema() -> None:
@@ -126,7 +126,7 @@ def test_bounds_descriptions_and_defaults_are_in_the_schema() -> None:
 
 def test_bounds_may_stand_with_the_default() -> None:
     """A default that is a Field says the same as one in the annotation."""
-    made = Signature("it", defaulted)
+    made = read_signature("it", defaulted)
 
     properties = made.input_schema["properties"]
     assert isinstance(properties, dict)
@@ -175,7 +175,7 @@ def test_a_tool_without_arguments_has_an_empty_schema() -> None:
 )
 def test_an_argument_may_have_any_name(function: Callable[..., object], names: list[str]) -> None:
     """Whatever Python takes as a name of an argument is one, without a word of warning."""
-    signature = Signature("it", function)
+    signature = read_signature("it", function)
 
     arguments: dict[str, JsonValue] = dict.fromkeys(names, "x")
     assert schema(function)["required"] == names
@@ -186,7 +186,7 @@ def test_an_argument_may_have_any_name(function: Callable[..., object], names: l
 
 def test_the_result_has_a_schema_too() -> None:
     """What a tool returns is described as it is written."""
-    assert Signature("it", bounded).output_schema == {"type": "string"}
+    assert read_signature("it", bounded).output_schema == {"type": "string"}
     assert order.contract.output_schema["additionalProperties"] is not False
 
 

@@ -51,6 +51,7 @@ from holdfast.workflows import (
 )
 from holdfast.workflows.authorizing import authorize
 from holdfast.workflows.children import report_suspensions
+from holdfast.workflows.delegation.subagents import run_beside
 from holdfast.workflows.handing_back import Search
 from holdfast.workflows.inbound.breaking_off import unless_broken_off
 from holdfast.workflows.inbound.inbox import (
@@ -251,7 +252,7 @@ class StepLoop:
         found: list[ToolResult | NotBegun] = (
             [tool_results.build_no_room_denial(call.call) for call in batch]
             if tool_calls.is_over_result_limit(state)
-            else await asyncio.gather(*(self._run_tool(call, left) for call in batch))
+            else await run_beside(self._run, batch, lambda call: self._run_tool(call, left))
         )
         ran = tuple(result for result in found if not isinstance(result, NotBegun))
         state = turns.after_tools(self._run.state, ran, workflow.now(), batch)

@@ -89,13 +89,18 @@ def read_run_state(arguments: Sequence[JsonValue]) -> RunState:
         ) from None
 
 
-def read_run_input(arguments: Sequence[JsonValue]) -> RunInput:
-    """Read the argument that a run was started with."""
+def read_run_input(arguments: Sequence[JsonValue], *, has_parent: bool = False) -> RunInput:
+    """Read the argument that a run was started with, by another one if it *has_parent*."""
     if len(arguments) != 1:
         raise InvalidInput(f"AgentRun takes one JSON object, not {len(arguments)} arguments")
     try:
-        return RunInput.model_validate(arguments[0])
+        given = RunInput.model_validate(arguments[0])
     except ValidationError as error:
         raise InvalidInput(
             f"AgentRun can't use this input: {describe_validation_error(error)}"
         ) from None
+    if given.output_schema is not None and not has_parent:
+        raise InvalidInput(
+            "output_schema comes from the run that starts this one: give the agent an output"
+        )
+    return given

@@ -1,0 +1,65 @@
+"""Agents that work for an agent, as a platform engineer names them, each a tool of that."""
+
+from dataclasses import KW_ONLY, dataclass
+
+from pydantic import BaseModel
+
+from holdfast.contracts.control import Delegation
+from holdfast.contracts.patterns import Pattern
+from holdfast.run.parts import MAX_PARALLEL_CHILDREN
+
+_NO_NAME_CHARS = Pattern(r"[^A-Za-z0-9]+")
+
+
+@dataclass(frozen=True)
+class SubAgent:
+    """
+    An agent that does tasks for another one: a tool of that, named `delegate_to_NAME`.
+
+    A call has the fields of *input*, whose docstring tells the model what it is for; the result
+    has the shape of *output*, a pydantic model or a dataclass. Each call is a run of its own, of
+    which *at_once* work beside each other (4 at most), each within *budget_share* of the budget.
+    """
+
+    agent: str
+    _: KW_ONLY
+    input: type[BaseModel]
+    output: type[object]
+    at_once: int = MAX_PARALLEL_CHILDREN
+    budget_share: float = 0.25
+
+    @property
+    def tool_name(self) -> str:
+        """The tool by which the model gives it a task."""
+        return f"delegate_to_{_NO_NAME_CHARS.sub('_', self.agent).strip('_')}"
+
+    @property
+    def delegation(self) -> Delegation:
+        """What a run records of it."""
+        return Delegation(
+            tool=self.tool_name, at_once=self.at_once, budget_share=self.budget_share
+        )
+
+
+def check_subagent(sub: SubAgent) -> list[str]:
+    """Say what of a subagent isn't what it must be: nobody has typed user code."""
+    whose, found = f"its subagent {sub.agent!r}", list[str]()
+    if not _is_model(sub.input):
+        found.append(f"{whose}: its input must be a pydantic model, not {sub.input!r}")
+    if not _is_count(sub.at_once):
+        found.append(f"{whose}: its at_once is 1 to {MAX_PARALLEL_CHILDREN}")
+    if not _is_share(sub.budget_share):
+        found.append(f"{whose}: its budget_share is more than 0, and 1 at most")
+    return found
+
+
+def _is_model(given: object) -> bool:
+    return isinstance(given, type) and issubclass(given, BaseModel)
+
+
+def _is_count(given: object) -> bool:
+    return isinstance(given, int) and 1 <= given <= MAX_PARALLEL_CHILDREN
+
+
+def _is_share(given: object) -> bool:
+    return isinstance(given, int | float) and 0 < given <= 1

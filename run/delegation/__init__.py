@@ -1,0 +1,1 @@
+"""Giving work to other agents: a task, or the whole conversation."""

@@ -1,0 +1,112 @@
+"""Tasks that a model gives to other agents, and the results that their runs come to. Pure."""
+
+import json
+from typing import NamedTuple
+
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.bounds import MAX_RESULT_SUMMARY_CHARS, MAX_TIER_FAILURE_CHARS
+from holdfast.contracts.budget import Budget
+from holdfast.contracts.calls import MalformedCall, ToolFailure, ToolResult, ToolSuccess
+from holdfast.contracts.control import Delegation, Effect
+from holdfast.contracts.decisions import Decided
+from holdfast.contracts.patterns import Pattern
+from holdfast.contracts.run import RunResult
+from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.texts import shorten
+from holdfast.contracts.tools import ToolContract
+from holdfast.run.limits import budgets
+
+MAX_PART_NAME_CHARS = 40
+
+_NO_PART_CHARS = Pattern(r"[^A-Za-z0-9]+")
+
+
+class DelegatedTask(NamedTuple):
+    """A task for another agent: the name of the part, and what its run begins with."""
+
+    part: str
+    agent: str
+    goal: str
+    share: Budget
+    output_schema: JsonObject
+
+
+def find_delegation(state: RunState, call: CallState) -> Delegation | None:
+    """Return how a call gives a task to another agent, if it does."""
+    return next((one for one in state.agent.delegations if one.tool == call.call.name), None)
+
+
+def build_task(state: RunState, call: CallState, number: int, told: str) -> DelegatedTask | None:
+    """
+    Build what the run of another agent is to do; null where this run has no such tool any more.
+
+    It is told the arguments, and what was done: nothing else of this run.
+    """
+    contract, delegation = state.agent.find_tool(call.call.name), find_delegation(state, call)
+    if contract is None or contract.receiver is None or delegation is None:
+        return None
+    name = _NO_PART_CHARS.sub("-", contract.receiver).strip("-")[:MAX_PART_NAME_CHARS]
+    goal = json.dumps(_read_arguments(call), ensure_ascii=False, indent=2)
+    return DelegatedTask(
+        part=f"{number}-{name}",
+        agent=contract.receiver,
+        goal="\n\n".join(filter(None, (goal, told))),
+        share=budgets.take_share(state.agent.budget, delegation.budget_share),
+        output_schema=contract.output_schema,
+    )
+
+
+def _read_arguments(call: CallState) -> JsonObject:
+    """Return the arguments as their types write them."""
+    if isinstance(call.call, MalformedCall):
+        return {}
+    canonical = call.ruling.canonical if isinstance(call.ruling, Decided) else None
+    return call.call.arguments if canonical is None else canonical
+
+
+def build_result(
+    call: CallState, contract: ToolContract, run_id: str, result: RunResult | str
+) -> ToolResult:
+    """Build the result of a call from that of its run, or from why that has none."""
+    if isinstance(result, str):
+        return _build_failure(call, f"{contract.receiver} has no result: {result}")
+    if result.status == "completed" and isinstance(result.output, dict):
+        return _build_success(call, contract, run_id, result.output)
+    stop = result.stop
+    why = f": {stop.reason}" if stop is not None else ""
+    if stop is not None and stop.detail:
+        why = f"{why} ({shorten(stop.detail, MAX_TIER_FAILURE_CHARS)})"
+    did = _describe_effects((*result.effects, *result.unresolved))
+    reason = f"{contract.receiver} {result.status} without a result{why}{did}"
+    by_person = stop is not None and bool(stop.ended_by)
+    return _build_failure(call, reason, by_person=by_person)
+
+
+def _build_success(
+    call: CallState, contract: ToolContract, run_id: str, output: JsonObject
+) -> ToolSuccess:
+    written = json.dumps(output, ensure_ascii=False)
+    cut = len(written) > contract.max_result_chars
+    summary = shorten(written, MAX_RESULT_SUMMARY_CHARS)
+    if cut:
+        summary = f"the first of {len(written):,} characters; run {run_id} has them all"
+    return ToolSuccess(
+        call_id=call.call.call_id,
+        name=call.call.name,
+        summary=summary,
+        data=written[: contract.max_result_chars] if cut else output,
+        cut=cut,
+    )
+
+
+def _build_failure(call: CallState, reason: str, *, by_person: bool = False) -> ToolFailure:
+    if by_person:
+        return ToolFailure.of(call.call, "aborted", "aborted", reason, "go on without it")
+    actions = ("go on without it", "do it yourself, or give a smaller task")
+    return ToolFailure.of(call.call, "error", "subagent_failed", reason, *actions)
+
+
+def _describe_effects(effects: tuple[Effect, ...]) -> str:
+    """Say what was done before, which stands."""
+    did = "; ".join(effect.summary for effect in effects)
+    return f"; what it did stands: {shorten(did, MAX_TIER_FAILURE_CHARS)}" if did else ""

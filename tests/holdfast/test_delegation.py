@@ -1,0 +1,137 @@
+"""Agents that work for agents, as an app defines them: what fits together, and what is refused."""
+
+import pytest
+from pydantic import BaseModel
+
+from holdfast import Agent, App, AppError, Decomposition, Risk, SubAgent, Tiers, Tool, tool
+from tests.sample import add, refund
+from tests.workflows.delegating import Findings, Question
+
+
+class Answer(BaseModel):
+    """Another shape."""
+
+    text: str
+
+
+def task(name: str, **more: object) -> SubAgent:
+    terms: dict[str, object] = {"input": Question, "output": Findings, **more}
+    return SubAgent(name, **terms)  # pyright: ignore[reportArgumentType] -- what users may write
+
+
+def agent(name: str, *subagents: SubAgent, tools: tuple[Tool, ...] = (), **more: object) -> Agent:
+    terms: dict[str, object] = {"models": ["scripted:it"], "subagents": subagents, **more}
+    return Agent(
+        name=name,
+        instructions="Work.",
+        tools=tools,
+        **terms,  # pyright: ignore[reportArgumentType] -- what users may write
+    )
+
+
+def build(*agents: Agent) -> App:
+    return App(agents=agents, scripts={"it": []})
+
+
+@tool(risk=Risk.READ_ONLY)
+async def delegate_to_it(topic: str) -> str:
+    """Have a name that another tool wants."""
+    return topic
+
+
+@pytest.mark.parametrize(
+    ("agents", "reason"),
+    [
+        ([agent("desk", task("nobody"))], "it has 'nobody' do something, and no agent has that"),
+        ([agent("desk", task("desk"))], "it would have itself do something, without end"),
+        (
+            [agent("desk", task("other")), agent("other", task("desk"))],
+            "it would have itself do something, without end",
+        ),
+        (
+            [
+                agent("desk", task("it"), tools=(delegate_to_it,)),
+                agent("it"),
+            ],
+            "tool 'delegate_to_it': two different tools have this name",
+        ),
+        (
+            [
+                agent("desk", task("researcher")),
+                agent("other", task("researcher", output=Answer)),
+                agent("researcher"),
+            ],
+            "its tool 'delegate_to_researcher' is another one elsewhere",
+        ),
+        (
+            [agent("desk", task("a-b"), task("a b")), agent("a-b"), agent("a b")],
+            "its tool 'delegate_to_a_b' is another one elsewhere",
+        ),
+        (
+            [agent("desk", task("researcher"), task("researcher")), agent("researcher")],
+            "it has tool 'delegate_to_researcher' twice",
+        ),
+        ([agent("desk", task("x" * 60)), agent("x" * 60)], "rename the agent"),
+        (
+            [agent("desk", task("it", input=str)), agent("it")],
+            "its input must be a pydantic model",
+        ),
+        ([agent("desk", task("it", output=list[str])), agent("it")], "output must be an object"),
+        ([agent("desk", task("it", at_once=9)), agent("it")], "its at_once is 1 to 4"),
+        ([agent("desk", task("it", budget_share=1.1)), agent("it")], "its budget_share is more"),
+        ([agent("desk", subagents=None)], "its subagents must be a list, not NoneType"),
+        (
+            [
+                agent("desk", task("divided")),
+                agent("divided", models=[], tiers=Tiers(full="it")),
+                agent("it"),
+            ],
+            "its subagent 'divided' has tiers",
+        ),
+    ],
+)
+def test_what_can_not_work_is_refused_with_its_reason(agents: list[Agent], reason: str) -> None:
+    """An app with such agents never starts, and one line says why."""
+    with pytest.raises(AppError, match=reason) as refusal:
+        build(*agents)
+
+    assert "\n" not in str(refusal.value)
+
+
+def test_no_more_agents_stand_one_above_the_other_than_runs_may() -> None:
+    """A chain of tasks is as long as runs may be deep, and no longer."""
+    chain = [agent(f"a{place}", task(f"a{place + 1}")) for place in range(21)]
+
+    with pytest.raises(AppError, match="below it agents work for agents more than 20 deep"):
+        build(*chain, agent("a21"))
+
+
+def test_the_risk_of_a_task_is_the_highest_that_its_receiver_may_bring() -> None:
+    """Tools of those count too that the receiver gives tasks to."""
+    app = build(
+        agent("desk", task("clerk"), task("reader")),
+        agent("clerk", task("cashier"), tools=(add,)),
+        agent("cashier", tools=(refund,)),
+        agent("reader", tools=(add,)),
+    )
+    risks = {contract.name: contract.risk for contract in app.registry.contracts()}
+
+    assert risks["delegate_to_cashier"] is Risk.FINANCIAL
+    assert risks["delegate_to_clerk"] is Risk.FINANCIAL
+    assert risks["delegate_to_reader"] is Risk.COMPUTE_ONLY
+
+
+def test_tiers_may_have_subagents_below_them() -> None:
+    """Who does the work of a tier may give tasks, and what those did can be taken back."""
+    app = build(
+        agent("whole", models=[], tiers=Tiers(full="desk")),
+        agent("desk", task("researcher")),
+        agent("researcher"),
+        agent(
+            "parts",
+            models=[],
+            tiers=Tiers(full="desk", decomposed=Decomposition(planner="desk", worker="desk")),
+        ),
+    )
+
+    assert [one.tool for one in app.snapshots()["desk"].delegations] == ["delegate_to_researcher"]

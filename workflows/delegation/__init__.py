@@ -1,0 +1,1 @@
+"""Giving work to other agents, in workflow code."""
