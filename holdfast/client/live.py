@@ -51,7 +51,7 @@ class LiveFeed:
         """Yield each look that is new, as long as somebody takes it; one every so many seconds."""
         watcher, seen = object(), self._look
         self._watchers[watcher] = seconds
-        if self._looking is None:
+        if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look_again_and_again())
         try:
             while True:
@@ -74,10 +74,10 @@ class LiveFeed:
                 self._tell()
                 await asyncio.sleep(min(self._watchers.values(), default=LIVE_SECONDS))
         finally:
-            self._news.set()
+            self._tell()
 
     def _tell(self) -> None:
-        """Wake all who wait now; who comes later waits for the next look."""
+        """Wake all who wait now; whoever comes later waits for the next look."""
         news, self._news = self._news, asyncio.Event()
         news.set()
 

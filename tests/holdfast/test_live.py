@@ -20,6 +20,7 @@ from holdfast.client import Run as WatchedRun
 from holdfast.client.cursor import Cursor
 from holdfast.client.event_data import TextDelta, TextReset
 from holdfast.client.events import EventType, RunEvent
+from holdfast.client.live import LiveFeed
 from holdfast.client.live_fold import Beat, LiveFold, LivePosition, LiveTold, Look
 from holdfast.contracts.usage import Attempts, LiveText
 from holdfast.testing import call, say
@@ -277,6 +278,22 @@ async def test_a_hundred_who_watch_cost_as_much_as_one(
     assert {len(begun[0] + one) for one in first} == {3}
     assert during == before
     assert looks < 20
+
+
+async def test_whoever_comes_when_all_have_left_is_told_as_well(
+    runs: Runs, provider: ProviderServer
+) -> None:
+    """Nobody is looked for while nobody watches, and somebody again afterwards."""
+    provider.answer(anthropic("end_turn", text(WORDS)), breaks=Break("pause", after=200))
+    async with runs.working(App(agents=[AGENT])):
+        started = await runs.start("it")
+        feed = LiveFeed(runs.client, started.handle.id)
+        for _ in range(2):
+            async with aclosing(feed.watch(0.05)) as looks:
+                assert await anext(looks)
+            assert not feed.has_watchers
+        provider.going_on.set()
+        await started.result()
 
 
 async def test_a_tool_tells_how_far_it_is(runs: Runs) -> None:
