@@ -58,7 +58,10 @@ COMMANDS = {
         "controlling:cancel",
         "Cancel a run: tools that run are told to end, nothing new begins.",
     ),
-    "trace": ("tracing:trace", "Print the transcript of a run, or with --json its tree of spans."),
+    "trace": (
+        "tracing:trace",
+        "Print the transcript of a run, or with --json its tree of spans and those of its parts.",
+    ),
     "replay": ("history:replay", "Replay a run with the code of today."),
     "export": ("history:export", "Write the history of a run as JSON, all its executions."),
     "tools": (

@@ -93,7 +93,10 @@ def test_each_layer_has_its_own_way(layer: Layer, on_trip: OnTrip) -> None:
             "output", GuardrailOptions(mode="parallel"), "only layer 'input'", id="parallel"
         ),
         pytest.param(
-            "input", GuardrailOptions(on_trip="deny"), "(it has: block, ask)", id="deny a goal"
+            "input",
+            GuardrailOptions(on_trip="deny"),
+            "(it has: block, ask, warn)",
+            id="deny a goal",
         ),
         pytest.param(
             "pre_execution", GuardrailOptions(on_trip="retry"), "no on_trip 'retry'", id="retry"

@@ -125,9 +125,9 @@ def flood(characters: int) -> str:
 
 
 @tool(risk=Risk.READ_ONLY, timeout=5)
-def unwritable() -> object:
+def unwritable() -> list[object]:
     """Return something that is no JSON."""
-    return threading.Lock()
+    return [threading.Lock()]
 
 
 @tool(risk=Risk.READ_ONLY, timeout=0.3)
