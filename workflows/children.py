@@ -19,7 +19,9 @@ from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.bounds import MAX_ANCESTORS, MAX_GOAL_BYTES, MAX_GOAL_CHARS, size
 from holdfast.contracts.budget import Budget, Ledger
+from holdfast.contracts.guardrails import checks_answers
 from holdfast.contracts.run import WORKFLOW_TYPE, RunInput, RunResult, is_run_id
+from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import parts, turns, verdicts
@@ -244,11 +246,17 @@ def _build_input(run: RunContext, task: ChildTask) -> JsonObject:
         withheld=run.state.withholds,
         words_watched=brief.words_watched or run.state.agent.watches_words,
         sensitive_domains=triggers.collect_sensitive_domains(run.state.agent.triggers, brief),
-        stream=brief.stream,
+        stream=_choose_stream(run.state),
     )
     if task.output_schema is not None:
         given = given.copy_with({"output_schema": task.output_schema})
     return given.model_dump(mode="json", exclude_unset=True)
+
+
+def _choose_stream(state: RunState) -> bool | None:
+    """Say whether a part has its words told: not those of an answer that is looked at first."""
+    looked_at = checks_answers(state.agent.guardrails) and not state.withholds
+    return False if looked_at and not state.streams_text else state.brief.stream
 
 
 async def _mirror_suspension(

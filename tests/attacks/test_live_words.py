@@ -3,18 +3,23 @@
 import asyncio
 from pathlib import Path
 
-from holdfast import Agent, App
+import pytest
+
+from holdfast import Agent, App, Tiers
 from holdfast.client import Run as WatchedRun
 from holdfast.client.events import EventType, RunEvent
 from holdfast.contracts.guardrails import GuardrailResult, Subject
 from holdfast.contracts.model import Stream
+from holdfast.contracts.run import RunInput
 from holdfast.guardrails import Guardrail, GuardrailContext, guardrail, judged_by, passed, tripped
+from holdfast.guardrails.builtin import review_approval, secret_detection
 from holdfast.testing import call, calls, say
 from tests.adapters.provider_server import Break, ProviderServer
 from tests.attacks.test_unreleased_answers import is_at, look
 from tests.attacks.watchers import seen
 from tests.running import Runs
 from tests.workflows.provider_words import CLAUDE, anthropic, text
+from tests.workflows.tiered import staffed
 
 BAD = "the plan is to sell " * 20
 GOOD = "no comment"
@@ -147,3 +152,34 @@ async def test_no_part_tells_what_its_whole_withholds(runs: Runs) -> None:
     assert "subagent.completed" in events
     assert "to sell" not in events
     assert not [event for event in told if event.type.is_live]
+
+
+@pytest.mark.parametrize(
+    ("look_at", "wanted"),
+    [
+        pytest.param((), True, id="nobody looks"),
+        pytest.param((review_approval(),), False, id="people look"),
+        pytest.param((secret_detection(),), True, id="withheld, whatever is wanted"),
+    ],
+)
+async def test_no_part_says_what_becomes_an_answer_that_is_looked_at(
+    runs: Runs, look_at: tuple[Guardrail, ...], *, wanted: bool
+) -> None:
+    """What a tier says is what its whole will answer."""
+    # SM-05
+    app = staffed({"coder": [say(GOOD)]}, tiers=Tiers(full="coder"), guardrails=look_at)
+    async with runs.working(app):
+        run = await runs.start("it", stream=True)
+        while not await run.pending() and not (await run.status()).answer:  # noqa: ASYNC110 -- it is elsewhere
+            await asyncio.sleep(0.02)
+        history = await run.handle.fetch_history()
+        await run.handle.cancel()
+
+    [given] = [
+        RunInput.model_validate_json(initiated.input.payloads[0].data)
+        for event in history.events
+        if (initiated := event.start_child_workflow_execution_initiated_event_attributes).input
+        and initiated.input.payloads
+    ]
+    assert given.stream is wanted
+    assert given.withheld is (wanted and bool(look_at))
