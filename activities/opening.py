@@ -8,6 +8,7 @@ from temporalio import activity
 from holdfast.activities.callers import (
     build_hand_back,
     build_retry_refusal,
+    require_app,
     require_run_caller,
 )
 from holdfast.contracts.control import MAX_EARLIER_ACTORS, ModelFacts, RetryOf
@@ -92,6 +93,8 @@ class OpeningActivities:
         if agent is None:
             known = ", ".join(sorted(self._agents)) or "none"
             raise build_hand_back(f"no agent {opening.agent!r} in this app (known: {known})")
+        if opening.app is not None:
+            require_app(opening.app, agent.app)
         agent = _with_route(agent, opening.task_kind)
         facts = await self._catalogue.facts(agent.models)
         return agent.with_(

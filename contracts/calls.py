@@ -100,13 +100,13 @@ class Draft(Contract):
     data: JsonValue = None
 
 
-Purpose: TypeAlias = Literal["call", "draft", "reconcile", "undo"]
+Purpose: TypeAlias = Literal["call", "draft", "reconcile", "undo", "prepare"]
 
 
 def idempotency_key(first_execution_run_id: str, call_id: str, purpose: Purpose) -> str:
     """Return the key of a call. A quoted id has no slash: no call has that of another's draft."""
     key = f"{first_execution_run_id}/{quote(call_id, safe=':|=+')}"
-    return f"{key}/{purpose}" if purpose in {"draft", "undo"} else key
+    return f"{key}/{purpose}" if purpose in {"draft", "undo", "prepare"} else key
 
 
 class ToolInvocationChange(TypedDict, total=False):
@@ -126,7 +126,8 @@ class ToolInvocation(Contract):
     """
     Input of every tool's activity, whose type is the tool's name.
 
-    `purpose`: to do it, to draft it, to find out whether it happened, or to take it back.
+    `purpose`: to do it, to draft it, to find out whether it happened, to take it back, or to load
+    what the agent needs that it hands the run to.
     `draft_id` is that of the approved draft, `done` what the call answered that is taken back. A
     call with a `grant` runs in the sandbox. `first_execution_run_id` is what tells the run from
     every other: `run_id` is a name that somebody chose. `path` are the agents that this one works

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 
 from pydantic import Field, JsonValue, model_validator
 
-from holdfast.contracts.base import Contract, Inbound, JsonObject, Stored
+from holdfast.contracts.base import AuthoredContract, Contract, Inbound, JsonObject, Stored
 from holdfast.contracts.bounds import MAX_RUN_ID_CHARS, Number, Seconds
 from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.errors import FailureKind
@@ -79,12 +79,31 @@ class Delegation(Contract):
     """
     A tool by which an agent gives a task to another, whose run is a part of its own.
 
-    So many of them work at once, each within `budget_share` of the budget of the whole run.
+    So many of them work at once, each within `budget_share` of the budget of the whole run. By a
+    `handoff` the other agent goes on with the run itself; the tool `prepare` loads what it needs.
     """
 
     tool: Annotated[str, Field(pattern=TOOL_NAME_PATTERN)]
     at_once: int
     budget_share: float
+    handoff: bool = Field(default=False, exclude_if=not_)
+    prepare: str | None = Field(default=None, exclude_if=not_)
+
+
+MAX_RECENT_CHANGES = 10
+
+
+class HandoffData(AuthoredContract):
+    """
+    What an agent needs that takes over: `files` by their paths, the latest changes newest first.
+
+    Of `recent_changes` it gets ten. `constraints` come to those that hold already.
+    """
+
+    files: Mapping[str, str] = Field(default_factory=dict[str, str])
+    architecture: str = ""
+    recent_changes: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
 
 
 class Backtracking(Inbound):

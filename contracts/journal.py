@@ -65,8 +65,32 @@ class ApproachFailed(Contract):
     approach: Approach
 
 
+class HandoffRecord(Contract):
+    """
+    Another agent goes on with the run: who, what for, and what it was given beside the transcript.
+
+    `task_id` is the run; a `timeout_seconds` has only a handoff whose result is expected back.
+    """
+
+    type: Literal["handoff"] = "handoff"
+    handoff_id: str
+    from_agent: str
+    to_agent: str
+    timestamp: datetime
+    task_id: str
+    goal: str
+    context_passed: tuple[str, ...]
+    return_expected: bool = False
+    timeout_seconds: float | None = None
+
+
 JournalEvent: TypeAlias = Annotated[
-    RequestOpened | RequestEscalated | RequestClosed | AnswerWithheld | ApproachFailed,
+    RequestOpened
+    | RequestEscalated
+    | RequestClosed
+    | AnswerWithheld
+    | ApproachFailed
+    | HandoffRecord,
     Field(discriminator="type"),
 ]
 

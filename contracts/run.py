@@ -331,11 +331,12 @@ class AgentSnapshot(Contract):
 
 
 class OpenRun(Contract):
-    """Input of the activity `open_run`."""
+    """Input of the activity `open_run`; a run that has begun stays with its `app`."""
 
     run_id: str
     agent: str
     task_kind: str | None = None
+    app: str | None = Field(default=None, exclude_if=lambda value: value is None)
 
 
 class FindWorker(Contract):

@@ -132,6 +132,7 @@ class RunStateChange(TypedDict, total=False):
     notified: int
     checks: int
     delegated: int
+    handoffs: int
     held: tuple[str, ...]
     candidate: Candidate | None
     output_retries: int
@@ -192,7 +193,8 @@ class RunState(Contract):
     objections that people approved, `releases` those approved reviews by which nothing has run
     yet, without their texts, `acknowledged` the triggers that they waved through. `checks`
     numbers what guardrails had run: commands and agents, `delegated` the tasks that were given to
-    other agents. `notified` is the number of the last
+    other agents, `handoffs` how often another went on. `output_schema` is the shape that its
+    starter wants the answer in, whoever gives it. `notified` is the number of the last
     request that somebody was told of. `held` is what the run says of the resources that it is at.
     `effects` are what the run did since it began, `attempts` the model calls that failed,
     `approaches` those that it gave up; `approach` is the one under way. With a `provider_wait` it
@@ -246,6 +248,8 @@ class RunState(Contract):
     notified: int = 0
     checks: int = 0
     delegated: int = Field(default=0, exclude_if=not_)
+    handoffs: int = Field(default=0, exclude_if=not_)
+    output_schema: JsonObject | None = Field(default=None, exclude_if=lambda shape: shape is None)
     held: tuple[str, ...] = ()
     candidate: Candidate | None = None
     output_retries: int = 0

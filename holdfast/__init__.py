@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from holdfast.contracts.approvals import Requirement
     from holdfast.contracts.budget import Budget
     from holdfast.contracts.calls import Reconciled
-    from holdfast.contracts.control import Backtracking, Decomposition, Fallback, Tiers, Triggers
+    from holdfast.contracts.control import (
+        Backtracking,
+        Decomposition,
+        Fallback,
+        HandoffData,
+        Tiers,
+        Triggers,
+    )
     from holdfast.contracts.errors import (
         AnswerLost,
         AppError,
@@ -31,7 +38,7 @@ if TYPE_CHECKING:
     from holdfast.contracts.tools import HostedTool, ResourceScope, Risk
     from holdfast.contracts.transcript import Part
     from holdfast.contracts.usage import CallUsage, UsageMetrics
-    from holdfast.delegation import SubAgent
+    from holdfast.delegation import Handoff, SubAgent
     from holdfast.tools.context import ToolContext
     from holdfast.tools.tool import Tool, tool
 
@@ -47,6 +54,8 @@ __all__ = [
     "ChatServer",
     "Decomposition",
     "Fallback",
+    "Handoff",
+    "HandoffData",
     "HoldfastError",
     "HostedTool",
     "ModelPrice",
@@ -87,6 +96,7 @@ __getattr__, __dir__ = exports(
             "Backtracking",
             "Decomposition",
             "Fallback",
+            "HandoffData",
             "Tiers",
             "Triggers",
         ),
@@ -109,7 +119,7 @@ __getattr__, __dir__ = exports(
             "CallUsage",
             "UsageMetrics",
         ),
-        "holdfast.delegation": ("SubAgent",),
+        "holdfast.delegation": ("Handoff", "SubAgent"),
         "holdfast.tools.context": ("ToolContext",),
         "holdfast.tools.tool": (
             "Tool",

@@ -12,7 +12,7 @@ from holdfast.contracts.model import ModelSettings, Stream
 from holdfast.contracts.project import ProjectSpec
 from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.tools import HostedTool
-from holdfast.delegation import SubAgent
+from holdfast.delegation import Handoff, SubAgent
 from holdfast.guardrails.definition import Guardrail
 from holdfast.tools.builtin import run_command
 from holdfast.tools.registry import companions
@@ -44,7 +44,7 @@ class Agent:
     with *tiers* has others do the work. *project* is a folder on the workers that have the
     sandbox: each run works on a copy of its own. *stream* has the words of its models told while
     they come; "before_checks" also where its answers are looked at before they are out.
-    *subagents* do tasks for it (docs/agents.md).
+    *subagents* do tasks for it, *handoffs* name those who may go on in its place (docs/agents.md).
     """
 
     name: str
@@ -70,6 +70,7 @@ class Agent:
     project: str | Path | None = None
     stream: Stream = False
     subagents: Sequence[SubAgent] = ()
+    handoffs: Sequence[Handoff] = ()
 
     def snapshot(self, delegating: Sequence[Tool] = ()) -> AgentSnapshot:
         """
@@ -104,7 +105,7 @@ class Agent:
             tiers=self.tiers,
             project=None if self.project is None else ProjectSpec(folder=str(self.project)),
             stream=self.stream,
-            delegations=tuple(one.delegation for one in self.subagents),
+            delegations=tuple(one.delegation for one in (*self.subagents, *self.handoffs)),
         )
         return snapshot.with_(prefix_digest=snapshot.prefix.digest)
 
@@ -114,7 +115,9 @@ class Agent:
         specs = [one.spec for one in (*self.guardrails, *self.acceptance)]
         commands = any(spec.command or spec.project_commands for spec in specs)
         own = (run_command,) if commands and run_command not in self.tools else ()
-        return (*companions(self.tools), *own)
+        prepare = dict.fromkeys(one.prepare for one in self.handoffs if one.prepare is not None)
+        loading = (one for one in prepare if one not in self.tools)
+        return (*companions(self.tools), *own, *loading)
 
     @property
     def delegates(self) -> tuple[str, ...]:

@@ -3,6 +3,8 @@
 import inspect
 from collections.abc import Sequence
 
+from pydantic import BaseModel, Field
+
 from holdfast.agent import Agent
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.patterns import Pattern
@@ -13,7 +15,7 @@ from holdfast.contracts.tools import (
     Risk,
     ToolContract,
 )
-from holdfast.delegation import SubAgent
+from holdfast.delegation import Handoff, SubAgent
 from holdfast.tools.schema import Signature, output_schema
 from holdfast.tools.tool import SIDE_EFFECTS, Tool, find_holes
 
@@ -34,9 +36,11 @@ class DelegatingTools:
 
     def __init__(self, agents: Sequence[Agent]) -> None:
         self._known = {agent.name: agent for agent in agents}
-        self._made: dict[str, tuple[SubAgent, Tool]] = {}
+        self._made: dict[str, tuple[SubAgent | Handoff, Tool]] = {}
         self._of = {
-            agent.name: tuple(self._make(agent.name, one) for one in agent.subagents)
+            agent.name: tuple(
+                self._make(agent.name, one) for one in (*agent.subagents, *agent.handoffs)
+            )
             for agent in agents
         }
 
@@ -44,18 +48,18 @@ class DelegatingTools:
         """Return the tools by which an agent gives tasks."""
         return self._of.get(agent, ())
 
-    def _make(self, sender: str, sub: SubAgent) -> Tool:
-        name, shape = sub.tool_name, (sub.agent, sub.input, sub.output)
+    def _make(self, sender: str, one: SubAgent | Handoff) -> Tool:
+        name = one.tool_name
         if name in self._made:
             known, made = self._made[name]
-            if (known.agent, known.input, known.output) != shape:
+            if _say_shape(known) != _say_shape(one):
                 raise AppError(
                     f"agent {sender!r}: its tool {name!r} is another one elsewhere, with another "
-                    "agent, input or output: give both the same, or rename an agent"
+                    "agent, input, output or when: give both the same, or rename an agent"
                 )
             return made
-        made = _build_tool(sender, sub, self._find_risk(sub.agent))
-        self._made[name] = (sub, made)
+        made = _build_tool(sender, one, self._find_risk(one.agent))
+        self._made[name] = (one, made)
         return made
 
     def _find_risk(self, receiver: str) -> Risk:
@@ -69,12 +73,33 @@ class DelegatingTools:
             seen.add(name)
             risks += [tool.contract.risk for tool in agent.tools]
             risks += [tool.risk for tool in agent.hosted]
-            waiting += agent.delegates
+            waiting += (*agent.delegates, *(one.agent for one in agent.handoffs))
         return max(risks, key=lambda risk: _SEVERITY[risk])
 
 
-def _describe(sub: SubAgent) -> str:
+class _TransferArguments(BaseModel):
+    goal: str = Field(description="What is to be done, and what the other agent has to know.")
+
+
+class _Transferred(BaseModel):
+    handoff_id: str
+    to_agent: str
+
+
+def _say_shape(one: SubAgent | Handoff) -> tuple[object, ...]:
+    """Return what makes two tools of a name the same."""
+    if isinstance(one, Handoff):
+        return (one.agent, one.when)
+    return (one.agent, one.input, one.output)
+
+
+def _describe(sub: SubAgent | Handoff) -> str:
     """Say what the tool is for, as the docstring of its input does."""
+    if isinstance(sub, Handoff):
+        return (
+            f"Hand this conversation over to the agent {sub.agent!r}, which goes on in your place."
+            f" When: {sub.when}"
+        )
     said = inspect.cleandoc(vars(sub.input).get("__doc__") or "")
     return (
         f"Give a task to the agent {sub.agent!r}, which does it by itself and brings back the "
@@ -82,14 +107,17 @@ def _describe(sub: SubAgent) -> str:
     ).strip()
 
 
-def _build_tool(sender: str, sub: SubAgent, risk: Risk) -> Tool:
+def _build_tool(sender: str, sub: SubAgent | Handoff, risk: Risk) -> Tool:
     name = sub.tool_name
     if not _NAME.fits(name):
         raise AppError(
-            f"agent {sender!r}: subagent {sub.agent!r} would be the tool {name!r}, and a tool's "
+            f"agent {sender!r}: {sub.agent!r} would be the tool {name!r}, and a tool's "
             "name is made of letters, digits and _ alone, of at most 64 of them: rename the agent"
         )
-    signature = Signature(name, sub.input, sub.output)
+    hands_over = isinstance(sub, Handoff)
+    taken = _TransferArguments if hands_over else sub.input
+    given = _Transferred if hands_over else sub.output
+    signature = Signature(name, taken, given)
 
     async def run_agent() -> None:
         raise AssertionError(f"{name} is a run of {sub.agent}, and no function")
@@ -98,7 +126,7 @@ def _build_tool(sender: str, sub: SubAgent, risk: Risk) -> Tool:
         name=name,
         description=_describe(sub),
         input_schema=signature.input_schema,
-        output_schema=output_schema(sub.agent, sub.output),
+        output_schema=output_schema(sub.agent, given),
         risk=risk,
         side_effect=SIDE_EFFECTS[risk],
         resource_scope=ResourceScope(),
@@ -117,5 +145,5 @@ def _build_tool(sender: str, sub: SubAgent, risk: Risk) -> Tool:
     )
     made = Tool(contract, run_agent, signature)
     if holes := find_holes(made):
-        raise AppError(f"agent {sender!r}: subagent {sub.agent!r}: {'; '.join(holes)}")
+        raise AppError(f"agent {sender!r}: {sub.agent!r}: {'; '.join(holes)}")
     return made

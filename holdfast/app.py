@@ -192,6 +192,7 @@ class App:
             *check_controls(agent),
             *self._check_delegates(agent),
             *self._check_subagents(agent),
+            *self._check_handoffs(agent),
         ]:
             return found
         return [
@@ -212,7 +213,12 @@ class App:
             for name in agent.delegates
             if name not in names
         ]
-        if agent.name in self._find_reachable(agent):
+        found += [
+            f"it hands over to {one.agent!r}, and no other agent has that name"
+            for one in agent.handoffs
+            if one.agent not in names or one.agent == agent.name
+        ]
+        if any(agent.name in self._find_behind(name) for name in agent.delegates):
             found.append("it would have itself do something, without end")
         elif self._is_too_deep(agent):
             found.append(f"below it agents work for agents more than {MAX_ANCESTORS} deep")
@@ -228,24 +234,36 @@ class App:
                     "its own: name one of those"
                 )
 
+    def _check_handoffs(self, agent: Agent) -> Iterator[str]:
+        """Name agents that can't go on with a run that has begun."""
+        known = {one.name: one for one in self.agents}
+        for one in agent.handoffs:
+            receiver = known.get(one.agent)
+            if receiver is not None and receiver.tiers is not None:
+                yield f"its handoff {one.agent!r} has tiers, which begin with a goal of their own"
+            if receiver is not None and receiver.project not in {None, agent.project}:
+                yield f"its handoff {one.agent!r} works on another project than it does itself"
+
+    def _find_behind(self, name: str) -> set[str]:
+        """Return an agent and all that work for it or go on in its place."""
+        known = {
+            one.name: (*one.delegates, *(handoff.agent for handoff in one.handoffs))
+            for one in self.agents
+        }
+        return _collect(name, known)
+
     def _is_too_deep(self, agent: Agent) -> bool:
         """Whether the runs below one of this agent would be deeper than runs may be."""
         known = {one.name: one.delegates for one in self.agents}
-        level = {agent.name}
+        instead = {one.name: tuple(to.agent for to in one.handoffs) for one in self.agents}
+        level = _collect(agent.name, instead)
         for _ in range(MAX_ANCESTORS + 1):
-            level = {other for name in level for other in known.get(name, ())}
+            below = {other for name in level for other in known.get(name, ())}
+            level = {one for name in below for one in _collect(name, instead)}
         return bool(level)
 
     def _find_reachable(self, agent: Agent) -> set[str]:
-        known = {one.name: one.delegates for one in self.agents}
-        reached: set[str] = set()
-        waiting = list(agent.delegates)
-        while waiting:
-            name = waiting.pop()
-            if name not in reached:
-                reached.add(name)
-                waiting += known.get(name, ())
-        return reached
+        return self._find_behind(agent.name) - {agent.name}
 
     def _check_model_name(self, model: str) -> str | None:
         named = _MODEL.fullmatch(model)
@@ -261,6 +279,17 @@ class App:
             if not rest:
                 return f"model {model!r} is not named {OPENAI_CHAT}:SERVER/NAME"
         return None
+
+
+def _collect(name: str, known: Mapping[str, tuple[str, ...]]) -> set[str]:
+    """Return a name with all that it leads to."""
+    reached, waiting = set[str](), [name]
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting += known.get(name, ())
+    return reached
 
 
 def _check_chat_server(server: ChatServer) -> str | None:

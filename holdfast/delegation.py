@@ -4,9 +4,10 @@ from dataclasses import KW_ONLY, dataclass
 
 from pydantic import BaseModel
 
-from holdfast.contracts.control import Delegation
+from holdfast.contracts.control import Delegation, HandoffData
 from holdfast.contracts.patterns import Pattern
 from holdfast.run.parts import MAX_PARALLEL_CHILDREN
+from holdfast.tools.tool import Tool
 
 _NO_NAME_CHARS = Pattern(r"[^A-Za-z0-9]+")
 
@@ -39,6 +40,61 @@ class SubAgent:
         return Delegation(
             tool=self.tool_name, at_once=self.at_once, budget_share=self.budget_share
         )
+
+
+@dataclass(frozen=True)
+class Handoff:
+    """
+    An agent that another one may hand its run to, by the tool `transfer_to_NAME`.
+
+    *when* tells the model when to. *prepare* is a tool that changes nothing, takes `goal` and
+    returns a HandoffData: what the agent needs that goes on.
+    """
+
+    agent: str
+    _: KW_ONLY
+    when: str
+    prepare: Tool | None = None
+
+    @property
+    def tool_name(self) -> str:
+        """The tool by which the model hands over."""
+        return f"transfer_to_{_NO_NAME_CHARS.sub('_', self.agent).strip('_')}"
+
+    @property
+    def delegation(self) -> Delegation:
+        """What a run records of it."""
+        return Delegation(
+            tool=self.tool_name,
+            at_once=1,
+            budget_share=1.0,
+            handoff=True,
+            prepare=None if self.prepare is None else self.prepare.contract.name,
+        )
+
+
+def check_handoff(handoff: Handoff) -> list[str]:
+    """Say what of a handoff isn't what it must be: nobody has typed user code."""
+    whose, prepare, found = f"its handoff {handoff.agent!r}", handoff.prepare, list[str]()
+    if not str(handoff.when).strip():
+        found.append(f"{whose}: say when, which is all that the model knows of it")
+    if prepare is None:
+        return found
+    if not _is_tool(prepare):
+        return [*found, f"{whose}: its prepare is no tool: write @tool(...) above a function"]
+    contract = prepare.contract
+    properties = contract.input_schema.get("properties")
+    if list(properties if isinstance(properties, dict) else ()) != ["goal"]:
+        found.append(f"{whose}: {contract.name!r} must take `goal` and nothing else")
+    if contract.output_schema.get("title") != HandoffData.__name__:
+        found.append(f"{whose}: {contract.name!r} must return HandoffData")
+    if not contract.risk.changes_nothing or contract.local or contract.sandboxed:
+        found.append(f"{whose}: {contract.name!r} must change nothing, and run in the worker")
+    return found
+
+
+def _is_tool(given: object) -> bool:
+    return isinstance(given, Tool)
 
 
 def check_subagent(sub: SubAgent) -> list[str]:

@@ -15,7 +15,7 @@ from holdfast.contracts.control import Backtracking, Fallback, Tiers, Triggers
 from holdfast.contracts.guardrails import checks_answers
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.tools import HostedTool
-from holdfast.delegation import SubAgent, check_subagent
+from holdfast.delegation import Handoff, SubAgent, check_handoff, check_subagent
 from holdfast.guardrails.definition import Guardrail
 from holdfast.run.limits import fallback
 from holdfast.tools.tool import Tool
@@ -43,6 +43,7 @@ FIELD_TYPES: Mapping[str, tuple[type | UnionType | tuple[type, ...], str]] = {
     "project": (str | Path | None, "a folder"),
     "stream": (bool | str, 'True, False or "before_checks"'),
     "subagents": ((list, tuple), "a list"),
+    "handoffs": ((list, tuple), "a list"),
 }
 """What the fields of an agent must be: they come from user code that nobody has typed."""
 
@@ -145,8 +146,13 @@ def check_field_types(agent: Agent) -> list[str]:
         f"{one!r} in its subagents is no subagent: write SubAgent(...)"
         for one in _others(SubAgent, agent.subagents)
     ]
+    found += [
+        f"{one!r} in its handoffs is no handoff: write Handoff(...)"
+        for one in _others(Handoff, agent.handoffs)
+    ]
     if not found:
         found += [flaw for one in agent.subagents for flaw in check_subagent(one)]
+        found += [flaw for one in agent.handoffs for flaw in check_handoff(one)]
     if agent.project is not None and not str(agent.project).strip():
         found.append("its project names no folder: leave it out where there is none")
     for word, given in (("guardrails", agent.guardrails), ("acceptance", agent.acceptance)):
@@ -213,18 +219,20 @@ def check_controls(agent: Agent) -> list[str]:
             if one.spec.project_commands
         ]
     tools = {tool.contract.name for tool in agent.tools}
-    tools |= {one.tool_name for one in agent.subagents}
+    tools |= {one.tool_name for one in (*agent.subagents, *agent.handoffs)}
     found += [
         f"guardrail {one.spec.name!r} is for {name!r}, which is no tool of it"
         for one in every
         for name in one.spec.tools
         if name not in tools
     ]
-    works_itself = agent.tools or agent.subagents or agent.backtracking or agent.output
+    works_itself = (
+        agent.tools or agent.subagents or agent.handoffs or agent.backtracking or agent.output
+    )
     if agent.tiers is not None and works_itself:
         found.append(
-            "it has tiers, so its agents do the work: give tools, subagents, backtracking and "
-            "output to them"
+            "it has tiers, so its agents do the work: give tools, subagents, handoffs, "
+            "backtracking and output to them"
         )
     if agent.backtracking is not None and not agent.acceptance:
         found.append("it has backtracking, but no acceptance check that an approach could fail")

@@ -24,6 +24,7 @@ from holdfast.contracts.decisions import Decided, Ruling
 from holdfast.contracts.journal import (
     AnswerWithheld,
     ApproachFailed,
+    HandoffRecord,
     JournalEvent,
     RequestClosed,
     RequestEscalated,
@@ -235,6 +236,8 @@ def journal_line(event: JournalEvent) -> str:
             said = f"guardrail {by}" if by else "the run ended first"
         case ApproachFailed(approach=approach):
             said = approach.failure_reason
+        case HandoffRecord(from_agent=sender, to_agent=receiver, goal=goal):
+            said = f"{sender} → {receiver}: {goal}"
     return shorten(said)
 
 

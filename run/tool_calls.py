@@ -22,7 +22,7 @@ from holdfast.contracts.decisions import (
 )
 from holdfast.contracts.state import CallState, RunState
 from holdfast.run import approvals, disagreements, requests, tool_results
-from holdfast.run.delegation.subagents import find_delegation
+from holdfast.run.delegation.subagents import find_delegation, find_handoff
 
 MAX_RULING_AGE = timedelta(seconds=5)
 """So long after it was decided a call may begin: what it was decided by may be gone."""
@@ -203,8 +203,15 @@ def _needs_ruling(call: CallState) -> bool:
 
 
 def select_next(state: RunState) -> tuple[CallState, ...]:
-    """Open calls that change nothing, together; then drafts, then the others, one by one."""
-    waiting = tuple(call for call in state.calls if call.result is None)
+    """
+    Open calls that change nothing, together; then drafts, then the others, one by one.
+
+    Last are those that hand the run to another agent: the rest of the turn is done by then.
+    """
+    unsettled = tuple(call for call in state.calls if call.result is None)
+    waiting = tuple(call for call in unsettled if find_handoff(state, call) is None)
+    if not waiting:
+        return unsettled
     harmless = [call for call in waiting if changes_nothing(state, call)]
     beside = _select_parallel(state, _limit_delegations(state, harmless))
     return beside or select_drafts(state)[:1] or waiting[:1]
@@ -236,7 +243,7 @@ def changes_nothing(state: RunState, call: CallState) -> bool:
 
 def may_be_broken_off(state: RunState, call: CallState) -> bool:
     """Whether a call may be ended halfway: it changes nothing, and runs outside workflow tasks."""
-    delegates = find_delegation(state, call) is not None
+    delegates = find_delegation(state, call) or find_handoff(state, call)
     return changes_nothing(state, call) and not _is_local(state, call) and not delegates
 
 

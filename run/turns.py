@@ -57,6 +57,7 @@ def start_run(
         ceiling=run.ceiling,
         budget=run.budget,
         known=run.known,
+        output_schema=run.output_schema,
     )
     return append_items(state, UserTurn(text=run.input or ""))
 

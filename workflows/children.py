@@ -242,7 +242,7 @@ def _build_input(run: RunContext, task: ChildTask) -> JsonObject:
         metadata=brief.metadata,
         ceiling=task.ceiling,
         known=parts.build_known_effects(run.state),
-        path=(*brief.path, brief.agent),
+        path=(*brief.path, run.state.agent.name),
         withheld=run.state.withholds,
         words_watched=brief.words_watched or run.state.agent.watches_words,
         sensitive_domains=triggers.collect_sensitive_domains(run.state.agent.triggers, brief),

@@ -58,20 +58,30 @@ async def open_run(run: RunContext, arguments: tuple[JsonValue, ...]) -> None:
 
 async def _open_agent(given: RunInput, task_kind: str | None) -> AgentSnapshot:
     """Return the agent as a worker has it, with the models that the start names."""
-    run_id = workflow.info().workflow_id
+    agent = await open_agent(given.agent, task_kind)
     try:
-        agent = await on_capable_worker(
-            FindWorker(run_id=run_id, agent=given.agent),
-            lambda: workflow.execute_local_activity_method(
-                OpeningActivities.open_run,
-                OpenRun(run_id=run_id, agent=given.agent, task_kind=task_kind),
-                **options.record(f"open agent {given.agent}"),
-            ),
-            UNTIL_FOUND,
-        )
         return turns.choose_models(agent, given.models)
     except InvalidInput as error:
         raise failures.build_start_refusal(str(error)) from None
+
+
+async def open_agent(name: str, task_kind: str | None, app: str | None = None) -> AgentSnapshot:
+    """
+    Have a worker, of this *app* if one is named, say what the agent is now.
+
+    Raises ApplicationError where none has it.
+    """
+    run_id = workflow.info().workflow_id
+    try:
+        return await on_capable_worker(
+            FindWorker(run_id=run_id, app=app, agent=name),
+            lambda: workflow.execute_local_activity_method(
+                OpeningActivities.open_run,
+                OpenRun(run_id=run_id, agent=name, task_kind=task_kind, app=app),
+                **options.record(f"open agent {name}"),
+            ),
+            UNTIL_FOUND,
+        )
     except FailureError as error:
         if is_cancelled_exception(error) or not failures.is_handed_back(error):
             raise

@@ -20,6 +20,7 @@ from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import UserTurn
 from holdfast.guardrails.detectors import resource_claims
 from holdfast.run import gates, requests, tool_calls, turns, verdicts
+from holdfast.run.delegation.handoffs import PreparedHandoff
 from holdfast.run.limits import budgets
 from holdfast.run.summaries import (
     escalation_line,
@@ -63,7 +64,8 @@ class RunContext:
     suspended, and how long is not in its ledger yet. `parts` are the runs that work for it now,
     each with whether it is known to be held. Calls that have `begun`, as they were then, and
     `begun_parts` with their agents, stay there until it is known what they came to, though the run
-    closes their turn meanwhile. `hurried` counts the words of people that couldn't wait.
+    closes their turn meanwhile. `hurried` counts the words of people that couldn't wait. An
+    agent is `prepared` that goes on with the run when its turn closes.
     """
 
     def __init__(self) -> None:
@@ -75,6 +77,7 @@ class RunContext:
         self.begun_parts: dict[str, str] = {}
         self.resting = False
         self.hurried = 0
+        self.prepared: PreparedHandoff | None = None
 
     @property
     def state(self) -> RunState:

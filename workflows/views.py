@@ -8,7 +8,8 @@ from holdfast.contracts.approvals import PendingPage, Request, outline
 from holdfast.contracts.base import Inbound, digest
 from holdfast.contracts.bounds import MAX_COUNT, MAX_PAGE_BYTES, Count, Number, size
 from holdfast.contracts.budget import UsageReport
-from holdfast.contracts.run import ReportedStatus, StatusReport, Waiting
+from holdfast.contracts.control import Waiting
+from holdfast.contracts.run import ReportedStatus, StatusReport
 from holdfast.contracts.state import Carryover, RunState
 from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, TranscriptPage, UserTurn
 from holdfast.run.answers import WITHHELD

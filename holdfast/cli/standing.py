@@ -13,8 +13,8 @@ from holdfast.client import NoWorker, Run
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.base import Contract
 from holdfast.contracts.budget import Limits, UsageReport
-from holdfast.contracts.control import Approach, Compensation, Effect, RetryOf
-from holdfast.contracts.run import StatusReport, Waiting
+from holdfast.contracts.control import Approach, Compensation, Effect, RetryOf, Waiting
+from holdfast.contracts.run import StatusReport
 from holdfast.contracts.signals import RefusedMessage
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten

@@ -21,6 +21,7 @@ from holdfast.contracts.calls import AnyCall, ToolFailure
 from holdfast.contracts.journal import (
     AnswerWithheld,
     ApproachFailed,
+    HandoffRecord,
     JournalEvent,
     RequestClosed,
     RequestEscalated,
@@ -188,6 +189,8 @@ class SignalReader:
                 self._chronicle.withhold_answer()
             case ApproachFailed(approach=approach):
                 self._chronicle.approaches.append(approach)
+            case HandoffRecord():
+                return  # its call and its line tell it
             case RequestClosed(request_id=name, outcome=outcome, at=at):
                 self._chronicle.close_without_message(name, outcome, at)
 

@@ -111,7 +111,7 @@ def begin_call(chronicle: TraceBuilder, operation: Operation) -> Work:
         return _begin_unread(chronicle, operation, invocation.call_id if invocation else event)
     call_id = invocation.call_id
     match invocation.purpose:
-        case "draft" | "reconcile" as purpose:
+        case "draft" | "reconcile" | "prepare" as purpose:
             ran = AuxiliaryCall(
                 key=operation.key,
                 tool=operation.name,

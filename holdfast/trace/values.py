@@ -88,7 +88,7 @@ class AuxiliaryCall:
 
     key: str
     tool: str
-    purpose: Literal["draft", "reconcile"]
+    purpose: Literal["draft", "reconcile", "prepare"]
     at: datetime
     task_queue: str = ""
     draft_id: str = ""

@@ -33,6 +33,17 @@ class DelegatedTask(NamedTuple):
 
 def find_delegation(state: RunState, call: CallState) -> Delegation | None:
     """Return how a call gives a task to another agent, if it does."""
+    found = _find(state, call)
+    return None if found is None or found.handoff else found
+
+
+def find_handoff(state: RunState, call: CallState) -> Delegation | None:
+    """Return how a call hands the run to another agent, if it does."""
+    found = _find(state, call)
+    return found if found is not None and found.handoff else None
+
+
+def _find(state: RunState, call: CallState) -> Delegation | None:
     return next((one for one in state.agent.delegations if one.tool == call.call.name), None)
 
 

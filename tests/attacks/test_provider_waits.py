@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from holdfast.contracts.run import StatusReport, Waiting
+from holdfast.contracts.control import Waiting
+from holdfast.contracts.run import StatusReport
 from holdfast.contracts.state import RunState
 from holdfast.run.limits import fallback
 from holdfast.runner import build_replayer

@@ -15,6 +15,7 @@ from holdfast.contracts.control import (
     Delegation,
     Effect,
     Fallback,
+    HandoffData,
     KnownEffect,
     ModelAttempt,
     ModelFacts,
@@ -33,6 +34,7 @@ from holdfast.contracts.guardrails import (
     Signals,
     Subject,
 )
+from holdfast.contracts.journal import HandoffRecord
 from holdfast.contracts.project import (
     OpenProject,
     ProjectContext,
@@ -142,7 +144,17 @@ EXAMPLES: tuple[Contract, ...] = (
     Requirement(count=2),
     an_attempt(),
     ModelAttempt(turn=2, model=MODEL, kind="auth", error="no", at=NOW, cost=Decimal("0.1")),
+    HandoffRecord(
+        handoff_id="first/c1",
+        from_agent="triage",
+        to_agent="billing",
+        timestamp=NOW,
+        task_id="run-1",
+        goal="charge it",
+        context_passed=("goal", "files"),
+    ),
     Delegation(tool="delegate_to_researcher", at_once=4, budget_share=0.3),
+    HandoffData(files={"a.md": "words"}, recent_changes=("later", "earlier")),
     Backtracking(max_backtracks=2, revisions=1),
     Candidate(text="done"),
     Checkpoint(items=1, model_index=0),

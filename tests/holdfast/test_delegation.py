@@ -3,7 +3,18 @@
 import pytest
 from pydantic import BaseModel
 
-from holdfast import Agent, App, AppError, Decomposition, Risk, SubAgent, Tiers, Tool, tool
+from holdfast import (
+    Agent,
+    App,
+    AppError,
+    Decomposition,
+    Handoff,
+    Risk,
+    SubAgent,
+    Tiers,
+    Tool,
+    tool,
+)
 from tests.sample import add, refund
 from tests.workflows.delegating import Findings, Question
 
@@ -96,6 +107,45 @@ def test_what_can_not_work_is_refused_with_its_reason(agents: list[Agent], reaso
         build(*agents)
 
     assert "\n" not in str(refusal.value)
+
+
+@tool(risk=Risk.READ_ONLY)
+async def load_words(goal: str) -> str:
+    """Load something that is no context."""
+    return goal
+
+
+@pytest.mark.parametrize(
+    ("handoffs", "reason"),
+    [
+        ([Handoff("nobody", when="always")], "it hands over to 'nobody', and no other agent"),
+        ([Handoff("desk", when="always")], "it hands over to 'desk', and no other agent"),
+        ([Handoff("it", when=" ")], "say when, which is all that the model knows of it"),
+        ([Handoff("it", when="always", prepare=load_words)], "must return HandoffData"),
+        ([Handoff("it", when="always", prepare=add)], "must take `goal` and nothing else"),
+        ([Handoff("it", when="always"), Handoff("it", when="never")], "is another one elsewhere"),
+        ([Handoff("divided", when="always")], "has tiers, which begin with a goal of their own"),
+        ([Handoff("elsewhere", when="always")], "works on another project than it does itself"),
+    ],
+)
+def test_a_handoff_that_can_not_work_is_refused(handoffs: list[Handoff], reason: str) -> None:
+    """An app with such a handoff never starts, and one line says why."""
+    with pytest.raises(AppError, match=reason):
+        build(
+            agent("desk", handoffs=handoffs),
+            agent("it"),
+            agent("divided", models=[], tiers=Tiers(full="it")),
+            agent("elsewhere", project="/srv/shop"),
+        )
+
+
+def test_nobody_works_for_whom_it_goes_on_for() -> None:
+    """A task for an agent whose run may come to hand back to the sender has no end."""
+    with pytest.raises(AppError, match="it would have itself do something, without end"):
+        build(
+            agent("desk", task("it")),
+            agent("it", handoffs=[Handoff("desk", when="always")]),
+        )
 
 
 def test_no_more_agents_stand_one_above_the_other_than_runs_may() -> None:

@@ -11,9 +11,11 @@ from holdfast.run.delegation.subagents import (
     build_result,
     build_task,
     find_delegation,
+    find_handoff,
 )
 from holdfast.run.disagreements import NotBegun
 from holdfast.workflows.children import ChildTask, name_child, run_children
+from holdfast.workflows.delegation.handoffs import prepare_handoff
 from holdfast.workflows.run_context import RunContext
 
 
@@ -23,6 +25,8 @@ async def run_beside(
     run_tool: Callable[[CallState], Awaitable[ToolResult | NotBegun]],
 ) -> list[ToolResult | NotBegun]:
     """Run calls beside each other, those that give tasks to other agents too; in their order."""
+    if all(find_handoff(run.state, call) for call in batch):
+        return [*await prepare_handoff(run, batch)]
     tasks = [call for call in batch if find_delegation(run.state, call) is not None]
     if not tasks:
         return await asyncio.gather(*map(run_tool, batch))

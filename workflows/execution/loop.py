@@ -51,6 +51,7 @@ from holdfast.workflows import (
 )
 from holdfast.workflows.authorizing import authorize
 from holdfast.workflows.children import report_suspensions
+from holdfast.workflows.delegation.handoffs import commit_handoff
 from holdfast.workflows.delegation.subagents import run_beside
 from holdfast.workflows.handing_back import Search
 from holdfast.workflows.inbound.breaking_off import unless_broken_off
@@ -256,7 +257,7 @@ class StepLoop:
         )
         ran = tuple(result for result in found if not isinstance(result, NotBegun))
         state = turns.after_tools(self._run.state, ran, workflow.now(), batch)
-        self._run.state = state
+        self._run.state = state = commit_handoff(self._run, state)
         for result in ran:
             self._run.begun.pop(result.call_id, None)
         await self._send_back(batch, found)

@@ -1,0 +1,199 @@
+"""Handing a run to another agent, which goes on with it within what the sender might do. Pure."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from pydantic import JsonValue, ValidationError
+
+from holdfast.contracts.budget import Budget
+from holdfast.contracts.calls import (
+    ToolCall,
+    ToolFailure,
+    ToolResult,
+    ToolSuccess,
+    idempotency_key,
+)
+from holdfast.contracts.control import MAX_RECENT_CHANGES, HandoffData
+from holdfast.contracts.journal import HandoffRecord
+from holdfast.contracts.run import AgentSnapshot
+from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.tools import ToolContract
+from holdfast.contracts.transcript import UserTurn
+from holdfast.run import answers
+from holdfast.run.limits import budgets
+from holdfast.run.summaries import describe_validation_error
+from holdfast.run.transcript import append_items, measure_context
+
+MAX_HANDOFFS = 20
+"""So often agents hand a run to each other; the same few in turn are a loop long before."""
+
+
+class PreparedHandoff(NamedTuple):
+    """An agent that goes on with a run, and the words that it begins with."""
+
+    receiver: AgentSnapshot
+    record: HandoffRecord
+    words: str
+
+
+def find_refusal(state: RunState, call: CallState) -> ToolFailure | None:
+    """Say why the run isn't handed over again, if it isn't."""
+    if state.handoffs < MAX_HANDOFFS:
+        return None
+    reason = f"the run was handed over {MAX_HANDOFFS} times, and no more may be"
+    return ToolFailure.of(call.call, "denied", "permission_denied", reason, "answer yourself")
+
+
+def build_second_denial(call: CallState) -> ToolFailure:
+    """Build the result of another handoff of the same turn: one agent goes on."""
+    reason = "one agent can go on with the run, and this turn names several"
+    return ToolFailure.of(
+        call.call, "denied", "permission_denied", reason, "leave it to who goes on"
+    )
+
+
+def build_record(
+    state: RunState, call: CallState, receiver: str, now: datetime, given: tuple[str, ...]
+) -> HandoffRecord:
+    """Build the record of a handoff; the goal is quoted where that may be told."""
+    return HandoffRecord(
+        handoff_id=idempotency_key(state.first_execution_run_id, call.call.call_id, "call"),
+        from_agent=state.agent.name,
+        to_agent=receiver,
+        timestamp=now,
+        task_id=state.run_id,
+        goal=answers.redact(state, read_goal(call)),
+        context_passed=("goal", "transcript", *given),
+    )
+
+
+def read_goal(call: CallState) -> str:
+    """Return what the model says that the receiver is to do."""
+    arguments = call.call.arguments if isinstance(call.call, ToolCall) else {}
+    return str(arguments.get("goal", ""))
+
+
+def build_success(call: CallState, record: HandoffRecord) -> ToolSuccess:
+    """Build the one result of the call."""
+    return ToolSuccess(
+        call_id=call.call.call_id,
+        name=call.call.name,
+        summary=f"{record.to_agent} goes on",
+        data={"handoff_id": record.handoff_id, "to_agent": record.to_agent},
+    )
+
+
+def build_open_failure(call: CallState, receiver: str, reason: str) -> ToolFailure:
+    """Build the result of a handoff whose receiver nobody has."""
+    return ToolFailure.of(
+        call.call,
+        "error",
+        "internal_error",
+        f"{receiver} can't go on: {reason}",
+        "go on yourself",
+    )
+
+
+def render_context(
+    state: RunState, call: CallState, loaded: ToolResult | None
+) -> tuple[str, tuple[str, ...]] | ToolFailure:
+    """
+    Write what the receiver reads first, and name what of it was loaded.
+
+    What was loaded and is too large stands in its artifact, whose place is told.
+    """
+    said = f"{state.agent.name} has handed this over to you. What is to be done: {read_goal(call)}"
+    match loaded:
+        case None:
+            return said, ()
+        case ToolFailure():
+            return loaded.with_(call_id=call.call.call_id, name=call.call.name)
+        case ToolSuccess(cut=True, data=data, artifact=artifact):
+            where = f"; the whole is in {artifact.path}" if artifact is not None else ""
+            return f"{said}\n\nWhat was loaded begins so{where}:\n{data}", ("excerpt",)
+        case ToolSuccess(data=data):
+            return _render_data(call, said, data)
+
+
+def _render_data(
+    call: CallState, said: str, data: JsonValue
+) -> tuple[str, tuple[str, ...]] | ToolFailure:
+    try:
+        read = HandoffData.model_validate(data)
+    except ValidationError as error:
+        reason = f"what was loaded is no HandoffData: {describe_validation_error(error)}"
+        return ToolFailure.of(call.call, "error", "internal_error", reason, "go on yourself")
+    changes = read.recent_changes[:MAX_RECENT_CHANGES]
+    files = "\n\n".join(f"{path}:\n{text}" for path, text in read.files.items())
+    sections = {
+        "files": ("Files", files),
+        "architecture": ("Architecture", read.architecture),
+        "recent_changes": ("Recent changes, newest first", _render_list(changes)),
+        "constraints": ("Constraints", _render_list(read.constraints)),
+    }
+    told = {name: one for name, one in sections.items() if one[1]}
+    text = "\n\n".join((said, *(f"{title}:\n{text}" for title, text in told.values())))
+    return text, tuple(told)
+
+
+def _render_list(lines: tuple[str, ...]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def hand_over(state: RunState, prepared: PreparedHandoff) -> RunState:
+    """
+    Let the receiver go on: with its own tools, rules and models, and the ledger of the run.
+
+    Its guardrails look at all that was said. What a provider keeps of the talk with the sender is
+    dropped, and so are the sender's plan and the place that it would have gone back to.
+    """
+    fresh = state.with_(
+        agent=limit_receiver(state, prepared.receiver),
+        handoffs=state.handoffs + 1,
+        journal=(*state.journal, prepared.record),
+        provider_state={},
+        model_index=0,
+        unheard=False,
+        paused=False,
+        guarded=0,
+        watched=0,
+        checkpoint=None,
+        approach=None,
+        output_retries=0,
+        revisions=0,
+        provider_wait=None,
+    )
+    return measure_context(append_items(fresh, UserTurn(text=prepared.words, origin="notice")))
+
+
+def limit_receiver(state: RunState, receiver: AgentSnapshot) -> AgentSnapshot:
+    """
+    Return the receiver as it goes on with this run: nothing that bound the sender is lost.
+
+    No limit is raised, guardrails of the sender look on, and what it did can still be undone.
+    """
+    sender = state.agent
+    own = {one.name for one in receiver.guardrails}
+    looking = tuple(one for one in sender.guardrails if one.name not in own)
+    known = {one.name for one in (*receiver.tools, *receiver.companions)}
+    changes: dict[str, object] = {
+        "budget": budgets.cap_limits(
+            receiver.budget, Budget.model_validate(sender.budget.model_dump())
+        ),
+        "guardrails": (*receiver.guardrails, *looking),
+        "companions": (
+            *receiver.companions,
+            *(one for one in _find_undos(sender) if one.name not in known),
+        ),
+        "output_schema": (
+            receiver.output_schema if state.output_schema is None else state.output_schema
+        ),
+    }
+    cut = receiver.copy_with(changes)
+    return cut.with_(prefix_digest=cut.prefix.digest)
+
+
+def _find_undos(sender: AgentSnapshot) -> tuple[ToolContract, ...]:
+    """Return the tools by which may be taken back what was done so far."""
+    undone = {tool.undo for tool in (*sender.tools, *sender.companions)}
+    return tuple(one for one in sender.tools if one.name in undone) + sender.companions

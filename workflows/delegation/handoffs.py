@@ -1,0 +1,82 @@
+"""Handing a run to another agent: what it needs is loaded, then it goes on, or all stays."""
+
+from temporalio import workflow
+from temporalio.exceptions import FailureError
+
+from holdfast.contracts.calls import ToolCall, ToolResult
+from holdfast.contracts.control import Delegation
+from holdfast.contracts.state import CallState, RunState
+from holdfast.run import tool_results
+from holdfast.run.delegation.handoffs import (
+    PreparedHandoff,
+    build_open_failure,
+    build_record,
+    build_second_denial,
+    build_success,
+    find_refusal,
+    hand_over,
+    render_context,
+)
+from holdfast.run.delegation.subagents import find_handoff
+from holdfast.run.disagreements import NotBegun
+from holdfast.workflows import failures
+from holdfast.workflows.opening import open_agent
+from holdfast.workflows.run_context import RunContext, is_cancellation
+from holdfast.workflows.tool_call import build_invocation, execute_tool
+
+
+async def prepare_handoff(run: RunContext, calls: tuple[CallState, ...]) -> tuple[ToolResult, ...]:
+    """Prepare the first handoff that a turn asks for; the run stays with its agent meanwhile."""
+    first, *others = calls
+    return (await _prepare(run, first), *map(build_second_denial, others))
+
+
+def commit_handoff(run: RunContext, state: RunState) -> RunState:
+    """Let the agent go on that is prepared, in the step that closes the turn; or none ever."""
+    prepared, run.prepared = run.prepared, None
+    if prepared is None or state.is_ending or state.calls:
+        return state
+    return hand_over(state, prepared)
+
+
+async def _prepare(run: RunContext, call: CallState) -> ToolResult:
+    delegation, contract = find_handoff(run.state, call), run.state.agent.find_tool(call.call.name)
+    if delegation is None or contract is None or contract.receiver is None:
+        return build_open_failure(call, call.call.name, "this run has no such tool any more")
+    if refusal := find_refusal(run.state, call):
+        return refusal
+    told = render_context(run.state, call, await _load_context(run, call, delegation))
+    if not isinstance(told, tuple):
+        return told
+    words, given = told
+    state = run.state
+    try:
+        receiver = await open_agent(contract.receiver, state.brief.task_kind, state.agent.app)
+    except FailureError as error:
+        if is_cancellation(error):
+            raise
+        return build_open_failure(call, contract.receiver, failures.message(error))
+    if run.state.is_ending:
+        return tool_results.build_abort(call.call, "the run ended before another agent went on")
+    record = build_record(run.state, call, receiver.name, workflow.now(), given)
+    run.prepared = PreparedHandoff(receiver, record, words)
+    return build_success(call, record)
+
+
+async def _load_context(
+    run: RunContext, call: CallState, delegation: Delegation
+) -> ToolResult | None:
+    """Load what the receiver needs, by the tool that is there for it; null where none is."""
+    contract = run.state.agent.find_any_tool(delegation.prepare)
+    if contract is None or not isinstance(call.call, ToolCall):
+        return None
+    invocation = build_invocation(run.state, call.call).with_(
+        purpose="prepare", basis=contract.risk
+    )
+    with run.track_in_flight(f"tool {contract.name}"):
+        loaded = await execute_tool(
+            contract, contract.risk, invocation, run.seconds_left(), summary=""
+        )
+    if isinstance(loaded, NotBegun):
+        return build_open_failure(call, contract.name, loaded.reason)
+    return loaded
