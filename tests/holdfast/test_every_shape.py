@@ -191,4 +191,6 @@ async def test_what_parts_used_is_known(runs: Runs, capsys: pytest.CaptureFixtur
     assert tree["trace_id"] != inner["trace_id"]
     spans = tree["spans"]
     assert isinstance(spans, list)
-    assert [span["type"] for span in spans if isinstance(span, dict)] == ["agent", "agent"]
+    # The run, what stands for its part, and the part itself with what its model was asked.
+    told = [span["type"] for span in spans if isinstance(span, dict)]
+    assert told == ["agent", "agent", "agent", "generation"]
